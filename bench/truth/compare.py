@@ -37,7 +37,7 @@ PLACE = np.array(
 )  # band of each row
 CHANGE = 0.05
 STATES = 2.5  # times as long in the slow state
-DIFFERENT = ("slower", "faster", "differs", "slightly slower", "slightly faster")
+DIFFERENT = ("slower", "faster", "differs")
 ORDERED = datetime(2026, 1, 1)
 
 
@@ -197,7 +197,7 @@ def launch_of(
     design: Design, side: str, number: int, logs: Values, slow: bool, time: datetime, tail: Values
 ) -> Launch:
     session = f"{side}{number // 5}" if design.session else "s"
-    facts = {"session": session, "started": time.isoformat()}
+    facts: dict[str, object] = {"session": session, "started": time.isoformat()}
     facts |= {"turn": number + 1, "cell": 0} if design.paired else {}
     rows = {}
     for key, value, longest in zip(KEYS, np.exp(logs) * 1e-5, tail * 1e-5, strict=True):
@@ -237,15 +237,14 @@ def differs(effect: Effect) -> bool:
 
 def changed(one: Judged) -> bool:
     """Whether anything is called different."""
-    return one.found.verdict in (*DIFFERENT, "mixed") or any(
-        differs(x.effect) for x in (*one.found.bands, *one.found.rows)
-    )
+    effects = [*(x.effect for x in one.found.bands), *(x.effect for x in one.found.rows)]
+    return one.found.verdict in (*DIFFERENT, "mixed") or any(map(differs, effects))
 
 
 def rows_of(one: Judged) -> Iterator[tuple[Effect, float]]:
     truths = dict(zip(KEYS, one.truth, strict=True))
     for row in one.found.rows:
-        if getattr(row, "metric", None) in (None, one.found.settings.metric):
+        if row.quantile is None:
             yield row.effect, truths[row.key]
 
 

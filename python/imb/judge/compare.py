@@ -130,11 +130,7 @@ def compare(
     judged, quantiles = with_quantiles(both, a, b, settings.metric)
     members = members_of(both.keys, settings.bands, both.alone)
     level = settings.false_discovery * (looks.share if looks else 1.0)
-    states = (
-        state_shares(a, b, (both.a, both.b), level * PART, 1 - settings.confidence)
-        if design.unit != "session"
-        else None
-    )
+    states = state_shares(a, b, (both.a, both.b), level * PART) if design.unit != "session" else None
     of_family = settings.false_discovery * (1 - PART if states else 1)
     rows, bands = (
         _effects_of_looks(design, judged, members, settings, looks, of_family)

@@ -98,10 +98,11 @@ def with_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, lis
     return (
         both._replace(
             keys=[key for one in found for key in one.keys],
-            **{
-                name: np.concatenate([getattr(one, name) for one in found], axis=-1)
-                for name in ("a", "b", "rounding", "middle_a", "middle_b")
-            },
+            a=np.hstack([one.a for one in found]),
+            b=np.hstack([one.b for one in found]),
+            rounding=np.hstack([one.rounding for one in found]),
+            middle_a=np.hstack([one.middle_a for one in found]),
+            middle_b=np.hstack([one.middle_b for one in found]),
         ),
         names,
     )

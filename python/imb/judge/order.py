@@ -6,8 +6,6 @@ those of B have it on one, and nothing in their figures separates it from a diff
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from imb.judge.pairing import began, session_of
 from imb.model.observations import Launch, Side
 
@@ -17,25 +15,21 @@ APART = 0.2  # share of the pairs in which the launch of A came first (or last),
 def share_before(a: Side, b: Side, *, one_session: bool) -> float | None:
     """Of all launches of A and B in the same session, the share of pairs in which that of A was first; launches of the same
     moment, and of the same round of a campaign, count half. None: the order is not known."""
-    shares = [
-        0.5 if first == second else float(first < second)
-        for one in a.launches
-        for other in b.launches
-        for first, second in _places(one, other, one_session)
-    ]
-    return sum(shares) / len(shares) if shares else None
+    shares = [_before(one, other, one_session=one_session) for one in a.launches for other in b.launches]
+    known = [share for share in shares if share is not None]
+    return sum(known) / len(known) if known else None
 
 
-def _places(one: Launch, other: Launch, one_session: bool) -> Iterator[tuple[object, object]]:
-    """Where both were in the order of time, comparable with each other; nothing where that is not known."""
-    same = one_session or session_of(one) == session_of(other)
-    if not same:
-        return
+def _before(one: Launch, other: Launch, *, one_session: bool) -> float | None:
+    """1 where the first launch preceded the other one, 0 where it followed."""
+    session = session_of(one)
+    if not one_session and session != session_of(other):
+        return None
     turns = one.facts.get("turn"), other.facts.get("turn")
-    if session_of(one) and session_of(one) == session_of(other) and all(isinstance(x, int) for x in turns):
-        yield turns
-    elif (first := began(one)) and (second := began(other)):
-        yield first, second
+    if session and session == session_of(other) and isinstance(turns[0], int) and isinstance(turns[1], int):
+        return 0.5 * (1 + (turns[0] < turns[1]) - (turns[0] > turns[1]))
+    first, second = began(one), began(other)
+    return 0.5 * (1 + (first < second) - (first > second)) if first and second else None
 
 
 def not_interleaved(a: Side, b: Side, *, one_session: bool) -> str | None:

@@ -18,6 +18,7 @@ from imb.judge.usual import LEAST_RATIO, Ranks, ranks_of, references_of, split
 from imb.model.observations import Launch, Side
 
 PART = 0.1  # of the error rate of the family
+UNLIKE = 0.2  # p-value up to which shares are not called the same
 CLEAR = 5.0  # standard deviations within groups between two groups of launches, where there are no probes
 
 
@@ -47,11 +48,8 @@ class StateShares(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict == "inconclusive" and less
 
 
-def state_shares(
-    a: Side, b: Side, logs: tuple[Values, Values], level: float, alone: float
-) -> StateShares | None:
-    """None where launches are in one state. `logs`: speeds by launch and row. `level`: below which shares differ; `alone`: below which
-    they cannot be called the same."""
+def state_shares(a: Side, b: Side, logs: tuple[Values, Values], level: float) -> StateShares | None:
+    """None where launches are in one state. `logs`: speeds by launch and row. `level`: up to which shares differ."""
     found = _by_probes(a, b) or _by_figures(*logs)
     if found is None:
         return None
@@ -67,7 +65,7 @@ def state_shares(
         fast_b=fast_b,
         launches_b=all_b,
         p=p,
-        verdict=differs if p <= level else "inconclusive" if p <= alone else "same",
+        verdict=differs if p <= level else "inconclusive" if p <= UNLIKE else "same",
     )
 
 
