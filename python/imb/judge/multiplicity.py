@@ -125,6 +125,8 @@ def _distances(side: Values) -> Values:
 
 def _nanmedian(values: Values) -> Values:
     """On the first axis; NaN where there is nothing."""
+    if not np.isnan(values).any():
+        return np.asarray(np.median(values, axis=0))  # ten times as fast
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         found: Values = np.nanmedian(values, axis=0)
