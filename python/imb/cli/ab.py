@@ -163,7 +163,7 @@ def command(
     With --submit the launches run in a job (see imb run), and the command that compares them is printed. --host-pairs
     submits a job per pair of hosts; compare NAME/n1-n2/a with NAME/n1-n2/b.
 
-    Exit status: that of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs); 1 launches failed and
+    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs); 1 launches failed and
     nothing is left to compare; 2 usage error; 130 interrupted.
 
     \b

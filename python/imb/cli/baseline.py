@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive.store import Archive, StoredRun
-from imb.cli.common import ArchiveOption, AssumeOneSessionOption, FormatOption, refuse_options, share_of
+from imb.cli.common import (
+    ArchiveOption,
+    AssumeOneSessionOption,
+    AssumeStableOption,
+    FormatOption,
+    refuse_options,
+    share_of,
+)
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
 from imb.cli.launching import MpiOption, ProgramsOption, TimeoutOption, all_measured, launch_all, ready
@@ -166,15 +173,8 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
 
 # What `check` of existing results uses; all else is of launches.
 _OF_RESULTS = {
-    "name",
-    "side",
-    "tolerance",
-    "assume_one_session",
-    "force",
-    "rows",
-    "format",
-    "archive",
-}
+    "name", "side", "tolerance", "assume_one_session", "assume_stable", "force", "rows", "format", "archive"
+}  # fmt: skip
 
 
 @app.command("check")
@@ -212,6 +212,7 @@ def check(
         ),
     ] = None,
     assume_one_session: AssumeOneSessionOption = False,
+    assume_stable: AssumeStableOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     force: Annotated[
@@ -238,7 +239,7 @@ def check(
     --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
     cannot be restored is printed, such as setup commands and a variable that was not set then.
 
-    Exit status: that of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs), the worst of the metrics;
+    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs), the worst of the metrics;
     1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
 
     \b
@@ -280,6 +281,7 @@ def check(
         earlier=earlier(store, launched),
         force=force,
         assume_one_session=assume_one_session,
+        assume_stable=assume_stable,
     )
     verdict = worst(judged.comparisons)
     if format == "json":

@@ -57,6 +57,7 @@ def check(
     earlier: Sequence[Launch] = (),
     force: bool = False,
     assume_one_session: bool = False,
+    assume_stable: bool = False,
 ) -> BaselineCheck:
     """Judges a side against a baseline, by each metric that has a tolerance; `old`: what the baseline was measured with,
     measured again beside this side, takes the place of its launches. `earlier` launches define the usual state. Raises ImbError."""
@@ -92,6 +93,7 @@ def check(
                             relevant=relevant,
                             force=force,
                             assume_one_session=assume_one_session,
+                            assume_stable=assume_stable,
                         ),
                         earlier,
                     ),
