@@ -437,7 +437,7 @@ def test_two_populations_of_pairs(imb: Imb, tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(fabrics.records(names, leaf=32, slow_pairs=0.1))
     said = imb("fabric", tmp_path / "r.jsonl")
     assert said.code in (0, 11) and "two populations of pairs: " in said.out, said.out
-    assert "measure with -serial" in said.out and "scontrol" not in said.out
+    assert "measure with --serial" in said.out and "scontrol" not in said.out
 
 
 def test_suspects_that_are_not_separated(imb: Imb, tmp_path: Path) -> None:
@@ -724,22 +724,21 @@ def test_a_launch_that_the_budget_ends(imb: Imb, tmp_path: Path, monkeypatch: py
 def test_a_quick_sweep_that_is_decided_at_once(
     imb: Imb, tmp_path: Path, slow: dict[int, float], code: int
 ) -> None:
-    """One stage: 12 rounds of 16 hosts."""
+    """One stage: 12 rounds of 16 hosts. What is suspected is confirmed by another one."""
     said = imb(*launched(tmp_path / "mpi", slow=slow), "--quick", "-f", "json")
     found = json.loads(said.out)
-    assert (said.code, found["level"]) == (code, 0.01) and len(found["sources"]) == 1, said
+    assert (said.code, found["level"]) == (code, 0.01) and len(found["sources"]) == 1 + bool(slow), said
     assert "12 rounds in all, the first ones in 3 passes; a whole sweep has 15" in found["notes"]
 
 
 def test_a_quick_sweep_that_needs_all_pairs(imb: Imb, tmp_path: Path) -> None:
     """Rounds that were not measured yet come before further passes."""
     said = imb(*launched(tmp_path / "mpi", noise=0.08, most_rounds=12), "--quick", "-f", "json")
-    assert said.err.startswith(
-        "imb: undecided after 12 rounds: 3 rounds more of Pair_Latency 8 bytes\n"
-        "imb: undecided after 3 passes: 3 passes more of Pair_Latency 8 bytes\n"
-    ), said
+    assert said.err.startswith("imb: undecided after 12 rounds: 3 rounds more of Pair_Latency 8 bytes\n"), (
+        said
+    )
     [note] = [one for one in json.loads(said.out)["notes"] if one.startswith("15 rounds in all, ")]
-    assert re.match(r".*, the first ones in (6|12|24|48) passes; a whole sweep has 15$", note)
+    assert note.endswith(" passes; a whole sweep has 15")
 
 
 def test_a_quick_sweep_that_was_cut_short(imb: Imb, tmp_path: Path) -> None:
