@@ -146,6 +146,10 @@ def command(
     drain: Annotated[
         bool, typer.Option("--drain", help="Run the printed `scontrol` commands, which drain hosts in Slurm.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print launches, rounds, passes and estimated time; run nothing."),
+    ] = False,
     page: Annotated[
         Path | None,
         typer.Option("--page", metavar="FILE", help="Write an HTML page with the matrix of all pairs."),
@@ -258,6 +262,9 @@ def command(
             return looked[1][0].verdict
 
         missed = judging.DETECTED * against.least
+        if dry_run:
+            say(*stages.planned(quick=quick))
+            return
         with kept_named(stages.sources):
             stages.sweep(judge, missed, quick=quick)
         sources, notes = stages.sources, stages.notes
@@ -322,7 +329,7 @@ def _print(
         if more:
             say(f"and {counted(more, 'component')} more; --format json has all")
         if any(row[0].startswith("(") for row in rows):
-            say("(in brackets: not significant, or not separated from others)")
+            say("(in brackets: suspect, not confirmed, or not separated from others)")
         say("")
     say(*after_table(judged))
     for one in drains:

@@ -254,6 +254,7 @@ def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], lis
             host = endpoints[one.endpoints[0]].host
             what = endpoints[one.endpoints[0]].place if one.kind == "core" else ""
             words = f"imb fabric: {what + ' ' if what else ''}{one.benchmark} {size(one.bytes)} {longer(one.effect)}"
+            words += f" as {one.way}" if one.way else ""
             reasons.setdefault(host, words)
     waiting = {end for ends in verdict.silent_together for end in ends}
     for index in (one for one in verdict.silent if one not in waiting):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 USAGE = 2  # exit status of the suite for options that it refuses
 _LEAST = 2.0  # seconds that a launch needs at least
 FIRST_ALONE = 4  # passes
+_ROUND = 0.1  # seconds of a round, about
 _FURTHER = 600.0  # seconds within which further passes end, without --budget
 Sources = list[tuple[str, Path]]
 Size = tuple[str, int]
@@ -80,6 +81,31 @@ class Stages(msgspec.Struct, kw_only=True):
                 f"{counted(rounds, 'round')} in all, the first ones in {counted(passes, 'pass')}; "
                 f"a whole sweep has {whole_sweep(ranks)}"
             )
+
+    def planned(self, *, quick: bool) -> list[str]:
+        """The first launches, and those that may follow."""
+        from imb.fabric.inference import FEWEST_ENDPOINTS
+        from imb.fabric.rounds import few_rounds, whole_sweep
+        from imb.fabric.stages import DOUBLED, FIRST, QUICK_FIRST
+
+        ranks = self.intent.ranks
+        whole, first = whole_sweep(ranks), QUICK_FIRST if quick else FIRST
+        rounds, passes = few_rounds(ranks) if quick else whole, self.passes or first
+        each = "those of the arguments" if self.alone else counted(rounds, "round")
+        seconds = max(_LEAST, _ROUND * rounds * passes)
+        lines = [
+            f"launch {number}: {name} {size(length)}, {counted(ranks, 'rank')} ({self.endpoint}), {each}, {counted(passes, 'pass')}"
+            + ("" if self.alone else f", about {seconds:.0f} s")
+            for number, (name, length) in enumerate(self.sizes, 1)
+        ]
+        if self.passes is None and not self.alone and ranks >= FEWEST_ENDPOINTS:
+            within = f"{self.budget:g} s (--budget)" if self.budget is not None else f"{_FURTHER:.0f} s"
+            lines += [
+                f"then, while a slow host could be missed: {'other rounds, up to ' + counted(whole, 'round') + ', then ' if quick else ''}"
+                f"as many passes again, up to {first << DOUBLED}, within {within}",
+                f"then, of what is suspected: {counted(FIRST, 'pass')} of {min(whole, 8)} to {counted(whole, 'round')} that confirm it",
+            ]
+        return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
 
     def _run(self, stages: Iterator[Stage], suspected: Callable[[], str], *, quick: bool) -> tuple[int, int]:
         """As long as there is time for the next one, and it leaves records; different rounds, and passes of the first ones. A quick search has
