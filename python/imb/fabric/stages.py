@@ -51,7 +51,7 @@ def search(
     measured. `wanted`: a host slower by this is not to be missed. `passes`: of the only launch."""
     whole = whole_sweep(n)
     many = few_rounds(n) if quick else whole
-    first = done = passes or (QUICK_FIRST if quick else FIRST)
+    done = passes or (QUICK_FIRST if quick else FIRST)
     most = (QUICK_FIRST if quick else FIRST) << DOUBLED
     yield Stage(Circle(n, seed, 0, many) if quick else None, done, sizes)
     if passes or n < FEWEST_ENDPOINTS:
@@ -71,7 +71,10 @@ def search(
             stage = Stage(None, done, [one for one in sizes if one in short], "again")
         elif suspected := [one for one in sizes if launched[one] == 1 and one in _suspected(verdict)]:
             chosen = confirming_rounds(verdict, n, seed, many)
-            stage = Stage(chosen if len(chosen) < whole else None, max(first, FIRST), suspected, "confirm")
+            # Pairs of a list have the same direction in all passes.
+            ways = [*chosen, *([(b, a) for a, b in one] for one in chosen)]
+            listed = len(chosen) < whole
+            stage = Stage(ways if listed else None, FIRST // 2 if listed else FIRST, suspected, "confirm")
         elif left <= 0 and done < most and (undecided := undecided_sizes(verdict)):
             stage = Stage(None, done, [one for one in sizes if one in undecided], "again")
         else:
