@@ -555,7 +555,8 @@ def needed() -> Iterator[list[str]]:
     yield ["spread between launches", *(f"to find {percent(change)}" for change in changes)]
     for spread in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2):
         counts = [
-            stats.launches_needed(spread, np.log1p(change), SETTINGS.false_discovery / 2 / BANDS) for change in changes
+            stats.launches_needed(spread, np.log1p(change), SETTINGS.false_discovery / 2 / BANDS)
+            for change in changes
         ]
         yield [percent(spread), *(f"{max(int(count), stats.FEWEST)}" for count in counts)]
 

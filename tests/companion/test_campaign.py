@@ -643,7 +643,7 @@ def test_ab_on_a_terminal(imb: Imb, tmp_path: Path) -> None:
 )
 def test_ab_interleaves_what_can_run_side_by_side(more: list[str], reason: str | None) -> None:
     """Whether it does, and why not, is known from the campaign alone."""
-    names = [word for word in more if word[0] in "PS"]
+    names: list[str | list[str]] = [word for word in more if word[0] in "PS"]
     both = campaign.spoken(more[more.index("--both") + 1] if "--both" in more else "")
     made = campaign.Campaign(
         name="t", benchmarks=names, classic="--classic" in more, common=both,

@@ -206,16 +206,16 @@ def test_sessions_in_a_row_count_as_one() -> None:
 
 def test_hourly_sessions_do_not_merge() -> None:
     """The time counts from the first launch of a session, so the sessions between them do not make one of the first and the last."""
-    sides = [
+    a, b = (
         of_days(name, 5, spread=0.005, seed=seed, apart=timedelta(hours=1)) for seed, name in enumerate("ab")
-    ]
-    found = compare(*sides)
+    )
+    found = compare(a, b)
     assert (found.unit, found.sessions_a, found.sessions_b) == ("session", 5, 5)
-    near = [
+    a, b = (
         of_days(name, 5, spread=0.005, seed=seed, apart=timedelta(minutes=20))
         for seed, name in enumerate("ab")
-    ]
-    found = compare(*near)
+    )
+    found = compare(a, b)
     assert (found.sessions_a, found.verdict) == (2, "inconclusive")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from imb.judge import prediction
 from imb.judge.compare import BandEffect, CompareSettings, Comparison, Effect, Verdict, compare
+from imb.judge.effects import together
 from imb.judge.history import HistorySettings, levels_by_session
 from imb.judge.pairing import counted_as
 from imb.judge.stats import FEWEST as SESSIONS
@@ -125,14 +126,10 @@ def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
     bands: list[BandEffect] = []
     for one in found.bands:
         at = places.index((one.curve, one.band))
-        effect = _effect(
-            one.effect, float(new.size[at]), float(limit[at]), float(half[at]), settings.relevant
-        )
+        effect = _effect(one.effect, float(new.size[at]), float(limit[at]), float(half[at]), settings)
         bands.append(msgspec.structs.replace(one, effect=effect))
     known = limit[np.isfinite(limit)]
     detectable = float(np.expm1(np.median(known))) if len(known) else None
-    verdicts = {one.effect.verdict for one in bands}
-    order: tuple[Verdict, ...] = ("slower", "differs", "inconclusive", "faster", "same")
     note = (
         f"{counted(len(after), 'session')} of B: judged by the prediction interval of {len(before)} sessions of A; at most 1 check in"
         f" {round(1 / prediction.LEVEL)} calls a band different where none is"
@@ -144,7 +141,7 @@ def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
     )
     return msgspec.structs.replace(
         found,
-        verdict=next((one for one in order if one in verdicts), "inconclusive"),
+        verdict=together([one.effect for one in bands], [], settings.relevant),
         settings=msgspec.structs.replace(settings, false_discovery=prediction.LEVEL),
         bands=bands,
         unit="session",
@@ -168,23 +165,22 @@ def _by_session(side: Side) -> dict[str, list[Launch]] | None:
     return sessions
 
 
-def _effect(old: Effect, size: float, limit: float, half: float, relevant: float) -> Effect:
+def _effect(old: Effect, size: float, limit: float, half: float, settings: CompareSettings) -> Effect:
     """Of a band that is slower by `size` (of the logarithm); NaN where too few sessions have it."""
     if not np.isfinite(size):
         return old
-    least = float(np.log1p(relevant))
+    least = float(np.log1p(settings.relevant))
     verdict: Verdict = "inconclusive"
     if abs(size) > limit:
         verdict = "differs" if abs(size) < least else "slower" if size > 0 else "faster"
     elif abs(size) + half < least:
         verdict = "same"
-    alone, together = (
-        (float(np.exp(-size - width)), float(np.exp(-size + width))) for width in (half, limit)
-    )
+    alone, family = ((float(np.exp(-size - width)), float(np.exp(-size + width))) for width in (half, limit))
     differs = abs(size) > limit
+    confidence = 1 - prediction.LEVEL if differs else settings.confidence
     return msgspec.structs.replace(
         old, speed=float(np.exp(-size)), low=alone[0], high=alone[1], p=None, q=None, verdict=verdict, needed=None,
-        simultaneous=together, interval=together if differs else alone, adjusted=differs,
+        simultaneous=family, interval=family if differs else alone, adjusted=differs, confidence=confidence,
     )  # fmt: skip
 
 

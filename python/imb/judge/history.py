@@ -270,10 +270,11 @@ def _verdict(
     events: Sequence[ChangePoint], drifts: Sequence[Change], newest: Sequence[Newest], since: str | None
 ) -> Verdict:
     lasting = [event for event in events if event.until is None and event.date >= (since or "")]
-    changes = [*(change for event in lasting for change in event.changes), *drifts, *newest]
-    if any(change.speed < 1 for change in changes):
+    speeds = [change.speed for event in lasting for change in event.changes]
+    speeds += [change.speed for change in drifts] + [one.speed for one in newest]
+    if any(speed < 1 for speed in speeds):
         return "slower"
-    return "faster" if changes else "no change"
+    return "faster" if speeds else "no change"
 
 
 def _detectable(levels: Values, found: steps.Found, settings: HistorySettings) -> float | None:
