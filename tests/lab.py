@@ -351,6 +351,8 @@ def codes_after(mpi: Mpi, number: int, target: int | str) -> set[int]:
 
 # Of benchmarks of overlap: their computation takes ten times as long otherwise.
 SHORT_LOAD = "-set TARGET_CPU_SECS=0.001"
+# By component: each message in flight has its own buffer, and a window of 256 takes a minute to check.
+SHORT_WINDOW = dict.fromkeys(("MPI1", "P2P", "MT", "FABRIC"), "-window_size 4")
 
 
 def effort(ranks: int, mode: str, most: int) -> tuple[int, list[int]]:

@@ -102,7 +102,7 @@ def guarded_run(mpi: lab.Mpi, component: str, words: str, folder: Path) -> lab.L
 def test_nothing_else_touches_message_memory(mpi, component, tmp_path):
     names = lab.right_names(mpi, component, on_two=True)
     words = f"{LENGTHS} -check -time 60 -warm_up off -iter 2,1,2 {lab.SHORT_LOAD} {' '.join(names)}"
-    words += f" {QUIET}" if component == "IO" else ""
+    words += f" {QUIET}" if component == "IO" else f" {lab.SHORT_WINDOW.get(component, '')}"
     done = guarded_run(mpi, component, words, tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     measured = done.pairs if component == "FABRIC" else done.rows

@@ -46,7 +46,11 @@ def test_every_layout_is_complete_and_correct(mpi, component, layout, ranks, tmp
     ]
     sizes = SIZES if ranks == 2 else [1, 100]
     done = lab.run(
-        mpi, ranks, f"{few(sizes)} -layout {layout} {' '.join(names)}", component=component, records=tmp_path
+        mpi,
+        ranks,
+        f"{few(sizes)} {lab.SHORT_WINDOW[component]} -layout {layout} {' '.join(names)}",
+        component=component,
+        records=tmp_path,
     )
     failed = {record["benchmark"] for record in done.records if record["record"] == "failure"}
     assert failed == WITHOUT[component] & set(names), done.text
