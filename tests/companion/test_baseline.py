@@ -236,7 +236,7 @@ def measured(imb: Imb, folder: Path) -> list[object]:
     )  # fmt: skip
     assert said.code == 0, said.err
     said = imb("baseline", "set", "ours", "first")
-    assert said.code == 0 and "6 launches of 1 session; take 3 sessions" in said.err
+    assert said.code == 0 and "6 launches of 1 session; take 5 sessions" in said.err
     return options
 
 

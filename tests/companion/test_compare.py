@@ -383,7 +383,7 @@ def test_a_change_of_the_margin_is_decided_by_a_test_against_the_margin(imb: Imb
 
 
 def test_the_last_line_has_the_error_rate_and_what_is_undecided(imb: Imb, before: Archive) -> None:
-    after = rows_of(8, seed=3, spread=0.01, factor=lambda *_: 0.985)
+    after = rows_of(8, seed=3, spread=0.01, factor=lambda *_: 0.99)
     before.add_many(content(rows, labels=["after"]) for rows in after)
     said = imb("compare", "before", "after", "--relevant", "2%")
     told = " ".join(said.out.split())
