@@ -33,7 +33,7 @@ pack() {
   cd "$top" || exit 2
   env=${OPENIMB_ENV:-.env}
   tree=$(mktemp -d) || exit 2
-  # shellcheck disable=SC2064  # a local variable, gone when the shell ends
+  # shellcheck disable=SC2064  # a local variable, unset when the shell exits
   trap "rm -rf '$tree'" EXIT
   set -e
   [ -x "build/wheel/x86_64/tree/bin/IMB-MPI1" ] || make wheel

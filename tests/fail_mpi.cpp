@@ -59,7 +59,7 @@ int refuse(MPI_Comm comm, MPI_Win* win) {
 
 extern "C" {
 
-// Of which no handler can hear: there is no communicator yet.
+// No error handler is invoked: there is no communicator yet.
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return fails("MPI_Init_thread") ? MPI_ERR_OTHER : PMPI_Init_thread(argc, argv, required, provided);
 }

@@ -464,9 +464,8 @@ LOOP = 3  # add, compare, branch
 # 2, 4, 9, 14, 15, 1, 1, 2; what is above its line is within ALLOWANCE.
 ALLOWANCE = 2  # a register spilled by another compiler
 FOR_WINDOW = 18  # inner loops over the window, and the role: once per window (256 messages)
-FOR_PLACES = (
-    6  # the next message's place in the receive buffer, which a hand-written loop needs too, and spills
-)
+FOR_PLACES = 3  # the next message's place in the receive buffer, which a hand-written loop needs too
+FOR_BOTH_WAYS = 3  # registers that change between the loops of receives and of sends, once per window
 FOR_PARTNERS = 4  # the round's row in the table of partners, and who they are
 FOR_NEIGHBORS = 21  # the ends of two loops over neighbors or partners, and a turn of each
 FOR_NEIGHBOR = (
@@ -595,6 +594,7 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
         + FOR_DISPLACEMENT * each.most(lambda i: int(name_of_call(i) in ONE_SIDED))
         + (FOR_WINDOW if loop.pattern.partition(",")[0] in WINDOWED else 0)
         + (FOR_PLACES if loop.pattern.partition(",")[0] in RECEIVED_AT_ONCE else 0)
+        + (FOR_BOTH_WAYS if loop.pattern.partition(",")[0] == "Pair_Bidirectional" else 0)
         + (FOR_READY_WINDOW if loop.pattern == "Biband, -send_mode ready" else 0)
         + (FOR_READY if loop.pattern.endswith("-send_mode ready") else 0)
         + (FOR_TARGETS if loop.pattern in TO_ALL else 0)

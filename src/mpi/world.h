@@ -22,7 +22,8 @@ struct InitCall {
   double seconds = 0;
 };
 
-/// MPI_Init_thread to MPI_Finalize. Errors of MPI end the job (mpi/errors.h), but for that of MPI_Init_thread.
+/// MPI_Init_thread to MPI_Finalize. Errors of MPI end the job (mpi/errors.h), but for that of
+/// MPI_Init_thread.
 class Environment {
  public:
   Environment(int& argc, char**& argv, ThreadLevel wanted);

@@ -102,7 +102,7 @@ def _own(files: Iterable[Path]) -> Iterator[Plan]:
                 continue
         except UnreadableFile as error:
             note(f"{error}; left out")
-        except (PermissionError, FileNotFoundError):  # private to another user, or gone
+        except (PermissionError, FileNotFoundError):  # private to another user, or deleted
             pass
         except OSError as error:
             note(f"{UnreadableFile(file, error)}; left out")
