@@ -15,6 +15,7 @@ from imb.fabric.history import against
 from imb.fabric.inference import judge_sweeps
 from imb.fabric.rounds import Circle, confirming_rounds, few_rounds, whole_sweep
 from imb.fabric.stages import (
+    CONFIRMING,
     FIRST,
     QUICK_FIRST,
     Stage,
@@ -51,6 +52,29 @@ def made(count: int, slow: Slow, passes: int = 5, noise: float = 0.02, seed: int
 
 def named(verdict: Verdict) -> set[str]:
     return {one.name for one in verdict.suspects if one.named}
+
+
+@pytest.mark.parametrize("by", [0.2, 1.0])
+@pytest.mark.parametrize("topology", [False, True])
+@pytest.mark.parametrize("count", [4, 5, 6, 8])
+def test_one_slow_host_of_few_is_named(count: int, topology: bool, by: float) -> None:
+    """It has up to half of all pairs; below two switches, some classes have two pairs."""
+    below = (count + 1) // 2
+    network = graph({f"n{at}": f"s{at // below}" for at in range(count)}, [("s0", "s1")])
+    far = 0.3 if topology else 0.0
+    for slow in (0, count - 1):
+        for amount in (0.0, by):
+            sweep = made(
+                count,
+                lambda a, b, slow=slow, amount=amount: (
+                    (1 + far * (a // below != b // below)) * (1 + amount * ((a == slow) | (b == slow))) - 1
+                ),
+                passes=8,
+                seed=slow,
+            )
+            verdict = judge_sweeps([sweep], network if topology else None)
+            assert named(verdict) == ({f"n{slow}"} if amount else set()), verdict
+            assert verdict.state == ("bad" if amount else "healthy"), verdict
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -461,7 +485,7 @@ def test_a_quick_search_has_other_rounds_while_a_slow_host_could_be_missed() -> 
     suspects = (*suspecting("a").suspects, other)
     found = quick_stages(1024, of_passes(3, 0.15), of_passes(3, 0.11), of_passes(3, 0.05, *suspects))
     assert [one.why for one in found] == ["first", "wider", "wider", "confirm"]
-    assert [one.passes for one in found] == [QUICK_FIRST, QUICK_FIRST, QUICK_FIRST, FIRST // 2]
+    assert [one.passes for one in found] == [QUICK_FIRST, QUICK_FIRST, QUICK_FIRST, CONFIRMING]
     assert [one.sizes for one in found] == [both, first, first, [("Pair_Bandwidth", 64)]]
     rounds = [one.rounds or () for one in found]
     assert [len(one) for one in rounds[:3]] == [

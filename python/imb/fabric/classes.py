@@ -60,7 +60,9 @@ def of_populations(
     """Classes of pairs with no, one and two endpoints of the slower population."""
     words = ("", ", one of the slower group", ", both of the slower group")
     parts = slow[a].astype(np.int64) + slow[b]
-    return _compact(classes.of * 3 + parts, [f"{name}{word}" for name in classes.names for word in words])
+    return _compact(
+        classes.of * 3 + parts, [f"{name}{word}" for name in classes.names for word in words], FEWEST
+    )
 
 
 def near_groups(
@@ -117,14 +119,15 @@ def of_groups(classes: Classes, label: Indices, a: npt.NDArray[Any], b: npt.NDAr
     return _compact(
         classes.of * 2 + parts,
         [f"{name}{word}" for name in classes.names for word in (", between groups", ", in a group")],
+        FEWEST,
     )
 
 
-def _compact(of: Indices, names: Sequence[str]) -> Classes:
-    """Without empty classes; those with fewer than FEWEST pairs are part of the largest one."""
+def _compact(of: Indices, names: Sequence[str], fewest: int = 1) -> Classes:
+    """Without empty classes; those with fewer pairs are part of the largest one."""
     many = np.bincount(of, minlength=len(names))
     largest = int(np.argmax(many)) if len(many) else 0
-    there, of = numbered(np.where(many[of] < FEWEST, largest, of), len(names))
+    there, of = numbered(np.where(many[of] < fewest, largest, of), len(names))
     return Classes(of, tuple(names[one] for one in there.tolist()))
 
 

@@ -51,7 +51,8 @@ from imb.model.units import as_percent, counted, size
 FEWEST_ENDPOINTS = 4
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged
 _UNDECIDED = 0.05  # p-value of a suspect that more passes may confirm
-_TAIL = 0.02  # p-value of a pair by the tail of all others
+_TAIL = 0.05  # p-value of a pair by the tail of all others
+_DOUBTED = 0.5  # the same, of a pair that is measured once more
 _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
 _FEW = 0.1  # of the links have fewer pairs
 _SEVERAL = 0.1  # share of slow pairs beyond which slow hosts may be among them
@@ -450,7 +451,7 @@ class _Size:
             )
             return
         undecided = (
-            not named and tail <= _TAIL and self.once
+            not named and tail <= _DOUBTED and self.once
         )  # else it is not slow enough to be measured again
         if not named and not undecided:
             return

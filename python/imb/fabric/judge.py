@@ -21,6 +21,7 @@ from imb.fabric.sweep import Values
 SCREEN = 0.02  # healthy sweeps that the screen suspects, about
 MOST = 24  # components
 _TRIED = 12
+_FEW = 8  # endpoints: one has a quarter of all pairs or more
 _NEAR = 0.8  # of the least effect: so slow in one part
 _FAR = 4.0  # standard deviations of a pair
 _PAIRS = 8  # suspects
@@ -67,6 +68,8 @@ def _unexplained(fit: Fit, spread: float) -> float:
 def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
     chosen = list(begin)
     fit = Fit(part, tuple(chosen))
+    # With many of all pairs, a slow host raises the level and the spread that it is seen against.
+    few = len(part.layout.sweep.endpoints) <= _FEW
     while len(chosen) < MOST:
         scores, _, wider = fit.scores
         limits = limits_of(fit)
@@ -75,9 +78,12 @@ def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
         over[chosen] = -np.inf
         best, gain = -1, 0.0
         for one in np.argsort(-over, kind="stable")[:_TRIED].tolist():
-            if not over[one] > 1:
+            if not over[one] > 1 and not (few and np.isfinite(over[one])):
                 break
-            if fit.effect(one) >= _NEAR * least and (more := fit.explained(one)) > gain:
+            known = fit.effect(one) >= _NEAR * least and (
+                over[one] > 1 or significant(Fit(part, (*chosen, one)), one, least)
+            )
+            if known and (more := fit.explained(one)) > gain:
                 best, gain = one, more
         if best < 0:
             break
@@ -104,7 +110,7 @@ def limits_of(fit: Fit) -> dict[int, float]:
 
 def significant(fit: Fit, one: int, least: float) -> bool:
     """Of a slow component by itself."""
-    return fit.score(one) > limits_of(fit)[int(fit.part.kinds[one])] and fit.effect(one) >= _NEAR * least
+    return fit.ratio(one) > limits_of(fit)[int(fit.part.kinds[one])] and fit.effect(one) >= _NEAR * least
 
 
 def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> dict[int, Result]:
@@ -119,7 +125,7 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
         controls[list(known)] = False
         score = fit.score(one)
         factor, freedom = wider[kind]
-        p = float(stdtr(freedom, -score)) * len(known)
+        p = float(stdtr(freedom, -fit.ratio(one))) * len(known)
         slower = scores[controls] / factor >= score
         again = not slower.any() and fit.effect(one) >= _NEAR * least
         results[one] = Result(min(1.0, p), again and significant(earlier, one, least))
@@ -128,7 +134,7 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
 
 def alike(fit: Fit, component: int, chosen: tuple[int, ...]) -> list[int]:
     """Other components that explain its pairs about as well: nearly the same ones."""
-    without = Fit(fit.part, tuple(one for one in chosen if one != component))
+    without = Fit(fit.part, tuple(one for one in chosen if one != component), fit)
     own = without.explained(component)
     inside = np.zeros(len(fit.part.value))
     mine = fit.part.members(component)

@@ -29,6 +29,7 @@ _MAJORITY = 0.5
 _FAST = 25  # percentile
 _FROM_FAST = 0.6745  # standard deviations from there to the median
 _KIND = 4  # components: of fewer, nothing is known of how they vary
+_ROBUST = 10  # endpoints of which the median absolute deviation is taken; a slow link makes others slow, whose pairs cross it, too
 _OF_A_DEVIATION = 0.37  # efficiency of the median absolute deviation
 
 
@@ -120,6 +121,15 @@ class Part:
         return np.array([names.setdefault(key, len(names)) for key in keys], dtype=np.int64)
 
     @cached_property
+    def ends(self) -> set[int]:
+        """Kinds that are endpoints."""
+        return {
+            kind
+            for kind, one in zip(self.kinds.tolist(), self.each, strict=True)
+            if one.kind in ("core", "host")
+        }
+
+    @cached_property
     def confounded(self) -> tuple[Mask, Mask]:
         """Components that all pairs of a class cross, and hardly any other pair: their effect is the level of the class; and classes of which
         another one is crossed by most pairs."""
@@ -143,17 +153,24 @@ class Part:
 
 class Fit:
     """A part with slow components: `residual` of each pair and direction, `covered`: by how many of them, `spread`: standard deviation of the residuals
-    of those that no slow component covers."""
+    without the effects of slow components. `like`: whose levels and spread it has, if not its own."""
 
-    def __init__(self, part: Part, chosen: tuple[int, ...]) -> None:
+    def __init__(self, part: Part, chosen: tuple[int, ...], like: Fit | None = None) -> None:
         self.part, self.chosen = part, chosen
         self.covered = np.zeros(len(part.value), dtype=np.int64)
         for one in chosen:
             self.covered[part.members(one)] += 1
         self.clean = part.there & (self.covered == 0)
+        self.levels: Values
+        self.residual: Values
+        self.spread: float
+        if like is not None:
+            self.levels, self.residual, self.spread = like.levels, like.residual, like.spread
+            return
         self.levels = np.array([self._level(one) for one in range(int(part.of.max(initial=-1)) + 1)])
         self.residual = part.value - self.levels[part.of]
-        away = self.residual[self.clean]
+        own = [self.residual[self.alone(one)] for one in chosen]
+        away = np.concatenate([self.residual[self.clean], *(one - median(one) for one in own if len(one))])
         away = -away[away <= 0] if len(away) else np.zeros(0)  # slow components are on the other side
         floor = (
             part.noise / np.sqrt(np.median(part.count[part.there])) / 2 if np.isfinite(part.noise) else 0.0
@@ -164,7 +181,7 @@ class Fit:
         """Of a class: the median over endpoints of their medians, as most endpoints are healthy where most pairs may not be."""
         part = self.part
         mine = np.flatnonzero((part.of == one) & self.clean)
-        if len(mine) < FEWEST:
+        if not len(mine):
             mine = np.flatnonzero((part.of == one) & part.there)
         if not len(mine):
             return 0.0
@@ -205,13 +222,19 @@ class Fit:
             scores = self.part.member @ (bounded * clean) / np.sqrt(counts) / deviation
         scores = np.where(counts >= FEWEST, scores, np.nan)
         wider = {}
+        pairs = len(np.unique(np.flatnonzero(self.part.there) % max(len(self.part.layout.a), 1)))
+        freedom = max(pairs - 1 - len(self.chosen), 1)  # both directions of a pair may share what is its own
         for kind in np.unique(self.part.kinds).tolist():
             inside = scores[(self.part.kinds == kind) & np.isfinite(scores)]
-            factor = 1.0
-            if len(inside) >= _KIND:
-                factor = max(1.0, TO_DEVIATION * float(np.median(np.abs(inside - np.median(inside)))))
-            few = max(_OF_A_DEVIATION * (len(inside) - 1), 1.0)
-            wider[kind] = factor, float(factor**4 / (1 / max(len(clean), 1) + (factor**2 - 1) ** 2 / few))
+            factor, few = 1.0, len(inside) - 1.0
+            if len(inside) >= _ROBUST or kind not in self.part.ends:
+                few *= _OF_A_DEVIATION
+                if len(inside) >= _KIND:
+                    factor = TO_DEVIATION * float(np.median(np.abs(inside - np.median(inside))))
+            elif len(inside) >= _KIND:  # that median is often far off
+                factor = float(np.std(inside, ddof=1))
+            factor, few = max(factor, 1.0), max(few, 1.0)
+            wider[kind] = factor, float(factor**4 / (1 / freedom + (factor**2 - 1) ** 2 / few))
         return scores, counts, wider
 
     def alone(self, component: int) -> Indices:
@@ -238,10 +261,15 @@ class Fit:
         return float(bounded[own].sum() / np.sqrt(max(len(own), 1)) / deviation / wider)
 
     def error(self, component: int, many: float | None = None) -> float:
-        """Standard error of an effect, of so many pairs."""
+        """Standard error of an effect, of so many pairs, and of the level."""
         many = len(self.alone(component)) if many is None else many
         wider = self.scores[2][int(self.part.kinds[component])][0]
-        return float(self.spread * self.bounded[1] * wider / np.sqrt(max(many, 1.0)))
+        variance = 1 / max(many, 1.0) + 1 / max(int(np.count_nonzero(self.clean)), 1)
+        return float(self.spread * self.bounded[1] * wider * variance**0.5)
+
+    def ratio(self, component: int) -> float:
+        """Effect in standard errors. Not bounded as scores are: of few pairs, these end below the limit of few peers."""
+        return self.effect(component) / self.error(component)
 
     def explained(self, component: int) -> float:
         """Gain of log likelihood if its pairs are slow by its effect."""

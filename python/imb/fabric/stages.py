@@ -18,6 +18,7 @@ from imb.fabric.verdict import Verdict
 from imb.model.units import as_percent
 
 FIRST = 4  # passes, two of each direction
+CONFIRMING = 3  # of each direction: of two, the lower median is the smaller one, which noise decides
 QUICK_FIRST = 3  # of rounds whose pairs have one direction
 DOUBLED = 4  # times
 _MORE = (
@@ -74,7 +75,7 @@ def search(
             # Pairs of a list have the same direction in all passes.
             ways = [*chosen, *([(b, a) for a, b in one] for one in chosen)]
             listed = len(chosen) < whole
-            stage = Stage(ways if listed else None, FIRST // 2 if listed else FIRST, suspected, "confirm")
+            stage = Stage(ways if listed else None, CONFIRMING if listed else FIRST, suspected, "confirm")
         elif left <= 0 and done < most and (undecided := undecided_sizes(verdict)):
             stage = Stage(None, done, [one for one in sizes if one in undecided], "again")
         else:
