@@ -25,6 +25,7 @@ from imb.fabric.judge import (
     confirm_pairs,
     detectable,
     halves,
+    in_common,
     screen,
     slow_pairs,
 )
@@ -428,7 +429,8 @@ class _Size:
                     continue
                 result = results.get(one)
                 values = np.abs(every.value) if both_signs else every.value
-                tail = beyond_tail(values, at) * np.isfinite(values).sum()
+                many, share = np.isfinite(values).sum(), in_common(first.value, last.value)
+                tail = beyond_tail(values, at, share if result is not None and not self.once else 1.0) * many
                 named = (
                     not self._on_a_slow_route(at, float(value))
                     and result is not None
@@ -466,10 +468,22 @@ class _Size:
         )  # fmt: skip
 
     def _on_a_slow_route(self, pair: int, effect: float) -> bool:
-        """Whether a pair is about as slow as a named link that one of its shortest routes crosses."""
-        a, b = (self.sweep.endpoints[int(one[pair])].host for one in (self.layout.a, self.layout.b))
-        return self.topology is not None and any(
-            one.named and np.expm1(effect) <= _ALIKE * one.effect and self.topology.may_cross(one.name, a, b)
+        """Whether a pair is about as slow as a named link that one of its shortest routes crosses, or as a named route out of its switch, whose cable it may
+        share."""
+        if self.topology is None:
+            return False
+        ends = [int(one[pair]) for one in (self.layout.a, self.layout.b)]
+        a, b = (self.sweep.endpoints[one].host for one in ends)
+        leaf = leaves_of(self.sweep.endpoints, self.topology)
+        mine = {int(leaf[one]) for one in ends}
+        return any(
+            one.named
+            and np.expm1(effect) <= _ALIKE * one.effect
+            and (
+                len(mine) == 2 and int(leaf[one.endpoints[0]]) in mine
+                if one.kind == "route"
+                else self.topology.may_cross(one.name, a, b)
+            )
             for one in self.suspects
         )
 

@@ -28,7 +28,7 @@ _PAIRS = 8  # suspects
 _MANY = 0.01  # share of all pairs: so many slow ones are a population
 _FEWEST_MANY = 10
 _TAIL = 0.05  # share of pairs that show the tail
-RANK = 0.02  # chance that a pair is among the slowest by its rank alone
+RANK = 0.01  # chance that a pair is among the slowest by its rank alone
 _POWER = 0.99
 
 
@@ -110,7 +110,12 @@ def limits_of(fit: Fit) -> dict[int, float]:
 
 def significant(fit: Fit, one: int, least: float) -> bool:
     """Of a slow component by itself."""
-    return fit.ratio(one) > limits_of(fit)[int(fit.part.kinds[one])] and fit.effect(one) >= _NEAR * least
+    return _far(fit, one) > limits_of(fit)[int(fit.part.kinds[one])] and fit.effect(one) >= _NEAR * least
+
+
+def _far(fit: Fit, one: int) -> float:
+    """In standard errors. A score is bounded, and of few pairs ends below the limit of few peers; an effect is small where some of the pairs are not slow."""
+    return max(fit.score(one), fit.ratio(one))
 
 
 def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> dict[int, Result]:
@@ -125,7 +130,7 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
         controls[list(known)] = False
         score = fit.score(one)
         factor, freedom = wider[kind]
-        p = float(stdtr(freedom, -fit.ratio(one))) * len(known)
+        p = float(stdtr(freedom, -_far(fit, one))) * len(known)
         slower = scores[controls] / factor >= score
         again = not slower.any() and fit.effect(one) >= _NEAR * least
         results[one] = Result(min(1.0, p), again and significant(earlier, one, least))
@@ -210,11 +215,22 @@ def confirm_pairs(singles: Singles, fresh: Values, least: float, *, both_signs: 
     return results
 
 
-def beyond_tail(away: Values, one: int) -> float:
-    """Probability that a pair is as slow as this one, by the slowest others (Pickands, Ann. Stat. 3 (1975) 119): what differs between
-    pairs by nature is in all passes, so that these do not show it."""
+def in_common(first: Values, fresh: Values) -> float:
+    """Share of the deviation of pairs that two parts have in common: what differs by nature, not by noise. The root of a robust correlation
+    (Gnanadesikan and Kettenring, Biometrics 28 (1972) 81)."""
+    both = np.isfinite(first) & np.isfinite(fresh)
+    if np.count_nonzero(both) < _FEWEST_MANY:
+        return 1.0
+    first, fresh = first[both] - median(first[both]), fresh[both] - median(fresh[both])
+    more, less = median(np.abs(first + fresh)) ** 2, median(np.abs(first - fresh)) ** 2
+    return float(max((more - less) / max(more + less, LEAST_SPREAD**2), 0.0) ** 0.5)
+
+
+def beyond_tail(away: Values, one: int, share: float) -> float:
+    """Probability that a pair is as slow as this one, by the slowest others (Pickands, Ann. Stat. 3 (1975) 119), of whose deviations `share` is no noise:
+    what differs between pairs by nature is in all passes, so that these do not show it."""
     others = np.delete(away, one)
-    others = others[np.isfinite(others)]
+    others = share * others[np.isfinite(others)]
     many = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
     if many < 3:
         return 1.0
