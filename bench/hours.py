@@ -66,7 +66,7 @@ def checks(archive: Archive, labels: Sequence[str], many: int | None, draws: int
                 for name, times in ((one, of_a), (other, of_b))
             )
             for column, alone in enumerate((True, False)):
-                said = compare(a, b, CompareSettings(assume_one_session=alone))
+                said = compare(a, b, CompareSettings(assume_one_session=alone, assume_stable=alone))
                 verdicts = {band.effect.verdict for band in said.bands} | {
                     row.effect.verdict for row in said.rows
                 }

@@ -27,7 +27,7 @@ import scipy.stats
 from imb.model.sequential_design import SequentialDesign
 from verdicts import POOL, SETTINGS, Values, launches_in
 
-LEVEL = SETTINGS.level / 2  # the half of the bands
+LEVEL = SETTINGS.false_discovery / 4  # of bands
 
 
 def student(pairs: Values, _: Values) -> Values:

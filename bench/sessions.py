@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 Random = np.random.Generator
-ALONE = CompareSettings(assume_one_session=True)  # what launches alone say: the rule that is not used
+ALONE = CompareSettings(
+    assume_one_session=True, assume_stable=True
+)  # what launches alone say: the rule that is not used
 
 
 class Model(NamedTuple):

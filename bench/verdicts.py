@@ -521,7 +521,7 @@ def others(table: Launches, draws: int, random: np.random.Generator) -> Iterator
     """What other tests would call changed, of bands; with times as they are, and with those of B half as long again."""
     names = ("imb compare", "Welch alone", "Mann-Whitney, exact", "Yuen, 20 % trimmed")
     yield ["launches a side", "time of B", *names]
-    level = SETTINGS.level
+    level = SETTINGS.false_discovery / 2
 
     def said(a: Values, b: Values) -> list[Values]:
         alone = [
@@ -555,7 +555,8 @@ def needed() -> Iterator[list[str]]:
     yield ["spread between launches", *(f"to find {percent(change)}" for change in changes)]
     for spread in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2):
         counts = [
-            stats.launches_needed(spread, np.log1p(change), SETTINGS.level / BANDS) for change in changes
+            stats.launches_needed(spread, np.log1p(change), SETTINGS.false_discovery / 2 / BANDS)
+            for change in changes
         ]
         yield [percent(spread), *(f"{max(int(count), stats.FEWEST)}" for count in counts)]
 

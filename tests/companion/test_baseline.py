@@ -17,14 +17,23 @@ from imb.mpi import build, installations
 
 
 def results(
-    archive: Archive, label: str, factor: float, hosts: tuple[str, ...] = ("n1", "n1"), model: str = "X1"
+    archive: Archive,
+    label: str,
+    factor: float,
+    hosts: tuple[str, ...] = ("n1", "n1"),
+    model: str = "X1",
+    sessions: int = 3,
 ) -> None:
-    """Six launches of eight rows on this machine, a percent apart, in three sessions."""
+    """Six launches of eight rows on this machine, a percent apart, in so many sessions."""
     machine = {"cpu_model": model, "cores": 8, "sockets": 1, "threads_per_core": 2}
     archive.add_many(
         Content(
             records=fake_mpi.records(1e-6 * factor * (1 + 0.002 * number), hosts, rows=8),
-            facts={"conditions": {"machine": machine}, "label": label, "session": f"{label}{number % 3}"},
+            facts={
+                "conditions": {"machine": machine},
+                "label": label,
+                "session": f"{label}{number % sessions}",
+            },
             labels=[label],
         )
         for number in range(6)
@@ -60,6 +69,39 @@ def test_results_are_judged(
     assert (found["name"], found["version"], found["warnings"]) == ("fabric", 1, [])
     said = imb("baseline", "check", "fabric", "now", *tolerance)
     assert said.code == code and "A: baseline fabric@1, 6 launches" in said.out
+
+
+@pytest.mark.parametrize(
+    ("factor", "tolerance", "code", "verdict"),
+    [(1.0, [], 0, "same"), (1.5, [], 10, "slower"), (0.5, [], 0, "faster"), (1.0, ["-t", "time=0.5%"], 11, "inconclusive")],
+)  # fmt: skip
+def test_one_session_is_judged_by_five_of_the_baseline(
+    imb: Imb, archive: Archive, factor: float, tolerance: list[str], code: int, verdict: str
+) -> None:
+    """It is compared with how far sessions of the baseline differ, here by 0.4 %."""
+    results(archive, "good", 1.0, sessions=6)
+    results(archive, "now", factor * 1.005, sessions=1)
+    assert imb("baseline", "set", "fabric", "good").err == ""
+    said = imb("baseline", "check", "fabric", "now", "--format", "json", *tolerance)
+    found = json.loads(said.out)
+    assert (said.code, found["verdict"]) == (code, verdict)
+    (one,) = found["comparisons"]
+    assert (one["unit"], one["sessions_a"], one["sessions_b"], one["inconclusive"]) == ("session", 6, 1, None)
+    assert {band["effect"]["verdict"] for band in one["bands"]} == {verdict}
+    text = " ".join(imb("baseline", "check", "fabric", "now", *tolerance).out.split())
+    assert (
+        "1 session of B: judged by the prediction interval of 6 sessions of A; at most 1 check in 1000"
+        in text
+    )
+
+
+def test_four_sessions_of_a_baseline_do_not_judge_one(imb: Imb, archive: Archive) -> None:
+    results(archive, "good", 1.0, sessions=4)
+    results(archive, "now", 1.5, sessions=1)
+    said = imb("baseline", "set", "fabric", "good")
+    assert "fabric has 6 launches of 4 sessions; take 5 sessions" in said.err
+    said = imb("baseline", "check", "fabric", "now")
+    assert said.code == 11 and "5 of the baseline to judge one of the results" in " ".join(said.out.split())
 
 
 def test_a_check_of_the_baselines_own_runs_is_named(imb: Imb, kept: Archive) -> None:
@@ -194,7 +236,7 @@ def measured(imb: Imb, folder: Path) -> list[object]:
     )  # fmt: skip
     assert said.code == 0, said.err
     said = imb("baseline", "set", "ours", "first")
-    assert said.code == 0 and "6 launches of 1 session; take 3 sessions" in said.err
+    assert said.code == 0 and "6 launches of 1 session; take 5 sessions" in said.err
     return options
 
 

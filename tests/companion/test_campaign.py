@@ -631,6 +631,28 @@ def test_ab_on_a_terminal(imb: Imb, tmp_path: Path) -> None:
     assert "-x A=1" in said.err and "PingPong -npmin 2 -msglog 3" in said.err and "--bind-to core" in said.err
 
 
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (["PingPong"], None),
+        (["--classic", "PingPong"], "rows of one burst need segments"),
+        (["--both", "launcher=srun", "PingPong"], "steps of srun share no CPUs"),
+        (["--both", "memory=cuda", "PingPong"], "a GPU may be of one process"),
+        (["S_write_indv"], "files are in one folder"),
+    ],
+)
+def test_ab_interleaves_what_can_run_side_by_side(more: list[str], reason: str | None) -> None:
+    """Whether it does, and why not, is known from the campaign alone."""
+    names: list[str | list[str]] = [word for word in more if word[0] in "PS"]
+    both = campaign.spoken(more[more.index("--both") + 1] if "--both" in more else "")
+    made = campaign.Campaign(
+        name="t", benchmarks=names, classic="--classic" in more, common=both,
+        variants={"a": campaign.VariantSettings(), "b": campaign.VariantSettings()},
+    )  # fmt: skip
+    found = campaign.why_launch_by_launch(made)
+    assert reason in found if reason and found else (found is None) == (reason is None)
+
+
 def test_mistakes_of_ab(imb: Imb, tmp_path: Path) -> None:
     options = fake_mpi.make(tmp_path / "mpi")
     for words, says in (

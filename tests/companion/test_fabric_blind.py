@@ -63,7 +63,7 @@ def test_switches_are_seen_in_a_healthy_sweep(hosts: int, below: int, seed: int)
     assert any(f"{hosts // below} groups of endpoints" in note for note in verdict.notes), verdict.notes
 
 
-def test_distances_within_distances_are_seen() -> None:
+def test_slow_hosts_of_a_switch_in_a_group_stand_apart() -> None:
     """Switches of a group are nearer than groups; slow hosts of one switch are not far from the others."""
 
     def longer(a: Indices, b: Indices) -> Any:
@@ -71,8 +71,9 @@ def test_distances_within_distances_are_seen() -> None:
         return (1.0 + 0.15 * (a // 4 != b // 4) + 0.3 * (a // 32 != b // 32)) * (1 + 0.2 * slow) - 1
 
     verdict = judge_sweeps([made(256, longer, passes=4, noise=0.02)], None)
-    assert named(verdict) == {"n17", "n18", "n19"}
-    assert len(verdict.per_size[0].classes) == 3, verdict.per_size[0].classes
+    assert len(verdict.per_size[0].classes) == 2, verdict.per_size[0].classes
+    # These three are nearer to each other than to the rest, and slow: not healthy, and no list of names that may be wrong.
+    assert (verdict.state, [one.slower for one in verdict.populations]) == ("inconclusive", [(17, 18, 19)])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -89,7 +90,7 @@ def test_slow_hosts_of_a_switch_that_is_not_seen_are_not_healthy(seed: int) -> N
     columns = {name: getattr(sweep, name)[kept] for name in ("a", "b", "passes", "rounds", "seconds")}
     verdict = judge_sweeps([replace(sweep, **columns)], None)
     assert (verdict.state, [one.slower for one in verdict.populations]) == ("inconclusive", [(17, 18, 19)])
-    assert "a group of 3 endpoints takes" in verdict.notes[0] and "slow, or farther away" in verdict.notes[0]
+    assert any("3 endpoints stand apart: near each other" in note for note in verdict.notes)
 
 
 def test_a_switch_that_all_others_are_far_from_is_not_healthy() -> None:
@@ -99,7 +100,9 @@ def test_a_switch_that_all_others_are_far_from_is_not_healthy() -> None:
     [group] = verdict.populations
     assert (group.of, group.slower) == ("endpoints", tuple(range(16, 24)))
     assert group.effect == pytest.approx(0.3, abs=0.02)
-    assert "slow, or farther away; give the switches (--topology)" in verdict.notes[0]
+    assert any(
+        "another switch, or a slow uplink; give the switches (--topology)" in note for note in verdict.notes
+    )
 
 
 def test_a_silent_host_hides_no_switch() -> None:
@@ -110,13 +113,16 @@ def test_a_silent_host_hides_no_switch() -> None:
 
 
 def test_long_tails_are_no_suspects() -> None:
-    """A pair that noise alone explains does not make a sweep inconclusive: else hardly one in such noise is healthy."""
+    """A pair that noise alone explains does not make a sweep inconclusive: else hardly one in such noise is healthy. After one launch it may be doubted."""
     verdicts = []
     for seed in range(10):
         sweep = made(64, lambda a, b: 0.0 * a, passes=8, noise=0.0, seed=seed)
         tails = np.random.default_rng(seed).laplace(0, 0.05, 64 * 63 // 2)
         noisy = replace(sweep, seconds=sweep.seconds * np.exp(np.tile(tails, 8)))
         verdicts.append(judge_sweeps([noisy], None))
+        assert verdicts[-1].state != "bad"
+        twice = replace(noisy, launches=(sweep.passes >= 4).astype(np.int32))
+        verdicts[-1] = judge_sweeps([twice], None)
     assert sum(one.state == "healthy" for one in verdicts) >= 8, verdicts
     assert not any(named(one) for one in verdicts)
     assert not any(

@@ -437,7 +437,7 @@ def test_two_populations_of_pairs(imb: Imb, tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(fabrics.records(names, leaf=32, slow_pairs=0.1))
     said = imb("fabric", tmp_path / "r.jsonl")
     assert said.code in (0, 11) and "two populations of pairs: " in said.out, said.out
-    assert "measure with -serial" in said.out and "scontrol" not in said.out
+    assert "measure with --serial" in said.out and "scontrol" not in said.out
 
 
 def test_suspects_that_are_not_separated(imb: Imb, tmp_path: Path) -> None:
@@ -565,6 +565,7 @@ OF_LAUNCHES: dict[str, tuple[str, ...]] = {
     "rounds": ("--rounds", "2"),
     "serial": ("--serial",),
     "seed": ("--seed", "0"),
+    "dry_run": ("--dry-run",),
     "timeout": ("--timeout", "9"),
     "mpi": ("--mpi", "mpich"),
     "programs": ("--programs", "/"),
@@ -593,6 +594,39 @@ def test_records_have_no_options_of_launches(imb: Imb, tmp_path: Path) -> None:
         )
     said = imb("fabric", records, "--", "-iter", "3")
     assert (said.code, said.err) == (2, "imb: NAME is judged, not run; omit the IMB arguments -iter 3\n")
+
+
+def test_a_dry_run_runs_nothing(imb: Imb, tmp_path: Path, archive: Archive) -> None:
+    said = imb(*launched(tmp_path / "mpi"), "--dry-run")
+    assert (
+        said.code == 0 and "launch 1: Pair_Latency 8 bytes, 16 ranks (host), 15 rounds, 4 passes" in said.out
+    )
+    assert "that confirm it" in said.out and "nothing was run" in said.out and not archive.ids()
+    said = imb(*launched(tmp_path / "other"), "--quick", "--dry-run")
+    assert "12 rounds, 3 passes" in said.out and "other rounds, up to 15 rounds" in said.out
+
+
+@pytest.mark.parametrize(
+    "words", [("fabric", "--drian"), ("fabric", "--dri"), ("run", "--sumbit"), ("label", "--remov")]
+)
+def test_no_option_that_acts_on_machines_is_suggested(imb: Imb, words: tuple[str, str]) -> None:
+    said = imb(*words)
+    assert said.code == 2 and "No such option" in said.err
+    assert not any(one in said.err.partition(words[1])[2] for one in ("--drain", "--submit", "--remove")), (
+        said.err
+    )
+
+
+def test_switches_in_ranges() -> None:
+    """Each of the spines has all leaves below it."""
+    found = parse_topology(b"leaf1: n[1-2]\nleaf2: n[3-4]\nspine[1-2]: leaf[1-2]\n", "f")
+    assert found.attached == {"n1": "leaf1", "n2": "leaf1", "n3": "leaf2", "n4": "leaf2"}
+    assert sorted(found.links) == [
+        ("leaf1", "spine1"),
+        ("leaf1", "spine2"),
+        ("leaf2", "spine1"),
+        ("leaf2", "spine2"),
+    ]
 
 
 def test_variables_that_are_of_other_commands_too_are_no_options(
@@ -724,22 +758,21 @@ def test_a_launch_that_the_budget_ends(imb: Imb, tmp_path: Path, monkeypatch: py
 def test_a_quick_sweep_that_is_decided_at_once(
     imb: Imb, tmp_path: Path, slow: dict[int, float], code: int
 ) -> None:
-    """One stage: 12 rounds of 16 hosts."""
+    """One stage: 12 rounds of 16 hosts. What is suspected is confirmed by another one."""
     said = imb(*launched(tmp_path / "mpi", slow=slow), "--quick", "-f", "json")
     found = json.loads(said.out)
-    assert (said.code, found["level"]) == (code, 0.01) and len(found["sources"]) == 1, said
+    assert (said.code, found["level"]) == (code, 0.01) and len(found["sources"]) == 1 + bool(slow), said
     assert "12 rounds in all, the first ones in 3 passes; a whole sweep has 15" in found["notes"]
 
 
 def test_a_quick_sweep_that_needs_all_pairs(imb: Imb, tmp_path: Path) -> None:
     """Rounds that were not measured yet come before further passes."""
     said = imb(*launched(tmp_path / "mpi", noise=0.08, most_rounds=12), "--quick", "-f", "json")
-    assert said.err.startswith(
-        "imb: undecided after 12 rounds: 3 rounds more of Pair_Latency 8 bytes\n"
-        "imb: undecided after 3 passes: 3 passes more of Pair_Latency 8 bytes\n"
-    ), said
+    assert said.err.startswith("imb: undecided after 12 rounds: 3 rounds more of Pair_Latency 8 bytes\n"), (
+        said
+    )
     [note] = [one for one in json.loads(said.out)["notes"] if one.startswith("15 rounds in all, ")]
-    assert re.match(r".*, the first ones in (6|12|24|48) passes; a whole sweep has 15$", note)
+    assert note.endswith(" passes; a whole sweep has 15")
 
 
 def test_a_quick_sweep_that_was_cut_short(imb: Imb, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from imb.fabric.classes import groups_of
 from imb.fabric.history import against
 from imb.fabric.inference import judge_sweeps
-from imb.fabric.rounds import Circle, few_rounds, targeted_rounds, whole_sweep
+from imb.fabric.rounds import Circle, confirming_rounds, few_rounds, whole_sweep
 from imb.fabric.stages import (
+    CONFIRMING,
     FIRST,
     QUICK_FIRST,
-    TARGETED,
     Stage,
     after_quick,
-    looks,
-    quick_search,
-    share_of_look,
-    sweep_search,
+    search,
 )
 from imb.fabric.sweep import Endpoint, Indices, Sweep
 from imb.fabric.topology import Topology, graph, tree
@@ -56,6 +52,29 @@ def made(count: int, slow: Slow, passes: int = 5, noise: float = 0.02, seed: int
 
 def named(verdict: Verdict) -> set[str]:
     return {one.name for one in verdict.suspects if one.named}
+
+
+@pytest.mark.parametrize("by", [0.2, 1.0])
+@pytest.mark.parametrize("topology", [False, True])
+@pytest.mark.parametrize("count", [4, 5, 6, 8])
+def test_one_slow_host_of_few_is_named(count: int, topology: bool, by: float) -> None:
+    """It has up to half of all pairs; below two switches, some classes have two pairs."""
+    below = (count + 1) // 2
+    network = graph({f"n{at}": f"s{at // below}" for at in range(count)}, [("s0", "s1")])
+    far = 0.3 if topology else 0.0
+    for slow in (0, count - 1):
+        for amount in (0.0, by):
+            sweep = made(
+                count,
+                lambda a, b, slow=slow, amount=amount: (
+                    (1 + far * (a // below != b // below)) * (1 + amount * ((a == slow) | (b == slow))) - 1
+                ),
+                passes=8,
+                seed=slow,
+            )
+            verdict = judge_sweeps([sweep], network if topology else None)
+            assert named(verdict) == ({f"n{slow}"} if amount else set()), verdict
+            assert verdict.state == ("bad" if amount else "healthy"), verdict
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -122,13 +141,12 @@ def test_a_host_that_only_a_later_launch_has(slow: float, slower: float) -> None
 
 @pytest.mark.parametrize(("end", "begin", "slow"), [(47, 23, 47), (40, 20, 40), (32, 16, 32)])
 def test_launches_with_other_hosts_are_compared_by_the_pairs_of_both(end: int, begin: int, slow: int) -> None:
-    """The slow hosts are in the second one only. A third of all hosts is another population."""
+    """The slow hosts are in the second one only. Where a sixth of all hosts is slow, and a third is another population, no sweep is healthy."""
     first = of_hosts(made(48, lambda a, b: 0.0 * a), 0, end)
     second = of_hosts(made(48, lambda a, b: 0.5 * (b >= slow), seed=2), begin, 48)
     verdict = judge_sweeps([two_launches(first, second, 0.2)], None)
     assert verdict.state != "healthy"
-    if 48 - slow < 12:
-        assert named(verdict) == {f"n{one}" for one in range(slow, 48)}, verdict.suspects
+    assert named(verdict) == ({"n47"} if slow == 47 else set()), verdict.suspects
 
 
 def test_a_launch_of_few_endpoints_with_many_partners_is_leveled() -> None:
@@ -155,7 +173,7 @@ def slowed(sweep: Sweep, a: int, b: int, effect: float) -> Sweep:
     return replace(sweep, seconds=np.where(hit, sweep.seconds * (1 + effect), sweep.seconds))
 
 
-@pytest.mark.parametrize("passes", [4, 7])
+@pytest.mark.parametrize("passes", [8, 11])
 @pytest.mark.parametrize("ends", [(3, 9), (9, 3)])
 def test_an_asymmetric_pair_is_named_with_its_direction(passes: int, ends: tuple[int, int]) -> None:
     sweep = slowed(both_ways(made(16, lambda a, b: 0.0 * a, passes=passes)), *ends, 0.5)
@@ -166,7 +184,7 @@ def test_an_asymmetric_pair_is_named_with_its_direction(passes: int, ends: tuple
 @pytest.mark.parametrize("seed", range(5))
 def test_a_healthy_sweep_has_no_asymmetric_pair(seed: int) -> None:
     """Nor one whose passes differ, one with a pair that is slow both ways, or one with a single odd time."""
-    sweep = both_ways(made(16, lambda a, b: 0.5 * ((a == 3) & (b == 9)), passes=4, seed=seed))
+    sweep = both_ways(made(16, lambda a, b: 0.5 * ((a == 3) & (b == 9)), passes=8, seed=seed))
     drift = replace(sweep, seconds=sweep.seconds * (1 + 0.3 * (sweep.passes % 2)))
     odd = replace(sweep, seconds=np.where(np.arange(len(sweep.a)) == 7, 1.0, sweep.seconds))
     for one in (sweep, drift, odd):
@@ -257,7 +275,7 @@ def test_few_hosts_below_another_switch_are_a_group() -> None:
 
     verdict = judge_sweeps([made(count, far)], None)
     assert (verdict.state, named(verdict)) == ("healthy", set()), verdict.suspects
-    assert any("2 groups of endpoints by their times" in note for note in verdict.notes)
+    assert any("4 endpoints stand apart: near each other" in note for note in verdict.notes)
     slow = judge_sweeps([made(count, lambda a, b: 0.3 * ((a < few) | (b < few)))], None)
     assert named(slow) == {f"n{at}" for at in range(few)}
     both = judge_sweeps([made(count, lambda a, b: far(a, b) + 0.5 * ((a == 9) | (b == 9)))], None)
@@ -331,55 +349,43 @@ def test_rounds_of_a_circle(count: int) -> None:
     assert few - count % 2 <= met.min() and met.max() <= few
 
 
-def suspecting(*names: str) -> Verdict:
-    """Undecided, with suspects by name."""
+def suspecting(*names: str, named: bool = False, undecided: bool = True) -> Verdict:
+    """With suspects by name."""
     number = {"a": 1, "b": 2, "c": 3}
     return Verdict(
-        "inconclusive",
+        "bad" if named else "inconclusive",
         tuple(
-            Suspect("host", one, (number[one],), 0.1, (0.0, 0.2), 0.1, "Pair_Latency", 8, False)
+            Suspect(
+                "host", one, (number[one],), 0.1, (0.0, 0.2), 0.1, "Pair_Latency", 8, named,
+                undecided=undecided, pairs=63,
+            )
             for one in names
         ),
-    )
-
-
-def looks_of(n: int, verdicts: list[Verdict]) -> tuple[int, int]:
-    """Looks and rounds of a quick search that sees these verdicts, the last one again and again."""
-    seen: list[int] = []
-
-    def judge(look: int) -> Verdict:
-        seen.append(look)
-        return verdicts[min(look, len(verdicts)) - 1]
-
-    stages = list(quick_search(n, 1, [("Pair_Latency", 8)], 0.1, judge))
-    assert seen == list(range(1, len(seen) + 1))
-    return len(stages), sum(len(one.rounds or []) for one in stages)
-
-
-@pytest.mark.parametrize("quick", [True, False])
-@pytest.mark.parametrize("count", [4, 64, 1024])
-def test_all_looks_share_the_level(count: int, quick: bool) -> None:
-    many = looks(count, quick=quick)
-    assert sum(share_of_look(one, count, quick=quick) for one in range(1, many + 1)) == pytest.approx(1)
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 8, 16, 17, 64, 256])
-def test_a_quick_search_has_no_more_rounds_than_a_full_sweep(count: int) -> None:
-    """Although the same host stays suspect at each look."""
-    stages, rounds = looks_of(count, [suspecting("a")])
-    assert rounds <= whole_sweep(count)
-    assert stages <= looks(count, quick=True)
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_search_ends(count: int, quick: bool) -> None:
+    """Although the same host stays suspect at each look. It has all rounds at most, and one launch to confirm."""
+    sizes = [("Pair_Latency", 8)]
+    stages = list(search(count, 1, sizes, 0.1, lambda: suspecting("a"), quick=quick))
+    assert [one.why for one in stages].count("confirm") == (count >= 4)
+    assert sum(len(one.rounds or []) for one in stages if one.why in ("first", "wider")) <= whole_sweep(count)
+    assert [one.why for one in search(count, 1, sizes, 0.1, lambda: Verdict("healthy"), quick=quick)] == [
+        "first"
+    ]
 
 
-def test_a_quick_search_follows_suspects_that_stay() -> None:
-    assert looks_of(256, [suspecting("a")])[0] == TARGETED + 1
-    assert looks_of(256, [suspecting("a", "b"), suspecting("b")])[0] == TARGETED + 1
-    assert looks_of(256, [suspecting("a"), suspecting("b")])[0] == 2  # noise names others each time
-    assert looks_of(256, [Verdict("inconclusive")])[0] == 1  # nothing to measure again
-    noise = suspecting("a")
-    noise = replace(noise, suspects=tuple(replace(one, p_value=1.0) for one in noise.suspects))
-    assert looks_of(256, [noise])[0] == 1
-    assert looks_of(256, [Verdict("healthy")])[0] == 1
+@pytest.mark.parametrize("named", [True, False])
+def test_what_is_suspected_is_confirmed_by_another_launch(named: bool) -> None:
+    """Named or not: earlier passes chose it. It is launched once, and only undecided suspects have further passes."""
+    first = suspecting("a", named=named, undecided=not named)
+    stages = list(search(64, 1, [("Pair_Latency", 8)], 0.1, lambda: first))
+    assert [one.why for one in stages][:2] == ["first", "confirm"]
+    assert all(one.why == "again" for one in stages[2:]) and bool(stages[2:]) is not named
+    [only] = search(64, 1, [("Pair_Latency", 8)], 0.1, lambda: first, passes=4)
+    assert (only.rounds, only.passes) == (None, 4)
 
 
 def test_an_undecided_quick_search_has_a_next_step() -> None:
@@ -426,13 +432,16 @@ def test_a_quick_search_that_was_cut_short_has_a_next_step() -> None:
     assert "inf" not in words + note
 
 
-def test_a_look_at_a_share_of_the_level() -> None:
-    """Of an effect that one look alone finds significant. P-values are adjusted, so that they are compared with the level itself."""
-    sweep = made(16, lambda a, b: 0.06 * ((a == 3) | (b == 3)), passes=2, noise=0.06, seed=5)
-    [once] = judge_sweeps([sweep], None).suspects
-    [often] = judge_sweeps([sweep], None, share=0.05).suspects
-    assert once.named and not often.named
-    assert often.p_value == pytest.approx(20 * once.p_value) and often.p_value > 0.01
+def test_later_looks_have_smaller_shares_of_the_level() -> None:
+    """The same fresh passes name a host in a second launch, and not in a ninth one."""
+    first, last = (
+        made(16, lambda a, b: 0.1 * ((a == 3) | (b == 3)), passes=2, noise=0.07, seed=seed) for seed in (1, 2)
+    )
+    whole = two_launches(first, last)
+    assert whole.launches is not None
+    many = replace(whole, launches=np.where(whole.launches == 1, 9, whole.passes % 9))
+    p_values = [one.p_value for sweep in (whole, many) for one in judge_sweeps([sweep], None).suspects]
+    assert p_values[0] == pytest.approx(p_values[1]) and named(judge_sweeps([whole], None)) == {"n3"}
 
 
 def of_passes(passes: int, detectable: float, *suspects: Suspect, bytes: int = 8) -> Verdict:
@@ -443,8 +452,13 @@ def of_passes(passes: int, detectable: float, *suspects: Suspect, bytes: int = 8
 def stages_of(*verdicts: Verdict) -> list[tuple[int, list[tuple[str, int]]]]:
     """Of a sweep that sees these verdicts, the last one again and again."""
     sizes = [("Pair_Latency", 8), ("Pair_Latency", 64)]
-    found = sweep_search(sizes, 0.1, lambda look: verdicts[min(look, len(verdicts)) - 1])
-    return [(one.passes, one.sizes) for one in found]
+    return [(one.passes, one.sizes) for one in search(64, 1, sizes, 0.1, seeing(verdicts))]
+
+
+def seeing(verdicts: Sequence[Verdict]) -> Callable[[], Verdict]:
+    """One after the other."""
+    left = list(verdicts)
+    return lambda: left.pop(0) if len(left) > 1 else left[0]
 
 
 def test_a_sweep_has_more_passes_while_a_slow_host_could_be_missed() -> None:
@@ -459,29 +473,20 @@ def test_a_sweep_has_more_passes_while_a_slow_host_could_be_missed() -> None:
     assert every == [4, 4, 8, 16, 32]
 
 
-def test_a_sweep_has_more_passes_while_a_suspect_is_undecided() -> None:
-    [suspect] = suspecting("a").suspects
-    undecided = replace(suspect, p_value=0.02)
-    assert [passes for passes, _ in stages_of(of_passes(4, 0.05, undecided), of_passes(8, 0.05))] == [4, 4]
-    noise = replace(suspect, kind="pair", p_value=1.0)
-    assert len(stages_of(of_passes(4, 0.05, noise))) == 1
-    assert len(stages_of(of_passes(4, 0.05, replace(undecided, named=True)))) == 1
-
-
 def quick_stages(n: int, *verdicts: Verdict, passes: int | None = None) -> list[Stage]:
-    """Of a quick search that sees these verdicts, the last one again and again."""
     sizes = [("Pair_Latency", 8), ("Pair_Bandwidth", 64)]
-    return list(quick_search(n, 1, sizes, 0.1, lambda look: verdicts[min(look, len(verdicts)) - 1], passes))
+    return list(search(n, 1, sizes, 0.1, seeing(verdicts), quick=True, passes=passes))
 
 
 def test_a_quick_search_has_other_rounds_while_a_slow_host_could_be_missed() -> None:
-    """And then follows suspects."""
+    """And then confirms suspects of a first launch; a later launch has confirmed those of the other size."""
     both, first = [("Pair_Latency", 8), ("Pair_Bandwidth", 64)], [("Pair_Latency", 8)]
-    suspects = suspecting("a").suspects
+    other = replace(suspecting("a").suspects[0], benchmark="Pair_Bandwidth", bytes=64)
+    suspects = (*suspecting("a").suspects, other)
     found = quick_stages(1024, of_passes(3, 0.15), of_passes(3, 0.11), of_passes(3, 0.05, *suspects))
-    assert [one.why for one in found] == ["first", "wider", "wider"] + TARGETED * ["targeted"]
-    assert [one.passes for one in found] == (3 + TARGETED) * [QUICK_FIRST]
-    assert [one.sizes for one in found] == [both, first, first] + TARGETED * [both]
+    assert [one.why for one in found] == ["first", "wider", "wider", "confirm"]
+    assert [one.passes for one in found] == [QUICK_FIRST, QUICK_FIRST, QUICK_FIRST, CONFIRMING]
+    assert [one.sizes for one in found] == [both, first, first, [("Pair_Bandwidth", 64)]]
     rounds = [one.rounds or () for one in found]
     assert [len(one) for one in rounds[:3]] == [
         24,
@@ -520,19 +525,6 @@ def test_a_quick_search_has_more_passes_when_all_pairs_were_measured() -> None:
     assert [one.why for one in found] == ["first", "wider"] + 4 * ["again"]
     assert [len(one.rounds or []) for one in found[:2]] == [16, 47]
     assert [(one.rounds, one.passes) for one in found[2:]] == [(None, 3), (None, 6), (None, 12), (None, 24)]
-    assert len(found) + 1 <= looks(64, quick=True)
-    # Or a suspect is undecided: none is left for targeted rounds.
-    undecided = replace(suspecting("a").suspects[0], p_value=0.02)
-    found = quick_stages(64, of_passes(3, 0.2), of_passes(3, 0.05, undecided), of_passes(6, 0.05))
-    assert [one.why for one in found] == ["first", "wider", "again"]
-
-
-def test_a_quick_search_never_has_more_rounds_than_all_pairs() -> None:
-    """Where suspects come first and the noise is found too large later."""
-    suspect = suspecting("a").suspects
-    found = quick_stages(64, of_passes(3, 0.05, *suspect), of_passes(3, 0.12, *suspect))
-    assert [one.why for one in found[:2]] == ["first", "targeted"]
-    assert sum(len(one.rounds or []) for one in found if one.why != "again") == 63
 
 
 @pytest.mark.parametrize("detectable", [float("inf"), float("nan"), 2.0])
@@ -547,8 +539,8 @@ def test_a_sweep_of_hosts_that_differ_has_no_further_passes(seed: int) -> None:
     verdict = judge_sweeps([made(32, lambda a, b: own[a] + own[b], passes=4, seed=seed)], None)
     assert verdict.per_size[0].detectable > 0.1
     assert any("more passes do not help" in note for note in verdict.notes), verdict.notes
-    [only] = sweep_search([("Pair_Bandwidth", 65536)], 0.1, lambda look: verdict)
-    assert only.passes == FIRST
+    stages = list(search(32, 1, [("Pair_Bandwidth", 65536)], 0.1, lambda: verdict))
+    assert all(one.why in ("first", "confirm") for one in stages)
 
 
 def of_switches(count: int, below: int) -> Topology:
@@ -592,11 +584,7 @@ def test_a_cable_that_has_the_routes_of_one_host_is_not_that_host(cable: bool) -
         assert named(verdict) == {"n3"}
         return
     [suspect] = verdict.suspects
-    assert (suspect.name, suspect.named) == ("n3", False) and verdict.state == "inconclusive"
-    assert suspect.alternatives == ("a cable of s0 to other switches",)
-    # More passes of the same pairs would tell them apart no better.
-    [only] = sweep_search([("Pair_Bandwidth", 65536)], 0.1, lambda look: verdict)
-    assert only.passes == FIRST
+    assert (suspect.kind, suspect.name, suspect.named) == ("route", "routes of n3 beyond s0", True)
 
 
 def test_pairs_that_may_cross_a_slow_link_are_not_named_beside_it() -> None:
@@ -616,26 +604,34 @@ def test_pairs_that_may_cross_a_slow_link_are_not_named_beside_it() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_noise_of_two_modes(seed: int) -> None:
-    """Each pair is in one of two states: the median of few pairs is that of the one or the other."""
+    """Each pair is in one of two states: the median of few pairs is that of the one or the other. With few pairs below its switch, a host is not always
+    separated from a cable; no other one is named."""
     sweep = made(64, lambda a, b: 0.1 * ((a == 20) | (b == 20)), passes=4, seed=seed)
     pairs = 64 * 63 // 2
     state = np.random.default_rng([seed, 1]).random(pairs) < 0.5
     noisy = replace(sweep, seconds=sweep.seconds * np.exp(0.15 * np.tile(state, 4)))
     verdict = judge_sweeps([noisy], of_switches(64, 8))
-    assert named(verdict) == {"n20"}
+    [suspect] = verdict.suspects
+    assert "n20" in suspect.name and (suspect.named or suspect.undecided), suspect
+    assert named(judge_sweeps([noisy], None)) == {"n20"}
     assert verdict.per_size[0].detectable < 0.1
 
 
-def test_targeted_rounds_have_the_suspect() -> None:
-    verdict = judge_sweeps([made(16, lambda a, b: 0.1 * ((a == 3) | (b == 3)))], None)
-    rounds = targeted_rounds(verdict, 16, 1)
-    assert rounds and any(3 in pair for one in rounds for pair in one)
-    assert not targeted_rounds(judge_sweeps([made(16, lambda a, b: 0.0 * a)], None), 16, 1)
+@pytest.mark.parametrize("kind", ["host", "pair"])
+def test_rounds_that_confirm_have_the_suspects_and_all_others(kind: str) -> None:
+    """As many partners of each host; a suspected pair is among them."""
+    slow: Slow = lambda a, b: 0.5 * ((a == 3) & (b == 9)) if kind == "pair" else 0.2 * ((a == 3) | (b == 3))  # noqa: E731
+    verdict = judge_sweeps([made(64, slow, passes=4)], None)
+    rounds = list(confirming_rounds(verdict, 64, 1, 63))
+    assert 8 <= len(rounds) < 16
+    pairs = [pair for one in rounds for pair in one]
+    assert np.bincount(np.ravel(pairs)).tolist() == 64 * [len(rounds)] and len(set(pairs)) == len(pairs)
+    assert kind == "host" or (3, 9) in pairs
 
 
-def test_recorded_core_pairs_give_the_groups_of_cores() -> None:
+def test_recorded_core_pairs_of_two_kinds_of_cores_have_no_name() -> None:
     slow_cores, fast_cores = {0, 3, 4, 5}, {1, 2}
     a, b = (one.astype(np.int32) for one in np.triu_indices(6, 1))
     ends = tuple(Endpoint(at, "board", f"core {at}") for at in range(6))
@@ -648,8 +644,4 @@ def test_recorded_core_pairs_give_the_groups_of_cores() -> None:
             for x, y in zip(a.tolist(), b.tolist(), strict=True)
         ]
         sweep = Sweep(ends, "PingPong", int(size), a, b, zero, zero, np.array(times) * 1e-6)
-        assert {frozenset(group) for group in groups_of(sweep)} == {
-            frozenset(slow_cores),
-            frozenset(fast_cores),
-        }
         assert not named(judge_sweeps([sweep], None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ import numpy as np
 import pytest
 from companion import fabrics
 from companion.door import Imb
-from imb.fabric.inference import judge_sweeps
-from imb.fabric.loading import endpoints_of, sweeps_of
 from imb.fabric.rails import Shares, quiet_rails
 from imb.model.pairs import read_pairs
 
@@ -154,7 +151,8 @@ def test_hosts_below_two_switches(imb: Imb, tmp_path: Path, first: int) -> None:
     text = records(16, by_one, lambda a, b: 1.3 if (a < first) != (b < first) else 1.0)
     code, found = judged(imb, tmp_path, text)
     assert (code, named(found)) == (0, set()), found["summary"]
-    assert any("2 groups of endpoints by their times" in note for note in found["notes"])
+    words = "2 groups of endpoints by their times" if first == 8 else "4 endpoints stand apart"
+    assert any(words in note for note in found["notes"]), found["notes"]
 
 
 def test_a_slow_rail_that_looks_like_two_groups(imb: Imb, tmp_path: Path) -> None:
@@ -204,23 +202,6 @@ def test_hosts_of_two_kinds_have_other_rails(imb: Imb, tmp_path: Path, quiet: in
     bad = {None: [], 3: [("n004", "ib1")], 12: [("n013", "mlx5_1")]}[quiet]
     assert [(one["host"], one["name"]) for one in found["quiet_rails"]] == bad, found["summary"]
     assert code == (10 if bad else 0) and not any("no host has bytes" in note for note in found["notes"])
-
-
-def test_quiet_rails_have_a_part_of_the_level() -> None:
-    """A tenth, so that a host, a link or a pair has nine."""
-
-    def seconds(a: int, b: int) -> float:
-        return 1.2 if 3 in (a, b) else 3.0 if (a, b) == (5, 6) else 1.0
-
-    launches = read_pairs([records(16, both, seconds, noise=0.1)], "f")
-    [sweep] = sweeps_of(launches, endpoints_of(launches))
-    assert sweep.rails is not None
-    p_values = [
-        [one.p_value for one in judge_sweeps([one], None).suspects]
-        for one in (sweep, replace(sweep, rails=None))
-    ]
-    assert p_values[0] == pytest.approx([one / 0.9 for one in p_values[1]]) and len(p_values[0]) == 2
-    assert min(p_values[0]) > 0 and max(p_values[0]) < 1
 
 
 def test_what_interfaces_do_not_count_proves_nothing() -> None:

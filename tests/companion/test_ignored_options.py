@@ -29,7 +29,14 @@ from companion.test_files_as_names import a_log
         (["run", "PingPong", "--force-owner"], "--force-owner is an option of --resume"),
         (["run", "--submit", "local", "--minutes", "9"], "--minutes: a local job has no scheduler"),
         (["campaign", "x", "--submit", "local", "--queue", "q"], "--queue: a local job has no scheduler"),
-        (["ab", "--a", "", "--b", "", "--turn-timeout", "9"], "--turn-timeout needs --parts"),
+        (
+            ["ab", "--a", "", "--b", "", "--turn-timeout", "9", "--launch-by-launch"],
+            "--turn-timeout is of interleaved",
+        ),
+        (
+            ["ab", "--a", "", "--b", "", "--parts", "9", "--launch-by-launch"],
+            "--launch-by-launch and --parts exclude",
+        ),
     ],
 )
 def test_an_option_that_would_be_ignored_is_refused(

@@ -356,7 +356,9 @@ def test_a_row_has_one_interval_everywhere(archive: Archive, imb: Imb, factor: f
         effect = judged["effect"]
         low, high = effect["interval"]
         assert [low, high] == (
-            [effect["low"], effect["high"]] if effect["verdict"] == "same" else effect["simultaneous"]
+            [effect["low"], effect["high"]]
+            if effect["verdict"] in ("same", "differs")
+            else effect["simultaneous"]
         )
         shown = f"[{low:.2f}, {high:.2f}]"
         name = f"PingPong, 2 ranks, {judged['key']['bytes']} bytes "
@@ -364,10 +366,12 @@ def test_a_row_has_one_interval_everywhere(archive: Archive, imb: Imb, factor: f
         assert any(name in text and shown in text for text in marked_up.splitlines()), (name, shown)
         assert f"{low:.2f}\u2013{high:.2f}" in line["text"][number], (effect, line["text"][number])
         assert area["y"][-1 - number] == pytest.approx(low, rel=1e-3)
-    # 99.5 % is what the adjusted interval is, and nothing else has the name of the one of a single row.
-    name = "Intervals: 99.5 %, adjusted for all rows or all bands together; of same: 95 %, of one row or band alone"
+        assert effect["confidence"] == (0.95 if effect["verdict"] in ("same", "differs") else 0.99)
+    name = (
+        "Intervals: 99 %, for all bands and rows together; where 95 % is written, for this band or row alone"
+    )
     for text in (table, marked_up, page.text):
-        assert name in " ".join(text.split()) and "95 % interval" not in text and "95% interval" not in text
+        assert name in " ".join(text.split())
 
 
 def effect(verdict: Verdict, speed: float, low: float, high: float) -> Effect:
@@ -377,12 +381,11 @@ def effect(verdict: Verdict, speed: float, low: float, high: float) -> Effect:
     )  # fmt: skip
 
 
-def test_an_interval_that_is_not_adjusted_is_marked_beside_a_verdict_that_is() -> None:
+def test_an_interval_of_a_row_alone_has_its_confidence_beside_it() -> None:
     def alone(verdict: Verdict) -> Effect:
-        return msgspec.structs.replace(effect(verdict, 0.97, 0.96, 0.98), adjusted=False)
+        return msgspec.structs.replace(effect(verdict, 0.97, 0.96, 0.98), adjusted=False, confidence=0.95)
 
-    assert bracketed(alone("inconclusive")) == "[0.96, 0.98] unadjusted"
-    assert bracketed(alone("same")) == "[0.96, 0.98]"
+    assert bracketed(alone("inconclusive")) == bracketed(alone("same")) == "[0.96, 0.98] 95 %"
     assert bracketed(effect("slower", 0.9, 0.88, 0.92)) == "[0.88, 0.92]"
 
 

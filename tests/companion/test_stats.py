@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb.judge.multiplicity import Permutations, holm, permits
+from imb.judge.multiplicity import Family, Permutations, holm, permits, unequal_spreads
 from imb.judge.stats import (
+    Shift,
     detectable,
     launches_needed,
     level_of,
+    middle_variance,
     noncentrality,
     shift,
     shift_of_pairs,
@@ -97,6 +99,12 @@ def test_holm_is_as_published() -> None:
     np.testing.assert_allclose(holm(np.array([0.6, 0.9])), [1.0, 1.0])
 
 
+def family_by_permutation(
+    found: Shift, a: NDArray[np.float64], b: NDArray[np.float64], level: float, *, pairs: bool = False
+) -> Family:
+    return Permutations(found, a, b, 0.0, middle_variance(a, b, pairs=pairs), pairs).family(level)
+
+
 @pytest.mark.parametrize("pairs", [False, True])
 def test_one_column_is_scipys_permutation_test(pairs: bool) -> None:
     a, b = drawn((6, 1)), drawn((6, 1), seed=2) + 0.15
@@ -110,7 +118,7 @@ def test_one_column_is_scipys_permutation_test(pairs: bool) -> None:
         alternative="greater", vectorized=False,
     )  # fmt: skip
     found = (shift_of_pairs if pairs else shift)(a, b)
-    family = Permutations(found, a, b, 0.0, pairs).family([0], 0.05)
+    family = family_by_permutation(found, a, b, 0.05, pairs=pairs)
     assert family.q[0] == pytest.approx(scipys.pvalue)
 
 
@@ -126,9 +134,9 @@ def test_permutations_hold_their_level_for_all_columns_together(pairs: bool, com
             for _ in range(2)
         )
         found = (shift_of_pairs if pairs else shift)(a, b)
-        family = Permutations(found, a, b, 0.0, pairs).family(range(30), 0.1)
+        family = family_by_permutation(found, a, b, 0.1, pairs=pairs)
         outside = np.abs(found.difference) > family.critical * found.error
-        np.testing.assert_array_equal(outside, family.q <= 0.1)  # the interval is that of the p-value
+        assert not (outside & (family.q > 0.1)).any() and outside.any() == (family.q <= 0.1).any()
         false.append(outside.any())
     assert 0.05 < np.mean(false) < 0.15
 
@@ -137,17 +145,29 @@ def test_permutations_do_not_depend_on_the_order_of_launches_or_sides() -> None:
     a, b = drawn((12, 5)), drawn((9, 5), seed=2) + 0.05  # so many that they are drawn at random
     a[3, 2] = np.nan
     random = np.random.default_rng(6)
-    one = Permutations(shift(a, b), a, b, 0.0, False).family(range(5), 0.01)
+    one = family_by_permutation(shift(a, b), a, b, 0.01)
     c, d = random.permutation(a), random.permutation(b)
-    other = Permutations(shift(d, c), d, c, 0.0, False).family(range(5), 0.01)
+    other = family_by_permutation(shift(d, c), d, c, 0.01)
     np.testing.assert_allclose(one.q, other.q)
     np.testing.assert_allclose(one.critical, other.critical)
 
 
 def test_few_launches_permit_no_permutations() -> None:
-    assert not permits(5, 5, 0.005, pairs=False) and permits(6, 6, 0.005, pairs=False)
-    assert not permits(8, 8, 0.005, pairs=True) and permits(9, 9, 0.005, pairs=True)
-    assert permits(30, 30, 0.005, pairs=False) and not permits(30, 30, 0.0005, pairs=False)
+    assert not permits(5, 5, 0.01, pairs=False) and permits(6, 6, 0.01, pairs=False)
+    assert not permits(8, 8, 0.01, pairs=True) and permits(9, 9, 0.01, pairs=True)
+    assert permits(30, 30, 0.01, pairs=False) and not permits(30, 30, 0.001, pairs=False)
+
+
+def test_weights_of_holms_method_are_shares_of_the_level() -> None:
+    p, weights = np.array([0.004, 0.004, 0.2, 0.5]), np.array([1.0, 1.0, 0.5, 1.5])
+    np.testing.assert_allclose(holm(p, weights), [0.016, 0.016, 2 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize(("sizes", "noise"), [((10, 10), 5.0), ((5, 20), 5.0), ((10, 10), 1.0)])
+def test_unequal_spreads_are_not_permuted(sizes: tuple[int, int], noise: float) -> None:
+    random = np.random.default_rng(7)
+    a, b = (random.normal(0, 0.01 * scale, (n, 20)) for n, scale in zip(sizes, (noise, 1.0), strict=True))
+    assert unequal_spreads(a, b, np.zeros(20))[0].mean() == (1.0 if noise > 1 else 0.0)
 
 
 @pytest.mark.parametrize(("spread", "change"), [(0.02, 0.05), (0.05, 0.05), (0.1, 0.5)])

@@ -330,6 +330,19 @@ def test_ab_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
         assert max(a["started"], b["started"]) <= min(a["ended"], b["ended"])
 
 
+def test_ab_interleaves_unless_told_otherwise(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    words = [
+        "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs", mpi.build / "bin", "--launches", 1,
+        "--launch-budget", "2", "PingPong", "--", "-msglog", "3:3",
+    ]  # fmt: skip
+    said = imb(*words)
+    assert said.code in (0, 10, 11, 12) and "one after the other" not in said.err
+    assert parts_of(archive) == {100}
+    said = imb(words[0], "--launch-by-launch", *words[1:])
+    assert said.code in (0, 10, 11, 12) and "one after the other" not in said.err
+    assert parts_of(archive) == {100, 1}
+
+
 CAMPAIGN = """benchmarks = ["PingPong"]
 launches = 2
 parts = 4

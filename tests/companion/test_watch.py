@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from companion.door import Imb
 from companion.machines import curve, launch, message, save
-from imb.judge import steps
-from imb.judge.history import sessions_of
+from imb.judge import prediction, steps
+from imb.judge.history import CORRELATED, sessions_of
 from imb.model.observations import Launch
 from imb.model.records import Platform, Result, Run
 
@@ -106,6 +106,41 @@ def test_one_session_that_stands_out_is_no_step() -> None:
     assert not steps.find_steps(logs).steps
 
 
+@pytest.mark.parametrize(("seed", "size"), [(1, 0.05), (2, 0.1), (3, 0.5), (4, -0.1)])
+def test_a_level_that_came_to_an_end_is_past(seed: int, size: float) -> None:
+    logs = noise(np.random.default_rng(seed), 50, 12)
+    logs[20:26, :4] += size
+    found = steps.find_steps(logs)
+    assert {(step.at, step.until) for step in found.steps} == {(20, 26)}
+    assert {step.series for step in found.steps} <= {0, 1, 2, 3} and len(found.steps) >= (
+        4 if abs(size) > 0.05 else 2
+    )
+    assert all(abs(step.size - size) < 0.025 for step in found.steps) and not found.drifts
+
+
+def test_a_level_between_two_others_is_not_past() -> None:
+    logs = noise(np.random.default_rng(5), 60, 6, 0.005)
+    logs[20:30, 2] += 0.20
+    logs[30:, 2] += 0.05
+    found = steps.find_steps(logs)
+    assert [(one.series, one.at, one.until) for one in found.steps] == [(2, 20, None), (2, 30, None)]
+
+
+@pytest.mark.parametrize("share", [0.9, 1.0])
+def test_a_walk_is_told_from_independent_sessions(share: float) -> None:
+    logs = noise(np.random.default_rng(7), 60, 12)
+    assert steps.find_steps(logs).correlation < CORRELATED
+    for session in range(1, 60):
+        logs[session] += share * logs[session - 1]
+    assert steps.find_steps(logs).correlation >= CORRELATED
+
+
+def test_a_drift_that_looks_like_steps_is_told() -> None:
+    logs = noise(np.random.default_rng(8), 60, 12)
+    assert not steps.find_steps(logs).sloping
+    assert len(steps.find_steps(logs + np.linspace(0, 0.15, 60)[:, None]).sloping) > 6
+
+
 def test_a_drift_is_no_step() -> None:
     logs = noise(np.random.default_rng(4), 60, 6, 0.005)
     logs[:, 2] += np.linspace(0, 0.15, 60)
@@ -135,7 +170,7 @@ def test_correlation_is_seen_and_steps_are_none() -> None:
 
 def test_equal_figures_have_no_step_and_exact_ones_do() -> None:
     logs = np.zeros((20, 3))
-    assert steps.find_steps(logs) == steps.Found([], [], 0.0)
+    assert steps.find_steps(logs) == steps.Found([], [], 0.0, [])
     logs[12:, 1] = 0.05
     assert [(one.series, one.at) for one in steps.find_steps(logs).steps] == [(1, 12)]
 
@@ -162,7 +197,7 @@ def at(date: str, **facts: Any) -> Launch:
 
 def test_sessions_are_what_was_measured_together() -> None:
     launches = [
-        at("2026-01-02T03:50:00"),
+        at("2026-01-02T03:40:00"),
         at("2026-01-02T03:00:00Z"),
         at("2026-01-02T09:00:00Z"),
         at("2026-01-03T00:10:00Z", session="s"),
@@ -181,30 +216,39 @@ def test_sessions_are_what_was_measured_together() -> None:
 
 
 def test_sessions_of_one_evening_count_as_one() -> None:
-    """Bunches of sessions that are alike would be steps."""
+    """Bunches of sessions that are alike would be steps. A session takes in what begins within 50 minutes of its first launch."""
     launches = [
         at("2026-01-02T20:00:00Z", session="a"),
         at("2026-01-02T20:40:00Z", session="b"),
-        at("2026-01-02T21:30:00Z", session="c"),
-        at("2026-01-02T22:40:00Z", session="d"),
+        at("2026-01-02T21:30:00Z", session="b"),
+        at("2026-01-02T21:00:00Z", session="c"),
+        at("2026-01-02T21:49:00Z", session="d"),
         at("2026-01-02T20:50:00Z", session="a"),
     ]
     found, _ = sessions_of(launches)
     assert [[one.name[11:16] for one in of] for of in found] == [
         ["20:00", "20:40", "20:50", "21:30"],
-        ["22:40"],
+        ["21:00", "21:49"],
     ]
+
+
+def test_hourly_sessions_are_not_one() -> None:
+    days = [f"2026-01-{2 + hour // 24:02}T{hour % 24:02}:0{hour % 7}:00Z" for hour in range(100)]
+    found, _ = sessions_of([at(when, session=when) for when in days])
+    assert len(found) == 100
 
 
 # --- imb watch ---------------------------------------------------------------------------------------
 
 
-def nights(folder: Path, count: int, first_bad: int | None = None, change: float = 1.1) -> Path:
+def nights(
+    folder: Path, count: int, first_bad: int | None = None, change: float = 1.1, last_bad: int = 99
+) -> Path:
     """Logs of so many nights, two launches each; from one night on Bcast takes longer and the kernel is another one."""
     random = np.random.default_rng(8)
     folder.mkdir()
     for night in range(count):
-        is_bad = first_bad is not None and night >= first_bad
+        is_bad = first_bad is not None and first_bad <= night <= last_bad
         for number in range(2):
             rows = []
             for name in ("Bcast", "Allreduce"):
@@ -247,6 +291,21 @@ def test_a_slower_night_is_named_with_its_kernel(imb: Imb, tmp_path: Path) -> No
     assert imb("watch", "nightly", "-b", "allreduce").code == 0
 
 
+def test_slow_nights_that_are_over_are_reported_as_past(imb: Imb, tmp_path: Path) -> None:
+    said = imb("watch", nights(tmp_path / "n", 24, 12, 1.3, last_bad=17))
+    assert said.code == 0 and "no step that lasts\n\npast:\n\nslower from session 13:" in said.out
+    assert "the level before is back from session 19: run 18-0.jsonl" in said.out.replace(
+        str(tmp_path / "n") + "/", ""
+    )
+    assert "changed since the session before: kernel: 6.1.0 -> 6.2.0" in said.out
+    found = json.loads(imb("watch", tmp_path / "n", "--format", "json").out)
+    assert found["verdict"] == "no change" and [
+        (one["session"], one["until"]) for one in found["events"]
+    ] == [(12, 18)]
+    said = imb("watch", tmp_path / "n", "--format", "html")
+    assert said.code == 0 and "the level before is back from session 19" in said.out
+
+
 def test_a_faster_night_is_no_failure(imb: Imb, tmp_path: Path) -> None:
     said = imb("watch", nights(tmp_path / "n", 20, 12, 0.8))
     assert said.code == 0 and "faster from session 13" in said.out and " % faster (95 % CI 2" in said.out
@@ -273,42 +332,64 @@ def test_only_steps_since_a_date_are_news(imb: Imb, tmp_path: Path) -> None:
     assert said.code == 0 and "no step since 2026-03-18\n" in said.out
 
 
-def test_a_newest_night_that_stands_out_is_no_step(imb: Imb, tmp_path: Path) -> None:
-    said = imb("watch", nights(tmp_path / "n", 14, 13, 2.0))
-    assert said.code == 0 and "no step found" in said.out
+def test_one_slow_night_is_an_alarm(imb: Imb, tmp_path: Path) -> None:
+    said = imb("watch", nights(tmp_path / "n", 14, 13, 1.5))
+    assert said.code == 10 and "slower from" not in said.out
     assert re.search(
-        r"(?m)^newest session: (9[5-9]|10\d)\.\d % slower in Bcast, 8 ranks, \S+ bytes and 3 more series; one session is no"
-        " step; measure again$",
+        r"(?m)^newest session: (49|50)\.\d % slower in Bcast, 8 ranks, \S+ bytes and 3 more series than 13 earlier sessions,"
+        r" which differ by less than \d\.\d % but for 1 check in 1000; measure again$",
         said.out,
     )
     found = json.loads(imb("watch", tmp_path / "n", "--format", "json").out)
-    assert found["newest"][0]["curve"]["benchmark"] == "Bcast" and found["newest"][0]["deviations"] > 3
-    assert "newest session" not in imb("watch", tmp_path / "n", "-b", "Allreduce").out
+    assert found["verdict"] == "slower" and not found["events"]
+    assert found["newest"][0]["curve"]["benchmark"] == "Bcast" and found["newest"][0]["earlier"] == 13
+    assert 0.02 <= found["newest"][0]["limit"] < 0.1 and 0.02 <= found["limit"] < 0.1
+    assert imb("watch", tmp_path / "n", "-b", "Allreduce").code == 0
+    assert imb("watch", tmp_path / "n", "--since", "2026-03-15").code == 0
+    assert imb("watch", nights(tmp_path / "faster", 14, 13, 0.7)).code == 0
 
 
-def test_sessions_alike_name_no_newest_one() -> None:
-    """At most 1 % of histories: of 100, five or more with a probability of 0.3 %."""
+@pytest.mark.parametrize("made", [noise, gaps, correlated])
+def test_an_unchanged_newest_session_is_no_alarm(made: Any) -> None:
+    """At most 0.1 % of checks: of 90, two or more with a probability of 0.4 %."""
     random = np.random.default_rng(20261103)
     alarms = 0
-    for sessions in (10, 40):
-        for _ in range(50):
-            logs = noise(random, sessions, 12)
-            alarms += bool(steps.newest(logs, [], [], steps.correlation_of(logs), 0.01))
-    assert alarms <= 4
+    for sessions in (6, 12, 40):
+        for _ in range(30):
+            logs = made(random, sessions, 12)
+            new = prediction.newest(logs, np.zeros(12, dtype=np.int64))
+            alarms += bool((np.abs(new.size) > new.limit()).any())
+    assert alarms <= 1
 
 
-def test_a_drift_has_no_newest_session_that_stands_out() -> None:
-    logs = noise(np.random.default_rng(5), 40, 4)
-    logs[:, 2] += np.linspace(0, 1, 40)
-    found = steps.find_steps(logs)
-    assert [one.series for one in found.drifts] == [2] and not found.steps
-    assert not steps.newest(logs, found.steps, found.drifts, found.correlation, 0.01)
-    assert 2 in steps.newest(logs, found.steps, [], found.correlation, 0.01)
+def test_one_bad_night_does_not_hide_the_next() -> None:
+    logs = noise(np.random.default_rng(9), 20, 4)
+    begins = np.zeros(4, dtype=np.int64)
+    logs[10] += 0.5
+    new = prediction.newest(logs, begins)
+    assert (new.earlier == 18).all() and (new.limit() < 0.1).all()
+    logs[19, 2] += 0.2
+    new = prediction.newest(logs, begins)
+    assert (np.abs(new.size) > new.limit()).tolist() == [False, False, True, False]
+
+
+def test_the_newest_session_is_judged_by_its_own_level() -> None:
+    logs = noise(np.random.default_rng(10), 20, 3)
+    logs[12:, 1] += 0.3
+    new = prediction.newest(logs, np.array([0, 12, 16]))
+    assert new.earlier.tolist() == [19, 7, 3] and abs(new.size[1]) < new.limit()[1]
+    assert np.isnan(new.size[2])
 
 
 def test_too_few_nights(imb: Imb, tmp_path: Path) -> None:
-    said = imb("watch", nights(tmp_path / "n", 7))
-    assert said.code == 11 and "7 sessions; 8 or more are needed to find steps" in said.out
+    said = imb("watch", nights(tmp_path / "n", 5))
+    assert said.code == 11 and "5 sessions; 8 or more are needed to find steps" in said.out
+    said = imb("watch", nights(tmp_path / "six", 6, 5, 2.0))
+    assert (
+        said.code == 10
+        and "8 or more are needed to find steps" in said.out
+        and "than 5 earlier sessions" in said.out
+    )
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,8 @@ def _imported(name: str) -> Any:
     return made
 
 
+# Options that change other machines, jobs or what is stored: never suggested for a misspelled one.
+_ACTING = ("--drain", "--submit", "--remove", "--force", "--force-owner")
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
 
 
@@ -183,6 +185,8 @@ _PLAINER = (
 
 
 def _message(error: Exception) -> str:
+    if possible := getattr(error, "possibilities", None):
+        error.possibilities = [one for one in possible if one not in _ACTING]  # type: ignore[attr-defined]
     return str(getattr(error, "format_message", lambda: error)())
 
 

@@ -80,16 +80,21 @@ def command(
         ),
     ] = None,
     parts: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--parts",
             "--segments",
             min=1,
             max=1000,
             metavar="N",
+            show_default="100",
             help="Interleave the launches of both variants in N segments.",
         ),
-    ] = 1,
+    ] = None,
+    launch_by_launch: Annotated[
+        bool,
+        typer.Option("--launch-by-launch", help="Run one launch after the other, not interleaved."),
+    ] = False,
     turn_timeout: Annotated[
         float | None,
         typer.Option(
@@ -97,7 +102,7 @@ def command(
             min=0.1,
             metavar="SECONDS",
             show_default="60",
-            help="With --parts: end a launch whose turn lasts longer than this and ten times longer than any before.",
+            help="Interleaved launches: end one whose turn lasts longer than this and ten times longer than any before.",
         ),
     ] = None,
     classic: ClassicOption = False,
@@ -143,10 +148,11 @@ def command(
     Each round launches both variants once, in random order. Only the given process count is measured (-npmin N), unless
     IMB arguments override it. --mpi, --programs, --memory and --gpu apply to variants that do not set them.
 
-    With --parts 100 the launches of both variants are interleaved in 100 alternating segments of every row (a duet).
-    Disturbances then affect both, so on shared machines much smaller changes can be detected.
+    The launches of both variants are interleaved in 100 alternating segments of every row (a duet; --parts has another number).
+    Disturbances then affect both, so on shared machines much smaller changes can be detected. Where both cannot run side by
+    side (IMB-IO, srun, GPU memory, rows in one burst), or with --launch-by-launch, one launch runs after the other.
 
-    Rows are measured in passes, as by imb run. --classic measures each in one burst per launch, or per segment. A
+    Rows are measured in passes, as by imb run. --classic measures each in one burst per launch, or, with --parts, per segment. A
     segment should then last at least 0.1 s (-time 0.2 -iter 1000000,100000).
 
     With --until-decided the results are checked after each round, from the fifth on, to decide whether to launch another.
@@ -157,7 +163,7 @@ def command(
     With --submit the launches run in a job (see imb run), and the command that compares them is printed. --host-pairs
     submits a job per pair of hosts; compare NAME/n1-n2/a with NAME/n1-n2/b.
 
-    Exit status: that of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs); 1 launches failed and
+    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs); 1 launches failed and
     nothing is left to compare; 2 usage error; 130 interrupted.
 
     \b
@@ -165,7 +171,7 @@ def command(
       imb ab --a "" --b "UCX_TLS=tcp" -- PingPong
       imb ab --a "MPIR_CVAR_ODD_EVEN_CLIQUES=0" --b "MPIR_CVAR_ODD_EVEN_CLIQUES=1" --launches 20 -- Allreduce -msglog 16
       imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
-      imb ab --a "" --b "UCX_TLS=sm" --both bind=core --parts 100 -- PingPong
+      imb ab --a "" --b "UCX_TLS=sm" --both bind=core --launch-by-launch -- PingPong
       imb ab --a "" --b "UCX_TLS=tcp" --until-decided --launches 40 --budget 1800 -- PingPong
       imb ab --a "memory=host" --b "memory=cuda" -- PingPong
       imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
@@ -184,13 +190,15 @@ def command(
         raise ImbError(
             "--budget needs --until-decided, as it is of the whole session; --launch-budget is of a launch"
         )
-    if turn_timeout is not None and parts == 1:
-        raise ImbError("--turn-timeout needs --parts, as it is of interleaved launches")
+    if launch_by_launch and (parts or 1) > 1:
+        raise ImbError("--launch-by-launch and --parts exclude each other; give one of them")
+    if turn_timeout is not None and (launch_by_launch or parts == 1):
+        raise ImbError("--turn-timeout is of interleaved launches; omit --launch-by-launch")
     job = Job(submit, minutes, queue, account, jobs)
     job.examine(host_pairs)
     chosen, plans = _planned(
         names or [], (a, b, both), (mpi, programs, memory, gpu), seed, host_pairs, name=name, processes=np, class_=kind, launches=launches,
-        until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=parts, timeout=timeout,
+        until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=1 if launch_by_launch else parts, timeout=timeout,
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
     )  # fmt: skip
@@ -239,6 +247,8 @@ def _planned(
     """A campaign, and its plan, or one per pair of hosts. `given`: --mpi, --programs, --memory, --gpu; `keys` are those of a campaign's file."""
     import secrets
 
+    import msgspec
+
     from imb.measure import campaign, planning
 
     split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
@@ -255,7 +265,12 @@ def _planned(
         variants={"a": a, "b": b},
         **{key: value for key, value in keys.items() if value is not None},
     )
+    reason = campaign.why_launch_by_launch(made) if keys["parts"] is None else None
+    if keys["parts"] is None and reason is None:
+        made = msgspec.structs.replace(made, parts=campaign.USUAL_PARTS)
     campaign.examine_campaign(made)
+    if reason:
+        say(f"imb: note: launches run one after the other, not interleaved: {reason}", err=True)
     tell_classic(campaign.why_variant_classic(made))
     chosen = secrets.randbelow(2**31) if seed is None else seed
     each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]

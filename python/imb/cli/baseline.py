@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.archive.store import Archive, StoredRun
-from imb.cli.common import ArchiveOption, AssumeOneSessionOption, FormatOption, refuse_options, share_of
+from imb.cli.common import (
+    ArchiveOption,
+    AssumeOneSessionOption,
+    AssumeStableOption,
+    FormatOption,
+    refuse_options,
+    share_of,
+)
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
 from imb.cli.launching import MpiOption, ProgramsOption, TimeoutOption, all_measured, launch_all, ready
@@ -71,9 +78,9 @@ def set_(
 ) -> None:
     """Set a baseline from results of one machine and one placement.
 
-    SIDE is a label, a run's name, a file, a folder or a query. Take three sessions (days, boots, allocations) or more, of
+    SIDE is a label, a run's name, a file, a folder or a query. Take five sessions (days, boots, allocations) or more, of
     five launches or more each, under one label: only sessions show how
-    much sessions differ. The default tolerance is time=5%.
+    much sessions differ, and from five on a check of one session is judged. The default tolerance is time=5%.
 
     \b
     Examples:
@@ -102,7 +109,7 @@ def set_(
 def _lack(made: Baseline) -> str | None:
     """What a baseline has and should have more of; None: it has enough."""
     from imb.judge.pairing import separate_sessions, session_of
-    from imb.judge.stats import FEWEST
+    from imb.judge.prediction import FEWEST
 
     sessions = [session_of(launch) for launch in made.side().launches]
     many = len(separate_sessions(made.side()))
@@ -166,15 +173,8 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
 
 # What `check` of existing results uses; all else is of launches.
 _OF_RESULTS = {
-    "name",
-    "side",
-    "tolerance",
-    "assume_one_session",
-    "force",
-    "rows",
-    "format",
-    "archive",
-}
+    "name", "side", "tolerance", "assume_one_session", "assume_stable", "force", "rows", "format", "archive"
+}  # fmt: skip
 
 
 @app.command("check")
@@ -212,6 +212,7 @@ def check(
         ),
     ] = None,
     assume_one_session: AssumeOneSessionOption = False,
+    assume_stable: AssumeStableOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     force: Annotated[
@@ -230,13 +231,15 @@ def check(
     repeated, with its MPI and programs unless --mpi or --programs (after an update, for example) are given; the runs are
     labeled baseline-check/NAME. Each metric with a tolerance is compared.
 
-    A baseline and results of different sessions are judged by session: take three sessions of each. With --with-old the
+    A baseline and results of different sessions are judged by session: take three sessions of each. One session of results
+    is judged by the prediction interval of five sessions of the baseline or more: at most 1 check in 1000 calls a band
+    different where none is, which is 1 in 10 histories of 100 nightly checks. With --with-old the
     MPI, programs and settings of the baseline are measured again, interleaved with the new ones, and these launches are
     judged: ten of each (--launches) find small changes in one session. The new ones are those of --mpi, --programs and
     --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
     cannot be restored is printed, such as setup commands and a variable that was not set then.
 
-    Exit status: that of imb compare (0 same or faster, 10 slower, 11 inconclusive, 12 differs), the worst of the metrics;
+    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs), the worst of the metrics;
     1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
 
     \b
@@ -278,6 +281,7 @@ def check(
         earlier=earlier(store, launched),
         force=force,
         assume_one_session=assume_one_session,
+        assume_stable=assume_stable,
     )
     verdict = worst(judged.comparisons)
     if format == "json":

@@ -71,6 +71,13 @@ AssumeOneSessionOption = Annotated[
         help="Judge all launches as if one session had made them, such as logs of one day.",
     ),
 ]
+AssumeStableOption = Annotated[
+    bool,
+    typer.Option(
+        "--assume-stable",
+        help="Judge launches of one session that were not interleaved: the machine did not drift between A and B.",
+    ),
+]
 SIDE = (
     "A label (all its runs), the first digits of a run's name, a file or folder of logs or records, one launch of a file with "
     "several (FILE#2), or a query ('sql:SELECT run FROM runs ...'). Several names separated by commas form one sample set."

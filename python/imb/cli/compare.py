@@ -13,6 +13,7 @@ from imb.cli.common import (
     USUAL_BANDS,
     ArchiveOption,
     AssumeOneSessionOption,
+    AssumeStableOption,
     BandsOption,
     BenchmarkOption,
     share_of,
@@ -49,21 +50,26 @@ def command(
         ),
     ] = False,
     assume_one_session: AssumeOneSessionOption = False,
+    assume_stable: AssumeStableOption = False,
     archive: ArchiveOption = None,
 ) -> None:
     """Compare two sets of runs and print a verdict per size band and per row.
 
     Figures are speedups of B over A with intervals: 2.00x is twice as fast, 0.50x half as fast. Below 0.1 they are
-    fractions: 1/180x. A verdict is slower or faster (by more than --relevant), same (within it), differs (by less, or by an
-    unclear amount), or inconclusive. The unit of replication is the launch, not the repetition: take ten launches of each, interleaved (imb ab).
+    fractions: 1/180x. A verdict is slower or faster, differs (slower or faster by less than --relevant), same (within it), or
+    inconclusive. The unit of replication is the launch, not the repetition: take ten launches of each, interleaved (imb ab).
     docs/verdicts.md has the method and its measured error rates.
 
     Launches of different sessions (days, boots, allocations) are judged by session, from three sessions of each
     on; with fewer the effects are shown and the verdict is inconclusive. Logs have no session: see
     --assume-one-session.
 
-    The whole is slower if any band or row is; else differs if any is slower by less or by an unclear amount; else
-    inconclusive if a relevant slowdown of some band is not excluded; else faster or differs if any is; else same.
+    Launches of one session that were not interleaved, all of A before all of B, are inconclusive, since a drift of the machine
+    looks like a difference: see --assume-stable.
+
+    The whole is slower if any band or row is, mixed if others are faster; else differs if any is slower by less; else
+    inconclusive if a relevant slowdown of some band is not excluded; else faster or differs if any is; else same if every
+    band is, else not slower.
 
     \b
     Examples:
@@ -72,7 +78,7 @@ def command(
       imb compare old-logs/ new-logs/ --format markdown > changes.md
       imb compare "sql:SELECT run FROM runs WHERE date < '2026-10-01'" after
 
-    Exit status: 0 same or faster, 10 slower, 11 inconclusive, 12 differs, 2 usage error or nothing to compare.
+    Exit status: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs, 2 usage error or nothing to compare.
     """
     from imb.archive.names import load
     from imb.cli.peers import earlier
@@ -87,6 +93,7 @@ def command(
         benchmarks=tuple(benchmark or ()),
         force=force,
         assume_one_session=assume_one_session,
+        assume_stable=assume_stable,
     )
     store = Archive(archive)
     sides = load(store, a), load(store, b)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -30,7 +31,7 @@ from imb.model.units import counted
 from imb.render.terminal import data, say
 
 if TYPE_CHECKING:
-    from imb.cli.fabric_stages import Shares, Sources
+    from imb.cli.fabric_stages import Sources
     from imb.fabric.topology import Topology
     from imb.fabric.verdict import Verdict
     from imb.measure.drain import Drain
@@ -145,6 +146,10 @@ def command(
     drain: Annotated[
         bool, typer.Option("--drain", help="Run the printed `scontrol` commands, which drain hosts in Slurm.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print launches, rounds, passes and estimated time; run nothing."),
+    ] = False,
     page: Annotated[
         Path | None,
         typer.Option("--page", metavar="FILE", help="Write an HTML page with the matrix of all pairs."),
@@ -165,8 +170,8 @@ def command(
     """Find the slow host, core, link or switch of a fabric, with known error rates.
 
     Pairs of endpoints are measured with IMB-FABRIC, on --hosts, in the allocation of a scheduler, or on the cores of this
-    host. A component is named if its pairs are slower than those of its peers: with a probability of at most 1 %, anything
-    is named on a healthy fabric. Links and switches need --topology. Each launch is kept as a run.
+    host. A component is named if its pairs are slower than those of its peers, and again in passes that confirm it: with a probability of at
+    most 1 %, anything is named on a healthy fabric. Links and switches need --topology. Each launch is kept as a run.
 
     With NAME, nothing is run; the records of earlier runs are judged. IMB arguments follow --; `IMB-FABRIC -help` lists them.
 
@@ -212,7 +217,7 @@ def command(
     notes: list[str] = []
     launches: list[PairLaunch] = []
     read = 0
-    looked: tuple[int, Shares, tuple[Judged, Topology | None]] | None = None  # the last verdict, and of what
+    looked: tuple[int, tuple[Judged, Topology | None]] | None = None  # the last verdict, and of how many
     if not names:
         from imb.cli.fabric_stages import Stages, refuse_own
         from imb.fabric.verdict import NOTHING
@@ -243,23 +248,25 @@ def command(
             timeout=timeout,
             budget=budget,
             labels=label or [],
+            alone=bool(rounds) or _own_rounds(arguments),
         )
 
-        def judge(sofar: Sources, share: Shares) -> Verdict:
+        def judge(sofar: Sources) -> Verdict:
             nonlocal read, looked
             if not sofar:
                 return NOTHING
             if new := sofar[read:]:
                 launches.extend(judging.launches_of(new, stages.notes))
                 read = len(sofar)
-            looked = len(sofar), share, judging.judged_of(launches, sofar, against._replace(share=share), [])
-            return looked[2][0].verdict
+            looked = len(sofar), judging.judged_of(launches, sofar, against, [])
+            return looked[1][0].verdict
 
         missed = judging.DETECTED * against.least
+        if dry_run:
+            say(*stages.planned(quick=quick))
+            return
         with kept_named(stages.sources):
-            stages.quick(judge, missed) if quick else stages.sweep(judge, missed)
-        if quick or passes is None:
-            against = against._replace(share=stages.shares(quick=quick))
+            stages.sweep(judge, missed, quick=quick)
         sources, notes = stages.sources, stages.notes
         if not sources:
             raise ImbError(
@@ -267,8 +274,8 @@ def command(
             )
     if new := sources[read:]:
         launches.extend(judging.launches_of(new, notes))
-    if looked and looked[:2] == (len(sources), against.share):
-        judged, known = looked[2]
+    if looked and looked[0] == len(sources):
+        judged, known = looked[1]
         judged = judged._replace(notes=[*notes, *judged.notes])
     else:
         with kept_named([] if names else sources):
@@ -322,7 +329,7 @@ def _print(
         if more:
             say(f"and {counted(more, 'component')} more; --format json has all")
         if any(row[0].startswith("(") for row in rows):
-            say("(in brackets: not significant, or not separated from others)")
+            say("(in brackets: suspect, not confirmed, or not separated from others)")
         say("")
     say(*after_table(judged))
     for one in drains:
@@ -336,6 +343,13 @@ def _print(
 def _expanded(hosts: str | None) -> str | None:
     """Ranges as names, which launchers need."""
     return ",".join(expanded(hosts)) if hosts else hosts
+
+
+def _own_rounds(arguments: Sequence[str]) -> bool:
+    """Whether IMB arguments choose the pairs: no other launch has the same load."""
+    return any(
+        re.sub("^--?", "", one).lower() in ("rounds", "halves") for one in arguments if one.startswith("-")
+    )
 
 
 def _size(text: str) -> tuple[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,7 +35,6 @@ class Against(NamedTuple):
     """What a sweep is judged by, besides itself."""
 
     least: float
-    share: float | Mapping[tuple[str, int], float] = 1.0  # of the level, in one of several looks
     network: Network | None = None
     network_file: Path | None = None
     past: Sequence[PairLaunch] | None = None
@@ -137,7 +136,6 @@ def judged_of(
             _of_one_distance(topology) if against.past is not None else topology,
             level=LEVEL,
             least_effect=against.least,
-            share=against.share,
         )
         if sweeps
         else Verdict("inconclusive", notes=("no pair was measured",))
@@ -256,6 +254,7 @@ def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], lis
             host = endpoints[one.endpoints[0]].host
             what = endpoints[one.endpoints[0]].place if one.kind == "core" else ""
             words = f"imb fabric: {what + ' ' if what else ''}{one.benchmark} {size(one.bytes)} {longer(one.effect)}"
+            words += f" as {one.way}" if one.way else ""
             reasons.setdefault(host, words)
     waiting = {end for ends in verdict.silent_together for end in ends}
     for index in (one for one in verdict.silent if one not in waiting):

@@ -1,11 +1,10 @@
-"""The launches of `imb fabric`: a whole sweep, then further passes where they decide; with --quick a few rounds, then others, and rounds that
-separate suspects."""
+"""The launches of `imb fabric`: a whole sweep or, with --quick, a few rounds; then others or further passes where they decide, and those that confirm suspects."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,10 +28,11 @@ if TYPE_CHECKING:
 
 USAGE = 2  # exit status of the suite for options that it refuses
 _LEAST = 2.0  # seconds that a launch needs at least
+FIRST_ALONE = 4  # passes
+_ROUND = 0.1  # seconds of a round, about
 _FURTHER = 600.0  # seconds within which further passes end, without --budget
 Sources = list[tuple[str, Path]]
 Size = tuple[str, int]
-Shares = Mapping[Size, float]
 
 
 class Stages(msgspec.Struct, kw_only=True):
@@ -54,52 +54,62 @@ class Stages(msgspec.Struct, kw_only=True):
     began: float = msgspec.field(default_factory=time.monotonic)
     sources: Sources = []
     notes: list[str] = []
+    alone: bool = False  # rounds are those of the arguments, and no launch follows the first one
     looked: dict[Size, int] = {}  # stages with records, of each size
     took: dict[Size, float] = {}  # seconds of the last launch of each, per round and pass
 
-    def sweep(self, judge: Callable[[Sources, Shares], Verdict], wanted: float) -> None:
-        """All rounds, as the arguments want them; then, where a host slower by `wanted` could be missed or a suspect is undecided,
-        further passes, unless `passes` are given. `judge` gets the shares of the level."""
-        from imb.fabric.stages import Stage, sweep_search
-
-        if self.passes is not None:
-            self._launch(Stage(None, self.passes, self.sizes))
-            return
-        self._run(sweep_search(self.sizes, wanted, lambda _: judge(self.sources, self.shares(quick=False))))
-
-    def quick(self, judge: Callable[[Sources, Shares], Verdict], wanted: float) -> None:
-        """Few rounds and, where a host slower by `wanted` could be missed, others; then, while something is undecided, rounds for the suspects so
-        far."""
+    def sweep(self, judge: Callable[[Sources], Verdict], wanted: float, *, quick: bool) -> None:
+        """All rounds, as the arguments want them, or few of them (`quick`); then what a host slower by `wanted` that could be missed, or a suspect, needs. With
+        rounds of their own, the launches are not followed by others."""
         from imb.fabric.rounds import whole_sweep
-        from imb.fabric.stages import quick_search
+        from imb.fabric.stages import Stage, search
 
         verdict: Verdict | None = None
 
-        def look(_: int) -> Verdict:
+        def look() -> Verdict:
             nonlocal verdict
-            verdict = judge(self.sources, self.shares(quick=True))
+            verdict = judge(self.sources)
             return verdict
 
         ranks = self.intent.ranks
-        rounds, passes = self._run(
-            quick_search(ranks, self.seed, self.sizes, wanted, look, self.passes),
-            lambda: _suspected(verdict) if verdict else "",
-        )
-        self.notes.append(
-            f"{counted(rounds, 'round')} in all, the first ones in {counted(passes, 'pass')}; "
-            f"a whole sweep has {whole_sweep(ranks)}"
-        )
+        stages = search(ranks, self.seed, self.sizes, wanted, look, quick=quick, passes=self.passes)
+        if self.alone:
+            stages = iter([Stage(None, self.passes or FIRST_ALONE, self.sizes)])
+        rounds, passes = self._run(stages, lambda: _suspected(verdict) if verdict else "", quick=quick)
+        if quick:
+            self.notes.append(
+                f"{counted(rounds, 'round')} in all, the first ones in {counted(passes, 'pass')}; "
+                f"a whole sweep has {whole_sweep(ranks)}"
+            )
 
-    def shares(self, *, quick: bool) -> Shares:
-        """Of the level: a size has another look where it was measured again."""
-        from imb.fabric.stages import share_of_look
+    def planned(self, *, quick: bool) -> list[str]:
+        """The first launches, and those that may follow."""
+        from imb.fabric.inference import FEWEST_ENDPOINTS
+        from imb.fabric.rounds import few_rounds, whole_sweep
+        from imb.fabric.stages import DOUBLED, FIRST, QUICK_FIRST
 
         ranks = self.intent.ranks
-        return {one: share_of_look(max(self.looked.get(one, 1), 1), ranks, quick=quick) for one in self.sizes}
+        whole, first = whole_sweep(ranks), QUICK_FIRST if quick else FIRST
+        rounds, passes = few_rounds(ranks) if quick else whole, self.passes or first
+        each = "those of the arguments" if self.alone else counted(rounds, "round")
+        seconds = max(_LEAST, _ROUND * rounds * passes)
+        lines = [
+            f"launch {number}: {name} {size(length)}, {counted(ranks, 'rank')} ({self.endpoint}), {each}, {counted(passes, 'pass')}"
+            + ("" if self.alone else f", about {seconds:.0f} s")
+            for number, (name, length) in enumerate(self.sizes, 1)
+        ]
+        if self.passes is None and not self.alone and ranks >= FEWEST_ENDPOINTS:
+            within = f"{self.budget:g} s (--budget)" if self.budget is not None else f"{_FURTHER:.0f} s"
+            lines += [
+                f"then, while a slow host could be missed: {'other rounds, up to ' + counted(whole, 'round') + ', then ' if quick else ''}"
+                f"as many passes again, up to {first << DOUBLED}, within {within}",
+                f"then, of what is suspected: {counted(FIRST, 'pass')} of {min(whole, 8)} to {counted(whole, 'round')} that confirm it",
+            ]
+        return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
 
-    def _run(self, stages: Iterator[Stage], suspected: Callable[[], str] | None = None) -> tuple[int, int]:
-        """As long as there is time for the next one, and it leaves records; different rounds, and passes of the first ones. `suspected`: of a quick
-        search, which has advice of its own on passes."""
+    def _run(self, stages: Iterator[Stage], suspected: Callable[[], str], *, quick: bool) -> tuple[int, int]:
+        """As long as there is time for the next one, and it leaves records; different rounds, and passes of the first ones. A quick search has
+        advice of its own on passes."""
         from imb.fabric.rounds import whole_sweep
 
         rounds = passes = 0
@@ -108,8 +118,8 @@ class Stages(msgspec.Struct, kw_only=True):
             many = whole_sweep(self.intent.ranks) if stage.rounds is None else len(stage.rounds)
             if rounds:
                 more = (
-                    f"{counted(many, 'round')} more on {suspected()}"
-                    if stage.why == "targeted" and suspected
+                    f"{counted(stage.passes, 'pass')} of {counted(many, 'round')} to confirm {suspected()}"
+                    if stage.why == "confirm"
                     else f"{counted(many, 'round')} more of {_listed(stage.sizes)}"
                     if stage.why == "wider"
                     else f"{counted(stage.passes, 'pass')} more of {_listed(stage.sizes)}"
@@ -119,17 +129,19 @@ class Stages(msgspec.Struct, kw_only=True):
                 if needed > left:
                     self.notes.append(
                         f"no time for {more}: some {needed:.0f} s, {max(left, 0):.0f} s left; give --budget"
-                        + (f" or --passes {passes + stage.passes}" if again and not suspected else "")
+                        + (f" or --passes {passes + stage.passes}" if again and not quick else "")
                     )
                     break
                 so_far = counted(passes, "pass") if again else counted(rounds, "round")
-                say(f"imb: undecided after {so_far}: {more}", err=True)
+                word = "suspected" if stage.why == "confirm" else "undecided"
+                say(f"imb: {word} after {so_far}: {more}", err=True)
             before = len(self.sources)
             self._launch(stage)
             if len(self.sources) == before:
                 break
             passes += stage.passes if again or not rounds else 0
-            rounds = many if stage.rounds is None else rounds + many
+            if stage.why != "confirm":
+                rounds = many if stage.rounds is None else rounds + many
         return rounds, passes
 
     def _left(self) -> float:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from imb.judge.compare import Comparison, Verdict
 
 # The worst first.
-_ORDER: tuple[Verdict, ...] = ("slower", "differs", "inconclusive", "faster", "same")
+_ORDER: tuple[Verdict, ...] = ("slower", "mixed", "differs", "inconclusive", "not slower", "faster", "same")
 
 
 def worst(found: Sequence[Comparison]) -> Verdict:

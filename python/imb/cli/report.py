@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import SIDE, ArchiveOption, AssumeOneSessionOption, refuse_options, share_of
+from imb.cli.common import (
+    SIDE,
+    ArchiveOption,
+    AssumeOneSessionOption,
+    AssumeStableOption,
+    refuse_options,
+    share_of,
+)
 from imb.cli.extras import need
 from imb.model.units import amount, counted
 from imb.render.terminal import say
@@ -42,6 +49,7 @@ def command(
         ),
     ] = False,
     assume_one_session: AssumeOneSessionOption = False,
+    assume_stable: AssumeStableOption = False,
     archive: ArchiveOption = None,
 ) -> None:
     """Write an HTML report of one sample set, or of several compared with the first.
@@ -78,7 +86,10 @@ def command(
     )
     thresholds = diagnose.Thresholds().with_values(threshold or [])
     settings = CompareSettings(
-        relevant=share_of(relevant, "--relevant"), force=force, assume_one_session=assume_one_session
+        relevant=share_of(relevant, "--relevant"),
+        force=force,
+        assume_one_session=assume_one_session,
+        assume_stable=assume_stable,
     )
     if len(sides) == 1:
         refuse_options(context, _OF_ONE, "is of a comparison; give two sample sets or more")

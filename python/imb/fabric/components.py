@@ -28,12 +28,13 @@ _RANK = {"core": 0, "host": 1, "link": 2, "rail": 3, "switch": 4, "group": 5, "p
 @dataclass(frozen=True)
 class Component:
     """`endpoints`: the one endpoint, or those whose pairs cross it. `alternatives`: components that the same measured pairs
-    cross."""
+    cross. `way`: "sender" or "receiver" for an endpoint that is one of them."""
 
     kind: Kind
     name: str
     endpoints: tuple[int, ...]
     alternatives: tuple[str, ...] = ()
+    way: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,37 +1,40 @@
 """From sweeps to a verdict: which components are slow, at known error rates. Pure.
 
-Each size is searched for slow components (imb.fabric.search). Those found are tested against no effect; the p-value of a component is
-one-sided Student's, with the errors of imb.fabric.significance. All components, pairs and quiet rails of all sweeps are one family, in which
-`level` is the probability that anything is named where nothing is slow (Bonferroni over sweeps, and between components, pairs and quiet rails;
-Holm over components: valid under any dependence). What is named must also be slower by `least_effect` or more, by its estimate.
+Each size is screened for slow components by a part of its passes, and what is suspected is confirmed by the others (imb.fabric.judge). Sizes share the
+level (Bonferroni), and so do looks: the verdict on the k-th launch has 1 / (k (k + 1)) of it. What is named must be slower by `least_effect` or more.
 
-This holds where the deviations of healthy pairs are exchangeable between components: noise that does not follow a host or a link. Noise
-that does, for a whole sweep, is a slow component; it cannot be told from one by this sweep alone. bench/fabric.py measures how
-often names are wrong.
-
-Single pairs are tested after that, in imb.fabric.single_pairs.
+Noise that follows a host for the whole sweep is a slow host; it cannot be told from one by this sweep alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
-from imb.fabric.classes import FEWEST, Classes, by_nearness, classes_of, endpoint_effects, with_group
+from imb.fabric.classes import distances, leaves_of, near_groups, of_groups, of_populations, two_populations
 from imb.fabric.components import Components, components_of
+from imb.fabric.judge import (
+    RANK,
+    Result,
+    alike,
+    asymmetric_pairs,
+    beyond_tail,
+    confirm,
+    confirm_pairs,
+    detectable,
+    halves,
+    in_common,
+    screen,
+    slow_pairs,
+)
 from imb.fabric.launches import leveled
-from imb.fabric.near import near_groups
-from imb.fabric.pairs import Pairs, pairs_of, silent_endpoints, silent_together, unanswered
-from imb.fabric.populations import populations_of, whole_groups
+from imb.fabric.medians import median, middles, numbered
+from imb.fabric.pairs import silent_endpoints, silent_together, unanswered, without_answer
+from imb.fabric.parts import FEWEST, Fit, Indices, Layout, Mask, Part, bounded_mean
 from imb.fabric.rails import quiet_rails, shares
-from imb.fabric.routes import beyond_its_switch, on_a_slow_route
-from imb.fabric.search import Fit, Search
-from imb.fabric.sensitivity import Sensitivity
-from imb.fabric.significance import Effects, holm
-from imb.fabric.single_pairs import asymmetric_pairs, slow_pairs
+from imb.fabric.sensitivity import remedy
 from imb.fabric.sweep import Sweep, Values
 from imb.fabric.topology import Topology
 from imb.fabric.verdict import (
@@ -44,303 +47,458 @@ from imb.fabric.verdict import (
     Suspect,
     Verdict,
 )
-from imb.model.units import counted, size
+from imb.model.units import as_percent, counted, size
 
 FEWEST_ENDPOINTS = 4
-_CONFIDENCE = 0.95
-_PAIRS_SHARE = 0.2  # of `level` for single pairs, which are many
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged
-UNLIKELY = 0.5  # adjusted p-value: noise has suspects above it in every sweep
-_FARTHER = 10.0  # of a log likelihood: by as much, endpoints are rather farther away than slow
-_UNNAMED = 5  # suspects that are listed though they are not named
+_UNDECIDED = 0.05  # p-value of a suspect that more passes may confirm
+_TAIL = 0.05  # p-value of a pair by the tail of all others
+_DOUBTED = 0.5  # the same, of a pair that is measured once more
 _MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
+_FEW = 0.1  # of the links have fewer pairs
+_SEVERAL = 0.1  # share of slow pairs beyond which slow hosts may be among them
+_ALIKE = 1.5  # times the effect of a link: what a pair that crosses it may have
+_95 = 1.96
 
 
 def judge_sweeps(
-    sweeps: Sequence[Sweep],
-    topology: Topology | None,
-    *,
-    level: float = 0.01,
-    least_effect: float = 0.05,
-    share: float | Mapping[tuple[str, int], float] = 1.0,
+    sweeps: Sequence[Sweep], topology: Topology | None, *, level: float = 0.01, least_effect: float = 0.05
 ) -> Verdict:
     """One verdict of all sweeps, which have the same endpoints. `level`: probability that anything is named in a healthy
-    sweep, at most; `least_effect`: what is less slow than this is not named. `share`: of the level, where this is one of several looks, also by
-    benchmark and bytes; p-values are adjusted for that, too."""
+    sweep, at most; `least_effect`: what is less slow than this is not named."""
     if not sweeps:
         return NOTHING
-    shares_of = {
-        key: share if isinstance(share, float | int) else share.get(key, 1.0)
-        for key in ((one.benchmark, one.bytes) for one in sweeps)
-    }
-    prepared: tuple[Pairs, Components] | None = None
+    prepared: Layout | None = None
     found: list[_Size] = []
     for sweep in (leveled(one, topology) for one in sweeps):
-        pairs = pairs_of(sweep)
-        if prepared is not None and sweep.rails is None and _same(prepared[0], pairs):
-            components = prepared[1]
-        else:
-            components = components_of(sweep.endpoints, pairs.a, pairs.b, topology, sweep.rails)
-        prepared = (pairs, components) if sweep.rails is None else None
-        own = shares_of[sweep.benchmark, sweep.bytes] * level / len(sweeps)
-        found.append(_Size(sweep, pairs, components, topology, own, least_effect))
+        prepared = _layout(sweep, topology, prepared)
+        launches = 1 if sweep.launches is None else len(np.unique(sweep.launches))
+        found.append(
+            _Size(prepared, topology, level / len(sweeps) / (launches * (launches + 1)), least_effect)
+        )
     silent = sorted({one for size in found for one in size.silent})
     suspects = sorted(
         (one for size in found for one in size.suspects),
         key=lambda one: (not one.named, one.kind == "pair", -one.effect),
     )
-    suspects = [
-        replace(one, p_value=min(1.0, one.p_value * len(sweeps) / shares_of[one.benchmark, one.bytes]))
-        for one in suspects
-    ]
-    listed = [one for one in suspects if one.named or one.p_value < UNLIKELY]
     notes = list(dict.fromkeys(note for size in found for note in size.notes))
     together = tuple(dict.fromkeys(one for size in found for one in silent_together(size.sweep, size.silent)))
     state: State = "healthy"
     quiet = tuple(one for size in found for one in size.quiet)
-    if silent or quiet or any(one.named for one in suspects) or any(size.lost for size in found):
+    asymmetric = tuple(one for size in found for one in size.asymmetric)
+    if (
+        silent
+        or quiet
+        or asymmetric
+        or any(one.named for one in suspects)
+        or any(size.lost for size in found)
+    ):
         state = "bad"
-    elif listed or any(size.unsure for size in found):
+    elif any(one.undecided for one in suspects) or any(size.unsure for size in found):
         state = "inconclusive"
-    # Where too little was measured to decide, hosts that seem slow are a hint. Single pairs are too many for that.
-    if state != "healthy":
-        listed = [one for one in suspects if one.named or one.p_value < UNLIKELY or one.kind != "pair"]
     return Verdict(
         state,
-        tuple(listed),
+        tuple(suspects),
         tuple(notes),
         tuple(size.result for size in found),
         tuple(silent),
-        tuple(one for size in found for one in size.asymmetric),
+        asymmetric,
         tuple(one for size in found for one in size.populations),
         together,
         tuple(dict.fromkeys(one for size in found for one in size.unjudged)),
-        tuple(
-            replace(one, p_value=min(1.0, one.p_value * len(sweeps) / shares_of[one.benchmark, one.bytes]))
-            for one in quiet
-        ),
+        quiet,
     )
 
 
-def _same(one: Pairs, other: Pairs) -> bool:
-    return np.array_equal(one.a, other.a) and np.array_equal(one.b, other.b)
+def _layout(sweep: Sweep, topology: Topology | None, before: Layout | None) -> Layout:
+    """Components are those of the sweep before, if it has the same pairs."""
+    count = len(sweep.endpoints)
+    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
+    every = low * count + high
+    good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
+    each, at = numbered(every[good], count * count)
+    key = np.zeros(len(every), dtype=np.int64)
+    key[good] = at
+    a, b = (each // count).astype(np.int32), (each % count).astype(np.int32)
+    logs = np.zeros(len(every))
+    logs[good] = np.log(sweep.seconds[good])
+    components: Components
+    if (
+        before is not None
+        and sweep.rails is None
+        and before.sweep.rails is None
+        and np.array_equal(before.a, a)
+        and np.array_equal(before.b, b)
+    ):
+        components = before.components
+    else:
+        components = components_of(sweep.endpoints, a, b, topology, sweep.rails)
+    return Layout(sweep, good, key, a, b, distances(sweep.endpoints, a, b, topology).of, components, logs)
 
 
 class _Size:
     """What one sweep shows."""
 
-    def __init__(
-        self,
-        sweep: Sweep,
-        pairs: Pairs,
-        components: Components,
-        topology: Topology | None,
-        level: float,
-        least_effect: float,
-    ) -> None:
-        self.sweep, self.pairs, self.components, self.topology = sweep, pairs, components, topology
-        self.level, self.least = level, float(np.log1p(least_effect))
+    def __init__(self, layout: Layout, topology: Topology | None, level: float, least_effect: float) -> None:
+        sweep = layout.sweep
+        self.layout, self.sweep, self.topology = layout, sweep, topology
+        self.rails_level = _RAILS * level
+        self.level = level if sweep.rails is None else (1 - _RAILS) * level
+        self.least = float(np.log1p(least_effect))
         self.name = f"{sweep.benchmark} {size(sweep.bytes)}"
         self.silent = silent_endpoints(sweep)
         self.lost = unanswered(sweep)
         self.notes: list[str] = [self.lost] if self.lost else []
         self.suspects: list[Suspect] = self._failed()
-        self.asymmetric: tuple[Asymmetric, ...] = ()
-        self.populations: tuple[Populations, ...] = ()
+        self.asymmetric: list[Asymmetric] = []
+        self.populations: list[Populations] = []
         self.unjudged: tuple[str, ...] = ()
         self.quiet: tuple[QuietRail, ...] = ()
         self.unsure = False
-        self.unclear: list[int] = []  # endpoints that are slow, or far from all others
         count = len(sweep.endpoints)
-        if count - len(self.silent) < FEWEST_ENDPOINTS or len(pairs.a) < FEWEST_ENDPOINTS:
+        if count - len(self.silent) < FEWEST_ENDPOINTS or len(layout.a) < FEWEST_ENDPOINTS:
             self.unsure = True
             self.notes[:] = self.notes or [
-                f"{count - len(self.silent)} endpoints with {counted(len(pairs.a), 'pair')}: "
+                f"{count - len(self.silent)} endpoints with {counted(len(layout.a), 'pair')}: "
                 f"{FEWEST_ENDPOINTS} endpoints or more are required to separate hosts from links"
             ]
-            self.result = self._result(None, np.full(count, np.nan))
+            self.result = SizeResult(
+                sweep.benchmark,
+                sweep.bytes,
+                float("nan"),
+                (),
+                float("nan"),
+                float("nan"),
+                0,
+                len(layout.a),
+                float("nan"),
+                np.full(count, np.nan),
+            )
             return
-        self._search(topology)
-        rest = 1.0 if sweep.rails is None else 1 - _RAILS
-        self.tests = len(components.each) / (1 - _PAIRS_SHARE) / rest
+        self.classes = distances(sweep.endpoints, layout.a, layout.b, topology)
+        first, later = halves(self.layout)
+        self.whole = screen(Part(self.layout, first | later), self.least)
+        self.near: Indices | None = None
+        rails = any(self.whole.part.each[one].kind == "rail" for one in self.whole.chosen)
+        if topology is None and not rails and self._group():  # a slow rail may look like groups
+            self.whole = screen(Part(self.layout, first | later), self.least)
+        if self._populate():
+            self.whole = screen(Part(self.layout, first | later), self.least)
+        self.all, self.fresh = self.whole.part, Part(self.layout, later)
+        self.first = Part(self.layout, first)
+        self.once = sweep.launches is None or len(np.unique(sweep.launches)) < 2
         self._judge_components()
-        single = slow_pairs(
-            pairs, self.fit, sweep.endpoints, len(pairs.a) / _PAIRS_SHARE / rest, self.level, self.least
-        )
-        self.suspects += [
-            one
-            for one in (
-                Suspect(benchmark=sweep.benchmark, bytes=sweep.bytes, **fields) for fields in single.suspects
-            )
-            if not (topology and on_a_slow_route(one, self.suspects, sweep.endpoints, topology))
-        ]
-        self.asymmetric = asymmetric_pairs(sweep, self.level, self.least)
-        self._populate((single.share, single.effect))
+        self._judge_pairs()
         self._judge_rails()
-        effects = endpoint_effects(count, pairs, self._away())
-        sensed = Sensitivity(
-            self.pairs, self.components, self.effects, self.least, self.level / max(self.tests, 1.0)
-        )
-        if not sensed.detectable <= np.log1p(_MISSES * least_effect):
-            self.unsure = True
-            self.notes.append(
-                f"{self.name}: "
-                + sensed.remedy(float(np.log1p(_MISSES * least_effect)), self.fit.spread, self.classes.names)
-            )
-        self.result = self._result(self.fit, np.expm1(effects), sensed)
-
-    def _apart(self) -> list[int]:
-        """Endpoints that would be slow, and whose own pairs are not: they are far from the others. Empty if there are none."""
-        away = np.full((len(self.sweep.endpoints),) * 2, np.nan)
-        away[self.pairs.a, self.pairs.b] = away[self.pairs.b, self.pairs.a] = self._away()
-        slow: dict[int, float] = {}
-        for one, effect in zip(self.fit.chosen, self.fit.effects, strict=True):
-            component = self.components.each[one]
-            if component.kind in ("core", "host") and len(component.endpoints) == 1:
-                slow[component.endpoints[0]] = effect
-        own = away[np.ix_(list(slow), list(slow))]
-        fast = [float(np.mean(row < effect / 2)) for row, effect in zip(own, slow.values(), strict=True)]
-        found = [end for end, share in zip(slow, fast, strict=True) if share > 0.5]
-        return found if len(found) >= FEWEST else []
-
-    def _search(self, topology: Topology | None) -> None:
-        """A slow rail may look like groups of endpoints, or these like it; and slow hosts of a switch like a switch that is farther away:
-        what explains more with less."""
-        ends, pairs = self.sweep.endpoints, self.pairs
-        self.classes = classes_of(ends, pairs, topology, self.least)
-        self.search, self.fit = self._explained(self.classes)
-        if self.classes.groups and any(one.kind == "rail" for one in self.components.each):
-            self._prefer(classes_of(ends, pairs, topology, self.least, clusters=False))
-        if topology is not None or self.classes.slower:
-            return
-        nested = near_groups(ends, pairs, self.least)
-        own = [self.classes.groups] if self.classes.groups else []
-        near = nested or []
-        choices = dict.fromkeys(map(tuple, (own, own + near[-1:], near[:1], near)))
-        for partitions in filter(None, choices):
-            self._prefer(by_nearness(ends, pairs, partitions))
-        if apart := self._apart():
-            far = with_group(self.classes, pairs, apart)
-            self._prefer(far, _FARTHER)
-            if nested is None and self.classes is far:
-                self.unclear = sorted(apart)
-
-    def _prefer(self, classes: Classes, by: float = 0.0) -> None:
-        """These, if they explain more with less, by so much of a log likelihood."""
-        if np.array_equal(classes.of, self.classes.of):
-            return
-        search, fit = self._explained(classes)
-        spread = max(min(fit.spread, self.fit.spread), search.least_noise)
-        if search.cost(fit, spread) + by < self.search.cost(self.fit, spread):
-            self.classes, self.search, self.fit = classes, search, fit
-
-    def _explained(self, classes: Classes) -> tuple[Search, Fit]:
-        pairs = self.pairs
-        least_noise = pairs.noise / np.sqrt(pairs.repeats) if pairs.repeats > 1 else float("nan")
-        search = Search(pairs.level, classes.of, self.components, least_noise, self.least)
-        return search, search.best()
+        self._leave_out()
+        self._sense()
 
     def _failed(self) -> list[Suspect]:
         """Pairs that did not answer when they last met, of endpoints that do answer."""
         found = []
-        for a, b in self.pairs.failed.tolist():
+        for a, b in without_answer(self.sweep):
             if a in self.silent or b in self.silent:
                 continue
-            name = f"{self.sweep.endpoints[a].name} - {self.sweep.endpoints[b].name}"
+            why = "failed" if (a, b) in self.sweep.causes else "does not answer"
+            infinite = float("inf")
             found.append(
                 Suspect(
-                    kind="pair",
-                    name=name,
-                    endpoints=(a, b),
-                    effect=float("inf"),
-                    interval=(float("inf"), float("inf")),
-                    p_value=0.0,
-                    benchmark=self.sweep.benchmark,
-                    bytes=self.sweep.bytes,
-                    named=True,
-                    next=f"the pair {'failed' if (a, b) in self.sweep.causes else 'does not answer'}: measure it alone",
+                    "pair", self._pair(a, b), (a, b), infinite, (infinite, infinite), 0.0,
+                    self.sweep.benchmark, self.sweep.bytes, True, next=f"the pair {why}: measure it alone",
                 )
-            )
+            )  # fmt: skip
         return found
 
-    def _away(self) -> Values:
-        return self.pairs.level - self.fit.levels[self.classes.of]
+    def _pair(self, a: int, b: int, word: str = "-") -> str:
+        return f"{self.sweep.endpoints[a].name} {word} {self.sweep.endpoints[b].name}"
+
+    def _group(self) -> bool:
+        """Switches are known from times only."""
+        layout = self.layout
+        middle = middles(layout.key[layout.good], len(layout.a), layout.logs[layout.good])
+        for one in range(len(self.classes.names)):
+            middle[self.classes.of == one] -= median(middle[self.classes.of == one])
+        label = near_groups(len(self.sweep.endpoints), layout.a, layout.b, middle, self.least)
+        if label is None:
+            return False
+        self.near = label
+        self.classes = of_groups(self.classes, label, layout.a, layout.b)
+        self.layout = replace(layout, of=self.classes.of)
+        groups = np.bincount(label[label >= 0])
+        if groups.min() > 1:
+            self.notes.append(f"{self.name}: {counted(len(groups), 'group')} of endpoints by their times")
+        return True
+
+    def _populate(self) -> bool:
+        """More than a quarter of the endpoints is slower: another kind of host, not a list of bad ones."""
+        layout, count = self.layout, len(self.sweep.endpoints)
+        part = self.whole.part
+        links = tuple(one for one in self.whole.chosen if part.each[one].kind not in ("core", "host"))
+        fit = Fit(part, links)
+        slow, by = two_populations(endpoint_effects(fit, fit.clean), self.least)
+        if not slow.any():
+            return False
+        self.classes = of_populations(self.classes, slow, layout.a, layout.b)
+        self.layout = replace(layout, of=self.classes.of)
+        slower = float(np.expm1(by))
+        self._apart(np.flatnonzero(slow).tolist(), slower)
+        self.notes.append(
+            f"{self.name}: two groups of endpoints; the pairs of {int(slow.sum())} of {count} take {as_percent(slower, 1)} longer per endpoint"
+        )
+        return True
+
+    def _apart(self, group: Sequence[int], slower: float, *, unsure: bool = True) -> None:
+        """No list of slow hosts. The cores of one host differ by design."""
+        share = len(group) / len(self.sweep.endpoints)
+        self.populations.append(
+            Populations("endpoints", tuple(group), share, slower, self.sweep.benchmark, self.sweep.bytes)
+        )
+        self.unsure |= unsure and len({one.host for one in self.sweep.endpoints}) > 1
+
+    # --- Components ---------------------------------------------------------------------------------------------------
 
     def _judge_components(self) -> None:
-        """The least significant component goes until all are significant: what is not would otherwise make the others look slow,
-        as its pairs are no reference."""
-        weak = []
-        while True:
-            self.effects = Effects(self.search, self.fit)
-            effects, errors = self.effects.effects, self.effects.errors
-            p = stdtr(self.effects.freedom, -effects / errors)
-            adjusted = holm(p, self.tests)
-            if not len(p) or adjusted.max() <= self.level:
-                break
-            worst = int(np.argmax(p))
-            if effects[worst] >= self.least:
-                weak.append(self._suspect(worst, float(adjusted[worst])))
-            self.fit = self.search.fitted(self.fit.chosen[:worst] + self.fit.chosen[worst + 1 :])
-        strong = np.flatnonzero(effects >= self.least).tolist()
-        self.suspects += [self._suspect(at, float(adjusted[at])) for at in strong]
-        self.suspects += weak[: -_UNNAMED - 1 : -1]
+        chosen = self.whole.chosen
+        results = confirm(self.first, self.fresh, chosen, self.least)
+        self.final = self.whole
+        apart = self._groups_apart(chosen)
+        slow = []
+        for one in chosen:
+            suspect = self._suspect(one, results.get(one), apart)
+            if suspect is not None:
+                self.suspects.append(suspect)
+            if suspect is None or suspect.named or suspect.undecided:
+                slow.append(one)
+        self.final = Fit(self.all, tuple(slow))
+        self._whole_groups()
 
-    def _suspect(self, at: int, p_value: float) -> Suspect:
-        """Of `fit.chosen[at]`."""
-        component = self.components.each[self.fit.chosen[at]]
-        close = [self.components.each[other].name for other in self.search.alternatives(self.fit, at)]
-        beyond: list[str] = []
-        if self.topology is not None and component.kind == "host":
-            pairs = self.components.pairs(self.fit.chosen[at])
-            alone = pairs[self.fit.covered[pairs] == 1]
-            beyond = beyond_its_switch(
-                component,
-                self.topology,
-                self.sweep.endpoints,
-                self.pairs,
-                alone,
-                self._away(),
-                self.effects,
-                at,
+    def _suspect(self, at: int, result: Result | None, apart: set[int]) -> Suspect | None:
+        """Named where fresh passes confirm it, and no other component explains its pairs about as well."""
+        component = self.all.each[at]
+        if component.kind in ("core", "host") and set(component.endpoints) <= apart:
+            return None
+        effect, error = self.final.effect(at), self.final.error(at)
+        p = 1.0 if result is None else result.p_value
+        confirmed = result is not None and result.again and p <= self.level and effect >= self.least
+        others = [self.all.each[other].name for other in alike(self.final, at, self.final.chosen)]
+        kind, name, advice, separable = component.kind, component.name, "", True
+        if not component.way or confirmed:
+            route = self._route(at, effect)
+            if route == "route":
+                kind, name = "route", f"routes of {name} beyond {self._leaf(component.endpoints[0])}"
+                others = [one for one in others if one != component.name]
+            elif route:
+                others.append(route)
+        if others:
+            advice = (
+                ""
+                if len(self.layout.a) >= self._possible()
+                else f"measure pairs that cross only one of {', '.join((name, *others))}"
             )
-        close += beyond
-        named = p_value <= self.level and not close  # one of several is slow: none of them is drained for it
-        effect, error = self.effects.effects[at], self.effects.errors[at]
-        reach = stdtrit(self.effects.freedom[at], 0.5 + _CONFIDENCE / 2) * error
+            separable = others[0].startswith("a cable of") and self._noise_is_of_passes()
+        elif not confirmed:
+            advice = f"measure {name} again"
+        elif component.alternatives:
+            advice = f"exchange parts: the same pairs cross {', '.join((name, *component.alternatives[:3]))}"
+        undecided = bool(others) if confirmed else result is None or self.once or p <= _UNDECIDED
         return Suspect(
-            kind=component.kind,
-            name=component.name,
-            endpoints=component.endpoints,
-            effect=float(np.expm1(effect)),
-            interval=(float(np.expm1(effect - reach)), float(np.expm1(effect + reach))),
-            p_value=p_value,
-            benchmark=self.sweep.benchmark,
-            bytes=self.sweep.bytes,
-            named=named,
-            alternatives=tuple(dict.fromkeys((*component.alternatives, *close))),
-            next=self._next(component.name, component.alternatives, close, named),
-            separable=not beyond,
+            kind, name, component.endpoints, float(np.expm1(effect)),
+            (float(np.expm1(effect - _95 * error)), float(np.expm1(effect + _95 * error))),
+            p, self.sweep.benchmark, self.sweep.bytes, confirmed and not others,
+            tuple(dict.fromkeys((*component.alternatives, *others))), advice, separable, component.way, undecided,
+            len(self.layout.components.pairs(at)) if not component.way else len(self.all.members(at)),
+        )  # fmt: skip
+
+    def _noise_is_of_passes(self) -> bool:
+        """Else pairs differ by nature, whatever the number of passes."""
+        part = self.all
+        expected = part.noise * 1.25 / np.sqrt(max(float(np.median(part.count[part.there])), 1.0))
+        return bool(self.final.spread < 1.5 * expected)
+
+    def _whole_groups(self) -> None:
+        """All hosts of a group are named: what they share may be slow instead."""
+        slow = {one.endpoints[0] for one in self.suspects if one.named and one.kind == "host"}
+        groups = [] if self.near is None else range(int(self.near.max()) + 1)
+        for group in groups if len(groups) > 2 else ():
+            inside = np.flatnonzero(self.near == group).tolist()
+            if len(inside) >= FEWEST and slow.issuperset(inside):
+                some = ", ".join(self.sweep.endpoints[one].name for one in inside[:3])
+                self.notes.append(
+                    f"{self.name}: all {len(inside)} hosts of a group ({some}, ...) are slow: the switch that "
+                    "they share may be the cause; give the switches (--topology)"
+                )
+
+    def _possible(self) -> int:
+        count = len(self.sweep.endpoints) - len(self.silent)
+        return count * (count - 1) // 2
+
+    def _leaf(self, endpoint: int) -> str:
+        assert self.topology is not None
+        leaf = int(leaves_of(self.sweep.endpoints, self.topology)[endpoint])
+        return self.topology.leaves[leaf] if self.topology.leaves else "its switch"
+
+    def _route(self, at: int, effect: float) -> str:
+        """A slow host is slow below its own switch, too: "" if it is, "route" if it is not, and if that is not known, the other name."""
+        component = self.all.each[at]
+        if self.topology is None or component.kind != "host" or len(component.endpoints) != 1:
+            return ""
+        leaf = leaves_of(self.sweep.endpoints, self.topology)
+        own = self.final.alone(at)
+        pair = own % len(self.layout.a)
+        mine = leaf[component.endpoints[0]]
+        below = own[(leaf[self.layout.a[pair]] == mine) & (leaf[self.layout.b[pair]] == mine)]
+        if mine < 0 or not FEWEST <= len(below) < len(own):
+            return ""
+        values = self.final.residual[below]
+        inside = median(values) + bounded_mean(values - median(values), self.final.spread)
+        error = self.final.spread / np.sqrt(len(below))
+        if inside >= effect / 2 + error:
+            return ""
+        return (
+            "route"
+            if inside <= effect / 2 - error
+            else f"a cable of {self._leaf(component.endpoints[0])} to other switches"
         )
 
-    def _next(self, name: str, same: Sequence[str], close: Sequence[str], named: bool) -> str:
-        if close:
-            return f"measure pairs that cross only one of {', '.join((name, *close))}"
-        if not named:
-            return f"measure pairs that cross {name} again, and as many that do not"
-        if same:
-            return f"exchange parts: the same pairs cross {', '.join((name, *same[:3]))}"
-        return ""
+    def _groups_apart(self, chosen: Sequence[int]) -> set[int]:
+        """Without a topology: suspected hosts that are near each other are a group below another switch, or its uplink is slow."""
+        if self.topology is not None or self.populations:
+            return set()
+        each = self.all.each
+        ends = {
+            one: each[one].endpoints[0]
+            for one in chosen
+            if each[one].kind in ("core", "host") and len(each[one].endpoints) == 1
+        }
+        if not ends:
+            return set()
+        fit, effects = self.final, endpoint_effects(self.final, self.all.there)
+        group: set[int] = set()
+        for at, end in ends.items():
+            like = np.flatnonzero(np.nan_to_num(effects) >= self.final.effect(at) / 2)
+            if end not in like or len(like) < FEWEST:
+                continue
+            pair = np.flatnonzero(np.isin(self.layout.a, like) & np.isin(self.layout.b, like))
+            pair = np.concatenate([pair, pair + len(self.layout.a)]) if self.all.directed else pair
+            pair = pair[self.all.there[pair]]
+            values, ways = fit.residual[pair], pair % len(self.layout.a)
+            if len(values) < FEWEST or median(values) >= self.final.effect(at) / 2:
+                continue
+            for one in like.tolist():  # one of them may be slow, too
+                own = values[(self.layout.a[ways] == one) | (self.layout.b[ways] == one)]
+                if len(own) and median(own) < self.final.effect(at) / 2:
+                    group.add(one)
+        if group:
+            slower = float(np.expm1(median(effects[sorted(group)])))
+            # Of two switches it is not known which one is farther from the other.
+            several = self.near is None
+            if self.near is not None:
+                others = np.delete(self.near, sorted(group))
+                several = int(np.count_nonzero(np.bincount(others[others >= 0]) > 1)) > 1
+            self._apart(sorted(group), slower, unsure=several)
+            self.notes.append(
+                f"{self.name}: {counted(len(group), 'endpoint')} stand apart: near each other, and {as_percent(slower, 1)} longer to all others: "
+                "another switch, or a slow uplink; give the switches (--topology), or compare with --baseline"
+            )
+        return group
 
-    def _populate(self, single: tuple[float, float]) -> None:
-        found = populations_of(
-            self.sweep, self.classes, self.pairs, self.fit.levels, self.least, single, self.unclear
-        )
-        self.populations = found.populations
-        self.unsure |= found.unsure
-        self.notes += found.notes
+    # --- Pairs --------------------------------------------------------------------------------------------------------
+
+    def _judge_pairs(self) -> None:
+        chosen = self.final.chosen
+        parts = [
+            Fit(part, tuple(one for one in chosen if one < len(part.each)))
+            for part in (self.first, self.fresh)
+        ]
+        whole = Fit(self.all, chosen)
+        for judge, both_signs in ((slow_pairs, False), (asymmetric_pairs, True)):
+            first, last, every = (judge(one, self.least) for one in (*parts, whole))
+            if every.share:
+                if not self.populations:
+                    self._many_pairs(every.share, every.effect)
+                continue
+            results = confirm_pairs(first, last.value, self.least, both_signs=both_signs)
+            suspects = [
+                *first.suspects,
+                *(one for one in every.suspects if one not in first.suspects),
+            ]
+            for one in suspects:
+                at = one if one >= 0 else -1 - one
+                value = every.value[at] if one >= 0 else -every.value[at]
+                if not np.isfinite(value) or value < self.least:
+                    continue
+                result = results.get(one)
+                values = np.abs(every.value) if both_signs else every.value
+                many, share = np.isfinite(values).sum(), in_common(first.value, last.value)
+                tail = beyond_tail(values, at, share if result is not None and not self.once else 1.0) * many
+                named = (
+                    not self._on_a_slow_route(at, float(value))
+                    and result is not None
+                    and result.again
+                    and result.p_value <= RANK
+                    and tail <= _TAIL
+                )
+                self._add_pair(one, float(value), result, named, tail, whole, both_signs)
+
+    def _add_pair(
+        self, one: int, value: float, result: Result | None, named: bool, tail: float, whole: Fit, way: bool
+    ) -> None:
+        at = one if one >= 0 else -1 - one
+        a, b = int(self.layout.a[at]), int(self.layout.b[at])
+        a, b = (a, b) if one >= 0 else (b, a)
+        p = 1.0 if result is None else result.p_value
+        if way and named:
+            self.asymmetric.append(
+                Asymmetric(a, b, float(np.expm1(value)), p, self.sweep.benchmark, self.sweep.bytes)
+            )
+            return
+        undecided = (
+            not named and tail <= _DOUBTED and self.once
+        )  # else it is not slow enough to be measured again
+        if not named and not undecided:
+            return
+        reach = _95 * 1.25 * whole.spread
+        self.suspects.append(
+            Suspect(
+                "pair", self._pair(a, b, "to" if way else "-"), (a, b), float(np.expm1(value)),
+                (float(np.expm1(value - reach)), float(np.expm1(value + reach))),
+                p, self.sweep.benchmark, self.sweep.bytes, named,
+                next="" if named else "measure the pair again", undecided=undecided,
+            )
+        )  # fmt: skip
+
+    def _on_a_slow_route(self, pair: int, effect: float) -> bool:
+        """Whether a pair is about as slow as a named link that one of its shortest routes crosses, or as a named route out of its switch, whose cable it may
+        share."""
         if self.topology is None:
-            self.notes += whole_groups(self.classes, self.suspects, self.sweep)
-        self._leave_out()
+            return False
+        ends = [int(one[pair]) for one in (self.layout.a, self.layout.b)]
+        a, b = (self.sweep.endpoints[one].host for one in ends)
+        leaf = leaves_of(self.sweep.endpoints, self.topology)
+        mine = {int(leaf[one]) for one in ends}
+        return any(
+            one.named
+            and np.expm1(effect) <= _ALIKE * one.effect
+            and (
+                len(mine) == 2 and int(leaf[one.endpoints[0]]) in mine
+                if one.kind == "route"
+                else self.topology.may_cross(one.name, a, b)
+            )
+            for one in self.suspects
+        )
+
+    def _many_pairs(self, share: float, effect: float) -> None:
+        longer = float(np.expm1(effect))
+        self.populations.append(
+            Populations("pairs", (), share, longer, self.sweep.benchmark, self.sweep.bytes)
+        )
+        self.unsure |= share > _SEVERAL
+        self.notes.append(
+            f"{self.name}: {as_percent(share)} of pairs take {as_percent(longer, 1)} longer, "
+            "and no host or link explains them; routes or contention may: measure with --serial"
+        )
+
+    # --- The rest -----------------------------------------------------------------------------------------------------
 
     def _judge_rails(self) -> None:
         sweep = self.sweep
@@ -349,7 +507,7 @@ class _Size:
         found = shares(sweep.rails, len(sweep.endpoints))
         self.quiet = tuple(
             replace(one, benchmark=sweep.benchmark, bytes=sweep.bytes)
-            for one in quiet_rails(found, _RAILS * self.level)
+            for one in quiet_rails(found, self.rails_level)
         )
         if found.unused:
             self.notes.append(
@@ -359,41 +517,71 @@ class _Size:
 
     def _leave_out(self) -> None:
         """What all pairs of a distance cross has no peers: trunks of one class are compared where there are three or more."""
-        confounded = [self.components.each[one] for one in np.flatnonzero(self.search.confounded).tolist()]
-        names = [_with_same_pairs(one.name, one.alternatives[:2]) for one in confounded]
-        self.unjudged = tuple(one.name for one in confounded if one.kind in ("link", "group"))
-        if names:
+        confounded = [
+            self.layout.components.each[one]
+            for one in np.flatnonzero(self.all.confounded[0]).tolist()
+            if one < len(self.layout.components.each)
+        ]
+        links = [one for one in confounded if one.kind in ("link", "group")]
+        self.unjudged = tuple(one.name for one in links)
+        if links:
+            names = [_with_same_pairs(one.name, one.alternatives[:2]) for one in links]
             self.notes.append(
                 "not judged without --baseline or a sibling trunk, as all pairs of a distance cross it: "
                 f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
             )
 
-    def _result(self, fit: Fit | None, effects: Values, sensed: Sensitivity | None = None) -> SizeResult:
-        named: tuple[tuple[str, float], ...] = ()
-        if fit is not None:
-            named = tuple(
-                (name, float(np.exp(value)))
-                for name, value in zip(self.classes.names, fit.levels, strict=True)
+    def _sense(self) -> None:
+        sweep, layout = self.sweep, self.layout
+        effects = endpoint_effects(self.final, self.all.there)
+        hosts, widened = detectable(self.whole, self.least, "host", 0.5)
+        links = [one for one in layout.components.each if one.kind == "link"]
+        of_links = 0.0
+        if links:
+            of_links, wider = detectable(self.whole, self.least, "link", _FEW)
+            of_links = 0.0 if wider > 2.0 else of_links
+        wanted = float(np.log1p(_MISSES * float(np.expm1(self.least))))
+        met = np.bincount(np.concatenate([layout.a, layout.b]))
+        ends = int(np.count_nonzero(met))
+        whole = 2 * len(layout.a) >= ends * (ends - 1)
+        repeats = int(np.median(np.bincount(layout.key[layout.good], minlength=1)))
+        if not hosts <= wanted:
+            self.unsure = True
+            self.notes.append(
+                f"{self.name}: " + remedy(hosts, wanted, widened, repeats, self.classes.names, whole=whole)
             )
-        level = min((seconds for _, seconds in named), default=float("nan"))
-        scatter = float("nan")
-        if fit is not None:
-            own = self.pairs.noise**2 / self.pairs.repeats if self.pairs.repeats > 1 else 0.0
-            scatter = float(np.sqrt(max(fit.spread**2 - own, 0.0)))
-        return SizeResult(
-            self.sweep.benchmark,
-            self.sweep.bytes,
-            level,
-            named,
-            self.pairs.noise,
-            scatter,
-            self.pairs.repeats,
-            len(self.pairs.a),
-            float(np.expm1(sensed.detectable)) if sensed else float("nan"),
-            effects,
-            sensed.widened if sensed else 1.0,
-            float(np.expm1(sensed.of_links)) if sensed else 0.0,
+        named = tuple(
+            (name, float(np.exp(value)))
+            for name, value in zip(self.classes.names, self.final.levels, strict=True)
         )
+        own = self.all.noise / np.sqrt(max(repeats, 1)) if np.isfinite(self.all.noise) else 0.0
+        self.result = SizeResult(
+            sweep.benchmark,
+            sweep.bytes,
+            min((seconds for _, seconds in named), default=float("nan")),
+            named,
+            self.all.noise,
+            float(np.sqrt(max(self.final.spread**2 - own**2, 0.0))),
+            repeats,
+            len(layout.a),
+            float(np.expm1(hosts)),
+            np.expm1(effects),
+            widened,
+            float(np.expm1(of_links)),
+        )
+
+
+def endpoint_effects(fit: Fit, kept: Mask) -> Values:
+    """Mean of each endpoint over the bounded times with its partners, of these pairs; NaN for one without a pair."""
+    layout, places = fit.part.layout, np.flatnonzero(kept)
+    pair = places % len(layout.a)
+    ends, count = np.concatenate([layout.a[pair], layout.b[pair]]), len(layout.sweep.endpoints)
+    own = np.tile(fit.residual[places], 2)
+    middle = middles(ends, count, own)
+    away = np.clip(own - middle[ends], -3 * fit.spread, 3 * fit.spread)
+    with np.errstate(all="ignore"):
+        found: Values = middle + np.bincount(ends, away, count) / np.bincount(ends, minlength=count)
+    return found
 
 
 def _with_same_pairs(name: str, others: Sequence[str]) -> str:

@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from imb.fabric.classes import FEWEST, distances
-from imb.fabric.location import bound, location
 from imb.fabric.medians import median, numbered, table_by_index
-from imb.fabric.pairs import LEAST_SPREAD
 from imb.fabric.sweep import Sweep, Values
 from imb.fabric.topology import Topology
 
@@ -75,7 +73,7 @@ def _offset(
     if len(away) < enough or not _disjoint(ends[0][new], ends[1][new], enough):
         again = known[here]
         away = (now - before[here])[again]
-    return location(away, bound(away, LEAST_SPREAD)) if len(away) >= FEWEST else 0.0
+    return median(away) if len(away) >= FEWEST else 0.0
 
 
 def _disjoint(a: Places, b: Places, enough: int) -> bool:

@@ -83,3 +83,14 @@ def table_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Va
     table = np.full((most, count), np.nan)
     table[np.arange(len(at)) - np.repeat(first[:-1], many), np.repeat(np.arange(count), many)] = ordered
     return table, many
+
+
+def middles(at: npt.NDArray[Any], count: int, values: Values) -> Values:
+    """Median of the values of each index, NaN where there is none."""
+    table, many = table_by_index(at, count, values)
+    found = np.full(count, np.nan)
+    there = np.flatnonzero(many)
+    ordered = np.sort(table, axis=0)
+    low, high = ordered[(many[there] - 1) // 2, there], ordered[many[there] // 2, there]
+    found[there] = (low + high) / 2
+    return found

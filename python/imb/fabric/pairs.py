@@ -1,15 +1,13 @@
-"""From the records of a sweep to one level for each pair, with the noise of one measurement. Pure."""
+"""Pairs and endpoints that did not answer. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from imb.fabric.medians import median, numbered, table_by_index
-from imb.fabric.sweep import Indices, Sweep, Values
+from imb.fabric.sweep import Sweep
 from imb.model.units import size
 
 Ends = npt.NDArray[np.int32]
@@ -19,51 +17,19 @@ FEWEST_ANSWERING = 4  # endpoints: where fewer answer, most of the others are no
 TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of normal figures
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """One element per pair a < b that was measured. `times`: logarithms, one row for each time it was measured, NaN where these are fewer;
-    `level`: their median; `repeats`: how often a pair was measured (median). `noise`: standard deviation of one measurement, NaN without repeats. `failed`: pairs (a, b) without
-    any time, and those that did not answer when they last met; none where nothing is known from them (unanswered)."""
-
-    a: Indices
-    b: Indices
-    times: Values
-    level: Values
-    noise: float
-    failed: npt.NDArray[np.int32]
-    repeats: int
-
-
-def pairs_of(sweep: Sweep) -> Pairs:
-    """Both directions of a pair count as one. Differences between passes that all pairs share are removed."""
-    count = len(sweep.endpoints)
-    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
-    every = low * count + high
+def without_answer(sweep: Sweep) -> list[tuple[int, int]]:
+    """Pairs without any time, and those that did not answer when they last met, the lower endpoint first; none where nothing is known from them (unanswered)."""
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
-    key, seconds, passes = every[good], sweep.seconds[good], sweep.passes[good]
-    if not (np.all(passes[1:] >= passes[:-1])):
-        order = np.argsort(passes, kind="stable")
-        key, seconds = key[order], seconds[order]
-    found, at = numbered(key, count * count)
-    table, many = table_by_index(at, len(found), np.log(seconds))
-    level = middle(table)
-    if len(table) > 1:
-        table -= np.array([median(row[np.isfinite(row)]) for row in table - level])[:, None]
-        level = middle(table)
-    failed = every[:0] if good.all() else np.setdiff1d(every[~good], found)
+    if good.all():
+        return []
+    count = len(sweep.endpoints)
+    every = np.minimum(sweep.a, sweep.b).astype(np.int64) * count + np.maximum(sweep.a, sweep.b)
+    failed = np.setdiff1d(every[~good], every[good])
     if np.isnan(sweep.seconds).any():
         last = _last_of(every)
         failed = np.union1d(failed, every[last[np.isnan(sweep.seconds[last])]])
         failed = failed[:0] if unanswered(sweep) else failed
-    return Pairs(
-        (found // count).astype(np.int32),
-        (found % count).astype(np.int32),
-        table,
-        level,
-        _noise(table),
-        np.stack([failed // count, failed % count], axis=1).astype(np.int32),
-        int(np.median(many)) if len(many) else 0,
-    )
+    return [divmod(one, count) for one in failed.tolist()]
 
 
 def _last_of(key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -71,30 +37,6 @@ def _last_of(key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     _, from_end = np.unique(key[::-1], return_index=True)
     last: npt.NDArray[np.int64] = len(key) - 1 - from_end
     return last
-
-
-def middle(table: Values) -> Values:
-    """Median over repeats; every column has one or more."""
-    if not len(table):
-        return np.zeros(table.shape[1])
-    if np.isnan(table).any():
-        found: Values = np.nanmedian(table, axis=0)
-    else:
-        ordered = np.sort(table, axis=0)
-        half = len(table) // 2
-        found = ordered[half] if len(table) % 2 else (ordered[half - 1] + ordered[half]) / 2
-    return found
-
-
-def _noise(table: Values) -> float:
-    """From differences of successive repeats, so that a drift is not noise."""
-    if len(table) < 2:
-        return float("nan")
-    between = np.diff(table, axis=0).ravel()[:1_000_000]
-    between = between[np.isfinite(between)]
-    if len(between) < 3:
-        return float("nan")
-    return max(TO_DEVIATION * median(np.abs(between)) / float(np.sqrt(2.0)), LEAST_SPREAD)
 
 
 def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:

@@ -1,19 +1,19 @@
-"""Plans of rounds: few of them to find a slow component, and targeted ones on suspects. Pure."""
+"""Plans of rounds: few of them to find a slow component, and some to confirm suspects. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from itertools import pairwise
 
 import numpy as np
 
+from imb.fabric.judge import RANK
 from imb.fabric.verdict import Verdict
 
 Round = list[tuple[int, int]]
 
-_PARTNERS = 8  # of a suspect, in targeted rounds
-_ROUNDS = 16  # targeted rounds at most
+_FEWEST = 8  # rounds, and pairs of a suspect
+_SURE = 4.5  # noise of one measurement: 6 standard errors of the lower median of four
 
 
 def whole_sweep(n: int) -> int:
@@ -59,52 +59,26 @@ class Circle(Collection[Round]):
         return found
 
 
-def targeted_rounds(verdict: Verdict, n: int, seed: int) -> list[Round]:
-    """Disjoint pairs of each suspect with endpoints that are none, and as many pairs without a suspect; none where there is no
-    suspect."""
-    random = np.random.default_rng([seed, 1])
-    ends = {one for suspect in verdict.suspects if len(suspect.endpoints) <= 2 for one in suspect.endpoints}
-    others = np.array(
-        [one for one in range(n) if one not in ends and one not in verdict.silent], dtype=np.int64
-    )
-    wanted: dict[tuple[int, int], None] = {}
-
-    def want(a: int, b: int) -> None:
-        if a != b:
-            wanted[min(a, b), max(a, b)] = None
-
-    for suspect in verdict.suspects:
-        inside = np.array([one for one in suspect.endpoints if one not in verdict.silent], dtype=np.int64)
-        if suspect.kind == "pair" and len(inside) == 2:
-            want(int(inside[0]), int(inside[1]))
-        outside = np.setdiff1d(others, inside) if len(inside) > 2 else others
-        outside = outside if len(outside) else others
-        if not len(inside) or not len(outside):
-            continue
-        few = random.choice(inside, min(len(inside), _PARTNERS), replace=False).tolist()
-        for one in few:
-            many = max(_PARTNERS // max(len(few) // 2, 1), 2)
-            for other in random.choice(outside, min(len(outside), many), replace=False).tolist():
-                want(one, other)
-        for one, other in pairwise(few):  # pairs inside, which may not cross a link
-            want(one, other)
-    return _packed(list(wanted), others, random)
-
-
-def _packed(pairs: Round, others: np.ndarray, random: np.random.Generator) -> list[Round]:
-    """Rounds of disjoint pairs; endpoints that are no suspects and idle are paired, as reference."""
-    rounds: list[Round] = []
-    busy: list[set[int]] = []
-    for a, b in pairs:
-        at = next((at for at, used in enumerate(busy) if a not in used and b not in used), len(rounds))
-        if at == len(rounds):
-            rounds.append([])
-            busy.append(set())
-        rounds[at].append((a, b))
-        busy[at] |= {a, b}
-    del rounds[_ROUNDS:]
-    for one, used in zip(rounds, busy, strict=False):
-        idle = random.permutation([x for x in others.tolist() if x not in used]).tolist()
-        one += [(min(p), max(p)) for p in zip(idle[::2], idle[1::2], strict=False)]
-        one.sort()
-    return rounds
+def confirming_rounds(verdict: Verdict, n: int, seed: int, measured: int) -> Collection[Round]:
+    """Rounds of all endpoints that have suspected pairs, and enough pairs of each other suspect to be slow by what it seems to be. `measured`: rounds that
+    the verdict is on."""
+    whole = whole_sweep(n)
+    circle = Circle(n, seed, 0, whole)
+    pairs = {
+        tuple(sorted(one.endpoints))
+        for one in verdict.suspects
+        if one.kind == "pair" and len(one.endpoints) == 2
+    } | {tuple(sorted((one.a, one.b))) for one in verdict.asymmetric}
+    needed = float(_FEWEST) if not pairs else max(_FEWEST, 2 * len(pairs) / RANK / n)
+    spread = {(one.benchmark, one.bytes): math.hypot(one.noise, one.scatter) for one in verdict.per_size}
+    for one in verdict.suspects:
+        effect = math.log1p(one.effect)
+        if one.pairs and effect > 0 and math.isfinite(effect):
+            crossing = max(_FEWEST, (_SURE * spread.get((one.benchmark, one.bytes), 0.0) / effect) ** 2)
+            needed = max(needed, crossing * measured / one.pairs)
+    if not needed < whole:  # NaN: all
+        return circle
+    every = list(circle)
+    having = [one for one in every if not pairs.isdisjoint(one)]
+    rest = [one for one in every if pairs.isdisjoint(one)]
+    return having + rest[: max(0, math.ceil(needed) - len(having))]

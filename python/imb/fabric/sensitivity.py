@@ -1,27 +1,19 @@
-"""How slow a host must be to be named, and what more passes would do. Arrays in, figures and words out. Pure."""
+"""What would show a slow host that a sweep may miss: figures and words. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import stdtrit
 
-from imb.fabric.components import Components
-from imb.fabric.pairs import Pairs
-from imb.fabric.significance import Effects
 from imb.model.units import as_percent
 
 DIFFERENT = 2.0  # times what their pairs explain: endpoints that vary so much differ by nature, whatever the number of passes
 SURE = (
     0.9  # of what is wanted: what a sweep detects is an estimate, and less where several components are slow
 )
-_POWER = 0.99  # with which a detectable effect is named
 HUGE = float(np.log(10.0))  # ten times as long: a figure beyond says nothing
 _MOST_PASSES = 1000
-_FEW = 0.1  # of the links have fewer pairs
-
-
 LACKING = "the topology file lacks hosts, so the distances of their pairs are unknown: add them"
 
 
@@ -44,57 +36,25 @@ def beyond_passes(passes: int, detectable: float, wanted: float, *, whole: bool)
     return "more passes of these pairs do not suffice, measure more pairs"
 
 
-class Sensitivity:
-    """Effects (of a logarithm) that are named in 99 of 100 sweeps, at this p-value and with this least effect. `detectable`: of an endpoint with
-    the median number of pairs; infinite where no endpoint is judged. `of_links`: of a link with as many pairs as nine of ten have; 0 without
-    links, or where these differ by nature. `widened`: by how much healthy endpoints vary more than their pairs explain."""
-
-    def __init__(
-        self, pairs: Pairs, components: Components, effects: Effects, least: float, p_value: float
-    ) -> None:
-        self.pairs, self.components, self.effects = pairs, components, effects
-        self.least, self.p_value = least, p_value
-        self.detectable, self.widened = float("inf"), 1.0
-        self.of_links = 0.0
-        many = np.bincount(np.concatenate([pairs.a, pairs.b]))
-        ends = [at for at, one in enumerate(components.each) if one.kind in ("core", "host")]
-        met = int(np.count_nonzero(many))
-        self.whole = 2 * len(pairs.a) >= met * (met - 1)
-        if not ends or not many.any():
-            return
-        self.widened = effects.wider[int(components.kinds[ends[0]])].factor
-        self.detectable = self._named(ends[0], float(np.median(many[many > 0])))
-        links = [at for at, one in enumerate(components.each) if one.kind == "link"]
-        if links and effects.wider[int(components.kinds[links[0]])].factor <= DIFFERENT:
-            counts = np.sort(components.counts[links])
-            self.of_links = self._named(links[0], float(counts[int(_FEW * len(links))]))
-
-    def _named(self, component: int, pairs: float) -> float:
-        """Of a component of this one's kind with so many pairs."""
-        wider = self.effects.wider[int(self.components.kinds[component])]
-        error = wider.factor * self.effects.deviation / np.sqrt(pairs)
-        degrees = wider.degrees(self.effects.degrees)
-        reach = -stdtrit(degrees, self.p_value)
-        return float(max(reach * error, self.least) + stdtrit(degrees, _POWER) * error)
-
-    def remedy(self, wanted: float, spread: float, classes: Sequence[str]) -> str:
-        """What would show an effect of `wanted`: the passes that are required if their errors are independent, so that the error falls with the root of their
-        number. `spread`: of the residuals of pairs; `classes`: names of the classes of pairs."""
-        detectable = self.detectable
-        if not np.isfinite(detectable):
-            return "a host may be missed however slow it is; measure more pairs"
-        if detectable > HUGE:
-            return "far too noisy; measure on an idle fabric"
-        head = f"a host slower by less than {as_percent(np.expm1(detectable), 1)} may be missed"
-        if lack_hosts(classes):
-            return f"{head}; {LACKING}"
-        if self.widened > DIFFERENT:
-            return (
-                f"{head}; more passes do not help, as endpoints differ by more than the noise of their pairs"
-            )
-        if why := beyond_passes(self.pairs.repeats, detectable, wanted, whole=self.whole):
-            return f"{head}; {why}"
-        passes = self.pairs.repeats * times_as_much(detectable, wanted)
-        text = f"{head}; for {as_percent(np.expm1(wanted))} it would need about {np.ceil(passes):.0f} passes"
-        own = self.pairs.noise / np.sqrt(self.pairs.repeats)
-        return f"{text}, apart in time: successive passes are alike" if own < 0.7 * spread else text
+def remedy(
+    detectable: float, wanted: float, widened: float, passes: int, classes: Sequence[str], *, whole: bool
+) -> str:
+    """What would show an effect of `wanted` (logarithm): the passes that are required if the error falls with the root of their number.
+    `classes`: names of the classes of pairs."""
+    if passes < 2:
+        return "a host may be missed however slow it is: nothing is named that a second pass did not confirm; measure 2 passes or more"
+    if not np.isfinite(detectable):
+        return "a host may be missed however slow it is; measure more pairs"
+    if detectable > HUGE:
+        return "far too noisy; measure on an idle fabric"
+    head = f"a host slower by less than {as_percent(float(np.expm1(detectable)), 1)} may be missed"
+    if lack_hosts(classes):
+        return f"{head}; {LACKING}"
+    if widened > DIFFERENT:
+        return f"{head}; more passes do not help, as endpoints differ by more than the noise of their pairs"
+    if why := beyond_passes(passes, detectable, wanted, whole=whole):
+        return f"{head}; {why}"
+    needed = passes * times_as_much(detectable, wanted)
+    return (
+        f"{head}; for {as_percent(float(np.expm1(wanted)))} it would need about {np.ceil(needed):.0f} passes"
+    )

@@ -8,7 +8,7 @@ from typing import Literal
 from imb.fabric.sweep import Values
 
 State = Literal["healthy", "bad", "inconclusive"]
-Kind = Literal["core", "host", "pair", "link", "switch", "rail", "group"]
+Kind = Literal["core", "host", "pair", "link", "switch", "rail", "group", "route"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,9 @@ class Suspect:
     alternatives: tuple[str, ...] = ()
     next: str = ""
     separable: bool = True
+    way: str = ""
+    undecided: bool = False
+    pairs: int = 0
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
 
-from imb.judge.compare import CompareSettings, Comparison, compare
+from imb.judge import prediction
+from imb.judge.compare import BandEffect, CompareSettings, Comparison, Effect, Verdict, compare
+from imb.judge.effects import together
+from imb.judge.history import HistorySettings, levels_by_session
+from imb.judge.pairing import counted_as
 from imb.judge.stats import FEWEST as SESSIONS
 from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
+from imb.model.units import counted
 
 
 class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +58,7 @@ def check(
     earlier: Sequence[Launch] = (),
     force: bool = False,
     assume_one_session: bool = False,
+    assume_stable: bool = False,
 ) -> BaselineCheck:
     """Judges a side against a baseline, by each metric that has a tolerance; `old`: what the baseline was measured with,
     measured again beside this side, takes the place of its launches. `earlier` launches define the usual state. Raises ImbError."""
@@ -78,13 +85,21 @@ def check(
         warnings=warnings,
         comparisons=[
             _with_remedy(
-                compare(
+                _predicted(
+                    compare(
+                        reference,
+                        side,
+                        CompareSettings(
+                            metric=metric,
+                            relevant=relevant,
+                            force=force,
+                            assume_one_session=assume_one_session,
+                            assume_stable=assume_stable,
+                        ),
+                        earlier,
+                    ),
                     reference,
                     side,
-                    CompareSettings(
-                        metric=metric, relevant=relevant, force=force, assume_one_session=assume_one_session
-                    ),
-                    earlier,
                 )
             )
             for metric, relevant in limits.items()
@@ -92,12 +107,90 @@ def check(
     )
 
 
+def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
+    """The same, where it is inconclusive for want of sessions of the results: judged by the prediction interval of the sessions of the
+    baseline (imb.judge.prediction), of which there must be enough."""
+    sessions = [_by_session(one) for one in (reference, side)]
+    if found.inconclusive is None or None in sessions:
+        return found
+    before, after = (one or {} for one in sessions)
+    if len(before) < prediction.FEWEST or not 0 < len(after) < SESSIONS or before.keys() & after.keys():
+        return found
+    settings = found.settings
+    levels, members = levels_by_session(
+        [*before.values(), *after.values()], HistorySettings(metric=settings.metric, bands=settings.bands)
+    )
+    places = list(members)
+    new = prediction.predicted(levels[: len(before)], levels[len(before) :])
+    limit, half = new.limit(), new.half_width(settings.confidence)
+    bands: list[BandEffect] = []
+    for one in found.bands:
+        at = places.index((one.curve, one.band))
+        effect = _effect(one.effect, float(new.size[at]), float(limit[at]), float(half[at]), settings)
+        bands.append(msgspec.structs.replace(one, effect=effect))
+    known = limit[np.isfinite(limit)]
+    detectable = float(np.expm1(np.median(known))) if len(known) else None
+    note = (
+        f"{counted(len(after), 'session')} of B: judged by the prediction interval of {len(before)} sessions of A; at most 1 check in"
+        f" {round(1 / prediction.LEVEL)} calls a band different where none is"
+    )
+    note += (
+        ""
+        if detectable is None
+        else f"; slowdowns below {100 * detectable:.1f} % may be missed (median band)"
+    )
+    return msgspec.structs.replace(
+        found,
+        verdict=together([one.effect for one in bands], [], settings.relevant),
+        settings=msgspec.structs.replace(settings, false_discovery=prediction.LEVEL),
+        bands=bands,
+        unit="session",
+        sessions_a=len(before),
+        sessions_b=len(after),
+        detectable=detectable,
+        needed=None,
+        inconclusive=None,
+        warnings=[note, *found.warnings[1:]],
+    )
+
+
+def _by_session(side: Side) -> dict[str, list[Launch]] | None:
+    """Launches with rows by session; None where a session is not known."""
+    sessions: dict[str, list[Launch]] = {}
+    for launch, session in zip(side.launches, counted_as(side), strict=True):
+        if session is None:
+            return None
+        if launch.rows:
+            sessions.setdefault(session, []).append(launch)
+    return sessions
+
+
+def _effect(old: Effect, size: float, limit: float, half: float, settings: CompareSettings) -> Effect:
+    """Of a band that is slower by `size` (of the logarithm); NaN where too few sessions have it."""
+    if not np.isfinite(size):
+        return old
+    least = float(np.log1p(settings.relevant))
+    verdict: Verdict = "inconclusive"
+    if abs(size) > limit:
+        verdict = "differs" if abs(size) < least else "slower" if size > 0 else "faster"
+    elif abs(size) + half < least:
+        verdict = "same"
+    alone, family = ((float(np.exp(-size - width)), float(np.exp(-size + width))) for width in (half, limit))
+    differs = abs(size) > limit
+    confidence = 1 - prediction.LEVEL if differs else settings.confidence
+    return msgspec.structs.replace(
+        old, speed=float(np.exp(-size)), low=alone[0], high=alone[1], p=None, q=None, verdict=verdict, needed=None,
+        simultaneous=family, interval=family if differs else alone, adjusted=differs, confidence=confidence,
+    )  # fmt: skip
+
+
 def _with_remedy(found: Comparison) -> Comparison:
     """What helps where sessions differ: to measure the old build or setting again, beside the new one."""
-    if not found.inconclusive:
+    if found.inconclusive is None:
         return found
     remedy = (
-        f"a baseline check needs {SESSIONS} sessions of the baseline and of the results, or the old build or setting"
+        f"a baseline check needs {SESSIONS} sessions of the baseline and of the results, {prediction.FEWEST} of the baseline to judge"
+        " one of the results, or the old build or setting"
         " measured again beside the new one: imb baseline check --with-old"
     )
     first, *rest = found.warnings

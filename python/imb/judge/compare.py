@@ -27,9 +27,11 @@ from imb.judge.effects import CompareSettings as CompareSettings
 from imb.judge.effects import Effect as Effect
 from imb.judge.effects import Verdict as Verdict
 from imb.judge.effects import effects_of, latched, planning_level, together, undecided
-from imb.judge.figures import Logs, logs_of
+from imb.judge.figures import Logs, logs_of, with_quantiles
 from imb.judge.kinds import method_of
 from imb.judge.notes import caveats
+from imb.judge.order import not_interleaved
+from imb.judge.state_shares import PART, StateShares, state_shares
 from imb.model import sequential_design
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.gpus import memory_of
@@ -39,12 +41,18 @@ USELESS = 5.0  # a logarithm; who can find no smaller change can find none
 
 
 class RowEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """One row. `a`, `b`: medians over launches of the metric, in its unit (seconds, bytes/s, ...)."""
+    """One row. `a`, `b`: medians over launches of the metric, in its unit (seconds, bytes/s, ...). `quantile`: p50, p90 or p99 of the
+    samples, where that is judged beside the metric."""
 
     key: Key
     a: float
     b: float
     effect: Effect
+    quantile: str | None = None
+
+    def __str__(self) -> str:
+        """`Allreduce, 8 ranks, 64 bytes, p99`"""
+        return f"{self.key}, {self.quantile}" if self.quantile else str(self.key)
 
 
 class BandEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +70,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these
     launches permit no verdict, whatever their figures. `detectable`: the slowdown, 0.1 is 10 %, that so many launches find in 19 of 20 comparisons in half of
     the bands; `needed`: launches a side that would find one of CompareSettings.relevant there. `warnings` are sentences, the
-    most important first. `only_a`, `only_b`: rows that the other side lacks (not judged). `sequential`: launches stopped
+    most important first. `states`: launches in the fast state, where there are two. `only_a`, `only_b`: rows that the other side lacks (not judged). `sequential`: launches stopped
     when decided; intervals, `p`, `q` and verdicts then hold however often one looks."""
 
     name_a: str
@@ -85,6 +93,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     sessions_a: int = 0
     sessions_b: int = 0
     inconclusive: str | None = None
+    states: StateShares | None = None
 
 
 def compare(
@@ -111,21 +120,31 @@ def compare(
         _refuse_mixed_memory(a, b)
     keys, only_a, only_b = _rows_of_both(a, b, settings)
     design = pairing.designed(a, b, assume_one_session=settings.assume_one_session)
+    if design.unit == "launch" and not design.inconclusive and not settings.assume_stable:
+        why = not_interleaved(a, b, one_session=settings.assume_one_session)
+        design = design._replace(inconclusive=why and f"{why}, or, if it did not drift, give --assume-stable")
     count = pairing.separate_sessions if design.sessions else pairing.known_sessions
     known = len(count(a)), len(count(b))
     a, b, pairs = design.a, design.b, design.pairs
     both = logs_of(a, b, keys, settings.metric)
+    judged, quantiles = with_quantiles(both, a, b, settings.metric)
     members = members_of(both.keys, settings.bands, both.alone)
+    level = settings.false_discovery * (looks.share if looks else 1.0)
+    states = state_shares(a, b, (both.a, both.b), level * PART) if design.unit != "session" else None
+    of_family = settings.false_discovery * (1 - PART if states else 1)
     rows, bands = (
-        _effects_of_looks(design, both, members, settings, looks)
+        _effects_of_looks(design, judged, members, settings, looks, of_family)
         if looks
-        else effects_of(both, members, settings, pairs=pairs, sessions=design.sessions)
+        else effects_of(judged, members, settings, pairs=pairs, sessions=design.sessions, level=of_family)
     )
     if design.inconclusive:
-        rows, bands = ([undecided(effect) for effect in effects] for effects in (rows, bands))
+        rows, bands = ([undecided(effect, settings) for effect in effects] for effects in (rows, bands))
+        states = states and msgspec.structs.replace(states, verdict="inconclusive")
     found_rows = [
-        RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect)
-        for key, middle_a, middle_b, effect in zip(both.keys, both.middle_a, both.middle_b, rows, strict=True)
+        RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect, quantile=quantile)
+        for key, middle_a, middle_b, effect, quantile in zip(
+            judged.keys, judged.middle_a, judged.middle_b, rows, quantiles, strict=True
+        )
     ]
     found_bands = [
         BandEffect(curve=curve, band=band, rows=len(where), effect=effect)
@@ -148,7 +167,7 @@ def compare(
         launches_a=len(a.launches),
         launches_b=len(b.launches),
         settings=settings,
-        verdict="inconclusive" if design.inconclusive else together(bands, rows, settings.relevant),
+        verdict="inconclusive" if design.inconclusive else together(bands, rows, settings.relevant, states),
         pairs=pairs,
         detectable=found,
         needed=None if needed is None else round(needed),
@@ -163,8 +182,9 @@ def compare(
         sessions_a=known[0],
         sessions_b=known[1],
         inconclusive=design.inconclusive,
+        states=states,
     )
-    notes = [*filter(None, [design.inconclusive]), *notes, *design.notes]
+    notes = [*filter(None, [design.inconclusive, str(states) if states else None]), *notes, *design.notes]
     return msgspec.structs.replace(made, warnings=[*notes, *caveats(a, b, made, both, earlier)])
 
 
@@ -250,11 +270,12 @@ def _effects_of_looks(
     members: Mapping[tuple[Key, Band], Sequence[int]],
     settings: CompareSettings,
     looks: sequential.Looks,
+    level: float,
 ) -> tuple[list[Effect], list[Effect]]:
     """Effects of rows and bands after all looks that were possible, one after the other. Sessions have no rounds in common, so
     of these only the last look counts, at its share."""
     if design.sessions:
-        return effects_of(both, members, settings, share=looks.share, sessions=design.sessions)
+        return effects_of(both, members, settings, share=looks.share, sessions=design.sessions, level=level)
     a, b, pairs = design.a, design.b, design.pairs
     turns_a, turns_b = (
         np.array([sequential_design.turn_of(launch.facts) for launch in side.launches]) for side in (a, b)
@@ -267,7 +288,7 @@ def _effects_of_looks(
             one.experiment() for one, turn in zip(a.launches, turns_a, strict=True) if turn <= rounds
         )
         two_by_two = pairs and max(counts.values(), default=0) >= fewest
-        rows, bands = effects_of(seen, members, settings, pairs=two_by_two, share=share)
+        rows, bands = effects_of(seen, members, settings, pairs=two_by_two, share=share, level=level)
         found = (
             (latched(found[0], rows, settings), latched(found[1], bands, settings))
             if found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from math import isfinite
+from math import inf, isfinite
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -13,24 +13,37 @@ import numpy as np
 from imb.judge import stats
 from imb.judge.bands import BANDS, Band
 from imb.judge.figures import Logs, band_means, by_session
-from imb.judge.multiplicity import Family, Permutations, by_holm, permits
+from imb.judge.multiplicity import Family, family_of
+from imb.judge.state_shares import StateShares
 from imb.judge.stats import FEWEST, Shift, Values
 from imb.model import sequential_design
 from imb.model.observations import Key
 
-Verdict: TypeAlias = Literal["faster", "slower", "same", "differs", "inconclusive"]
+Verdict: TypeAlias = Literal["faster", "slower", "same", "differs", "mixed", "not slower", "inconclusive"]
 
-# `differs`: B is faster or slower, but by less than matters, or by an unclear amount.
-EXIT: dict[Verdict, int] = {"faster": 0, "same": 0, "slower": 10, "inconclusive": 11, "differs": 12}
+# `differs`: B is faster or slower, by less than matters. Of the whole only: `mixed`, slower and faster; `not slower`: a slowdown that
+# matters is excluded, a speedup is not.
+EXIT: dict[Verdict, int] = {
+    "faster": 0,
+    "same": 0,
+    "not slower": 0,
+    "slower": 10,
+    "mixed": 10,
+    "inconclusive": 11,
+    "differs": 12,
+}
+BANDS_WEIGHT = 4.0  # of all bands at Holm's method, of all rows 1
 _UNKNOWN = (None, None)
 UNTOLD = 700.0  # a logarithm; beyond it there are no numbers
+_BARELY = 1e-9  # a logarithm: less than this is no difference
 
 
 class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`relevant`: the smallest change that matters, 0.05 is 5 %. `false_discovery`: the probability that any row or band is
     called different that does not differ. `benchmarks`: only these, in any case; empty: all. `force`: compare intra-node
     with inter-node, and passes with single bursts. `assume_one_session`: the user states that all launches are of
-    one session (imb.judge.pairing)."""
+    one session (imb.judge.pairing). `assume_stable`: and that the machine did not drift while A and then B was
+    measured (imb.judge.order)."""
 
     metric: str = "time"
     relevant: float = 0.05
@@ -40,24 +53,26 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     benchmarks: tuple[str, ...] = ()
     force: bool = False
     assume_one_session: bool = False
+    assume_stable: bool = False
 
     def intervals(self) -> str:
         """What the intervals are that are shown of effects, as a sentence without its point."""
-        together, alone = (f"{share * 100:.3g} %" for share in (1 - self.level, self.confidence))
-        return f"Intervals: {together}, adjusted for all rows or all bands together; of same: {alone}, of one row or band alone"
+        together, alone = (f"{share * 100:.3g} %" for share in (1 - self.false_discovery, self.confidence))
+        return f"Intervals: {together}, for all bands and rows together; where {alone} is written, for this band or row alone"
 
-    @property
-    def level(self) -> float:
-        """The share of `false_discovery` for bands, and that for rows."""
-        return self.false_discovery / 2
+    def error_rate(self) -> str:
+        """What is controlled, as a sentence without its point."""
+        return (
+            f"At most {self.false_discovery * 100:.3g} % that anything is called different where nothing is"
+        )
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """Of B against A. `speed` > 1: B is faster. [`low`, `high`] covers it with CompareSettings.confidence, of this row or band
-    alone; None: too few launches. `simultaneous`: the interval adjusted for all judged rows (bands):
-    B differs where it excludes 1, and is slower or faster where it excludes all changes below CompareSettings.relevant.
-    `interval`: the one of the two that decided, and the only one that is shown; `adjusted`: it is the simultaneous one. `p`: of no difference; `q`: p
-    adjusted for all judged rows (bands). `spread`: standard deviation between launches (sessions, where these are judged) of
+    alone; None: too few launches. `simultaneous`: the interval adjusted for all judged bands and rows:
+    B differs where it excludes 1.
+    `interval`: the one of the two that decided, and the only one that is shown, with this `confidence`; `adjusted`: it is the simultaneous one. `p`: of no difference; `q`: p
+    adjusted for all judged bands and rows. `spread`: standard deviation between launches (sessions, where these are judged) of
     one side, of the logarithm, so 0.05 is about 5 %. `launches_a`, `launches_b`: how many had it. `needed`: launches
     (sessions) a side that find a change of CompareSettings.relevant, made everywhere, in 19 of 20 comparisons; None: the spread is
     not known."""
@@ -75,6 +90,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     simultaneous: tuple[float | None, float | None] | None = None
     interval: tuple[float | None, float | None] | None = None
     adjusted: bool = False
+    confidence: float | None = None
 
 
 class JudgedFigures(NamedTuple):
@@ -95,29 +111,33 @@ def effects_of(
     pairs: bool = False,
     share: float = 1.0,
     sessions: tuple[Sequence[int], Sequence[int]] | None = None,
+    level: float | None = None,
 ) -> tuple[list[Effect], list[Effect]]:
-    """Effects of the rows, in the order of `both.keys`, and of the bands, in that of `members`. `share`: of the error rates,
-    for one of several looks (imb.judge.sequential). `sessions`: number of each launch's session, where a session counts as
-    one figure.
-
-    Bands come first, at half of the error rate. The other half is that of rows. Where bands differ, rows are tested twice at
-    half of that: among all rows, and among those of the bands that differ, where a difference is to be expected. So a
-    regression of many lengths is found in its rows too, and that of one length is not lost in its band.
-    """
-    where = list(members.values())
-    bands = _judge(_judged(*band_means(both, where), sessions), pairs, settings, share, [range(len(where))])
-    differing = [
-        column for columns, band in zip(where, bands, strict=True) if _differs(band) for column in columns
+    """Effects of the rows, in the order of `both.keys`, and of the bands, in that of `members`: one family. `share`: of the error
+    rates, for one of several looks (imb.judge.sequential). `sessions`: number of each launch's session, where a session counts as
+    one figure. `level`: of the family, where something else has a part of CompareSettings.false_discovery."""
+    level = settings.false_discovery if level is None else level
+    method = stats.shift_of_pairs if pairs else stats.shift
+    confidence = 1 - (1 - settings.confidence) * share
+    groups = [
+        figures
+        for figures in (
+            _judged(*band_means(both, list(members.values())), sessions),
+            _judged(both.a, both.b, both.rounding, sessions),
+        )
+        if figures.a.shape[1]
     ]
-    families: list[Sequence[int]] = [range(len(both.keys))]
-    rows = _judge(
-        _judged(both.a, both.b, both.rounding, sessions),
-        pairs,
-        settings,
-        share,
-        [*families, differing] if differing else families,
+    alone = [method(one.a, one.b, confidence, one.rounding) for one in groups]
+    found = Shift(*map(np.concatenate, zip(*alone, strict=True)))
+    figures = JudgedFigures(*(np.concatenate(parts, axis=-1) for parts in zip(*groups, strict=True)))
+    sizes = [one.a.shape[1] for one in groups]
+    middle = np.repeat([float(stats.middle_variance(one.a, one.b, pairs=pairs)[0]) for one in groups], sizes)
+    weights = np.repeat(
+        [weight / size for weight, size in zip((BANDS_WEIGHT, 1.0)[-len(sizes) :], sizes, strict=True)], sizes
     )
-    return rows, bands
+    family = _family(found, figures, middle, level * share, weights, pairs=pairs)
+    effects = _effects(found, family, figures, settings, share, sizes, pairs=pairs)
+    return effects[len(members) :], effects[: len(members)]
 
 
 def _judged(
@@ -129,26 +149,41 @@ def _judged(
     return JudgedFigures(a, b, rounding, *counts)
 
 
-def _differs(effect: Effect) -> bool:
-    return effect.verdict in ("faster", "slower", "differs")
+def _family(
+    found: Shift, figures: JudgedFigures, middle: Values, level: float, weights: Values, *, pairs: bool
+) -> Family:
+    """Simultaneous p-values, and intervals as half widths. What a later step calls different has an interval that ends at no
+    difference (Guilbaud, Biom. J. 50 (2008) 678)."""
+    if not level:
+        return Family(*(np.full(found.p.shape, np.nan) for _ in range(2)))
+    made = family_of(found, figures.a, figures.b, figures.rounding, middle, level, weights, pairs=pairs)
+    reach = made.critical * found.error
+    differs = made.q <= level
+    with np.errstate(invalid="ignore"):
+        reach = np.where(differs, np.fmin(reach, np.abs(found.difference) - _BARELY), reach)
+    return Family(made.q, reach)
 
 
-def _judge(
+def _effects(
+    found: Shift,
+    family: Family,
     figures: JudgedFigures,
-    pairs: bool,
     settings: CompareSettings,
     share: float,
-    families: Sequence[Sequence[int]],
+    sizes: Sequence[int],
+    *,
+    pairs: bool,
 ) -> list[Effect]:
-    method = stats.shift_of_pairs if pairs else stats.shift
-    alone = method(figures.a, figures.b, 1 - (1 - settings.confidence) * share, figures.rounding)
-    together = _families(alone, figures, pairs, settings.level, share, families)
-    found = stats.at_a_look(alone, share)
+    """Of all columns. `sizes`: how many are bands, and rows."""
+    seen = stats.at_a_look(found, share)
     change = float(np.log1p(settings.relevant))
-    level = planning_level(settings, share, int(np.isfinite(found.p).sum()))
-    needed = np.maximum(stats.launches_needed(found.spread, change, level, pairs=pairs), FEWEST)
-    fewest = np.minimum(found.count_a, found.count_b)
-    reach = together.critical * found.error
+    needed = np.concatenate(
+        [
+            stats.launches_needed(spread, change, planning_level(settings, share, len(spread)), pairs=pairs)
+            for spread in np.split(seen.spread, np.cumsum(sizes)[:-1])
+        ]
+    )
+    fewest = np.minimum(seen.count_a, seen.count_b)
     return [
         _decided(
             Effect(
@@ -168,69 +203,53 @@ def _judge(
             int(few),
         )
         for speed, low, high, p, q, spread, count_a, count_b, few, count, from_, to in zip(
-            np.exp(np.clip(found.difference, -UNTOLD, UNTOLD)).tolist(),
-            _below(found.low),
-            _above(found.high),
-            told(found.p),
-            told(together.q),
-            told(found.spread),
+            np.exp(np.clip(seen.difference, -UNTOLD, UNTOLD)).tolist(),
+            _below(seen.low),
+            _above(seen.high),
+            told(seen.p),
+            told(np.minimum(family.q / (share or 1.0), 1.0)),
+            told(seen.spread),
             figures.launches_a.tolist(),
             figures.launches_b.tolist(),
             fewest.tolist(),
-            told(needed),
-            _below(found.difference - reach),
-            _above(found.difference + reach),
+            told(np.maximum(needed, FEWEST)),
+            _below(seen.difference - family.critical),
+            _above(seen.difference + family.critical),
             strict=True,
         )
     ]
 
 
 def planning_level(settings: CompareSettings, share: float, many: int) -> float:
-    """The level that power is stated for: of one of so many rows or bands; before the first look, of the first one."""
+    """The level that power is stated for: of one of so many bands, which have half of the weight; before the first look, of the
+    first one."""
     share = share or sequential_design.SequentialDesign().share(sequential_design.FIRST)
-    return settings.level * share / max(many, 1)
-
-
-def _families(
-    found: Shift,
-    figures: JudgedFigures,
-    pairs: bool,
-    level: float,
-    share: float,
-    families: Sequence[Sequence[int]],
-) -> Family:
-    """What holds for all columns of the first family. Of a column with several results the most significant one counts, as each family
-    has its part of the level."""
-    count = len(families)
-    if not share:
-        return Family(*(np.full(found.p.shape, np.nan) for _ in range(2)))
-    part = level / count
-    enough = permits(len(figures.a), len(figures.b), part * share, pairs=pairs)
-    if enough and np.isfinite(found.p).any():
-        shuffled = Permutations(found, figures.a, figures.b, figures.rounding, pairs)
-        each = [shuffled.family(columns, part * share) for columns in families]
-    else:
-        each = [by_holm(found, columns, part * share) for columns in families]
-    q, critical = (np.fmin.reduce([getattr(one, name) for one in each]) for name in Family._fields)
-    return Family(np.minimum(q * count / share, 1.0), critical)
+    return settings.false_discovery / 2 * share / max(many, 1)
 
 
 def _decided(effect: Effect, settings: CompareSettings, launches: int) -> Effect:
     """With its verdict, and the interval that decided it."""
-    return _shown(effect, verdict_of(effect.low, effect.high, effect.simultaneous, settings, launches))
+    return _shown(
+        effect, verdict_of(effect.low, effect.high, effect.simultaneous, settings, launches), settings
+    )
 
 
-def undecided(effect: Effect) -> Effect:
+def undecided(effect: Effect, settings: CompareSettings) -> Effect:
     """The same without a verdict, for a comparison that permits none."""
-    return _shown(effect, "inconclusive")
+    return _shown(effect, "inconclusive", settings)
 
 
-def _shown(effect: Effect, verdict: Verdict) -> Effect:
-    """With this verdict and its interval; where the adjusted one is not known, with that of this effect alone."""
-    adjusted = verdict != "same" and effect.simultaneous is not None and effect.simultaneous != _UNKNOWN
-    interval = effect.simultaneous if adjusted else (effect.low, effect.high)
+def _shown(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effect:
+    """With this verdict and its interval; where the simultaneous one is not known, with that of this effect alone."""
+    alone = verdict in ("same", "differs") or effect.simultaneous in (None, _UNKNOWN)
+    interval = (effect.low, effect.high) if alone else effect.simultaneous
+    known = interval != _UNKNOWN
     return msgspec.structs.replace(
-        effect, verdict=verdict, interval=None if interval == _UNKNOWN else interval, adjusted=adjusted
+        effect,
+        verdict=verdict,
+        interval=interval if known else None,
+        adjusted=not alone,
+        confidence=(settings.confidence if alone else 1 - settings.false_discovery) if known else None,
     )
 
 
@@ -249,7 +268,7 @@ def _latched(before: Effect, now: Effect, settings: CompareSettings) -> Effect:
     low, high = max(before.low, now.low), min(before.high, now.high)
     wide = _both(before.simultaneous, now.simultaneous)
     if low > high or wide is None:
-        return undecided(now)
+        return undecided(now, settings)
     both = msgspec.structs.replace(
         now, low=low, high=high, simultaneous=wide, p=min(before.p, now.p), q=min(before.q, now.q)
     )
@@ -267,29 +286,38 @@ def _both(
     return None if low is not None and high is not None and low > high else (low, high)
 
 
-def together(bands: Sequence[Effect], rows: Sequence[Effect], relevant: float) -> Verdict:
-    """Of all bands and rows, the first that is true:
+def together(
+    bands: Sequence[Effect], rows: Sequence[Effect], relevant: float, states: StateShares | None = None
+) -> Verdict:
+    """Of all bands and rows, and of the shares of launches in the fast state, the first that is true; never better than its parts:
 
-    - slower: some band or row is slower by more than matters;
-    - differs: some band or row is slower, by less than matters or an unclear amount;
-    - inconclusive: in some band (without bands: some row) a slowdown that matters is not excluded;
-    - faster: some band or row is faster by more than matters;
-    - differs: some band or row is faster, by less than matters or an unclear amount;
-    - same.
+    - mixed: something is slower, and something faster, by what matters;
+    - slower: something is;
+    - differs: something is slower, by less than matters;
+    - inconclusive: in some band (without bands: some row) a slowdown that matters is not excluded, or B may be in the slow state
+      more often;
+    - faster: something is;
+    - differs: something is faster, by less than matters;
+    - same: every band (without bands: every row) is;
+    - not slower.
     """
     everything = list(chain(bands, rows))
-    verdicts = {effect.verdict for effect in everything}
+    verdicts = {effect.verdict for effect in everything} | ({states.verdict} if states else set())
     if "slower" in verdicts:
-        return "slower"
-    differing = [effect.speed for effect in everything if effect.verdict == "differs"]
-    if any(speed < 1 for speed in differing):
+        return "mixed" if "faster" in verdicts else "slower"
+    small = [effect.speed for effect in everything if effect.verdict == "differs"]
+    if any(speed < 1 for speed in small):
         return "differs"
-    if any(_maybe_slower(effect, relevant) for effect in bands or rows):
+    deciding = bands or rows
+    if any(maybe_slower(effect, relevant) for effect in deciding) or (states and states.maybe_slower):
         return "inconclusive"
-    return "faster" if "faster" in verdicts else "differs" if differing else "same"
+    if "faster" in verdicts or small:
+        return "faster" if "faster" in verdicts else "differs"
+    return "same" if all(effect.verdict == "same" for effect in deciding) else "not slower"
 
 
-def _maybe_slower(effect: Effect, relevant: float) -> bool:
+def maybe_slower(effect: Effect, relevant: float) -> bool:
+    """Whether a slowdown that matters is not excluded."""
     few = min(effect.launches_a, effect.launches_b) < FEWEST
     return few or effect.low is None or effect.low < 1 / (1 + relevant)
 
@@ -301,19 +329,19 @@ def verdict_of(
     settings: CompareSettings,
     launches: int = FEWEST,
 ) -> Verdict:
-    """Of one row or band, from the interval of its speedup alone, the adjusted one,
-    and the launches (sessions) of the smaller side."""
+    """Of one row or band, from the interval of its speedup alone, the simultaneous one, and the launches (sessions) of the smaller
+    side. Whether it differs is decided for all rows and bands together; then the interval alone decides whether by less than matters:
+    the test against the margin (two one-sided tests: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657)."""
     if launches < FEWEST:
         return "inconclusive"
     change = 1 + settings.relevant
-    wide_low, wide_high = simultaneous or (None, None)
-    if wide_low is not None and wide_low > 1:
-        return "faster" if wide_low > change else "differs"
-    if wide_high is not None and wide_high < 1:
-        return "slower" if wide_high < 1 / change else "differs"
-    if low is not None and high is not None and low >= 1 / change and high <= change:
-        return "same"
-    return "inconclusive"
+    within = low is not None and high is not None and low >= 1 / change and high <= change
+    wide_low, wide_high = simultaneous or _UNKNOWN
+    if (wide_low or 0.0) > 1:
+        return "differs" if within else "faster"
+    if (inf if wide_high is None else wide_high) < 1:
+        return "differs" if within else "slower"
+    return "same" if within else "inconclusive"
 
 
 def _below(logs: Values) -> list[float | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -76,6 +77,37 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
     )
 
 
+QUANTILES = ("p50", "p90", "p99")
+
+
+def with_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, list[str | None]]:
+    """Times, with quantiles of the samples as further columns where both sides have them; of each column the quantile, None for
+    the figures as they were."""
+    found = [both]
+    names: list[str | None] = [None] * len(both.keys)
+    for quantile in QUANTILES if metric == "time" else ():
+        if not all(
+            any(row.quantiles for launch in side.launches for row in launch.rows.values()) for side in (a, b)
+        ):
+            break
+        with suppress(ImbError):  # none on one of them
+            found.append(logs_of(a, b, both.keys, quantile))
+            names += [quantile] * len(found[-1].keys)
+    if len(found) == 1:
+        return both, names
+    return (
+        both._replace(
+            keys=[key for one in found for key in one.keys],
+            a=np.hstack([one.a for one in found]),
+            b=np.hstack([one.b for one in found]),
+            rounding=np.hstack([one.rounding for one in found]),
+            middle_a=np.hstack([one.middle_a for one in found]),
+            middle_b=np.hstack([one.middle_b for one in found]),
+        ),
+        names,
+    )
+
+
 def in_no_band(key: Key, seconds: float | None) -> bool:
     """Whether a row has 0 bytes, or a time in which no message passes between two ranks. In a band it would count as much as
     the others: a Bcast of 0 bytes takes 0.01 µs, and half of that is a rounding step."""
@@ -136,7 +168,7 @@ def band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Va
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # rows that only later launches have
         reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
-    belongs = np.zeros((len(both.keys), len(members)))
+    belongs = np.zeros((both.a.shape[1], len(members)))
     for number, where in enumerate(members):
         belongs[where, number] = 1.0
     means = []

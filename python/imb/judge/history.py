@@ -6,14 +6,14 @@ many there are, they count once. imb.judge.steps finds the steps; docs/watch.md 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
 
-from imb.judge import steps
+from imb.judge import prediction, steps
 from imb.judge.bands import members_of
 from imb.judge.compare import BANDS, Band
 from imb.judge.condition_diff import Difference, differences
@@ -25,6 +25,7 @@ from imb.model.units import counted
 Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history"]
 EXIT: dict[Verdict, int] = {"no change": 0, "faster": 0, "slower": 10, "too little history": 11}
 AFTER = 5  # sessions after a step, for `detectable`
+CORRELATED = 0.8  # of neighboring sessions, estimated with its error: from here on steps are found where there are none
 
 
 class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,23 +71,26 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Newest(msgspec.Struct, frozen=True, kw_only=True):
-    """A series in which the newest session alone stands out. `speed` > 1: faster than before. `deviations`: by how many
-    standard deviations of sessions."""
+    """A series in which the newest session is outside the prediction interval of `earlier` sessions. `speed` > 1: faster than they.
+    `limit`: the largest slowdown that is still inside, 0.05 is 5 %."""
 
     curve: Key
     band: Band
     speed: float
-    deviations: float
+    earlier: int
+    limit: float
 
 
 class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
     """Series that change at one session. `session`: index of the first one after the change; `run`, `date`: its first run.
-    `before`: the last run before. `conditions`: what differs between these two sessions."""
+    `before`: the last run before. `conditions`: what differs between these two sessions. `until`: the session from which on the
+    level before is back: the change is past; None: it lasts."""
 
     session: int
     run: str
     date: str
     before: str
+    until: int | None = None
     conditions: list[Difference]
     changes: list[Change]
 
@@ -94,8 +98,9 @@ class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
 class History(msgspec.Struct, frozen=True, kw_only=True):
     """Result of `imb watch`. `drifts`: series that change steadily, from the first session to the last. `correlation`: of
     the noise of neighboring sessions. `detectable`: the slowdown, 0.05 is 5 %, that is found within five sessions in 19
-    of 20 cases in the median series; None: unknown. `newest`: where the last session stands out alone, which is no
-    step yet, the largest first. `verdict`: slower where any change that counts is."""
+    of 20 cases in the median series; None: unknown. `newest`: where the last session is outside the prediction
+    interval of earlier ones, the largest first; `limit`: the slowdown of the newest session that is found in the median
+    series; None: too few sessions. `verdict`: slower where any change that counts is, or the newest session."""
 
     name: str
     settings: HistorySettings
@@ -108,6 +113,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
     series: list[Series]
     newest: list[Newest] = []
+    limit: float | None = None
 
 
 def history(side: Side, settings: HistorySettings | None = None) -> History:
@@ -115,12 +121,9 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     settings = settings or HistorySettings()
     refuse_unknown_metric(settings.metric)
     sessions, undated = sessions_of(side.launches)
-    keys = _chosen(dict.fromkeys(key for of in sessions for launch in of for key in launch.rows), settings)
-    logs, keys = _figures(sessions, keys, settings.metric)
-    if not keys:
+    levels, members = levels_by_session(sessions, settings)
+    if not levels.size:
         raise ImbError(f"{side.name}: no launch with a date has a {settings.metric} above 0")
-    members = members_of(keys, settings.bands)
-    levels = _levels(logs, list(members.values()))
     named = [Session(date=date_of(of[0]) or "", runs=[launch.name for launch in of]) for of in sessions]
     notes = [f"{counted(undated, 'launch')} without a date; excluded"] if undated else []
     events: list[ChangePoint] = []
@@ -131,23 +134,34 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
             levels, settings.level, float(np.log1p(settings.relevant)), settings.confidence
         )
         places = list(members.items())
-        for at in sorted({step.at for step in found.steps}):
-            changes = [_change(places[step.series], step) for step in found.steps if step.at == at]
-            events.append(_event(sessions, at, sorted(changes, key=lambda one: one.speed)))
+        for at, until in sorted({(step.at, step.until or 0) for step in found.steps}):
+            changes = [
+                _change(places[step.series], step)
+                for step in found.steps
+                if (step.at, step.until or 0) == (at, until)
+            ]
+            events.append(_event(sessions, at, until or None, sorted(changes, key=lambda one: one.speed)))
         drifts = [_change(places[drift.series], drift) for drift in found.drifts]
+        notes += _not_controlled(found)
     else:
         notes.append(f"{counted(len(sessions), 'session')}; {steps.FEWEST} or more are needed to find steps")
+    newest, limit = _newest(levels, found, list(members), settings)
     return History(
         name=side.name,
         settings=settings,
-        verdict=_verdict(events, drifts, settings.since) if found else "too little history",
+        verdict="too little history"
+        if found is None and limit is None
+        else _verdict(
+            events, drifts, newest if named[-1].date >= (settings.since or "") else [], settings.since
+        ),
         sessions=named,
         events=events,
         drifts=drifts,
         correlation=found.correlation if found else None,
         detectable=_detectable(levels, found, settings) if found else None,
         notes=notes,
-        newest=_newest(levels, found, list(members), settings) if found else [],
+        newest=newest,
+        limit=limit,
         series=[
             Series(curve=curve, band=band, rows=len(where), slowness=_told(levels[:, number]))
             for number, ((curve, band), where) in enumerate(members.items())
@@ -156,18 +170,28 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
 
 
 def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
-    """Launches with rows, each once, by session, both in the order of time; and how many have no date. Sessions within APART of
-    each other count as one, as in comparisons, and so do launches without a session."""
+    """Launches with rows, each once, by session, both in the order of time; and how many have no date. Sessions
+    that begin within APART of the first count as one, as in comparisons, and so do launches without a session."""
     once = {launch.name: launch for launch in launches if launch.rows}.values()
     dated = sorted(((when, launch) for launch in once if (when := began(launch))), key=lambda one: one[0])
-    spans: dict[str, list[datetime]] = {}
+    times: dict[str, datetime] = {}
     for when, launch in dated:
-        spans.setdefault(session_of(launch) or launch.name, []).append(when)
-    firsts = firsts_within_reach(spans)
+        times.setdefault(session_of(launch) or launch.name, when)
+    firsts = firsts_within_reach(times)
     sessions: dict[str, list[Launch]] = {}
     for _, launch in dated:
         sessions.setdefault(firsts[session_of(launch) or launch.name], []).append(launch)
     return list(sessions.values()), len(once) - len(dated)
+
+
+def levels_by_session(
+    sessions: Sequence[Sequence[Launch]], settings: HistorySettings
+) -> tuple[Values, dict[tuple[Key, Band], list[int]]]:
+    """Logarithms of slowness, shape (sessions, series), and of each series the numbers of its rows."""
+    keys = _chosen(dict.fromkeys(key for of in sessions for launch in of for key in launch.rows), settings)
+    logs, keys = _figures(sessions, keys, settings.metric)
+    members = members_of(keys, settings.bands)
+    return _levels(logs, list(members.values())), members
 
 
 def _chosen(keys: dict[Key, None], settings: HistorySettings) -> list[Key]:
@@ -213,24 +237,44 @@ def _change(series: tuple[tuple[Key, Band], list[int]], found: steps.Step | step
     return Change(curve=curve, band=band, rows=len(rows), speed=speed, low=low, high=high)
 
 
-def _event(sessions: Sequence[Sequence[Launch]], at: int, changes: list[Change]) -> ChangePoint:
+def _not_controlled(found: steps.Found) -> Iterator[str]:
+    """Why the error rate of steps does not hold for this history."""
+    if found.correlation >= CORRELATED:
+        yield (
+            f"neighboring sessions are alike (correlation {found.correlation:.1f}): the error rate of steps does not hold; steps may be"
+            " slow changes of the machine"
+        )
+    if found.sloping:
+        yield (
+            f"{len(found.sloping)} series change steadily (drift): the error rate of steps does not hold; steps in them may be"
+            " parts of the drift"
+        )
+
+
+def _event(
+    sessions: Sequence[Sequence[Launch]], at: int, until: int | None, changes: list[Change]
+) -> ChangePoint:
     before, after = (Side(name="", launches=sessions[number]) for number in (at - 1, at))
     return ChangePoint(
         session=at,
         run=after.launches[0].name,
         date=date_of(after.launches[0]) or "",
         before=before.launches[-1].name,
+        until=until,
         conditions=differences(before, after),
         changes=changes,
     )
 
 
-def _verdict(events: Sequence[ChangePoint], drifts: Sequence[Change], since: str | None) -> Verdict:
-    counted = [change for event in events if event.date >= (since or "") for change in event.changes]
-    changes = [*counted, *drifts]
-    if any(change.speed < 1 for change in changes):
+def _verdict(
+    events: Sequence[ChangePoint], drifts: Sequence[Change], newest: Sequence[Newest], since: str | None
+) -> Verdict:
+    lasting = [event for event in events if event.until is None and event.date >= (since or "")]
+    speeds = [change.speed for event in lasting for change in event.changes]
+    speeds += [change.speed for change in drifts] + [one.speed for one in newest]
+    if any(speed < 1 for speed in speeds):
         return "slower"
-    return "faster" if changes else "no change"
+    return "faster" if speeds else "no change"
 
 
 def _detectable(levels: Values, found: steps.Found, settings: HistorySettings) -> float | None:
@@ -239,18 +283,27 @@ def _detectable(levels: Values, found: steps.Found, settings: HistorySettings) -
 
 
 def _newest(
-    levels: Values, found: steps.Found, places: Sequence[tuple[Key, Band]], settings: HistorySettings
-) -> list[Newest]:
-    away = steps.newest(levels, found.steps, found.drifts, found.correlation, settings.level)
-    least = float(np.log1p(settings.relevant))
+    levels: Values, found: steps.Found | None, places: Sequence[tuple[Key, Band]], settings: HistorySettings
+) -> tuple[list[Newest], float | None]:
+    """Series in which the newest session stands out, and the slowdown that is found in the median series. A series that drifts
+    has no level to stand out from."""
+    begins = np.zeros(levels.shape[1], dtype=np.int64)
+    for step in found.steps if found else []:
+        begins[step.series] = max(begins[step.series], step.until or step.at)
+    for drift in found.drifts if found else []:
+        begins[drift.series] = len(levels)
+    new = prediction.newest(levels, begins)
+    limit = np.maximum(new.limit(), np.log1p(settings.relevant))
     made = [
         Newest(
-            curve=places[series][0], band=places[series][1], speed=float(np.exp(-size)), deviations=deviations
+            curve=places[series][0], band=places[series][1], speed=float(np.exp(-new.size[series])),
+            earlier=int(new.earlier[series]), limit=float(np.expm1(limit[series])),
         )
-        for series, (size, deviations) in away.items()
-        if abs(size) >= least
-    ]
-    return sorted(made, key=lambda one: -abs(np.log(one.speed)))
+        for series in np.flatnonzero(np.abs(new.size) > limit).tolist()
+    ]  # fmt: skip
+    known = limit[np.isfinite(limit)]
+    typical = float(np.expm1(np.median(known))) if len(known) else None
+    return sorted(made, key=lambda one: -abs(np.log(one.speed))), typical
 
 
 def _told(levels: Values) -> list[float | None]:

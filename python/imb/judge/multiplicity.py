@@ -1,13 +1,18 @@
-"""Many rows and bands at once: p-values and intervals that hold for all of them together. Pure.
+"""Many bands and rows at once: p-values and intervals that hold for all of them together. Pure.
 
-Rows of a launch depend on each other: a launch that is slow is slow in most of its rows. Two methods hold under any
-dependence, and both bound the probability of *any* false difference:
+Rows of a launch depend on each other: a launch that is slow is slow in most of its rows. Bands and rows are one family. Two methods
+bound the probability of *any* false difference in it:
 
-- **Permutation of max-T** (Westfall and Young, Resampling-Based Multiple Testing, 1993; step down): which launch is of
-  which side is permuted (of pairs: which of the two), all rows of a launch together, and the largest |t| of all rows is
-  noted. The row with the largest |t| differs where it is among the largest of these; then the next one is held against the
-  largest |t| of the rows that are left, and so on. Used where the launches permit enough permutations.
-- **Holm**, Scand. J. Stat. 6 (1979) 65, on Student's p-values: elsewhere.
+- **Permutation of max-T** (Westfall and Young, Resampling-Based Multiple Testing, 1993; step down): which launch is of which side is
+  permuted (of pairs: which of the two), all rows of a launch together, and the largest statistic of all bands and rows is noted.
+  What has the largest one differs where that is among the largest of these; then the next one is held against the largest of
+  what is left, and so on. Valid where launches are exchangeable, so not for bands and rows whose spreads differ between the sides.
+- **Holm**, Scand. J. Stat. 6 (1979) 65, on Welch's or Student's p-values: for these, and where launches permit too few
+  permutations. Bands have most of the weight: they are fewer, and a change of many lengths is found in them first.
+
+Intervals are those of the first step: later steps show that there is a difference, not how large it is.
+
+Statistics of different degrees of freedom are compared as normal scores (Wallace, Ann. Math. Stat. 30 (1959) 1121).
 
 Neither SciPy (`permutation_test` has one statistic) nor statsmodels (`multipletests` has no max-T) has the first one.
 """
@@ -16,52 +21,116 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from imb.judge.stats import Shift, Values, errors_of, errors_of_pairs, middle_variance
+from imb.judge.stats import LEAST_SPREAD, Shift, Values, errors_of, errors_of_pairs, moments
 
 EVERY = 4096  # permutations; up to so many all are taken, else DRAWN at random
 DRAWN = 2000
-LEAST_DRAWN = 5  # of those drawn that a level must have, since which are drawn is chance
+LEAST = 2  # permutations that a level must have: the largest alone makes an interval that misses too often
+LEAST_DRAWN = 5  # of those drawn, since which are drawn is chance
+UNEQUAL = 0.01  # level of the test whether the spreads of a column differ
+UNEQUAL_IN_THE_MIDDLE = 0.1  # and of the middle column, which shows more, as rows of a launch are alike
 _CHUNK = 256  # permutations at a time: memory
 _ROUNDING = 1e-9  # of a statistic: what is summed in another order is the same
+_MOST = 1e6  # a score
 
 
 class Family(NamedTuple):
-    """What is judged together at one level: `q`, adjusted p-values; `critical`, how many standard errors the interval that
-    `q` belongs to reaches to each side. Shape (points,); NaN where nothing is known."""
+    """What is judged together at one level: `q`, adjusted p-values; `critical`, how many standard errors the simultaneous
+    interval reaches to each side. Shape (points,); NaN where nothing is known. A later step may find a difference (`q`) where
+    the interval holds 0."""
 
     q: Values
     critical: Values
 
 
-def holm(p: Values) -> Values:
+def family_of(
+    found: Shift,
+    a: Values,
+    b: Values,
+    rounding: Values,
+    middle: Values,
+    level: float,
+    weights: Values,
+    *,
+    pairs: bool,
+) -> Family:
+    """a, b: shape (launches, columns), as they were judged; `found` is their result. `middle`: the least variance of each column
+    (imb.judge.stats.middle_variance). `weights` of the columns, at Holm's method."""
+    unequal = np.zeros(found.p.shape, dtype=bool)
+    if not pairs:
+        unequal, degrees = unequal_spreads(a, b, rounding)
+        # The noisier side alone: Welch's degrees of freedom are too many where its few launches agree by chance.
+        found = found._replace(degrees=np.where(unequal, degrees, found.degrees))
+    by_holm = _by_holm(found, weights, level)
+    if not np.isfinite(found.p).any() or not permits(len(a), len(b), level, pairs=pairs):
+        return by_holm
+    permuted = Permutations(found, a, b, rounding, middle, pairs).family(level)
+    both = zip(by_holm, permuted, strict=True)
+    return Family(*(np.where(unequal, np.fmax(one, other), other) for one, other in both))
+
+
+def holm(p: Values, weights: Values | None = None) -> Values:
     """Adjusted p-values; NaN stays NaN and counts as nothing that was looked at."""
+    known = np.isfinite(p)
+    weights = np.where(known, 1.0 if weights is None else weights, 0.0)
+    weights = weights / max(float(weights.sum()), 1e-300)
     found = np.full(p.shape, np.nan)
-    known = np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    scaled = p[order] * (len(order) - np.arange(len(order)))
-    found[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
+    scaled = p[known] / weights[known]
+    order = np.flatnonzero(known)[np.argsort(scaled, kind="stable")]
+    left = np.cumsum(weights[order][::-1])[::-1]
+    found[order] = np.minimum(1.0, np.maximum.accumulate(np.sort(scaled) * left))
     return found
 
 
-def by_holm(found: Shift, columns: Sequence[int], level: float) -> Family:
-    """Of these columns."""
-    p = np.full(found.p.shape, np.nan)
-    p[columns] = found.p[columns]
-    adjusted = holm(p)
-    many = max(int(np.isfinite(p).sum()), 1)
+def _by_holm(found: Shift, weights: Values, level: float) -> Family:
+    """Holm's method with weights; intervals are Bonferroni's."""
+    known = np.isfinite(found.p)
+    shares = np.where(known, weights, np.nan) / max(float(weights[known].sum()), 1e-300)
     with np.errstate(divide="ignore", invalid="ignore"):
-        times = np.where(p > 0, adjusted / p, many)
-        # The interval that excludes no difference exactly where the adjusted p-value is at most the level.
-        times = np.where(adjusted >= 1, many, np.clip(times, 1, many))
-        critical = -stdtrit(found.degrees, level / times / 2)
-    return Family(adjusted, np.where(np.isfinite(p), critical, np.nan))
+        p = 2 * stdtr(found.degrees, -np.abs(found.difference / found.error))
+    return Family(holm(p, weights), -stdtrit(found.degrees, level * shares / 2))
+
+
+def unequal_spreads(a: Values, b: Values, rounding: Values) -> tuple[npt.NDArray[np.bool_], Values]:
+    """By column, whether launches of A and of B spread differently, by the column's own test or that of the middle column; and the
+    degrees of freedom of the side whose mean is less certain. Brown and Forsythe, J. Am. Stat. Assoc. 69 (1974) 364: Student's test of
+    distances from the median, which one outlier does not decide. Of sides of different sizes it matters only if the smaller one
+    spreads more."""
+    sizes, least = len(a) - len(b), LEAST_SPREAD**2 + np.square(rounding)
+    (count_a, far_a, of_a), (count_b, far_b, of_b) = (moments(_distances(side)) for side in (a, b))
+    variance_a, variance_b = (np.maximum(moments(side)[2], least) for side in (a, b))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        together = count_a + count_b - 2
+        pooled = np.maximum((of_a * (count_a - 1) + of_b * (count_b - 1)) / together, least)
+        t = (far_a - far_b) / np.sqrt(pooled * (1 / count_a + 1 / count_b))
+        t = np.abs(t) if sizes == 0 else t if sizes < 0 else -t
+        tails = 2 if sizes == 0 else 1
+        own = tails * stdtr(together, -t)
+        middle = tails * stdtr(len(a) + len(b) - 2, -_nanmedian(t))
+        degrees = np.where(variance_a / count_a > variance_b / count_b, count_a, count_b) - 1
+    return (own < UNEQUAL) | (middle < UNEQUAL_IN_THE_MIDDLE), degrees
+
+
+def _distances(side: Values) -> Values:
+    found: Values = np.abs(side - _nanmedian(side))
+    return found
+
+
+def _nanmedian(values: Values) -> Values:
+    """On the first axis; NaN where there is nothing."""
+    if not np.isnan(values).any():
+        return np.asarray(np.median(values, axis=0))  # ten times as fast
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found: Values = np.nanmedian(values, axis=0)
+    return found
 
 
 def permits(launches_a: int, launches_b: int, level: float, *, pairs: bool) -> bool:
@@ -72,59 +141,40 @@ def permits(launches_a: int, launches_b: int, level: float, *, pairs: bool) -> b
         if pairs
         else math.comb(launches_a + launches_b, few) // (2 if launches_a == launches_b else 1)
     )
-    return level * many >= 1 if many <= EVERY else level * DRAWN >= LEAST_DRAWN
+    return level * many >= LEAST if many <= EVERY else level * DRAWN >= LEAST_DRAWN
 
 
 class Permutations:
-    """The largest statistics of permuted launches, of any set of columns."""
+    """The largest statistics of permuted launches."""
 
-    def __init__(self, found: Shift, a: Values, b: Values, rounding: Values | float, pairs: bool) -> None:
-        """a, b: shape (launches, columns), as they were judged; `found` is their result."""
-        known = np.isfinite(found.p)
-        # Of counts alone, since it must be the same in all permutations.
-        degrees = np.where(known, found.count_a - 1 if pairs else found.count_a + found.count_b - 2, np.nan)
-        self._even = not known.any() or np.nanmin(degrees) == np.nanmax(degrees)
-        self._degrees = degrees
-        self._middle = middle_variance(a, b, pairs=pairs)
+    def __init__(
+        self, found: Shift, a: Values, b: Values, rounding: Values | float, middle: Values, pairs: bool
+    ) -> None:
+        """As of `family_of`."""
+        # Of counts alone: the same in all permutations.
+        self._degrees = found.count_a - 1 if pairs else found.count_a + found.count_b - 2
+        self._known = np.isfinite(found.p)
+        self._middle = middle
         self.random = False
         self.scores = self._of_pairs(a, b, rounding) if pairs else self._of_launches(a, b, rounding)
-        self.observed = self._score(np.abs(found.difference / found.error)[np.newaxis])[0]
+        self.observed = scores(np.abs(found.difference / found.error), self._degrees)
         if self.random:
             self.scores[0] = self.observed  # it is one of them
 
-    def family(self, columns: Sequence[int], level: float) -> Family:
-        """Of these columns."""
-        known = np.zeros(len(self.observed), dtype=bool)
-        known[columns] = np.isfinite(self._degrees[columns])
-        q = np.full(len(known), np.nan)
-        critical = np.full(len(known), np.nan)
-        if not known.any():
-            return Family(q, critical)
-        columns_ = np.flatnonzero(known)
-        order = columns_[np.argsort(-self.observed[columns_], kind="stable")]
+    def family(self, level: float) -> Family:
+        """Of all columns."""
+        known = np.flatnonzero(self._known)
+        order = known[np.argsort(-self.observed[known], kind="stable")]
         # Of each step the largest of the columns that are left.
         largest = np.maximum.accumulate(self.scores[:, order[::-1]], axis=1)[:, ::-1]
         count = len(largest)
-        observed = self.observed[order]
-        exceeded = (largest >= observed * (1 - _ROUNDING)).sum(axis=0)
-        stepwise = np.maximum.accumulate(np.maximum(exceeded, 1) / count)
-        allowed = int(level * count + 1e-9)
-        scores = np.partition(largest, count - 1 - allowed, axis=0)[count - 1 - allowed] * (1 + _ROUNDING)
-        # Behind the first column that does not differ no other is tested.
-        first = int(np.searchsorted(stepwise, allowed / count, side="right"))
-        scores[first:] = scores[min(first, len(scores) - 1)]
-        q[order] = stepwise
-        critical[order] = scores if self._even else -stdtrit(self._degrees[order], np.exp(-scores) / 2)
+        exceeded = (largest >= self.observed[order] * (1 - _ROUNDING)).sum(axis=0)
+        q, critical = np.full(len(self._known), np.nan), np.full(len(self._known), np.nan)
+        q[order] = np.maximum.accumulate(np.maximum(exceeded, 1) / count)
+        place = count - 1 - int(level * count + 1e-9)
+        score = np.partition(largest[:, 0], place)[place] * (1 + _ROUNDING)
+        critical[order] = students(score, self._degrees[order])
         return Family(q, critical)
-
-    def _score(self, t: Values) -> Values:
-        """Comparable between columns: |t|, or where launches lack rows the logarithm of its p-value."""
-        t = np.nan_to_num(t, nan=0.0, posinf=0.0)
-        if self._even:
-            return t
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores: Values = -np.log(2 * stdtr(self._degrees, -t))
-        return np.nan_to_num(scores, nan=0.0, posinf=700.0)
 
     def _of_pairs(self, a: Values, b: Values, rounding: Values | float) -> Values:
         difference = b - a
@@ -141,7 +191,7 @@ class Permutations:
                 mean = sums / count
                 variance = np.maximum(squares - count * mean**2, 0.0) / (count - 1)
                 error = errors_of_pairs(count, variance, rounding, self._middle)
-                found.append(self._score(np.abs(mean / error)))
+                found.append(scores(np.abs(mean / error), self._degrees))
         return np.vstack(found)
 
     def _of_launches(self, a: Values, b: Values, rounding: Values | float) -> Values:
@@ -167,7 +217,7 @@ class Permutations:
                 ]
                 (count_a, mean_a, variance_a), (count_b, mean_b, variance_b) = moments
                 error, _ = errors_of(count_a, variance_a, count_b, variance_b, rounding, self._middle)
-                found.append(self._score(np.abs((mean_b - mean_a) / error)))
+                found.append(scores(np.abs((mean_b - mean_a) / error), self._degrees))
         return np.vstack(found)
 
     def _signs(self, many: int) -> Values:
@@ -193,6 +243,21 @@ class Permutations:
         chosen = np.zeros((len(places), many))
         np.put_along_axis(chosen, places, 1.0, axis=1)
         return chosen
+
+
+def scores(t: Values, degrees: Values) -> Values:
+    """The normal score of |t|: comparable between degrees of freedom."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = (8 * degrees + 1) / (8 * degrees + 3) * np.sqrt(degrees * np.log1p(t**2 / degrees))
+    return np.nan_to_num(found, nan=0.0, posinf=_MOST)
+
+
+def students(score: float, degrees: Values) -> Values:
+    """|t| of a normal score: the inverse of `scores`."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        of_score = (score * (8 * degrees + 3) / (8 * degrees + 1)) ** 2
+        found: Values = np.sqrt(degrees * np.expm1(of_score / degrees))
+    return found
 
 
 def _level(values: Values) -> Values:

@@ -59,8 +59,9 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
     if fast := sorted((key for key in both.alone if key.bytes), key=_by_name):
         yield f"rows below {us(NO_MESSAGE)} {apart}: no operation was timed: {_some(fast)}"
     placed = sum(band.rows for band in made.bands) + len(both.alone)
-    if placed < len(made.rows):
-        yield f"{counted(len(made.rows) - placed, 'row')} outside all size bands; see --bands"
+    plain = sum(row.quantile is None for row in made.rows)
+    if placed < plain:
+        yield f"{counted(plain - placed, 'row')} outside all size bands; see --bands"
     for lacking, side in zip(unknown(a, b), (a, b), strict=True):
         if lacking and any(launch.rows for launch in side.launches):
             yield f"unknown for {side.letter} only: {', '.join(lacking)}"

@@ -6,7 +6,8 @@ are never compared with the spread of launches alone.
 
 - Launches of one round of one session that measured the same cell are pairs: what the session has is in neither difference.
 - Launches of the same sessions, which are no pairs, are compared as launches.
-- Sessions of a side with launches within APART of each other count as one: what differs between hours and days is common to them.
+- Sessions of a side that began within APART of the first of them count as one: what differs between hours and days is common to
+  them. The time counts from the first launch, not from the session before, so that hourly sessions do not merge in a chain.
 - Where both sides have several sessions of their own, a session counts as one figure: its mean over launches. For equal
   numbers of launches that is the F test of nested random effects (Searle, Casella and McCulloch, Variance Components,
   1992, section 3.6).
@@ -19,7 +20,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -32,7 +32,9 @@ Unit: TypeAlias = Literal["pair", "launch", "session"]
 
 FEWEST_PAIRS = 6  # with fewer, pairs lose more by their degrees of freedom than they gain by what they share
 NAMED = 3  # lost pairs that a note names
-APART = timedelta(hours=1)  # between sessions, for them to count as several
+APART = timedelta(
+    minutes=50
+)  # from the first launch of a session on; an hourly job starts some minutes early or late
 
 
 class Place(NamedTuple):
@@ -90,26 +92,25 @@ def separate_sessions(side: Side) -> list[str]:
 
 
 def counted_as(side: Side) -> list[str | None]:
-    """Of each launch, the session that its own counts as: the first of those within APART of each other."""
-    spans: dict[str, list[datetime]] = {}
+    """Of each launch, the session that its own counts as: the first of those that began within APART."""
+    times: dict[str, datetime] = {}
     for launch in side.launches:
         if (session := session_of(launch)) and (when := began(launch)):
-            spans.setdefault(session, []).append(when)
-    firsts = firsts_within_reach(spans)
+            times[session] = min(when, times.get(session, when))
+    firsts = firsts_within_reach(times)
     sessions = map(session_of, side.launches)
     return [firsts.get(session, session) if session else None for session in sessions]
 
 
-def firsts_within_reach(spans: Mapping[str, Sequence[datetime]]) -> dict[str, str]:
-    """Of each session, by when its launches began: the first of those of which a launch began within APART of one of the other,
-    directly or by sessions between them."""
-    firsts = {session: session for session in spans}
-    moments = sorted((when, session) for session, times in spans.items() for when in times)
-    for (before, one), (after, other) in pairwise(moments):
-        pair = {firsts[one], firsts[other]}
-        if after - before <= APART and len(pair) == 2:
-            first = min(pair, key=lambda session: min(spans[session]))
-            firsts.update((session, first) for session, old in firsts.items() if old in pair)
+def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
+    """Of each session, by when its first launch began, the one that it counts as. One that begins less than APART after the
+    first launch of another that counts belongs to that one, else it counts itself. Later launches of a session do not move this limit."""
+    firsts: dict[str, str] = {}
+    first = None
+    for session in sorted(times, key=lambda one: times[one]):
+        if first is None or times[session] - times[first] >= APART:
+            first = session
+        firsts[session] = first
     return firsts
 
 
@@ -137,7 +138,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         return Design(a, b, "launch")
     of_a, of_b = map(len, counts)
     near = (
-        "; those that began within an hour of each other count as one"
+        f"; those that began within {APART.seconds // 60} minutes of the first count as one"
         if of_a + of_b < sum(map(len, own))
         else ""
     )

@@ -60,16 +60,13 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
     freedom)): what all points tell of the spread counts as two launches (after Smyth, Stat. Appl. Genet. Mol. Biol. 3
     (2004) 3, but only ever to widen an interval).
     """
-    count_a, mean_a, variance_a = _moments(a)
-    count_b, mean_b, variance_b = _moments(b)
+    count_a, mean_a, variance_a = moments(a)
+    count_b, mean_b, variance_b = moments(b)
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = count_a + count_b - 2.0
         pooled = (variance_a * (count_a - 1) + variance_b * (count_b - 1)) / degrees
         error, welch = errors_of(count_a, variance_a, count_b, variance_b, rounding)
-    few = np.minimum(count_a, count_b) < 3
-    return _judged(
-        mean_b - mean_a, error, np.where(few, degrees, welch), confidence, pooled, count_a, count_b
-    )
+    return _judged(mean_b - mean_a, error, welch, confidence, pooled, count_a, count_b)
 
 
 def errors_of(
@@ -80,7 +77,7 @@ def errors_of(
     rounding: Values | float,
     middle: Values | None = None,
 ) -> tuple[Values, Values]:
-    """Standard error of a difference as `shift` has it, and Welch's degrees of freedom; points on the last axis. `middle`: the
+    """Standard error of a difference as `shift` has it, and its degrees of freedom; points on the last axis. `middle`: the
     variance of the middle point (middle_variance), where these variances do not give it: permuted launches of sides that
     differ have the difference in their variance."""
     least = LEAST_SPREAD**2 + np.square(rounding)
@@ -96,7 +93,7 @@ def errors_of(
         typical = _middle(pooled) if middle is None else middle
         error = np.maximum(error, typical * PRIOR / (PRIOR + degrees) * size)
         welch = (share_a + share_b) ** 2 / (share_a**2 / (count_a - 1) + share_b**2 / (count_b - 1))
-        return np.sqrt(error), welch
+        return np.sqrt(error), np.where(few, degrees, welch)
 
 
 def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Values | float = 0.0) -> Shift:
@@ -104,7 +101,7 @@ def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Val
 
     What slows the machine for both is in neither; the price is that half as many figures estimate the spread.
     """
-    count, mean, variance = _moments(b - a)
+    count, mean, variance = moments(b - a)
     error = errors_of_pairs(count, variance, rounding)
     return _judged(mean, error, count - 1.0, confidence, variance / 2, count, count)
 
@@ -112,8 +109,8 @@ def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Val
 def middle_variance(a: Values, b: Values, *, pairs: bool) -> Values:
     """Of the middle point, between launches of one side, or of the differences of pairs; shape (1,)."""
     if pairs:
-        return _middle(_moments(b - a)[2])
-    (count_a, _, variance_a), (count_b, _, variance_b) = _moments(a), _moments(b)
+        return _middle(moments(b - a)[2])
+    (count_a, _, variance_a), (count_b, _, variance_b) = moments(a), moments(b)
     with np.errstate(divide="ignore", invalid="ignore"):
         return _middle((variance_a * (count_a - 1) + variance_b * (count_b - 1)) / (count_a + count_b - 2.0))
 
@@ -139,7 +136,7 @@ def at_a_look(found: Shift, share: float) -> Shift:
     return found._replace(p=np.minimum(found.p / share, 1.0))
 
 
-def _moments(values: Values) -> tuple[Values, Values, Values]:
+def moments(values: Values) -> tuple[Values, Values, Values]:
     """Count, mean and variance over launches; a mean of nothing is NaN, a variance of less than two is 0."""
     there = np.isfinite(values)
     count = there.sum(axis=0).astype(np.float64)

@@ -4,28 +4,31 @@ Series are logarithms of one figure per session, so a step of 0.05 is about 5 %.
 all sessions together: max-T by resampling (Westfall and Young, Resampling-Based Multiple Testing, 1993). Sessions are
 resampled whole, so series that are slow on the same day stay so. One session is like the next where nothing changed, but
 for autocorrelation, which is estimated and put into the resampled histories (sieve bootstrap: Buehlmann, Bernoulli 3 (1997)
-123). Several steps are found by binary segmentation (Vostrikova, Soviet Mathematics Doklady 24 (1981) 55).
+123). Several steps are found by binary segmentation (Vostrikova, Soviet Mathematics Doklady 24 (1981) 55), levels that come to an
+end by circular binary segmentation (Olshen, Venkatraman, Lucito and Wigler, Biostatistics 5 (2004) 557), each at half of the level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from imb.judge.prediction import LEAST_SPREAD
 from imb.judge.stats import noncentrality
 
 Values = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+Cut: TypeAlias = tuple[int, ...]  # where a new level begins, and, if it comes to an end, where
 
 FEWEST = 8  # sessions of a history; docs/watch.md has the error rate at this length
 SHORTEST = 2  # sessions of a level: one session that stands out is no step
 NEIGHBORS = 3  # sessions on either side that decide whether one stands out
 OUTLIER = 3.0  # standard deviations
-LEAST_SPREAD = 1e-4  # no two sessions are closer than this: equal figures (simulated time) prove nothing
 DRAWS = 499  # resampled histories
 _AT_ONCE = 37  # of them
 _MOST_CORRELATED = 0.9
@@ -35,13 +38,14 @@ _SEED = 20261123  # the same history gets the same answer
 
 class Step(NamedTuple):
     """A series has another level from session `at` on. `size`: of the logarithm, the new level less the old one, with an
-    interval [`low`, `high`]."""
+    interval [`low`, `high`]. `until`: the session from which on it has the old level again; None: the new one lasts."""
 
     series: int
     at: int
     size: float
     low: float
     high: float
+    until: int | None = None
 
 
 class Drift(NamedTuple):
@@ -54,11 +58,13 @@ class Drift(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Ordered by session, then by series. `correlation`: of the noise of one session with that of the next one."""
+    """Ordered by session, then by series. `correlation`: of the noise of one session with that of the next one. `sloping`: series
+    that change steadily within their levels, so that steps in them may be parts of a drift."""
 
     steps: list[Step]
     drifts: list[Drift]
     correlation: float
+    sloping: list[int]
 
 
 def find_steps(logs: Values, level: float = 0.01, least: float = 0.0, confidence: float = 0.95) -> Found:
@@ -81,13 +87,14 @@ def find_steps(logs: Values, level: float = 0.01, least: float = 0.0, confidence
         Step(series, *one)
         for series, at in places.items()
         if series not in drifting
-        for one in _sizes(logs[:, series], at, wanted, correlation)
+        for one in _sizes(logs[:, series], at, wanted, correlation, least)
     ]
     drifts = [Drift(series, *_slope(logs[:, series], wanted, correlation)) for series in sorted(drifting)]
     return Found(
         sorted((one for one in steps if abs(one.size) >= least), key=lambda one: (one.at, one.series)),
         [one for one in drifts if abs(one.size) >= least],
         correlation,
+        _sloping(logs, places, level, correlation),
     )
 
 
@@ -108,35 +115,6 @@ def detectable_step(
     return float(np.median(spreads) * reach * np.sqrt(size * (1 + correlation) / (1 - correlation)))
 
 
-def newest(
-    logs: Values, steps: Sequence[Step], drifts: Sequence[Drift], correlation: float, level: float
-) -> dict[int, tuple[float, float]]:
-    """Series in which the last session alone stands out: size (of the logarithm, against the median of its level) and how many
-    standard deviations that is. More than OUTLIER of them, and more than a session without a change has in any series with
-    the probability `level` (Student's, Bonferroni). A series that drifts has no level to stand out from.
-    """
-    found: dict[int, tuple[float, float]] = {}
-    begins = {step.series: step.at for step in sorted(steps, key=lambda one: one.at)}
-    many = max(1, int(np.isfinite(logs[-1]).sum()))
-    drifting = {drift.series for drift in drifts}
-    for series in np.flatnonzero(np.isfinite(logs[-1])).tolist():
-        if series in drifting:
-            continue
-        before = logs[begins.get(series, 0) : -1, series]
-        before = before[np.isfinite(before)]
-        earlier = logs[:-1, series]
-        between = np.abs(np.diff(earlier[np.isfinite(earlier)]))
-        if len(before) < SHORTEST or len(between) < FEWEST - 2:
-            continue
-        spread = float(_spread(np.median(between), correlation))
-        size = float(logs[-1, series] - np.median(before))
-        deviations = abs(size) / float(spread * np.sqrt(1 + 1 / len(before)))
-        # The median of so few differences is as uncertain as the deviation of half as many figures.
-        if deviations > max(OUTLIER, float(stdtrit(max(2, len(between) // 2), 1 - level / (2 * many)))):
-            found[series] = size, deviations
-    return found
-
-
 def _spread(between: Values, correlation: float) -> Values:
     """Standard deviations of a session, from median differences of neighbors, in which steps do not count."""
     spread: Values = np.maximum(1.4826 * between / np.sqrt(2 * (1 - correlation)), LEAST_SPREAD)
@@ -144,18 +122,25 @@ def _spread(between: Values, correlation: float) -> Values:
 
 
 def clipped(logs: Values) -> Values:
-    """For sizes: sessions that stand out alone, moved to OUTLIER standard deviations from the median of their NEIGHBORS on either side
-    (Hampel, J. Am. Stat. Assoc. 69 (1974) 383). A level that lasts is its own median, so it stays."""
-    middle = np.full(logs.shape, np.nan)
-    for session in range(len(logs)):
-        near = logs[max(0, session - NEIGHBORS) : session + NEIGHBORS + 1]
-        some = np.isfinite(near).any(axis=0)
-        middle[session, some] = np.nanmedian(near[:, some], axis=0)
-    away = np.abs(logs - middle)
-    some = np.isfinite(away).any(axis=0)
-    reach = np.zeros(logs.shape[1])
-    reach[some] = OUTLIER * 1.4826 * np.nanmedian(away[:, some], axis=0) + LEAST_SPREAD
-    return np.clip(logs, middle - reach, middle + reach)
+    """Sessions that stand out alone, moved to OUTLIER standard deviations from the median of their NEIGHBORS on either side (Hampel, J. Am.
+    Stat. Assoc. 69 (1974) 383). A level that lasts is its own median, so it stays. Shape (..., sessions, series)."""
+    ends = [(0, 0)] * (logs.ndim - 2) + [(NEIGHBORS, NEIGHBORS), (0, 0)]
+    padded = np.pad(logs, ends, constant_values=np.nan)
+    middle = _median(np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBORS + 1, axis=-2))
+    away = _median(np.moveaxis(np.abs(logs - middle), -2, -1))
+    reach = OUTLIER * 1.4826 * away[..., None, :] + LEAST_SPREAD
+    bounded: Values = np.clip(logs, middle - reach, middle + reach)
+    return bounded
+
+
+def _median(values: Values) -> Values:
+    """Over the last axis, of what is known; NaN where nothing is."""
+    values = np.sort(values, axis=-1)
+    count = np.isfinite(values).sum(axis=-1, keepdims=True)
+    low = np.take_along_axis(values, np.maximum(count - 1, 0) // 2, -1)
+    high = np.take_along_axis(values, count // 2, -1) if values.shape[-1] > 1 else low
+    median: Values = (low + high)[..., 0] / 2
+    return median
 
 
 def correlation_of(logs: Values) -> float:
@@ -185,95 +170,108 @@ def _segmented(
 ) -> dict[int, list[int]]:
     """Sessions at which series change, by series. Places are looked for in all series together, so that series which change
     together are seen to; each series keeps those that its own levels need."""
-    limits: dict[int, float] = {}
+    limits: dict[Cut, float] = {}
     parts = [(0, len(logs))]
     while parts:
         begin, end = parts.pop()
         part = logs[begin:end]
-        if end - begin < 2 * SHORTEST + 1:
-            continue
-        limit = _limit(part, level, correlation, random)
-        if limit is not None:
-            scores = _scores(_bounded(part), np.isfinite(part))
-            at = begin + SHORTEST + int(np.unravel_index(np.argmax(scores), scores.shape)[0])
-            limits[at] = limit
-            parts += [(begin, at), (at, end)]
+        for candidates in (_splits(len(part)), _arcs(len(part))):
+            limit = _limit(part, candidates, level / 2, correlation, random)
+            if limit is not None:
+                scores = _scores(clipped(part), candidates)
+                best = candidates[int(np.unravel_index(np.argmax(scores), scores.shape)[0])]
+                cut = tuple(begin + int(place) for place in best if place)
+                limits[cut] = limit
+                parts += pairwise([begin, *cut, end])
+                break
     kept = {series: _needed(logs[:, [series]], limits) for series in range(logs.shape[1])}
     return {series: places for series, places in kept.items() if places}
 
 
-def _needed(series: Values, limits: dict[int, float]) -> list[int]:
-    """Places at which two levels of this series differ by its score's limit, each between its neighbors; the weakest place
+def _needed(series: Values, limits: dict[Cut, float]) -> list[int]:
+    """Places of the cuts at which levels of this series differ by its score's limit, each between its neighbors; the weakest cut
     is dropped first. series: shape (sessions, 1)."""
-    places = sorted(limits)
-    known = np.isfinite(series)
-    while places:
-        edges = [0, *places, len(series)]
-        excess = [
-            float(_scores(_bounded(series[begin:end]), known[begin:end])[at - begin - SHORTEST, 0])
-            - limits[at]
-            for begin, at, end in zip(edges, places, edges[2:], strict=False)
-        ]
+    cuts = list(limits)
+    while cuts:
+        places = sorted({0, len(series), *(place for cut in cuts for place in cut)})
+        excess = []
+        for cut in cuts:
+            begin = max(place for place in places if place < cut[0])
+            end = min(place for place in places if place > cut[-1])
+            inside = (begin, cut[0]) if len(cut) == 1 else cut
+            candidate = np.array([inside]) - begin
+            excess.append(float(_scores(clipped(series[begin:end]), candidate)[0, 0]) - limits[cut])
         weakest = int(np.argmin(excess))
         if excess[weakest] >= 0:
-            break
-        del places[weakest]
-    return places
+            return places[1:-1]
+        del cuts[weakest]
+    return []
 
 
-def _scores(values: Values, known: Mask) -> Values:
-    """How much better two levels describe a series than one, shape (..., splits, series): (n - 2) log(squares about one
-    level / squares about two), which is comparable between series of different length (Wallace, Ann. Math. Stat. 30 (1959)
-    1124). Split s: the second level begins at s + SHORTEST. values: shape (..., sessions, series)."""
-    before = np.cumsum(known, axis=-2)
-    count = before[..., -1:, :]
+def _splits(sessions: int) -> Places:
+    """Where two levels may meet: the first one has the sessions [0, n)."""
+    ends = np.arange(SHORTEST, sessions - SHORTEST + 1)
+    return np.stack([np.zeros_like(ends), ends], axis=1)
+
+
+def _arcs(sessions: int) -> Places:
+    """Where a level may begin and end, [i, j), inside of another one: its length is at most half of the sessions, and lengths grow by a
+    quarter."""
+    found = [np.empty((0, 2), dtype=np.int64)]
+    length = SHORTEST
+    while length <= sessions // 2:
+        begins = np.arange(SHORTEST, sessions - SHORTEST - length + 1)
+        found.append(np.stack([begins, begins + length], axis=1))
+        length = max(length + 1, round(1.25 * length))
+    return np.concatenate(found)
+
+
+def _scores(values: Values, candidates: Places) -> Values:
+    """How much better two levels describe a series than one, the second in the sessions [i, j) of a candidate, shape (..., candidates,
+    series): (n - 2) log(squares about one level / squares about two), which is comparable between series of different length
+    (Wallace, Ann. Math. Stat. 30 (1959) 1124). values: shape (..., sessions, series), NaN where a session lacks a series."""
+    known = np.isfinite(values)
+    counts = _summed(known.astype(np.float64), candidates)
     with np.errstate(divide="ignore", invalid="ignore"):
+        count = known.sum(axis=-2, keepdims=True)
         mean = np.sum(values, axis=-2, keepdims=True, where=known) / count
         centred = np.where(known, values - mean, 0.0)
-        inside = slice(SHORTEST - 1, values.shape[-2] - SHORTEST)
-        sums = np.cumsum(centred, axis=-2)[..., inside, :]
-        before = before[..., inside, :]
-        behind: Values = count - before
         total = np.sum(centred**2, axis=-2, keepdims=True) + LEAST_SPREAD**2 * count
-        explained = sums**2 * (1 / before + 1 / behind)
+        explained = _summed(centred, candidates) ** 2 * (1 / counts + 1 / (count - counts))
         scores: Values = -(count - 2) * np.log1p(-explained / total)
-    enough = (before >= SHORTEST) & (behind >= SHORTEST) & (count >= 2 * SHORTEST + 1)
+    enough = (counts >= SHORTEST) & (count - counts >= SHORTEST) & (count >= 2 * SHORTEST + 1)
     return np.where(enough, scores, 0.0)
 
 
-def _bounded(part: Values) -> Values:
-    """Figures at most OUTLIER standard deviations from the median of their series, so that a few outliers hide no step;
-    0 where there is none. The order of sessions does not matter to it, so that shuffled histories need no more of it."""
-    some = np.isfinite(part).any(axis=0)
-    middle, away = np.zeros(part.shape[1]), np.zeros(part.shape[1])
-    middle[some] = np.nanmedian(part[:, some], axis=0)
-    away[some] = 1.4826 * np.nanmedian(np.abs(part[:, some] - middle[some]), axis=0)
-    reach = np.where(
-        away > LEAST_SPREAD, OUTLIER * away, np.inf
-    )  # most sessions are equal: no scale to go by
-    bounded: Values = np.clip(np.where(np.isfinite(part), part, 0.0), middle - reach, middle + reach)
-    return bounded
+def _summed(values: Values, candidates: Places) -> Values:
+    sums = np.pad(np.cumsum(values, axis=-2), [(0, 0)] * (values.ndim - 2) + [(1, 0), (0, 0)])
+    found: Values = sums[..., candidates[:, 1], :] - sums[..., candidates[:, 0], :]
+    return found
 
 
-def _limit(part: Values, level: float, correlation: float, random: np.random.Generator) -> float | None:
+def _limit(
+    part: Values, candidates: Places, level: float, correlation: float, random: np.random.Generator
+) -> float | None:
     """The score that resampled histories without a step reach anywhere with a probability of `level`; None where the
     highest score of `part` is below it, which is often known after few of them."""
+    if not len(candidates):
+        return None
+    part = clipped(part)
     known = np.isfinite(part)
-    values = _bounded(part)
-    highest = float(_scores(values, known).max(initial=0.0))
+    highest = float(_scores(part, candidates).max(initial=0.0))
     if highest < _ROUNDING:
         return None
     draws = max(DRAWS, int(np.ceil(1 / level)))  # fewer could not show so small a probability
     allowed = int(level * (draws + 1)) - 1  # resampled histories that may be higher
-    filled = _filled(values, known, random)
+    filled = _filled(part, known, random)
     filled -= filled.mean(axis=0)
     reached: list[Values] = []
     higher = 0
     for begin in range(0, draws, _AT_ONCE):
         count = min(_AT_ONCE, draws - begin)
         order = random.permuted(np.tile(np.arange(len(part)), (count, 1)), axis=1)
-        made = _correlated(filled[order], correlation)
-        reached.append(_scores(made, known).max(axis=(-2, -1)))
+        made = np.where(known, _correlated(filled[order], correlation), np.nan)
+        reached.append(_scores(made, candidates).max(axis=(-2, -1)))
         higher += int((reached[-1] >= highest).sum())
         if higher > allowed:
             return None
@@ -301,19 +299,26 @@ def _correlated(noise: Values, correlation: float) -> Values:
 
 
 def _sizes(
-    series: Values, places: list[int], confidence: float, correlation: float
-) -> list[tuple[int, float, float, float]]:
-    """Place, size and interval of each step. Student, with the spread of all levels; correlated sessions count as fewer."""
+    series: Values, places: list[int], confidence: float, correlation: float, least: float
+) -> list[tuple[int, float, float, float, int | None]]:
+    """Place, size and interval of each step, and where the old level comes back. Student, with the spread of all levels; correlated
+    sessions count as fewer. A level is the old one if it differs from it by less than its error or `least`, and less than half of the step."""
     levels = [one[np.isfinite(one)] for one in np.split(series, places)]
     degrees = max(1, sum(map(len, levels)) - len(levels))
     variance = sum(float(((one - one.mean()) ** 2).sum()) for one in levels) / degrees
     variance = max(variance, LEAST_SPREAD**2) * (1 + correlation) / (1 - correlation)
     reach = float(stdtrit(degrees, 0.5 + confidence / 2))
-    found = []
-    for at, old, new in zip(places, levels, levels[1:], strict=False):
+    found: list[tuple[int, float, float, float, int | None]] = []
+    for number, (at, old, new) in enumerate(zip(places, levels, levels[1:], strict=False)):
         size = float(new.mean() - old.mean())
         half = reach * float(np.sqrt(variance * (1 / len(old) + 1 / len(new))))
-        found.append((at, size, size - half, size + half))
+        if found and found[-1][4] is None:
+            first = levels[number - 1]
+            error = reach * float(np.sqrt(variance * (1 / len(first) + 1 / len(new))))
+            if abs(new.mean() - first.mean()) <= min(max(error, least), abs(found[-1][1]) / 2):
+                found[-1] = (*found[-1][:4], at)
+                continue
+        found.append((at, size, size - half, size + half, None))
     return found
 
 
@@ -345,3 +350,25 @@ def _slope(series: Values, confidence: float, correlation: float) -> tuple[float
     half = float(stdtrit(degrees, 0.5 + confidence / 2)) * float(np.sqrt(variance / (time @ time)))
     length = len(series) - 1
     return slope * length, (slope - half) * length, (slope + half) * length
+
+
+def _sloping(logs: Values, places: dict[int, list[int]], level: float, correlation: float) -> list[int]:
+    """Series whose levels have a common slope (Student, Bonferroni)."""
+    limit = level / max(1, int(np.isfinite(logs).any(axis=0).sum()))
+    found = []
+    for series in range(logs.shape[1]):
+        parts = np.split(np.arange(len(logs)), places.get(series, []))
+        levels = [part[np.isfinite(logs[part, series])] for part in parts]
+        levels = [part for part in levels if len(part)]
+        degrees = sum(map(len, levels)) - len(levels) - 1
+        if degrees < FEWEST // 2:
+            continue
+        time = np.concatenate([part - part.mean() for part in levels])
+        values = np.concatenate([logs[part, series] - logs[part, series].mean() for part in levels])
+        squares = max(float(time @ time), 1.0)
+        slope = float(time @ values) / squares
+        rest = max(float(((values - slope * time) ** 2).sum()) / degrees, LEAST_SPREAD**2)
+        error = float(np.sqrt(rest / squares * (1 + correlation) / (1 - correlation)))
+        if abs(slope) > error * float(stdtrit(degrees, 1 - limit / 2)):
+            found.append(series)
+    return found

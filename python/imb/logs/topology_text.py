@@ -92,13 +92,13 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _own(words: str) -> tuple[list[str], list[str]]:
-    """`leaf1: node[01-16]`, `spine: leaf[1-8]`."""
+    """`leaf1: node[01-16]`, `spine[1-8]: leaf[1-4]`: each of the switches has all of these below it."""
     switches, colon, members = words.partition(":")
     if not colon:
         raise ImbError(f"not `switch: hosts`: {one_line(words[:60])}; {ACCEPTED}")
     found = expanded(switches)
-    if len(found) != 1:
-        raise ImbError(f"not the name of one switch: {one_line(switches[:60])}")
+    if not found:
+        raise ImbError(f"no name of a switch: {one_line(words[:60])}")
     return found, expanded(members)
 
 

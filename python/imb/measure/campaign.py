@@ -23,6 +23,7 @@ from imb.mpi.launch import Bind
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 MOST_PARTS = 1000  # of the suite's -turns
+USUAL_PARTS = 100  # of imb ab
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=1e-5, le=1)]
 Budget: TypeAlias = Annotated[float, msgspec.Meta(ge=0.1, le=1e7)]  # as the suite takes it
 Value: TypeAlias = str | int | float
@@ -224,6 +225,23 @@ def _refuse_parts(made: Campaign) -> None:
             )
         if variant.launcher == "srun":
             raise ImbError(f"variant {name}: {hint}, and steps of srun share no CPUs; leave parts out")
+
+
+def why_launch_by_launch(made: Campaign) -> str | None:
+    """Why the launches of these variants are not interleaved unless the user wants that; None: they can run side by side. Raises
+    ImbError where names or arguments are wrong."""
+    if any("IO" in chosen for chosen in selections(made)):
+        return "IMB-IO's files are in one folder"
+    for name, one in variants(made).items():
+        if one.setup or one.teardown:
+            return f"variant {name} has setup or teardown commands"
+        if one.launcher == "srun":
+            return "steps of srun share no CPUs"
+        if one.memory not in (None, "host") or one.gpu is not None:
+            return "a GPU may be of one process at a time"
+        if is_classic(made, one):
+            return "rows of one burst need segments of 0.1 s or more; --parts interleaves them"
+    return None
 
 
 def _refuse_both_ways(made: Campaign) -> None:

@@ -15,7 +15,6 @@ from imb.render.marks import (
     CHANGED,
     LEGEND,
     MARKS,
-    UNADJUSTED,
     apart,
     bracketed,
     factor,
@@ -97,37 +96,62 @@ def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
     """The verdict as a sentence without its point."""
     if found.inconclusive:
         return "Inconclusive"
+    relevant = f"{found.settings.relevant * 100:.3g} %"
     if found.verdict == "differs":
         return differing(found, b)
+    if found.verdict == "mixed":
+        return f"Mixed: {b} is slower than {a} in some bands or rows, and faster in others"
+    if found.verdict == "not slower":
+        where = "band" if found.bands else "row"
+        undecided = _undecided(found)
+        return f"{b} is not slower by {relevant} or more in any {where}" + (
+            f"; {undecided}" if undecided else ""
+        )
+    if found.verdict == "same":
+        undecided = _undecided(found)
+        return f"{b} is as fast as {a}" + (f"; {undecided}" if undecided else "")
     if found.verdict != "inconclusive":
-        return f"{b} is {found.verdict} than {a}" if found.verdict != "same" else f"{b} is as fast as {a}"
+        return f"{b} is {found.verdict} than {a}"
     faster = sum(band.effect.verdict == "faster" for band in found.bands)
+    if found.states and found.states.maybe_slower:
+        return f"Inconclusive: fewer launches of {b} were in the fast state"
     if not faster:
         return "Inconclusive"
     return f"Inconclusive: {b} is faster in {faster} of {counted(len(found.bands), 'band')}, in others a slowdown is not excluded"
 
 
+def _undecided(found: Comparison) -> str:
+    """`17 of 27 rows undecided alone`, and bands; empty where all are decided."""
+    parts = []
+    for noun, effects in (("band", [x.effect for x in found.bands]), ("row", [x.effect for x in found.rows])):
+        many = sum(effect.verdict == "inconclusive" for effect in effects)
+        if many:
+            parts.append(f"{many} of {counted(len(effects), noun)}")
+    return f"{' and '.join(parts)} undecided alone" if parts else ""
+
+
 def differing(found: Comparison, b: str = "B") -> str:
-    """The band or row that makes the whole `differs`: by how much, and whether that is less than matters or unclear. Slower
-    ones come first, of these the unclear ones, of these bands, of these the largest."""
+    """The band or row that makes the whole `differs`, and by how much. Slower ones come first, of these bands, of these the largest."""
     places = [
         *((one.effect, f"{one.curve}, {one.band.title}") for one in found.bands),
-        *((one.effect, str(one.key)) for one in found.rows),
+        *((one.effect, str(one)) for one in found.rows),
     ]
-    relevant = found.settings.relevant
     ranked = []
     for number, (effect, where) in enumerate(places):
         if effect.verdict == "differs":
             shown = interval_of(effect)
             word, size, low, high = apart(effect.speed, *(shown[:2] if shown else (None, None)))
-            order = word == "slower", high > relevant, number < len(found.bands), size
-            ranked.append((order, (word, size, low, high, where)))
-    word, size, low, high, where = max(ranked, key=lambda one: one[0])[1]
-    if high <= relevant:
-        ends = f"{_share(low)} to {_share(high)} %"
-        return f"{b} is {_share(size)} % {word} ({ends}), less than the relevant {relevant * 100:.3g} %, in {where}"
-    ends = f"{_share(low)} to {_share(high)} %" if math.isfinite(high) else f"above {_share(low)} %"
-    return f"{b} is {word}, amount unclear: {ends}, in {where}"
+            confidence = f"{100 * (effect.confidence or 0):.3g} %"
+            ranked.append(
+                (
+                    (word == "slower", number < len(found.bands), size),
+                    (word, size, low, high, confidence, where),
+                )
+            )
+    word, size, low, high, confidence, where = max(ranked, key=lambda one: one[0])[1]
+    ends = f"{confidence} interval {_share(low)} to {_share(high)} %"
+    relevant = f"{found.settings.relevant * 100:.3g} %"
+    return f"{b} is {_share(size)} % {word} ({ends}), less than the relevant {relevant}, in {where}"
 
 
 def _share(value: float) -> str:
@@ -144,7 +168,7 @@ def summary(found: Comparison) -> str:
         counts = Counter(effect.verdict for effect in effects)
         if effects:
             parts.append(f"{noun}: " + ", ".join(f"{counts[v]} {v}" for v in MARKS if counts[v]))
-    return ". ".join(parts) + "."
+    return ". ".join([*parts, found.settings.error_rate()]) + "."
 
 
 def rows_to_show(found: Comparison, everything: bool) -> list[RowEffect]:
@@ -179,10 +203,7 @@ def terminal(screen: Screen, found: Comparison, *, all_rows: bool = False) -> No
             fold=range(len(grid.bands) + 1),
         )
     if found.bands:
-        at_odds = any(f"]{UNADJUSTED}" in cell(one.effect) for one in found.bands)
-        screen.line(
-            LEGEND + (f"; {UNADJUSTED} interval not adjusted for multiple comparisons" if at_odds else "")
-        )
+        screen.line(LEGEND)
     _print_rows(screen, found, all_rows)
     screen.line()
     screen.line(summary(found))
@@ -201,7 +222,7 @@ def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
         ("row", f"A {unit}".strip(), f"B {unit}".strip(), "speedup of B"),
         [
             (
-                str(row.key),
+                str(row),
                 figure(row.a, found),
                 figure(row.b, found),
                 (f"{speedup(row.effect)} {bracketed(row.effect)}".rstrip(), _COLORS[row.effect.verdict]),
@@ -222,7 +243,7 @@ def _without_change(found: Comparison) -> str:
     farthest = max(
         with_bytes, key=lambda row: abs(math.log(row.effect.speed)) if row.effect.speed > 0 else 0.0
     )
-    return f"{number} not judged; largest difference {factor(farthest.effect.speed)}x: {farthest.key}"
+    return f"{number} not judged; largest difference {factor(farthest.effect.speed)}x: {farthest}"
 
 
 def _headings(grid: Grid) -> list[str]:
@@ -231,9 +252,7 @@ def _headings(grid: Grid) -> list[str]:
 
 def cell(effect: Effect) -> str:
     """`2.28x ▲ [2.21, 2.35]`"""
-    return (
-        f"{short_speedup(effect.speed, effect.verdict)} {bracketed(effect, unadjusted=UNADJUSTED)}".rstrip()
-    )
+    return f"{short_speedup(effect.speed, effect.verdict)} {bracketed(effect)}".rstrip()
 
 
 def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
@@ -268,7 +287,7 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
         lines += [
             pipes(
                 [
-                    escaped(str(row.key)),
+                    escaped(str(row)),
                     figure(row.a, found),
                     figure(row.b, found),
                     _said(row.effect),

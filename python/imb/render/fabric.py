@@ -74,6 +74,11 @@ def sweep_headline(judged: Judged) -> str:
             f"{one.name} of {judged.endpoints[one.endpoint].host}" for one in verdict.quiet_rails
         )
         parts.append(f"too few bytes: {_of_kind('rail', list(rails))}")
+    one_way = [
+        f"{judged.endpoints[one.a].name} to {judged.endpoints[one.b].name}" for one in verdict.asymmetric
+    ]
+    if one_way:
+        parts.append(f"slow in one direction: {_of_kind('pair', list(dict.fromkeys(one_way)))}")
     if verdict.state == "bad":
         parts += dict.fromkeys(filter(None, map(unanswered, judged.sweeps)))
         return f"bad: {'; '.join(parts) or 'see the notes'}"
@@ -81,11 +86,13 @@ def sweep_headline(judged: Judged) -> str:
         past = f" than in {judged.baseline}" if judged.baseline else ""
         open_ones = f"; not judged: {shortened_list(verdict.unjudged)}" if verdict.unjudged else ""
         return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{open_ones}"
-    if several := [one for one in unsure if one.p_value <= judged.level]:
+    if several := [
+        one for one in unsure if one.undecided and one.p_value <= judged.level and one.alternatives
+    ]:
         names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
         return f"inconclusive: one of {shortened_list(names, 5)} is slow; the pairs measured do not separate them"
     if unsure:
-        return f"inconclusive: {many(len(unsure), 'suspect')}, none significant"
+        return f"inconclusive: {many(len(unsure), 'suspect')}, none confirmed"
     return f"inconclusive: {_why_unsure(judged)}"
 
 
@@ -167,9 +174,11 @@ def basis(judged: Judged) -> str:
             for level in [_level(judged, one)]
         ]
     pairs = max((one.pairs for one in judged.verdict.per_size), default=0)
-    passes = max((one.passes for one in judged.verdict.per_size), default=0)
-    plural = "es" if passes != 1 else ""
-    words = f"{many(len(judged.endpoints), judged.endpoint_kind)}; {counted(pairs, 'pair')}, {passes} pass{plural}"
+    passes = [one.passes for one in judged.verdict.per_size] or [0]
+    if len(set(passes)) > 1:
+        each = [f"{name} ({counted(many_of, 'pass')})" for name, many_of in zip(each, passes, strict=True)]
+    shown = counted(passes[0], "pass") if len(set(passes)) == 1 else "passes by length"
+    words = f"{many(len(judged.endpoints), judged.endpoint_kind)}; {counted(pairs, 'pair')}, {shown}"
     return words + (f": {', '.join(each)}" if each else "")
 
 
@@ -195,7 +204,11 @@ def standing(one: Suspect, level: float) -> str:
     """How sure a suspect is."""
     if one.named:
         return "named"
-    return "significant, but not separated" if one.p_value <= level else "suspected, not significant"
+    return (
+        "significant, but not separated"
+        if one.p_value <= level and one.alternatives
+        else "suspect, not confirmed"
+    )
 
 
 def suspect_cells(one: Suspect, number: int, cause: str = "") -> list[str]:

@@ -95,9 +95,11 @@ def _history(side: Side, level: float) -> History | None:
 def _changes(found: History | None, curve: Key, band: Band, side: Side) -> list[int]:
     """Indices of the launches of `side` with which a new level of this curve and band begins."""
     runs = {
-        event.run
+        found.sessions[place].runs[0]
         for event in (found.events if found else [])
-        if any((change.curve, change.band) == (curve, band) for change in event.changes)
+        if found and any((change.curve, change.band) == (curve, band) for change in event.changes)
+        for place in (event.session, event.until)
+        if place is not None
     }
     return [number for number, launch in enumerate(side.launches) if launch.name in runs]
 

@@ -12,7 +12,9 @@ from imb.model.observations import Values
 
 # None of them can be read as a sign of a number.
 MARKS: dict[Verdict, str] = {"faster": "▲", "slower": "▼", "same": "=", "differs": "≈", "inconclusive": "?"}
+WHOLE_MARKS: dict[Verdict, str] = {**MARKS, "mixed": "◆", "not slower": "≥"}
 LEGEND = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+ALONE = frozenset({"same", "differs"})  # decided by the interval of a band or row alone
 CHANGED = frozenset(MARKS) - {"same", "inconclusive"}
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
 _TENTH = 0.0995  # rounds to 0.10; speedups below it are fractions: 0.004 and 0.005 are hard to tell apart
@@ -20,12 +22,12 @@ _LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
 
 
 class Interval(NamedTuple):
-    """Of a speedup, 0 and infinity where an end is not known. `adjusted`: as CompareSettings.intervals describes it, else that of
-    this effect alone beside a verdict that is not."""
+    """Of a speedup, 0 and infinity where an end is not known. `confidence` in percent, where it is not that of all bands and rows
+    together (CompareSettings.intervals)."""
 
     low: float
     high: float
-    adjusted: bool
+    confidence: float | None
 
 
 def interval_of(effect: Effect) -> Interval | None:
@@ -33,8 +35,8 @@ def interval_of(effect: Effect) -> Interval | None:
     if effect.interval is None:
         return None
     low, high = effect.interval
-    adjusted = effect.adjusted or effect.verdict == "same"
-    return Interval(low or 0.0, math.inf if high is None else high, adjusted)
+    alone = None if effect.adjusted else 100 * (effect.confidence or 0.95)
+    return Interval(low or 0.0, math.inf if high is None else high, alone)
 
 
 def speedup(effect: Effect) -> str:
@@ -47,16 +49,13 @@ def short_speedup(speed: float, verdict: Verdict) -> str:
     return f"{factor(speed)}x {MARKS[verdict]}"
 
 
-UNADJUSTED = "*"  # in a cell
-
-
-def bracketed(effect: Effect, *, unadjusted: str = " unadjusted") -> str:
-    """Interval of `speedup`: `[0.88, 0.92]`, `[0.08, 0.74] unadjusted` where the adjusted one is not known; or nothing."""
+def bracketed(effect: Effect) -> str:
+    """Interval of `speedup`: `[0.88, 0.92]`, `[0.98, 1.01] 95 %` where it is of this band or row alone; or nothing."""
     found = interval_of(effect)
     if found is None:
         return ""
     low, high = (factor(end, beside=effect.speed) for end in (found.low, found.high))
-    return f"[{low}, {high}]{'' if found.adjusted else unadjusted}"
+    return f"[{low}, {high}]" + ("" if found.confidence is None else f" {found.confidence:.3g} %")
 
 
 def factor(speed: float, *, beside: float | None = None) -> str:

@@ -14,6 +14,7 @@ from imb.model.observations import Key, Launch, Side, Values, percentiles
 from imb.model.units import counted, unit_of
 from imb.render import shortened
 from imb.render.marks import (
+    ALONE,
     TIMES,
     TO,
     digits,
@@ -65,7 +66,7 @@ class ChartLine(msgspec.Struct, kw_only=True):
         between = [
             ""
             if lo is None or hi is None
-            else f"{factor(lo, beside=y)}{TO}{factor(hi, beside=y)}"
+            else f"{factor(lo, beside=y)}{TO}{factor(hi, beside=y)}{' (95 %)' if verdict in ALONE else ''}"
             if verdict
             else f"{digits(lo)}{TO}{digits(hi)}"
             for y, lo, hi, verdict in zip(self.y, self.lo, self.hi, verdicts, strict=True)
@@ -116,7 +117,7 @@ class Section(msgspec.Struct, kw_only=True):
 
 def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> list[Section]:
     """A section for each benchmark of the sides."""
-    effects = [{row.key: row.effect for row in one.rows} for one in comparisons]
+    effects = [{row.key: row.effect for row in one.rows if not row.quantile} for one in comparisons]
     keys = list(dict.fromkeys(key for side in sides for key in side.all_keys()))
     made = []
     for number, (title, layouts) in enumerate(_by_benchmark(keys).items()):
@@ -132,7 +133,7 @@ def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> lis
 
 def compared_sections(comparison: Comparison) -> list[Section]:
     """A section for each benchmark of a comparison."""
-    by_key = {row.key: row for row in comparison.rows}
+    by_key = {row.key: row for row in comparison.rows if not row.quantile}
     made = []
     for number, (title, layouts) in enumerate(_by_benchmark(list(by_key)).items()):
         variants = []
@@ -140,7 +141,7 @@ def compared_sections(comparison: Comparison) -> list[Section]:
             rows = [by_key[key] for key in keys]
             panels = [
                 _medians(comparison, rows),
-                _speeds([{row.key: row.effect for row in comparison.rows}], keys),
+                _speeds([{row.key: row.effect for row in comparison.rows if not row.quantile}], keys),
             ]
             variants.append(Layout(label=label, x=[key.bytes for key in keys], panels=panels))
         made.append(Section(id=f"b{number}", title=title, variants=variants))

@@ -15,7 +15,7 @@ from imb.judge.condition_diff import Difference, conditions_of
 from imb.model.observations import Key, Side, percentiles
 from imb.model.units import counted, decimal, size, unit_of
 from imb.render.comparison import verdict_in_words
-from imb.render.marks import CHANGED, MARKS, bracketed, letter, speedup
+from imb.render.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, letter, speedup
 
 
 def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
@@ -36,14 +36,14 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
         "a": letter(a),
         "b": letter(b),
         "slug": comparison.verdict.replace(" ", "-"),
-        "mark": MARKS[comparison.verdict],
+        "mark": WHOLE_MARKS[comparison.verdict],
         "word": verdict_in_words(comparison, letter(a), letter(b)),
         "sentence": f"{counted(len(comparison.bands), 'size band')}: {counted_verdicts or 'none'}."
         + (f" Extremes: {named}." if named else ""),
         "basis": f"{comparison.launches_a} against {counted(comparison.launches_b, 'launch')}"
         + (", judged in pairs" if comparison.pairs else "")
         + (", launched until decided" if comparison.sequential else "")
-        + f"; smallest relevant change {comparison.settings.relevant * 100:.3g} %.",
+        + f"; smallest relevant change {comparison.settings.relevant * 100:.3g} %. {comparison.settings.error_rate()}.",
         "warnings": comparison.warnings,
         "relevant": f"{comparison.settings.relevant * 100:.3g} %",
         "intervals": comparison.settings.intervals(),
@@ -60,7 +60,7 @@ def _rows(comparison: Comparison) -> list[dict[str, str]]:
     changed.sort(key=lambda row: -abs(math.log(row.effect.speed)))
     return [
         {
-            "name": str(row.key),
+            "name": str(row),
             "a": decimal(row.a * factor),
             "b": decimal(row.b * factor),
             "change": f"{(row.b / row.a - 1) * 100:+,.1f} %",
@@ -80,7 +80,8 @@ def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
         by_curve.setdefault(one.curve, {})[one.band] = one.effect
     rows: dict[tuple[Key, Band], list[RowEffect]] = {}
     for row in comparison.rows:
-        if (band := band_of(row.key.bytes, comparison.settings.bands)) is not None:
+        band = band_of(row.key.bytes, comparison.settings.bands)
+        if band is not None and row.quantile is None:
             rows.setdefault((row.key.curve(), band), []).append(row)
     unit, factor = unit_of(comparison.settings.metric)
     return {

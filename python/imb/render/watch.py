@@ -7,6 +7,7 @@ from typing import Any
 
 from imb.judge.compare import Band
 from imb.judge.history import Change, ChangePoint, History, Newest
+from imb.judge.prediction import LEVEL
 from imb.model.observations import Key
 from imb.model.units import counted
 from imb.render.marks import apart, short
@@ -18,34 +19,42 @@ def history_text(found: History) -> str:
     """A line on the sessions, a block per session with a change, the smallest step that would be found."""
     lines = [f"{found.name}: {about(found)}"]
     since = found.settings.since
-    news = [event for event in found.events if event.date >= (since or "")]
-    earlier = [event for event in found.events if event.date < (since or "")]
-    lines += _blocks(news)
+    past = [event for event in found.events if event.until is not None]
+    news = [event for event in found.events if event.until is None and event.date >= (since or "")]
+    earlier = [event for event in found.events if event.until is None and event.date < (since or "")]
+    lines += _blocks(news, found)
     if found.drifts:
         lines += ["", "drift over the whole history, no step"]
         lines += [f"  {_series(one)}: {change_amount(one)}" for one in found.drifts]
     lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
     if found.newest:
-        lines += ["", _newest(found.newest)]
+        lines += ["", _newest(found)]
     if since and not news and found.verdict != "too little history":
         lines += ["", f"no step since {since}{'; earlier:' if earlier else ''}"]
     elif earlier:
         lines += ["", f"before {since}:"]
     elif found.verdict == "no change":
-        lines.append("no step found")
-    lines += _blocks(earlier)
+        lines.append("no step that lasts" if past else "no step found")
+    lines += _blocks(earlier, found)
+    if past:
+        lines += ["", "past:", *_blocks(past, found)]
     if found.detectable is not None:
-        lines += [""] if earlier else []
+        lines += [""] if earlier or past else []
         lines.append(
             f"steps below {100 * found.detectable:.1f} % may be missed (five sessions after them, median series, power 95 %)"
+        )
+    if found.limit is not None:
+        lines.append(
+            f"changes of a single session below {100 * found.limit:.1f} % may be missed (median series; false alarms: at most 1"
+            f" check in {round(1 / LEVEL)}, or 1 in 10 histories of 100 nights)"
         )
     return "".join(_printable(line) + "\n" for line in lines)
 
 
-def _blocks(events: Sequence[ChangePoint]) -> list[str]:
+def _blocks(events: Sequence[ChangePoint], found: History) -> list[str]:
     lines = []
     for event in events:
-        lines += ["", f"{_what(event)} from {_where(event)}"]
+        lines += ["", f"{_what(event)} from {_where(event)}{_end(event, found)}"]
         lines += [f"  {_series(one)}: {change_amount(one)}" for one in event.changes[:MOST]]
         if len(event.changes) > MOST:
             lines.append(f"  and {len(event.changes) - MOST} more: --format json")
@@ -53,11 +62,15 @@ def _blocks(events: Sequence[ChangePoint]) -> list[str]:
     return lines
 
 
-def _newest(found: Sequence[Newest]) -> str:
+def _newest(found: History) -> str:
     """One line, of the series that is off most."""
-    word, size, *_ = apart(found[0].speed, None, None)
-    more = f" and {len(found) - 1} more series" if len(found) > 1 else ""
-    return f"newest session: {100 * size:.1f} % {word} in {_series(found[0])}{more}; one session is no step; measure again"
+    first, *rest = found.newest
+    word, size, *_ = apart(first.speed, None, None)
+    more = f" and {len(rest)} more series" if rest else ""
+    return (
+        f"newest session: {100 * size:.1f} % {word} in {_series(first)}{more} than {first.earlier} earlier sessions, which differ"
+        f" by less than {100 * first.limit:.1f} % but for 1 check in {round(1 / LEVEL)}; measure again"
+    )
 
 
 def about(found: History) -> str:
@@ -78,9 +91,9 @@ def findings(found: History) -> list[dict[str, str]]:
     """Cards of the page, the first session first."""
     cards = [
         {
-            "level": "warning" if "slower" in _what(event) else "information",
-            "rule": "step",
-            "where": f"{_what(event)} from {_where(event)}",
+            "level": "warning" if "slower" in _what(event) and event.until is None else "information",
+            "rule": "step" if event.until is None else "past",
+            "where": f"{_what(event)} from {_where(event)}{_end(event, found)}",
             "found": "; ".join(f"{_series(one)}: {change_amount(one)}" for one in event.changes[:MOST])
             + (
                 f"; and {len(event.changes) - MOST} more in the table below"
@@ -109,7 +122,7 @@ def charted(found: History) -> dict[str, Any]:
     places: dict[tuple[Key, Band], list[int]] = {(one.curve, one.band): [] for one in found.series}
     for event in found.events:
         for change in event.changes:
-            places[change.curve, change.band].append(event.session)
+            places[change.curve, change.band] += [event.session, *([event.until] if event.until else [])]
     curves: dict[Key, list[dict[str, Any]]] = {}
     for one in found.series:
         values = [None if value is None else short(value) for value in one.slowness]
@@ -156,6 +169,13 @@ def _what(event: ChangePoint) -> str:
 
 def _where(event: ChangePoint) -> str:
     return f"session {event.session + 1}: run {event.run}, {event.date[:16].replace('T', ' ')} (last run before: {event.before})"
+
+
+def _end(event: ChangePoint, found: History) -> str:
+    if event.until is None:
+        return ""
+    back = found.sessions[event.until]
+    return f"; the level before is back from session {event.until + 1}: run {back.runs[0]}, {back.date[:16].replace('T', ' ')}"
 
 
 def _series(change: Change | Newest) -> str:

@@ -1,0 +1,286 @@
+"""A screen for slow components, and their confirmation by passes that it did not see. Pure.
+
+The screen takes the component that explains most, one after the other (orthogonal matching pursuit: Pati, Rezaiifar and Krishnaprasad, Asilomar Conf. (1993) 40).
+It may be wrong: noise has long tails and lasts for some passes. So a component is named only where it is slow again in fresh passes,
+significantly, and more than every control, all components of its kind that are not suspected. If it is healthy, these are exchangeable: it is the slowest of
+N + 1 once in N + 1 times, whatever the noise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri, stdtr, stdtrit
+
+from imb.fabric.medians import median
+from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION
+from imb.fabric.parts import FEWEST, Fit, Layout, Mask, Part, huber
+from imb.fabric.sweep import Values
+
+SCREEN = 0.02  # healthy sweeps that the screen suspects, about
+MOST = 24  # components
+_TRIED = 12
+_FEW = 8  # endpoints: one has a quarter of all pairs or more
+_NEAR = 0.8  # of the least effect: so slow in one part
+_FAR = 4.0  # standard deviations of a pair
+_PAIRS = 8  # suspects
+_MANY = 0.01  # share of all pairs: so many slow ones are a population
+_FEWEST_MANY = 10
+_TAIL = 0.05  # share of pairs that show the tail
+RANK = 0.01  # chance that a pair is among the slowest by its rank alone
+_POWER = 0.99
+
+
+class Result(NamedTuple):
+    """`p_value`: adjusted probability of the fresh passes without an effect; `again`: slow in the earlier passes by themselves, and in the fresh ones more than
+    all controls."""
+
+    p_value: float
+    again: bool
+
+
+def screen(part: Part, least: float) -> Fit:
+    """Slow components. Two slow hosts of a switch may look like a slow switch as long as they are unknown: so a link or switch is replaced by endpoints where
+    these explain more."""
+    every = ~part.confounded[0]
+    fit = _grown(part, [], every, least)
+    ends = np.array([one.kind in ("core", "host") for one in part.each], dtype=bool)
+    price = float(np.log(len(part.each) + 1) + 0.5 * np.log(len(part.value) + 1))
+    for one in fit.chosen:
+        if not ends[one]:
+            other = _grown(part, [x for x in fit.chosen if x != one], every & ends, least)
+            spread = min(fit.spread, other.spread)
+            more = len(other.chosen) - len(fit.chosen)
+            if more >= 0 and _unexplained(other, spread) + more * price < _unexplained(fit, spread):
+                fit = other
+    return fit
+
+
+def _unexplained(fit: Fit, spread: float) -> float:
+    slow = np.zeros(len(fit.residual))
+    for one in fit.chosen:
+        mine = fit.part.members(one)
+        slow[mine] = np.maximum(slow[mine], fit.effect(one))
+    return float(huber((fit.residual - slow)[fit.part.there] / spread).sum())
+
+
+def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
+    chosen = list(begin)
+    fit = Fit(part, tuple(chosen))
+    # With many of all pairs, a slow host raises the level and the spread that it is seen against.
+    few = len(part.layout.sweep.endpoints) <= _FEW
+    while len(chosen) < MOST:
+        scores, _, wider = fit.scores
+        limits = limits_of(fit)
+        over = scores / np.array([wider[kind][0] * limits[kind] for kind in part.kinds.tolist()])
+        over[~allowed | np.isnan(over)] = -np.inf
+        over[chosen] = -np.inf
+        best, gain = -1, 0.0
+        for one in np.argsort(-over, kind="stable")[:_TRIED].tolist():
+            if not over[one] > 1 and not (few and np.isfinite(over[one])):
+                break
+            known = fit.effect(one) >= _NEAR * least and (
+                over[one] > 1 or significant(Fit(part, (*chosen, one)), one, least)
+            )
+            if known and (more := fit.explained(one)) > gain:
+                best, gain = one, more
+        if best < 0:
+            break
+        chosen.append(best)
+        fit = Fit(part, tuple(chosen))
+    while True:  # what was chosen may be explained by what came later
+        weak = [
+            one
+            for one in chosen
+            if not significant(fit, one, least)
+            or np.count_nonzero(fit.covered[part.members(one)] == 1) < FEWEST
+        ]
+        if not weak:
+            return fit
+        chosen.remove(weak[0])
+        fit = Fit(part, tuple(chosen))
+
+
+def limits_of(fit: Fit) -> dict[int, float]:
+    """Scores from which components are suspected, by kind: Student's, Bonferroni over all components."""
+    many = max(len(fit.part.each), 1)
+    return {kind: -float(stdtrit(freedom, SCREEN / many)) for kind, (_, freedom) in fit.scores[2].items()}
+
+
+def significant(fit: Fit, one: int, least: float) -> bool:
+    """Of a slow component by itself."""
+    return _far(fit, one) > limits_of(fit)[int(fit.part.kinds[one])] and fit.effect(one) >= _NEAR * least
+
+
+def _far(fit: Fit, one: int) -> float:
+    """In standard errors. A score is bounded, and of few pairs ends below the limit of few peers; an effect is small where some of the pairs are not slow."""
+    return max(fit.score(one), fit.ratio(one))
+
+
+def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> dict[int, Result]:
+    """Of components, by their index, if both parts have them."""
+    known = tuple(one for one in chosen if one < min(len(first.each), len(fresh.each)))
+    earlier, fit = Fit(first, known), Fit(fresh, known)
+    results = {}
+    scores, counts, wider = fit.scores
+    for one in known:
+        kind = int(fresh.kinds[one])
+        controls = (fresh.kinds == kind) & (counts >= FEWEST)
+        controls[list(known)] = False
+        score = fit.score(one)
+        factor, freedom = wider[kind]
+        p = float(stdtr(freedom, -_far(fit, one))) * len(known)
+        slower = scores[controls] / factor >= score
+        again = not slower.any() and fit.effect(one) >= _NEAR * least
+        results[one] = Result(min(1.0, p), again and significant(earlier, one, least))
+    return results
+
+
+def alike(fit: Fit, component: int, chosen: tuple[int, ...]) -> list[int]:
+    """Other components that explain its pairs about as well: nearly the same ones."""
+    without = Fit(fit.part, tuple(one for one in chosen if one != component), fit)
+    own = without.explained(component)
+    inside = np.zeros(len(fit.part.value))
+    mine = fit.part.members(component)
+    mine = mine[without.clean[mine]]
+    inside[mine] = 1.0
+    common = fit.part.member @ inside
+    counts = fit.part.member @ without.clean.astype(np.float64)
+    close = np.flatnonzero((common >= 0.5 * np.maximum(len(mine), counts / 2)) & ~fit.part.confounded[0])
+    found = []
+    for other in close.tolist():
+        if (
+            other != component
+            and other not in chosen
+            and (gain := without.explained(other)) > max(own - 3.0, 0.0)
+        ):
+            found.append((gain, other))
+    return [other for _, other in sorted(found, reverse=True)][:4]
+
+
+class Singles(NamedTuple):
+    """Values of pairs, NaN where there is none, and pairs that may be slow by them; `share`, `effect`: of pairs that are too many to be single ones."""
+
+    value: Values
+    suspects: list[int]
+    share: float = 0.0
+    effect: float = 0.0
+
+
+def slow_pairs(fit: Fit, least: float) -> Singles:
+    """Pairs that are slow in both directions and cross no slow component."""
+    away = _both(np.where(fit.clean, fit.residual, np.nan), fit)
+    spread = fit.spread / (2**0.5 if fit.part.directed else 1.0)
+    known = np.isfinite(away)
+    slow = np.flatnonzero(known & (np.nan_to_num(away) >= least) & (np.nan_to_num(away) > _FAR * spread))
+    if len(slow) > max(_MANY * known.sum(), _FEWEST_MANY):
+        return Singles(away, [], len(slow) / float(known.sum()), median(away[slow]))
+    return Singles(away, slow[np.argsort(-away[slow], kind="stable")][:_PAIRS].tolist())
+
+
+def asymmetric_pairs(fit: Fit, least: float) -> Singles:
+    """How much longer the way from the lower endpoint takes; suspects are negative (-1 - pair) where the other way does."""
+    pairs = len(fit.part.layout.a)
+    if not fit.part.directed:
+        return Singles(np.full(pairs, np.nan), [])
+    away = np.where(fit.clean, fit.residual, np.nan)
+    away = away[:pairs] - away[pairs:]
+    known = np.flatnonzero(np.isfinite(away))
+    if len(known) < _FEWEST_MANY:
+        return Singles(away, [])
+    away -= median(away[known])
+    spread = max(TO_DEVIATION * median(np.abs(away[known])), LEAST_SPREAD)
+    far = known[(np.abs(away[known]) > _FAR * spread) & (np.abs(away[known]) >= least)]
+    if len(far) > max(_MANY * len(known), _FEWEST_MANY):
+        return Singles(away, [])
+    far = far[np.argsort(-np.abs(away[far]), kind="stable")][:_PAIRS]
+    return Singles(away, [one if away[one] > 0 else -1 - one for one in far.tolist()])
+
+
+def confirm_pairs(singles: Singles, fresh: Values, least: float, *, both_signs: bool) -> dict[int, Result]:
+    """By the rank of each suspect among all other pairs of the fresh passes: if it is healthy, any of them may be the slowest."""
+    where = {one: one if one >= 0 else -1 - one for one in singles.suspects}
+    controls = np.isfinite(fresh)
+    controls[list(where.values())] = False
+    others = np.abs(fresh[controls]) if both_signs else fresh[controls]
+    results = {}
+    for one, at in where.items():
+        value = float(fresh[at] if one >= 0 else -fresh[at])
+        if not np.isfinite(value):
+            continue
+        rank = 1 + int(np.count_nonzero(others >= value))
+        p = min(1.0, len(where) * rank / (len(others) + 1))
+        results[one] = Result(p, value >= _NEAR * least)
+    return results
+
+
+def in_common(first: Values, fresh: Values) -> float:
+    """Share of the deviation of pairs that two parts have in common: what differs by nature, not by noise. The root of a robust correlation
+    (Gnanadesikan and Kettenring, Biometrics 28 (1972) 81)."""
+    both = np.isfinite(first) & np.isfinite(fresh)
+    if np.count_nonzero(both) < _FEWEST_MANY:
+        return 1.0
+    first, fresh = first[both] - median(first[both]), fresh[both] - median(fresh[both])
+    more, less = median(np.abs(first + fresh)) ** 2, median(np.abs(first - fresh)) ** 2
+    return float(max((more - less) / max(more + less, LEAST_SPREAD**2), 0.0) ** 0.5)
+
+
+def beyond_tail(away: Values, one: int, share: float) -> float:
+    """Probability that a pair is as slow as this one, by the slowest others (Pickands, Ann. Stat. 3 (1975) 119), of whose deviations `share` is no noise:
+    what differs between pairs by nature is in all passes, so that these do not show it."""
+    others = np.delete(away, one)
+    others = share * others[np.isfinite(others)]
+    many = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
+    if many < 3:
+        return 1.0
+    slowest = np.partition(others, len(others) - many - 1)[-many - 1 :]
+    begin = float(slowest.min())
+    excess = max(float(slowest.sum() - begin * len(slowest)) / many, LEAST_SPREAD)
+    return float(many / len(others) * (1 + max(away[one] - begin, 0.0) / (many * excess)) ** -many)
+
+
+def _both(values: Values, fit: Fit) -> Values:
+    """Mean of both ways, of pairs that are slow in both if they are in one."""
+    pairs = len(fit.part.layout.a)
+    if not fit.part.directed:
+        return values
+    found = (values[:pairs] + values[pairs:]) / 2
+    return np.where(np.minimum(values[:pairs], values[pairs:]) >= found / 3, found, np.minimum(found, 0.0))
+
+
+def detectable(fit: Fit, least: float, kind: str, share: float) -> tuple[float, float]:
+    """Effect of a component of this kind with as many pairs as `share` of them have at least, that the screen finds in 99 of 100 sweeps; and by how much more
+    the components of its kind vary than their pairs explain."""
+    each, part = fit.part.each, fit.part
+    counts = part.member @ part.there.astype(np.float64)
+    known = [
+        at for at, one in enumerate(each) if _of_kind(one.kind, kind) and not one.way and counts[at] >= FEWEST
+    ]
+    if not known:
+        return float("inf"), 1.0
+    many = float(np.sort(counts[known])[int(share * (len(known) - 1))])
+    error = fit.error(known[0], many)
+    reach = max(limits_of(fit)[int(part.kinds[known[0]])] * error, _NEAR * least)
+    return max(reach + float(ndtri(_POWER)) * error, least), fit.scores[2][int(part.kinds[known[0]])][0]
+
+
+def _of_kind(kind: str, wanted: str) -> bool:
+    return kind in ("core", "host") if wanted == "host" else kind == wanted
+
+
+def halves(layout: Layout) -> tuple[Mask, Mask]:
+    """Records that are screened, and those that confirm: of several launches the last one, of one the later half of its passes; of each launch, where
+    these have other endpoints."""
+    sweep = layout.sweep
+    launches = np.zeros(len(sweep.a), dtype=np.int64) if sweep.launches is None else sweep.launches
+    numbers = np.unique(launches).tolist()
+    ends = [{*sweep.a[launches == one].tolist(), *sweep.b[launches == one].tolist()} for one in numbers]
+    if len(numbers) > 1 and all(one == ends[0] for one in ends):
+        return launches != numbers[-1], launches == numbers[-1]
+    later = np.zeros(len(launches), dtype=bool)
+    for one in numbers:
+        passes = np.unique(sweep.passes[launches == one])
+        if len(passes) > 1:
+            later |= (launches == one) & (sweep.passes >= passes[len(passes) // 2])
+    return ~later, later

@@ -1,0 +1,302 @@
+"""A part of the passes of a sweep: one time for each pair and direction, relative to pairs of its distance. Pure.
+
+The time of a pair is the lower median over its passes, so that what is slow in half of them or fewer is not slow. Where messages go one way and each way has
+two passes or more, each way has a time of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from imb.fabric.components import Component, Components
+from imb.fabric.medians import median, middles, table_by_index
+from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION
+from imb.fabric.sweep import Sweep, Values
+
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+FEWEST = 3  # pairs of a component or of a class
+BOTH_WAYS = ("Pair_Latency", "Pair_Bidirectional")  # a time is that of both directions
+_BOUND = 3.0  # standard deviations: what is farther away counts as this far
+_WHOLE = 0.9  # share of a class that a component may have before the class has no level of its own
+_MAJORITY = 0.5
+_FAST = 25  # percentile
+_FROM_FAST = 0.6745  # standard deviations from there to the median
+_KIND = 4  # components: of fewer, nothing is known of how they vary
+_ROBUST = 10  # endpoints of which the median absolute deviation is taken; a slow link makes others slow, whose pairs cross it, too
+_OF_A_DEVIATION = 0.37  # efficiency of the median absolute deviation
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What all parts of a sweep share. `key`: the pair of each record, `a`, `b`: of each pair, `of`: class of each pair; `logs`: of the records' times."""
+
+    sweep: Sweep
+    good: Mask
+    key: Indices
+    a: npt.NDArray[np.int32]
+    b: npt.NDArray[np.int32]
+    of: Indices
+    components: Components
+    logs: Values
+
+    @property
+    def directed(self) -> bool:
+        return self.sweep.benchmark not in BOTH_WAYS and bool((self.sweep.a > self.sweep.b).any())
+
+    @cached_property
+    def members(self) -> tuple[tuple[Component, ...], Any]:
+        """Components with both directions, with a column for each pair and direction; of endpoints also as senders and as receivers."""
+        from scipy.sparse import csr_array, hstack, vstack
+
+        each, member, pairs = self.components.each, self.components.member, len(self.a)
+        count = len(self.sweep.endpoints)
+        ends = [one for one in each if one.kind in ("core", "host") and len(one.endpoints) == 1]
+        number = np.array([one.endpoints[0] for one in ends], dtype=np.int64)
+        columns, ones = np.arange(2 * pairs), np.ones(2 * pairs)
+        rows = [hstack([member, member])]
+        for first, second in ((self.a, self.b), (self.b, self.a)):
+            who = np.concatenate([first, second])
+            rows.append(csr_array((ones, (who, columns)), shape=(count, 2 * pairs))[number])
+        ways = [
+            replace(one, name=f"{one.name} as {way}", way=way)
+            for way in ("sender", "receiver")
+            for one in ends
+        ]
+        return (*each, *ways), vstack(rows).tocsr()
+
+
+class Part:
+    """`value`: of each pair and direction (first all from the lower endpoint, then all others), NaN where there is none; without directions, of each pair."""
+
+    def __init__(self, layout: Layout, kept: Mask) -> None:
+        self.layout = layout
+        mine = kept & layout.good
+        pairs = len(layout.a)
+        sweep, key, logs = layout.sweep, layout.key[mine], layout.logs[mine].copy()
+        passes = sweep.passes[mine].astype(np.int64)
+        forward = sweep.a[mine] < sweep.b[mine]
+        self.passes = len(np.unique(passes))
+        middle = middles(key, pairs, logs)
+        if self.passes > 1 and len(logs):
+            table, _ = table_by_index(passes, int(passes.max()) + 1, logs - middle[key])
+            with np.errstate(all="ignore"):
+                shared = np.array(
+                    [median(one[np.isfinite(one)]) if np.isfinite(one).any() else 0.0 for one in table.T]
+                )
+            logs -= shared[passes]
+        ways = np.bincount(2 * key + forward, minlength=2 * pairs).reshape(-1, 2)
+        met = ways.sum(axis=1) > 0
+        self.directed = layout.directed and met.any() and bool(np.median(ways[met].min(axis=1)) >= 2)
+        at = np.where(forward, key, key + pairs) if self.directed else key
+        many = 2 * pairs if self.directed else pairs
+        table, self.count = table_by_index(at, many, logs)
+        self.noise = _noise(table)
+        self.value = np.full(many, np.nan)
+        there = self.count > 0
+        ordered = np.sort(table, axis=0)
+        self.value[there] = ordered[(self.count[there] - 1) // 2, np.flatnonzero(there)]
+        even = (self.count % 2 == 0) & there
+        if len(np.unique(self.count[there])) > 1 and np.isfinite(self.noise):
+            self.value[even] += (
+                1.2 * self.noise / self.count[even]
+            )  # by as much the lower median is below the mean, about
+        self.each, self.member = (
+            layout.members if self.directed else (layout.components.each, layout.components.member)
+        )
+        self.of = np.tile(layout.of, 2) if self.directed else layout.of
+        self.there = there
+
+    @cached_property
+    def kinds(self) -> Indices:
+        """Hosts are compared with hosts, rails of a host with those of others."""
+        names: dict[tuple[str, str, bool], int] = {}
+        keys = [(one.kind, one.way, one.kind == "rail" and len(one.endpoints) > 1) for one in self.each]
+        return np.array([names.setdefault(key, len(names)) for key in keys], dtype=np.int64)
+
+    @cached_property
+    def ends(self) -> set[int]:
+        """Kinds that are endpoints."""
+        return {
+            kind
+            for kind, one in zip(self.kinds.tolist(), self.each, strict=True)
+            if one.kind in ("core", "host")
+        }
+
+    @cached_property
+    def confounded(self) -> tuple[Mask, Mask]:
+        """Components that all pairs of a class cross, and hardly any other pair: their effect is the level of the class; and classes of which
+        another one is crossed by most pairs."""
+        inside = np.zeros(len(self.each))
+        counts = self.member @ self.there.astype(np.float64)
+        shares = []
+        for one in range(int(self.of.max(initial=-1)) + 1):
+            mine = (self.of == one) & self.there
+            crossing = self.member @ mine.astype(np.float64)
+            inside += np.where(crossing > _WHOLE * mine.sum(), crossing, 0.0)
+            shares.append(crossing / max(mine.sum(), 1))
+        found = inside > _WHOLE * np.maximum(counts, 1)
+        most = [bool((~found & (one > _MAJORITY) & (one <= _WHOLE)).any()) for one in shares]
+        return found, np.array(most, dtype=bool)
+
+    def members(self, component: int) -> Indices:
+        begin, end = self.member.indptr[component : component + 2]
+        found: Indices = self.member.indices[begin:end].astype(np.int64)
+        return found[self.there[found]]
+
+
+class Fit:
+    """A part with slow components: `residual` of each pair and direction, `covered`: by how many of them, `spread`: standard deviation of the residuals
+    without the effects of slow components. `like`: whose levels and spread it has, if not its own."""
+
+    def __init__(self, part: Part, chosen: tuple[int, ...], like: Fit | None = None) -> None:
+        self.part, self.chosen = part, chosen
+        self.covered = np.zeros(len(part.value), dtype=np.int64)
+        for one in chosen:
+            self.covered[part.members(one)] += 1
+        self.clean = part.there & (self.covered == 0)
+        self.levels: Values
+        self.residual: Values
+        self.spread: float
+        if like is not None:
+            self.levels, self.residual, self.spread = like.levels, like.residual, like.spread
+            return
+        self.levels = np.array([self._level(one) for one in range(int(part.of.max(initial=-1)) + 1)])
+        self.residual = part.value - self.levels[part.of]
+        own = [self.residual[self.alone(one)] for one in chosen]
+        away = np.concatenate([self.residual[self.clean], *(one - median(one) for one in own if len(one))])
+        away = -away[away <= 0] if len(away) else np.zeros(0)  # slow components are on the other side
+        floor = (
+            part.noise / np.sqrt(np.median(part.count[part.there])) / 2 if np.isfinite(part.noise) else 0.0
+        )
+        self.spread = max(TO_DEVIATION * median(away) if len(away) else 0.0, floor, LEAST_SPREAD)
+
+    def _level(self, one: int) -> float:
+        """Of a class: the median over endpoints of their medians, as most endpoints are healthy where most pairs may not be."""
+        part = self.part
+        mine = np.flatnonzero((part.of == one) & self.clean)
+        if not len(mine):
+            mine = np.flatnonzero((part.of == one) & part.there)
+        if not len(mine):
+            return 0.0
+        values = part.value[mine]
+        away, center = values - median(values), median(values)
+        spread = max(TO_DEVIATION * median(np.abs(away)), LEAST_SPREAD)
+        if self.chosen:
+            return center + bounded_mean(away, spread)
+        pair = mine % len(part.layout.a)
+        ends, every = np.concatenate([part.layout.a[pair], part.layout.b[pair]]), np.tile(away, 2)
+        met = np.bincount(ends, minlength=len(part.layout.sweep.endpoints))
+        sums = np.bincount(ends, np.clip(every, -_BOUND * spread, _BOUND * spread), len(met))
+        found = center + median(sums[met > 0] / met[met > 0])
+        if not part.confounded[1][one]:
+            return found
+        fast = float(np.percentile(values, _FAST))
+        return min(found, fast + _FROM_FAST * (part.noise if np.isfinite(part.noise) else 0.0))
+
+    @cached_property
+    def bounded(self) -> tuple[Values, float]:
+        """Bounded residuals in standard deviations, without the mean of their class; and their deviation."""
+        found = np.where(self.part.there, np.clip(self.residual / self.spread, -_BOUND, _BOUND), 0.0)
+        clean = self.clean if self.clean.any() else self.part.there
+        for one in range(len(self.levels)):
+            mine = self.part.of == one
+            own = found[mine & clean]
+            found[mine] -= float(np.mean(own)) if len(own) else 0.0
+        return found * self.part.there, float(np.clip(np.std(found[clean]) if clean.any() else 1.0, 0.3, 2.0))
+
+    @cached_property
+    def scores(self) -> tuple[Values, Values, dict[int, tuple[float, float]]]:
+        """Of each component: its mean on pairs that no slow one covers, in standard errors; the number of these pairs; and for each kind by how much
+        more they vary than that, with the degrees of freedom of it (Satterthwaite 1946)."""
+        bounded, deviation = self.bounded
+        clean = self.clean.astype(np.float64)
+        counts = self.part.member @ clean
+        with np.errstate(all="ignore"):
+            scores = self.part.member @ (bounded * clean) / np.sqrt(counts) / deviation
+        scores = np.where(counts >= FEWEST, scores, np.nan)
+        wider = {}
+        pairs = len(np.unique(np.flatnonzero(self.part.there) % max(len(self.part.layout.a), 1)))
+        freedom = max(pairs - 1 - len(self.chosen), 1)  # both directions of a pair may share what is its own
+        for kind in np.unique(self.part.kinds).tolist():
+            inside = scores[(self.part.kinds == kind) & np.isfinite(scores)]
+            factor, few = 1.0, len(inside) - 1.0
+            if len(inside) >= _ROBUST or kind not in self.part.ends:
+                few *= _OF_A_DEVIATION
+                if len(inside) >= _KIND:
+                    factor = TO_DEVIATION * float(np.median(np.abs(inside - np.median(inside))))
+            elif len(inside) >= _KIND:  # that median is often far off
+                factor = float(np.std(inside, ddof=1))
+            factor, few = max(factor, 1.0), max(few, 1.0)
+            wider[kind] = factor, float(factor**4 / (1 / freedom + (factor**2 - 1) ** 2 / few))
+        return scores, counts, wider
+
+    def alone(self, component: int) -> Indices:
+        """Pairs and directions that cross no other slow component, if there are enough."""
+        every = self.part.members(component)
+        other = 1 if component in self.chosen else 0
+        single = every[self.covered[every] == other]
+        return single if len(single) >= FEWEST else every
+
+    def effect(self, component: int) -> float:
+        """Of the logarithm: the mean of bounded times, and not more than what its fast pairs have, as all pairs of a slow component are slow."""
+        own = self.residual[self.alone(component)]
+        if not len(own):
+            return 0.0
+        center = median(own)
+        found = center + bounded_mean(own - center, self.spread)
+        return min(found, float(np.percentile(own, _FAST)) + _FROM_FAST * self.spread)
+
+    def score(self, component: int) -> float:
+        """As `scores`, of a slow one by its pairs that cross no other slow one, in units of what its kind varies."""
+        bounded, deviation = self.bounded
+        own = self.alone(component)
+        wider = self.scores[2][int(self.part.kinds[component])][0]
+        return float(bounded[own].sum() / np.sqrt(max(len(own), 1)) / deviation / wider)
+
+    def error(self, component: int, many: float | None = None) -> float:
+        """Standard error of an effect, of so many pairs, and of the level."""
+        many = len(self.alone(component)) if many is None else many
+        wider = self.scores[2][int(self.part.kinds[component])][0]
+        variance = 1 / max(many, 1.0) + 1 / max(int(np.count_nonzero(self.clean)), 1)
+        return float(self.spread * self.bounded[1] * wider * variance**0.5)
+
+    def ratio(self, component: int) -> float:
+        """Effect in standard errors. Not bounded as scores are: of few pairs, these end below the limit of few peers."""
+        return self.effect(component) / self.error(component)
+
+    def explained(self, component: int) -> float:
+        """Gain of log likelihood if its pairs are slow by its effect."""
+        own = self.part.members(component)
+        own = own[self.clean[own]]
+        if len(own) < FEWEST:
+            return 0.0
+        away, effect = self.residual[own] / self.spread, self.effect(component) / self.spread
+        return float((huber(away) - huber(away - effect)).sum())
+
+
+def bounded_mean(away: Values, spread: float) -> float:
+    """Of two modes, a median is in the one or the other."""
+    return float(np.mean(np.clip(away, -_BOUND * spread, _BOUND * spread)))
+
+
+def huber(away: Values) -> Values:
+    """Half of the square, linear beyond the bound (Huber, Ann. Math. Stat. 35 (1964) 73)."""
+    size = np.abs(away)
+    found: Values = np.where(size <= _BOUND, size**2 / 2, _BOUND * size - _BOUND**2 / 2)
+    return found
+
+
+def _noise(table: Values) -> float:
+    """Standard deviation of one measurement, from differences of successive ones, so that a drift is not noise."""
+    between = np.diff(table, axis=0).ravel()[:1_000_000]
+    between = between[np.isfinite(between)]
+    if len(between) < 3:
+        return float("nan")
+    return max(TO_DEVIATION * median(np.abs(between)) / float(np.sqrt(2.0)), LEAST_SPREAD)

@@ -1,0 +1,68 @@
+"""Whether a new session is like earlier ones: the prediction interval of Student's t. Arrays in, arrays out. Pure.
+
+A column is a series (a curve in a size band); figures are logarithms of one figure per session. The error of a new session is
+that of sessions themselves, so one session can be judged where FEWEST earlier ones show how far sessions differ (Hahn and
+Meeker, Statistical Intervals, 1991, section 4.7). `level` is divided among the series (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+Values = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+FEWEST = 5  # earlier sessions
+LEVEL = 0.001  # of a check: of 100 nightly checks at most 1 in 10 histories has a false alarm
+LEAST_SPREAD = 1e-4  # no two sessions are closer than this: equal figures (simulated time) prove nothing
+
+
+class Prediction(NamedTuple):
+    """Of each series: how far the new sessions are from the mean of the earlier ones, its standard error, degrees of freedom, and
+    how many earlier sessions there are. NaN where they are fewer than FEWEST, or no new one has the series."""
+
+    size: Values
+    error: Values
+    degrees: Values
+    earlier: Values
+
+    def limit(self, level: float = LEVEL) -> Values:
+        """The largest distance that an unchanged session has, in any series, but for a probability of `level`."""
+        return self._reach(level / max(1, int(np.isfinite(self.size).sum())))
+
+    def half_width(self, confidence: float) -> Values:
+        """Of an interval of one series alone."""
+        return self._reach(1 - confidence)
+
+    def _reach(self, outside: float) -> Values:
+        reach: Values = self.error * stdtrit(np.maximum(self.degrees, 1), 1 - outside / 2)
+        return reach
+
+
+def predicted(earlier: Values, new: Values) -> Prediction:
+    """earlier, new: shape (sessions, series), NaN where a session lacks a series."""
+    counts, several = np.isfinite(earlier).sum(axis=0), np.isfinite(new).sum(axis=0)
+    known = (counts >= FEWEST) & (several > 0)
+    size, error = np.full(earlier.shape[1], np.nan), np.full(earlier.shape[1], np.nan)
+    if known.any():
+        before, after = earlier[:, known], new[:, known]
+        size[known] = np.nanmean(after, axis=0) - np.nanmean(before, axis=0)
+        spread = np.maximum(np.nanstd(before, axis=0, ddof=1), LEAST_SPREAD)
+        error[known] = spread * np.sqrt(1 / several[known] + 1 / counts[known])
+    return Prediction(size, error, counts - 1.0, counts.astype(np.float64))
+
+
+def newest(logs: Values, begins: npt.NDArray[np.int64], level: float = LEVEL) -> Prediction:
+    """The last session against the earlier ones of its level, which begins at session `begins` of each series. A session that
+    stood out when it was new does not count among the earlier ones, so that one bad night does not hide the next."""
+    used = np.where(np.arange(len(logs))[:, None] >= begins, logs, np.nan)
+    found = predicted(used[:-1], used[-1:])
+    for at in range(FEWEST, len(logs)):
+        found = predicted(used[:at], used[at : at + 1])
+        if at < len(logs) - 1:
+            used[at, np.abs(found.size) > found.limit(level)] = np.nan
+    return found
