@@ -151,7 +151,7 @@ $(TOOLS)/pytest $(TOOLS)/hatchling $(ENV)/catch2:
 check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## tests without an MPI: unit tests and pytest --no-mpi; under two minutes
 	@[ -f build/check/build.ninja ] || { mkdir -p build/check && \
 	  $(ENV)/bin/cmake -S . -B build/check -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) -DOPENIMB_PURE=ON \
-	    -DCMAKE_BUILD_TYPE=Debug -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log 2>&1 \
+	    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DOPENIMB_TOGETHER=ON -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log 2>&1 \
 	    || { cat build/check/configure.log >&2; rm -f build/check/build.ninja; exit 2; }; }
 	@{ $(ENV)/bin/ninja -C build/check --quiet && build/check/bin/openimb-unit-tests; } >build/check/unit-tests.log 2>&1 & \
 	PYTHONPATH='$(CURDIR)/python' OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --no-mpi -m 'not browser' $(PYTEST_ARGS); python=$$?; \
