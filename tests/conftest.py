@@ -18,6 +18,9 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 
+# Matrices of the judges are small: threads of BLAS wait for each other longer than they compute. Read when NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Launches have a folder of their own for temporary files; this process keeps to the system's.
 tempfile.gettempdir()
 launches_folder = Path(tempfile.mkdtemp(prefix="openimb-tests-"))
