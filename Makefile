@@ -170,8 +170,9 @@ test: ## build with Open MPI, MPICH, SimGrid and MPI=; the wheel; unit tests and
 	@$(PYTHON) tools/setup.py tools test && $(PYTHON) tools/setup.py tools lowest
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(if $(OPENIMB_CI),impi) $(extra_mpi)) && \
 	  $(MAKE) --no-print-directory -j2 --output-sync=line -f tools/builds.mk CHOICES="$$(echo $$choices)" \
-	  ALSO='$(extra_mpi)' LOWEST=$(if $(PYTEST_ARGS),,yes) PYTHON='$(PYTHON)'
-	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --durations=25 --durations-min=3 $(PYTEST_ARGS)
+	  ALSO='$(extra_mpi)' WHOLE=$(if $(PYTEST_ARGS),,yes) PYTHON='$(PYTHON)' \
+	  PYTEST='OPENIMB_ENV=$(abspath $(ENV)) $(TOOLS)/python -m pytest'
+	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --durations=25 --durations-min=3 $(or $(PYTEST_ARGS),--with-mpi)
 
 .PHONY: wheel
 wheel: ## write dist/openimb-*.whl with the suite's executables for every MPI, and its bill of materials; WHEEL_ARCH=aarch64
