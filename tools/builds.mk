@@ -1,7 +1,8 @@
 # What `make test` does before pytest, in two rows side by side: compiling takes all cores, but unpacking a compiler, compiling
-# its C++ library, unit tests and the tests of `make lowest` take one. The Makefile, which has .NOTPARALLEL, calls this with -j2.
+# its C++ library, unit tests, the tests of `make lowest` and those without an MPI take one.
+# The Makefile, which has .NOTPARALLEL, calls this with -j2.
 #   CHOICES   MPIs that are set up, as tools/setup.py names them; ALSO: one of them that MPI= names
-#   LOWEST    yes: `make lowest` too
+#   WHOLE     yes: `make lowest` and the tests without an MPI too, of which some look at the wheel
 SHELL := /bin/bash
 .PHONY: all suites wheel
 all: suites wheel
@@ -25,5 +26,6 @@ sanitized:
 	  CMAKE_ARGS='-DOPENIMB_SANITIZE=ON -DHAVE_OPENIMB_LARGE_COUNT=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O1 $(if $(OPENIMB_CI),-DOPENIMB_TOGETHER=ON)'
 
 wheel:
-	@$(if $(LOWEST),$(MAKE) --no-print-directory lowest)
+	@$(if $(WHOLE),$(MAKE) --no-print-directory lowest)
 	@echo '== wheel, for the other MPIs'; $(PYTHON) tools/wheel.py
+	@$(if $(WHOLE),echo '== tests without an MPI'; $(PYTEST) tests --no-mpi -m 'not browser' --durations=25 --durations-min=3)
