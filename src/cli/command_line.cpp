@@ -176,7 +176,7 @@ void settle(Draft& draft) {
 
 void check(const Draft& draft) {
   for_each_given(draft, [&](const Option& option) {
-    for (const std::string_view other : option.excludes) {
+    for (const std::string_view other : split(option.excludes, ' ')) {
       if (!draft.has(other)) continue;
       throw UsageError(dashed(option) + " and -" + std::string(other) +
                        " cannot be combined; give one of them");
@@ -191,12 +191,11 @@ void check(const Draft& draft) {
 std::string instead_of(const Option& option, const Program& program) {
   std::vector<std::string> others;
   for (const ComponentList& component : program.suite) {
-    if (std::ranges::any_of(component.benchmarks, option.serves.by)) {
+    if (std::ranges::any_of(component.benchmarks, option.serves->by)) {
       others.push_back("IMB-" + std::string(component.facts.name));
     }
   }
-  const std::string_view other_option = option.serves.instead;
-  const std::string text = other_option.empty() ? "leave it out" : "give " + std::string(other_option);
+  const std::string text = option.instead.empty() ? "leave it out" : "give " + std::string(option.instead);
   const bool anywhere_else = others.size() + 1 >= program.suite.size();
   return others.empty() || anywhere_else ? text : text + ", or run " + listed(others);
 }
@@ -205,10 +204,10 @@ std::string instead_of(const Option& option, const Program& program) {
 void check_component(Draft& draft) {
   const Program& program = draft.program;
   for_each_given(draft, [&](const Option& option) {
-    const Served& serves = option.serves;
-    if (serves.by == nullptr || std::ranges::any_of(program.catalogue, serves.by)) return;
-    const std::string why = std::string(program.name) + " " + std::string(serves.why);
-    if (serves.unused == Unused::refused) {
+    const Served* const serves = option.serves;
+    if (serves == nullptr || std::ranges::any_of(program.catalogue, serves->by)) return;
+    const std::string why = std::string(program.name) + " " + std::string(serves->why);
+    if (serves->unused == Unused::refused) {
       throw UsageError(dashed(option) + ": " + why + "; " + instead_of(option, program));
     }
     draft.options.warnings.push_back(dashed(option) + ": no effect; " + why);
@@ -219,15 +218,15 @@ void check_component(Draft& draft) {
 void check_selection(Draft& draft) {
   const Program& program = draft.program;
   for_each_given(draft, [&](const Option& option) {
-    const Served& serves = option.serves;
-    if (serves.by == nullptr) return;
-    const auto first = std::ranges::find_if(program.catalogue, serves.by);
+    const Served* const serves = option.serves;
+    if (serves == nullptr) return;
+    const auto first = std::ranges::find_if(program.catalogue, serves->by);
     const auto is_served = [&](const Selected& one) {
-      return serves.by(program.catalogue[static_cast<std::size_t>(one.index)]);
+      return serves->by(program.catalogue[static_cast<std::size_t>(one.index)]);
     };
     if (first == program.catalogue.end() || std::ranges::any_of(draft.options.selection, is_served)) return;
     const std::string message = dashed(option) + ": no effect on the selected benchmarks";
-    if (serves.unused == Unused::refused) {
+    if (serves->unused == Unused::refused) {
       throw UsageError(message + "; leave it out, or add " + std::string(first->name));
     }
     draft.options.warnings.push_back(message);

@@ -43,9 +43,10 @@ std::string usage_line(const Program& program) {
 /// What follows its name: as the row has it, or what its value is.
 std::string syntax_of(const Option& option) {
   if (!option.syntax.empty() || option.values == Values::none) return std::string(option.syntax);
-  if (option.home.is_switch) return "on|off";
+  if (option.home == nullptr) return {};
+  if (option.home->is_switch) return option.values == Values::optional_switch ? "[on|off]" : "on|off";
   std::string text;
-  for (const char* const word : option.home.words) (text += text.empty() ? "" : "|") += word;
+  for (const char* const word : option.home->words) (text += text.empty() ? "" : "|") += word;
   return text;
 }
 
@@ -55,7 +56,7 @@ std::string with_syntax(const Option& option) {
 }
 
 std::string help_of(const Option& option) {
-  std::string text = option.help.empty() ? listed(option.home.words) : std::string(option.help);
+  std::string text = option.help.empty() ? listed(option.home->words) : std::string(option.help);
   if (!option.alias.empty()) text += "; also -" + std::string(option.alias);
   return text;
 }
@@ -95,8 +96,8 @@ std::string option_topic(const Program& program, const Option& option) {
   if (option.lists_parameters) {
     const Options standard = default_options(program.standard);
     for (const Parameter& parameter : parameters()) {
-      const std::string left =
-          "    " + std::string(parameter.name) + "=" + to_text(parameter.home.get(standard), parameter.range);
+      const std::string left = "    " + std::string(parameter.name) + "=" +
+                               to_text(parameter.home->get(standard), parameter.range);
       text += left + wrapped(parameter.help, text_column + 2, left.size());
     }
   }

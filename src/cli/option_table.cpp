@@ -42,14 +42,14 @@ Options default_options(const Standard& standard) {
 
 void apply(const Option& option, Draft& draft, std::string_view word) {
   if (option.apply != nullptr) return option.apply(draft, word);
-  if (option.home) option.home.set(draft.options, option.range, word);
+  if (option.home != nullptr) option.home->set(draft.options, option.range, word);
 }
 
 std::string standard_value(const Option& option, const Standard& standard) {
   if (option.standard_of != nullptr) return option.standard_of(standard);
   const bool has_value = option.values != Values::none && option.values != Values::optional_switch;
-  if (!option.standard.empty() || !option.home || !has_value) return std::string(option.standard);
-  return to_text(option.home.get(default_options(standard)), option.range);
+  if (!option.standard.empty() || option.home == nullptr || !has_value) return std::string(option.standard);
+  return to_text(option.home->get(default_options(standard)), option.range);
 }
 
 StatedOptions stated_options(const Options& options) {
@@ -58,9 +58,9 @@ StatedOptions stated_options(const Options& options) {
   auto& lines = stated.lines;
   for (const OptionGroup& group : option_groups()) {
     for (const Option& option : group.options) {
-      if (option.banner.empty() || option.home.get(options) == option.home.get(standard)) continue;
+      if (option.banner.empty() || option.home->get(options) == option.home->get(standard)) continue;
       const std::string text =
-          "-" + std::string(option.name) + " " + to_text(option.home.get(options), option.range);
+          "-" + std::string(option.name) + " " + to_text(option.home->get(options), option.range);
       if (!lines.empty() && lines.back().first == option.banner) {
         lines.back().second += " " + text;
       } else {

@@ -2,9 +2,7 @@
 // banner derive from it. The rows are in options.cpp.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,8 +48,6 @@ struct Home {
   OptionValue (*get)(const Options& options) = nullptr;
   bool is_switch = false;
   std::span<const char* const> words = {};  ///< all that it takes, of an enumeration
-
-  explicit constexpr operator bool() const { return set != nullptr; }
 };
 
 namespace home {
@@ -129,19 +125,20 @@ constexpr std::span<const char* const> words() {
 template <auto... path>
 using Type = decltype(readable<path...>(Options()));
 
+template <auto... path>
+inline constexpr Home of{
+    .set = [](Options& options, const Range& range,
+              std::string_view word) { writable<path...>(options) = read<Type<path...>>(range, word); },
+    .get = [](const Options& options) { return shown(readable<path...>(options)); },
+    .is_switch = std::is_same_v<Type<path...>, bool>,
+    .words = words<Type<path...>>()};
+
 }  // namespace home
 
 /// At the end of a path of members: at<&Options::settings, &Settings::repetitions>. The member's type decides
 /// what is read: a switch, a number in the row's range, a word, a text.
 template <auto... path>
-inline constexpr Home at{
-    .set =
-        [](Options& options, const Range& range, std::string_view word) {
-          home::writable<path...>(options) = home::read<home::Type<path...>>(range, word);
-        },
-    .get = [](const Options& options) { return home::shown(home::readable<path...>(options)); },
-    .is_switch = std::is_same_v<home::Type<path...>, bool>,
-    .words = home::words<home::Type<path...>>()};
+inline constexpr const Home* at = &home::of<path...>;
 
 /// What becomes of an option that nothing which is run can use: the results would be taken for those of
 /// another method. noted: those of IMB, which job scripts give to every executable.
@@ -149,25 +146,9 @@ enum class Unused { refused, noted };
 
 /// Which benchmarks use an option.
 struct Served {
-  bool (*by)(const Spec& spec) = nullptr;            ///< nullptr: all
+  bool (*by)(const Spec& spec);
   std::string_view why = "has no benchmark for it";  ///< of a component: "IMB-MPI1 has no ..."
-  std::string_view instead = {};                     ///< the option that does the same there
   Unused unused = Unused::refused;
-};
-
-/// Names of options.
-class Names {
- public:
-  constexpr Names() = default;
-  constexpr Names(std::initializer_list<std::string_view> names) {
-    for (const std::string_view name : names) names_[size_++] = name;
-  }
-  constexpr const std::string_view* begin() const { return names_.data(); }
-  constexpr const std::string_view* end() const { return names_.data() + size_; }
-
- private:
-  std::array<std::string_view, 4> names_{};
-  std::size_t size_ = 0;
 };
 
 /// When an option is applied: what decides how the others are read comes first.
@@ -185,14 +166,15 @@ struct Option {
   std::string_view example = {};                                   ///< option and values
   std::string_view details = {};  ///< what -help NAME adds; a newline ends a paragraph
   bool lists_parameters = false;  ///< which -help NAME shows, too
-  Home home = {};
+  const Home* home = nullptr;
   Range range = {};
   /// In place of the home: called for each word, or once with an empty one where the option has none. Throws
   /// BadValue.
   void (*apply)(Draft& draft, std::string_view word) = nullptr;
-  Served serves = {};
-  Names excludes = {};                          ///< options that cannot be given with it
-  void (*settle)(Draft& draft) = nullptr;       ///< what it implies, once all options are read
+  const Served* serves = nullptr;          ///< nullptr: all benchmarks
+  std::string_view instead = {};           ///< the option that does the same for others
+  std::string_view excludes = {};          ///< names of options that cannot be given with it, between blanks
+  void (*settle)(Draft& draft) = nullptr;  ///< what it implies, once all options are read
   void (*check)(const Draft& draft) = nullptr;  ///< against all others, once settled. Throws UsageError
   Stage stage = Stage::usual;
   bool early = false;            ///< needed before MPI is up

@@ -21,43 +21,44 @@ namespace {
 
 // Which benchmarks use an option.
 
-constexpr bool draws(const Spec& spec) {
-  return spec.random_partners || spec.in_rounds || spec.topology.exists();
-}
-constexpr bool has_any_window(const Spec& spec) { return spec.on_windows() && !spec.one_sided.window; }
-constexpr bool has_both_modes(const Spec& spec) {
-  return spec.aggregation == Aggregation::aggregate_first ||
-         spec.aggregation == Aggregation::non_aggregate_first;
-}
-constexpr bool has_mean_time(const Spec& spec) { return spec.sent > 0; }
-constexpr bool has_message_rate(const Spec& spec) { return spec.message_rate; }
-constexpr bool has_pairs(const Spec& spec) { return spec.in_pairs && spec.message_rate; }
-constexpr bool has_parts(const Spec& spec) { return spec.partitioned; }
-constexpr bool has_root(const Spec& spec) { return spec.rooted; }
-constexpr bool has_rounds(const Spec& spec) { return spec.in_rounds; }
-constexpr bool has_groups(const Spec& spec) { return !spec.in_rounds; }
-constexpr bool has_send_modes(const Spec& spec) { return spec.send_modes.any; }
-constexpr bool has_threads(const Spec& spec) { return spec.threaded; }
-constexpr bool has_thread_partners(const Spec& spec) {
-  return spec.threaded && spec.kind == Kind::parallel_transfer;
-}
-constexpr bool has_threads_or_parts(const Spec& spec) { return spec.threaded || spec.partitioned; }
-constexpr bool has_topology(const Spec& spec) { return spec.topology.exists(); }
-constexpr bool has_torus(const Spec& spec) { return spec.any_torus; }
-constexpr bool is_in_place(const Spec& spec) { return spec.in_place != InPlace::no; }
-constexpr bool is_on_files(const Spec& spec) { return spec.on_files(); }
-constexpr bool is_on_windows(const Spec& spec) { return spec.on_windows(); }
-constexpr bool is_in_memory(const Spec& spec) { return !spec.on_files(); }
-constexpr bool overlaps(const Spec& spec) { return spec.overlaps(); }
-constexpr bool packs(const Spec& spec) { return spec.packs; }
-constexpr bool reduces(const Spec& spec) { return spec.reduction; }
-constexpr bool takes_hints(const Spec& spec) { return spec.on_windows() || spec.on_files(); }
-
-constexpr Served filed{.by = is_on_files, .why = "uses no files"};
-constexpr Served grouped{.by = has_groups,
+constexpr Served drawn{
+    .by = [](const Spec& spec) { return spec.random_partners || spec.in_rounds || spec.topology.exists(); }};
+constexpr Served grouped{.by = [](const Spec& spec) { return !spec.in_rounds; },
                          .why = "measures pairs of endpoints in rounds and has no use for it"};
-constexpr Served on_gpus{.by = is_in_memory, .why = "writes and reads files from memory of the host"};
-constexpr Served typed{.by = is_in_memory, .why = "writes and reads bytes (MPI_BYTE)"};
+constexpr Served hinted{.by = [](const Spec& spec) { return spec.on_windows() || spec.on_files(); }};
+constexpr Served in_any_window{
+    .by = [](const Spec& spec) { return spec.on_windows() && !spec.one_sided.window; }};
+constexpr Served in_flight{.by = [](const Spec& spec) { return spec.message_rate; }, .unused = Unused::noted};
+constexpr Served in_place{.by = [](const Spec& spec) { return spec.in_place != InPlace::no; }};
+constexpr Served in_many_pairs{.by = [](const Spec& spec) { return spec.in_pairs && spec.message_rate; }};
+constexpr Served in_rounds{.by = [](const Spec& spec) { return spec.in_rounds; }};
+constexpr Served in_topology{.by = [](const Spec& spec) { return spec.topology.exists(); }};
+constexpr Served in_torus{.by = [](const Spec& spec) { return spec.any_torus; }};
+constexpr Served in_two_modes{.by =
+                                  [](const Spec& spec) {
+                                    return spec.aggregation == Aggregation::aggregate_first ||
+                                           spec.aggregation == Aggregation::non_aggregate_first;
+                                  },
+                              .unused = Unused::noted};
+constexpr Served of_gpus{.by = [](const Spec& spec) { return !spec.on_files(); },
+                         .why = "writes and reads files from memory of the host"};
+constexpr Served of_types{.by = [](const Spec& spec) { return !spec.on_files(); },
+                          .why = "writes and reads bytes (MPI_BYTE)"};
+constexpr Served on_files{.by = [](const Spec& spec) { return spec.on_files(); }, .why = "uses no files"};
+constexpr Served on_windows{.by = [](const Spec& spec) { return spec.on_windows(); }};
+constexpr Served overlapped{.by = [](const Spec& spec) { return spec.overlaps(); }};
+constexpr Served packed{.by = [](const Spec& spec) { return spec.packs; }};
+constexpr Served partitioned{.by = [](const Spec& spec) { return spec.partitioned; }};
+constexpr Served reduced{.by = [](const Spec& spec) { return spec.reduction; }, .unused = Unused::noted};
+constexpr Served rooted{.by = [](const Spec& spec) { return spec.rooted; }, .unused = Unused::noted};
+constexpr Served sent{.by = [](const Spec& spec) { return spec.send_modes.any; }};
+constexpr Served sent_by_all{.by = [](const Spec& spec) { return spec.sent > 0; }};
+constexpr Served threaded{.by = [](const Spec& spec) { return spec.threaded; }};
+constexpr Served threaded_or_partitioned{
+    .by = [](const Spec& spec) { return spec.threaded || spec.partitioned; }};
+constexpr Served threaded_pairs{
+    .by = [](const Spec& spec) { return spec.threaded && spec.kind == Kind::parallel_transfer; }};
+constexpr Served with_gaps{.by = takes_layout};
 
 // Selection and processes
 
@@ -186,6 +187,12 @@ void set_repetitions(Draft& draft, std::string_view word) {
 void set_reduction_type(Draft& draft, std::string_view word) {
   if (same_name(word, "byte")) throw BadValue("MPI_SUM is not defined for bytes");
   draft.options.reduction.type = choice<DataType>(word);
+}
+
+void check_reduction_type(const Draft& draft) {
+  if (!draft.program.uses_files) return;
+  throw UsageError("-red_data_type: " + std::string(draft.program.name) + " " + std::string(of_types.why) +
+                   "; leave it out");
 }
 
 void set_contiguity(Draft& draft, std::string_view word) {
@@ -335,7 +342,7 @@ void settle_seed(Draft& draft) {
 }
 
 void check_seed(const Draft& draft) {
-  if (draws_graph(draft.options) || std::ranges::none_of(draft.program.catalogue, has_topology)) return;
+  if (draws_graph(draft.options) || std::ranges::none_of(draft.program.catalogue, in_topology.by)) return;
   throw UsageError("-seed: " + std::string(draft.program.name) +
                    " uses it with -topo random:N only; leave it out");
 }
@@ -370,6 +377,9 @@ void set_layout(Draft& draft, std::string_view word) {
   }
   draft.options.layout = layout;
 }
+
+constexpr Home home_of_layout{
+    .get = [](const Options& options) -> OptionValue { return name_of(options.layout); }};
 
 void check_layout(const Draft& draft) {
   const Options& options = draft.options;
@@ -667,7 +677,7 @@ void set_alloc_type(Draft& draft, std::string_view word) {
 }
 
 [[noreturn]] void refuse_gpus(const std::string& option, const Program& program) {
-  throw UsageError(option + ": " + std::string(program.name) + " " + std::string(on_gpus.why) +
+  throw UsageError(option + ": " + std::string(program.name) + " " + std::string(of_gpus.why) +
                    "; leave it out");
 }
 
@@ -767,7 +777,7 @@ constexpr Option process_rows[] = {
      .details = "A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number of "
                 "processes launched, all of them run, with a warning. Single transfers always run on 2.",
      .apply = set_processes,
-     .serves = grouped,
+     .serves = &grouped,
      .settle = settle_processes},
     {.name = "multi",
      .common = true,
@@ -778,7 +788,7 @@ constexpr Option process_rows[] = {
      .details = "0: one row with the extremes over all groups.\n1: one row for each group.\n"
                 "The prefix Multi- before a name asks for groups for that benchmark only.",
      .apply = set_multi,
-     .serves = grouped},
+     .serves = &grouped},
     {.name = "map",
      .common = true,
      .syntax = "PxQ",
@@ -790,7 +800,7 @@ constexpr Option process_rows[] = {
                 "counterpart on the other node. P times Q must not exceed the number of processes "
                 "launched; other ranks are idle.",
      .apply = set_map,
-     .serves = grouped},
+     .serves = &grouped},
     {.name = "thread_level",
      .syntax = "LEVEL",
      .example = "-thread_level multiple",
@@ -824,7 +834,7 @@ constexpr Option length_rows[] = {
      .example = "-msglen lengths.txt",
      .details = "One length per line, in bytes or with k, m or g, in any order; a comment begins with #.",
      .apply = read_lengths,
-     .excludes = {"msgsize", "msglog", "msgsz"},
+     .excludes = "msgsize msglog msgsz",
      .settle = measure_by_bytes},
     {.name = "msgsize",
      .common = true,
@@ -834,7 +844,7 @@ constexpr Option length_rows[] = {
      .details = "In bytes or with k, m or g (powers of 1024), in the order given. A length that is not a "
                 "multiple of the data type's size is rounded up.",
      .apply = set_lengths,
-     .excludes = {"msglog", "msgsz"},
+     .excludes = "msglog msgsz",
      .settle = measure_by_bytes},
     {.name = "msgsz",
      .syntax = "LENGTH",
@@ -843,7 +853,7 @@ constexpr Option length_rows[] = {
      .details =
          "As IMB-P2P has it. The lengths are measured in the order given, in place of the powers of two.",
      .apply = add_lengths,
-     .excludes = {"msglog"},
+     .excludes = "msglog",
      .settle = measure_by_bytes},
     {.name = "zero_size",
      .help = "measure length 0 too",
@@ -898,8 +908,8 @@ constexpr Option repetition_rows[] = {
      .help = "pause after each length",
      .example = "-msg_pause on",
      .home = at<&Options::message_pause>,
-     .serves = grouped,
-     .excludes = {"passes", "precision", "budget"}},
+     .serves = &grouped,
+     .excludes = "passes precision budget"},
     {.name = "pause",
      .syntax = "MICROSECONDS",
      .help = "pause for this long after each length",
@@ -907,8 +917,8 @@ constexpr Option repetition_rows[] = {
      .details = "The default of IMB-P2P 2021 is 100000.",
      .home = at<&Options::pause_seconds>,
      .range = real(0, 1e12, 1e6),
-     .serves = grouped,
-     .excludes = {"passes", "precision", "budget"}},
+     .serves = &grouped,
+     .excludes = "passes precision budget"},
 };
 
 constexpr Option method_rows[] = {
@@ -936,7 +946,7 @@ constexpr Option method_rows[] = {
      .help = "change the root with each repetition",
      .example = "-root_shift off",
      .home = at<&Options::root_shift>,
-     .serves = {.by = has_root, .unused = Unused::noted}},
+     .serves = &rooted},
     {.name = "in_place",
      .help = "collectives with one buffer (MPI_IN_PLACE)",
      .example = "-in_place on",
@@ -946,26 +956,26 @@ constexpr Option method_rows[] = {
          "benchmarks "
          "are as with off.",
      .home = at<&Options::in_place>,
-     .serves = {.by = is_in_place}},
+     .serves = &in_place},
     {.name = "sync",
      .help = "untimed barrier between repetitions",
      .example = "-sync on",
      .details = "on: each repetition is timed by itself. off: all repetitions are timed together.",
      .home = at<&Options::synchronize_each>,
-     .serves = grouped},
+     .serves = &grouped},
     {.name = "imb_barrier",
      .help = "synchronize without MPI_Barrier",
      .example = "-imb_barrier on",
      .details = "on: a barrier of point-to-point messages, the same with every MPI. The benchmark Barrier "
                 "always measures MPI_Barrier.",
      .home = at<&Options::own_barrier>,
-     .serves = grouped},
+     .serves = &grouped},
     {.name = "data_type",
      .syntax = "TYPE",
      .example = "-data_type double",
      .details = "Data type of messages. float16 and bfloat16 need an MPI that has them.",
      .home = at<&Options::data, &Element::type>,
-     .serves = typed},
+     .serves = &of_types},
     {.name = "red_data_type",
      .syntax = "TYPE",
      .help = "the same for reductions, but not byte",
@@ -973,7 +983,8 @@ constexpr Option method_rows[] = {
      .details = "The operation is MPI_SUM, which is not defined for bytes.",
      .home = at<&Options::reduction, &Element::type>,
      .apply = set_reduction_type,
-     .serves = {.by = reduces, .unused = Unused::noted}},
+     .serves = &reduced,
+     .check = check_reduction_type},
     {.name = "contig_type",
      .syntax = "TYPE",
      .help = "base, base_vec, resize or resize_vec",
@@ -982,21 +993,21 @@ constexpr Option method_rows[] = {
      .details = "Layout of elements in memory, for messages and reductions. base: contiguous. resize: each "
                 "element has twice its extent. base_vec, resize_vec: the same as a vector of elements.",
      .apply = set_contiguity,
-     .serves = typed},
+     .serves = &of_types},
     {.name = "aggregate_mode",
      .syntax = "MODE",
      .example = "-aggregate_mode non_aggregate",
      .details = "For benchmarks with both modes. non_aggregate: each transfer is completed before the next. "
                 "aggregate: all transfers of a sample, to disjoint memory, are completed together.",
      .home = at<&Options::aggregate_mode>,
-     .serves = {.by = has_both_modes, .unused = Unused::noted}},
+     .serves = &in_two_modes},
     {.name = "window_size",
      .syntax = "N",
      .help = "messages per repetition of Uniband and the like",
      .example = "-window_size 64",
      .home = at<&Options::in_flight>,
      .range = whole(1, 1000000),
-     .serves = {.by = has_message_rate, .unused = Unused::noted}},
+     .serves = &in_flight},
     {.name = "partitions",
      .syntax = "N",
      .help = "IMB-MPI4: parts of a message of Partitioned_...",
@@ -1004,7 +1015,7 @@ constexpr Option method_rows[] = {
      .details = "At most; a message has as many as divide it into equal parts.",
      .home = at<&Options::partitions>,
      .range = whole(1, 1000000),
-     .serves = {.by = has_parts}},
+     .serves = &partitioned},
     {.name = "seed",
      .syntax = "N",
      .help = "draw other random partners, or another random graph",
@@ -1016,7 +1027,7 @@ constexpr Option method_rows[] = {
          "1024 rounds are drawn before the clock starts; further "
          "repetitions use them again.",
      .apply = set_seed,
-     .serves = {.by = draws},
+     .serves = &drawn,
      .settle = settle_seed,
      .check = check_seed},
     {.name = "halo",
@@ -1030,7 +1041,7 @@ constexpr Option method_rows[] = {
          "3 "
          "dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
      .apply = set_halo,
-     .serves = {.by = has_torus}},
+     .serves = &in_torus},
     {.name = "topo",
      .syntax = "TOPOLOGY",
      .help = "who are neighbors in neighborhood collectives",
@@ -1041,7 +1052,7 @@ constexpr Option method_rows[] = {
                 "same neighbors, as a distributed graph. random:N: a graph drawn at random (-seed), in which "
                 "each process sends to N others and receives from N others.",
      .apply = set_topology,
-     .serves = {.by = has_topology},
+     .serves = &in_topology,
      .check = check_topology},
     {.name = "pairs",
      .syntax = "N",
@@ -1054,7 +1065,7 @@ constexpr Option method_rows[] = {
          "per node.",
      .home = at<&Options::pairs, &PairOptions::most_pairs>,
      .range = whole(1, most_int),
-     .serves = {.by = has_pairs},
+     .serves = &in_many_pairs,
      .check = check_pairs},
     {.name = "msgwr",
      .syntax = "on|off",
@@ -1065,7 +1076,7 @@ constexpr Option method_rows[] = {
          "IMB-P2P 2021 writes the send buffer before each message unless this is off. Here the timed loop "
          "has MPI calls only; buffers are written before a table. on is a warning.",
      .apply = accept_payload<true>,
-     .serves = {.by = has_mean_time}},
+     .serves = &sent_by_all},
     {.name = "msgrd",
      .syntax = "on|off",
      .help = "IMB-P2P: accepted, no effect",
@@ -1075,7 +1086,7 @@ constexpr Option method_rows[] = {
          "IMB-P2P 2021 reads the receive buffer after each message unless this is off. Here the timed loop "
          "has MPI calls only. on is a warning.",
      .apply = accept_payload<false>,
-     .serves = {.by = has_mean_time}},
+     .serves = &sent_by_all},
 };
 
 constexpr Option output_rows[] = {
@@ -1085,16 +1096,16 @@ constexpr Option output_rows[] = {
      .details = "Each repetition is timed; the time of its slowest process counts. t_min, t_avg and t_max in "
                 "the row are taken over processes, from the mean of each, not over repetitions.",
      .home = at<&Options::show_tail>,
-     .serves = grouped,
-     .excludes = {"passes", "precision", "budget"}},
+     .serves = &grouped,
+     .excludes = "passes precision budget"},
     {.name = "dumpfile",
      .syntax = "FILE",
      .help = "write the time of each repetition to FILE",
      .example = "-dumpfile times.txt",
      .details = "One line per repetition: bytes and microseconds.",
      .home = at<&Options::dump_file>,
-     .serves = grouped,
-     .excludes = {"passes", "precision", "budget"},
+     .serves = &grouped,
+     .excludes = "passes precision budget",
      .check = check_files},
     {.name = "help",
      .alias = "h",
@@ -1123,7 +1134,7 @@ constexpr Option thread_rows[] = {
          "turns. IMB-MPI4: threads that mark the parts of a message of Partitioned_... (MPI_Pready).",
      .home = at<&Options::threads, &Threads::asked>,
      .range = whole(1, 4096),
-     .serves = {.by = has_threads_or_parts},
+     .serves = &threaded_or_partitioned,
      .settle = settle_level,
      .early = true},
     {.name = "comm",
@@ -1132,14 +1143,14 @@ constexpr Option thread_rows[] = {
      .details = "per_thread: each thread has a communicator. shared: all use one, with one tag per thread; "
                 "transfers only, as MPI forbids concurrent collectives on one communicator.",
      .home = at<&Options::threads, &Threads::comm>,
-     .serves = {.by = has_threads}},
+     .serves = &threaded},
     {.name = "pin_threads",
      .help = "bind each thread to a CPU",
      .example = "-pin_threads on",
      .details =
          "Thread t to the t-th CPU that its process may use; processes with the same CPUs divide them.",
      .home = at<&Options::threads, &Threads::pinned>,
-     .serves = {.by = has_threads_or_parts}},
+     .serves = &threaded_or_partitioned},
     {.name = "stride",
      .syntax = "N",
      .help = "distance between communicating processes",
@@ -1149,7 +1160,7 @@ constexpr Option thread_rows[] = {
          "chains of SendRecvMT and ExchangeMT, 1. Processes without a partner are idle.",
      .home = at<&Options::stride>,
      .range = whole(0, 1 << 30),
-     .serves = {.by = has_thread_partners},
+     .serves = &threaded_pairs,
      .check = check_stride},
     {.name = "count",
      .syntax = "N[,N...]",
@@ -1158,8 +1169,9 @@ constexpr Option thread_rows[] = {
      .example = "-count 1,1024",
      .details = "#bytes shows the bytes of all threads of a process together.",
      .apply = set_counts,
-     .serves = {.by = has_threads, .instead = "-msgsize"},
-     .excludes = {"msglen", "msgsize", "msglog", "msgsz"}},
+     .serves = &threaded,
+     .instead = "-msgsize",
+     .excludes = "msglen msgsize msglog msgsz"},
     {.name = "datatype",
      .syntax = "TYPE",
      .help = "int or char, for messages and reductions",
@@ -1167,15 +1179,16 @@ constexpr Option thread_rows[] = {
      .example = "-datatype char",
      .details = "-data_type and -red_data_type have more.",
      .apply = set_type,
-     .serves = {.by = has_threads, .instead = "-data_type"},
-     .excludes = {"data_type", "red_data_type"}},
+     .serves = &threaded,
+     .instead = "-data_type",
+     .excludes = "data_type red_data_type"},
     {.name = "repeat",
      .syntax = "N",
      .help = "number of repetitions; as -iter N",
      .example = "-repeat 100",
      .home = at<&Options::settings, &Settings::repetitions>,
      .range = whole(1, most_int),
-     .excludes = {"iter"}},
+     .excludes = "iter"},
     {.name = "warmup",
      .syntax = "N",
      .help = "maximum untimed repetitions; as N_WARMUP of -set",
@@ -1191,7 +1204,8 @@ constexpr Option thread_rows[] = {
      .example = "-barrier special",
      .details = "on: in MPI_Barrier. off: only the threads of a process meet. special: as -imb_barrier on.",
      .apply = set_barrier,
-     .serves = {.by = has_threads, .instead = "-imb_barrier"}},
+     .serves = &threaded,
+     .instead = "-imb_barrier"},
     {.name = "malloc_align",
      .syntax = "BYTES",
      .help = "alignment of each thread's buffers",
@@ -1200,7 +1214,7 @@ constexpr Option thread_rows[] = {
      .details =
          "A power of two. Without -malloc_algo continuous, each thread's part begins on a page at least.",
      .apply = set_alignment,
-     .serves = {.by = has_threads}},
+     .serves = &threaded},
     {.name = "malloc_algo",
      .syntax = "HOW",
      .example = "-malloc_algo parallel",
@@ -1209,13 +1223,13 @@ constexpr Option thread_rows[] = {
          "two threads may share a page. parallel: each thread writes to its buffers first, so that "
          "their memory is near its CPU.",
      .home = at<&Options::threads, &Threads::memory>,
-     .serves = {.by = has_threads}},
+     .serves = &threaded},
     {.name = "noheader",
      .values = Values::none,
      .help = "print no banner",
      .example = "-noheader",
      .apply = [](Draft& draft, std::string_view) { draft.options.header = false; },
-     .serves = {.by = has_threads}},
+     .serves = &threaded},
 };
 
 constexpr Option fabric_rows[] = {
@@ -1226,7 +1240,7 @@ constexpr Option fabric_rows[] = {
          "What is measured. One rank stands for each: the first one on it; others are idle. socket, numa and "
          "core need ranks that are bound to CPUs of one. rank: each rank is an endpoint.",
      .home = at<&Options::fabric, &FabricOptions::endpoint>,
-     .serves = {.by = has_rounds}},
+     .serves = &in_rounds},
     {.name = "rounds",
      .syntax = "K|one_to_all|all_to_one",
      .help = "not all pairs: each endpoint meets K others",
@@ -1238,8 +1252,8 @@ constexpr Option fabric_rows[] = {
          "random order (-seed). one_to_all, all_to_one: N rounds, in each of which one endpoint sends to all "
          "others at once, or all others to it; Pair_Bidirectional goes both ways in both.",
      .apply = set_rounds,
-     .serves = {.by = has_rounds},
-     .excludes = {"halves", "pairs_file"},
+     .serves = &in_rounds,
+     .excludes = "halves pairs_file",
      .check = check_hub},
     {.name = "halves",
      .values = Values::none,
@@ -1248,8 +1262,8 @@ constexpr Option fabric_rows[] = {
      .details = "Every pair that crosses the middle of the list of endpoints, in N/2 rounds that load the "
                 "bisection.",
      .apply = [](Draft& draft, std::string_view) { fabric_of(draft).rounds = RoundKind::halves; },
-     .serves = {.by = has_rounds},
-     .excludes = {"pairs_file"}},
+     .serves = &in_rounds,
+     .excludes = "pairs_file"},
     {.name = "pairs_file",
      .syntax = "FILE",
      .help = "the rounds listed in FILE",
@@ -1258,20 +1272,20 @@ constexpr Option fabric_rows[] = {
          "One round per line: pairs of numbers of endpoints, as 0-1 2-3, of which the first one sends. "
          "A comment begins with #.",
      .apply = read_pairs,
-     .serves = {.by = has_rounds}},
+     .serves = &in_rounds},
     {.name = "serial",
      .values = Values::none,
      .help = "one pair after the other, not a round at once",
      .example = "-serial",
      .home = at<&Options::fabric, &FabricOptions::serial>,
-     .serves = {.by = has_rounds}},
+     .serves = &in_rounds},
     {.name = "matrix",
      .values = Values::none,
      .help = "print a line for each pair",
      .example = "-matrix",
      .details = "As soon as it is measured. -json has them, too.",
      .home = at<&Options::fabric, &FabricOptions::matrix>,
-     .serves = {.by = has_rounds}},
+     .serves = &in_rounds},
     {.name = "pair_timeout",
      .syntax = "SECONDS",
      .help = "a rank silent for so long is left out",
@@ -1285,7 +1299,7 @@ constexpr Option fabric_rows[] = {
          "long. 0: wait forever.",
      .home = at<&Options::fabric, &FabricOptions::timeout_seconds>,
      .range = real(0, 1e6),
-     .serves = {.by = has_rounds},
+     .serves = &in_rounds,
      .early = true},
 };
 
@@ -1301,7 +1315,7 @@ constexpr Option memory_rows[] = {
                 "driver that is there, CUDA before ROCm. The MPI must handle memory of GPUs (-gpu_check). "
                 "Benchmarks that cannot use a kind have a failure row with the reason.",
      .apply = set_memory,
-     .excludes = {"mem_alloc_type"},
+     .excludes = "mem_alloc_type",
      .check = check_memory,
      .is_second = is_memory_kind},
     {.name = "mem_alloc_type",
@@ -1323,7 +1337,7 @@ constexpr Option memory_rows[] = {
          "ranks, from 0. local_rank: the rank on its host modulo the number of GPUs. round_robin: the rank "
          "of the launch modulo that number.",
      .apply = set_gpu,
-     .serves = on_gpus,
+     .serves = &of_gpus,
      .check = check_gpu},
     {.name = "gpu_check",
      .help = "whether the MPI is asked if it handles GPU memory",
@@ -1333,14 +1347,14 @@ constexpr Option memory_rows[] = {
          "because its first message would crash; so is one that does not report it. Calls that Open MPI "
          "does not support on GPUs have a failure row. trust: everything is run.",
      .home = at<&Options::memory, &MemoryChoice::check>,
-     .serves = on_gpus,
+     .serves = &of_gpus,
      .check = check_gpu},
     {.name = "load",
      .help = "where benchmarks with overlap compute",
      .example = "-memory cuda -load device Ibcast",
      .details = "device: on the GPU of the rank, which -memory or -gpu chooses. CUDA only.",
      .home = at<&Options::memory, &MemoryChoice::load>,
-     .serves = {.by = overlaps},
+     .serves = &overlapped,
      .check = check_load},
 };
 
@@ -1353,7 +1367,7 @@ constexpr Option own_rows[] = {
          "allocate: MPI_Win_allocate, as in most programs. shared: MPI_Win_allocate_shared; processes "
          "that share no memory have failure rows. dynamic: MPI_Win_create_dynamic and MPI_Win_attach.",
      .home = at<&Options::window_kind>,
-     .serves = {.by = has_any_window}},
+     .serves = &in_any_window},
     {.name = "sync_mode",
      .syntax = "MODE",
      .standard = "by benchmark",
@@ -1363,7 +1377,7 @@ constexpr Option own_rows[] = {
                 "lock held around the sample. In aggregate mode: once for all transfers of a sample. "
                 "standard: as each benchmark is defined. IMB-EXT has fence and pscw.",
      .home = at<&Options::sync_mode>,
-     .serves = {.by = is_on_windows},
+     .serves = &on_windows,
      .check = check_sync_mode,
      .banner = "Completion of transfers"},
     {.name = "send_mode",
@@ -1374,7 +1388,7 @@ constexpr Option own_rows[] = {
                 "ahead. buffered: MPI_Bsend, MPI_Ibsend; the buffer counts toward -mem. Benchmarks that "
                 "cannot use a mode have a failure row with the reason.",
      .home = at<&Options::send_mode>,
-     .serves = {.by = has_send_modes},
+     .serves = &sent,
      .banner = "Sends"},
     {.name = "layout",
      .syntax = "LAYOUT",
@@ -1385,9 +1399,9 @@ constexpr Option own_rows[] = {
                 "BLOCK elements, STRIDE elements from one beginning to the next. indexed: blocks and gaps of "
                 "1 to 8 elements. struct: records of three doubles, a char and an int. Benchmarks that "
                 "cannot have gaps have a failure row with the reason.",
-     .home = {.get = [](const Options& options) -> OptionValue { return name_of(options.layout); }},
+     .home = &home_of_layout,
      .apply = set_layout,
-     .serves = {.by = takes_layout},
+     .serves = &with_gaps,
      .check = check_layout,
      .banner = "Messages"},
     {.name = "packing",
@@ -1398,7 +1412,7 @@ constexpr Option own_rows[] = {
          "clock. hand: the same by loops. For PingPong, PingPing, Sendrecv, Exchange, Bcast, Gather, "
          "Scatter, Allgather, Alltoall, and the stencils of IMB-P2P; others have a failure row.",
      .home = at<&Options::packing>,
-     .serves = {.by = packs},
+     .serves = &packed,
      .check = check_packing,
      .banner = "Messages"},
     {.name = "progress",
@@ -1411,14 +1425,14 @@ constexpr Option own_rows[] = {
          "calls.",
      .home = at<&Options::progress>,
      .range = whole(0, 1000000),
-     .serves = {.by = overlaps}},
+     .serves = &overlapped},
     {.name = "info",
      .syntax = "KEY=VALUE",
      .help = "give MPI a hint for windows and files",
      .example = "-info no_locks=true",
      .details = "May be repeated. Replaces editing User_Set_Info (user guide). MPI ignores unknown keys.",
      .apply = add_info,
-     .serves = {.by = takes_hints}},
+     .serves = &hinted},
     {.name = "file",
      .syntax = "PATH",
      .help = "IMB-IO: folder or name of the files",
@@ -1429,7 +1443,7 @@ constexpr Option own_rows[] = {
          "Otherwise the name of a new file in an existing folder. Files of groups end in _g and the group, "
          "files of single processes in _ and the rank. All are deleted, however the run ends.",
      .apply = set_file,
-     .serves = filed},
+     .serves = &on_files},
     {.name = "fsync",
      .help = "IMB-IO: when writes reach storage",
      .example = "-fsync never",
@@ -1438,7 +1452,7 @@ constexpr Option own_rows[] = {
          "writes together. never: MPI_Barrier only; this measures writes to the page cache, not to "
          "storage.",
      .home = at<&Options::file_sync>,
-     .serves = filed},
+     .serves = &on_files},
     {.name = "reorder",
      .syntax = "N",
      .help = "IMB-IO: each rank reads what rank + N wrote",
@@ -1449,7 +1463,7 @@ constexpr Option own_rows[] = {
          "order of reading decides which rank reads what.",
      .home = at<&Options::reorder>,
      .range = whole(0, 1 << 30),
-     .serves = filed,
+     .serves = &on_files,
      .check = check_reorder},
     {.name = "check",
      .common = true,
@@ -1487,7 +1501,7 @@ constexpr Option own_rows[] = {
          "seconds. See -passes.",
      .home = at<&Options::passes, &Passes::precision>,
      .range = real(0.001, 100, 100),
-     .serves = grouped,
+     .serves = &grouped,
      .settle = settle_budget},
     {.name = "budget",
      .syntax = "SECONDS",
@@ -1508,7 +1522,7 @@ constexpr Option own_rows[] = {
          "the mean over its segments without the slowest and the fastest tenth. Files and aggregate mode are "
          "measured in one segment. In passes a segment has one or more samples.",
      .apply = set_interleaving,
-     .serves = grouped},
+     .serves = &grouped},
     {.name = "set",
      .syntax = "NAME=VALUE",
      .help = "set a parameter of IMB_settings.h; @FILE: set several",
@@ -1555,8 +1569,11 @@ constexpr bool exists(std::string_view name) {
 constexpr bool exclusions_exist() {
   for (const OptionGroup& group : groups) {
     for (const Option& option : group.options) {
-      for (const std::string_view name : option.excludes) {
-        if (!exists(name)) return false;
+      std::string_view names = option.excludes;
+      while (!names.empty()) {
+        const std::size_t end = std::min(names.find(' '), names.size());
+        if (!exists(names.substr(0, end))) return false;
+        names.remove_prefix(std::min(end + 1, names.size()));
       }
     }
   }

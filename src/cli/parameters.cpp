@@ -11,7 +11,7 @@ namespace openimb {
 namespace {
 
 template <auto member>
-inline constexpr Home setting = at<&Options::settings, member>;
+inline constexpr const Home* setting = at<&Options::settings, member>;
 
 constexpr Range seconds = real(0, 1e9);
 
@@ -56,7 +56,7 @@ void set_parameter(Options& options, std::string_view assignment) {
     names.push_back(parameter.name);
     if (!same_name(parameter.name, name)) continue;
     try {
-      return parameter.home.set(options, parameter.range, value);
+      return parameter.home->set(options, parameter.range, value);
     } catch (const BadValue& problem) {
       throw BadValue(std::string(parameter.name) + ": " + problem.what());
     }
@@ -71,8 +71,8 @@ std::vector<std::string> settings_that_differ(const Options& options) {
   const Options standard = default_options(options.standard);
   std::vector<std::string> differences;
   for (const auto& [name, help, home, range] : table) {
-    const std::string value = to_text(home.get(options), range);
-    if (value != to_text(home.get(standard), range)) differences.push_back(std::string(name) + "=" + value);
+    const std::string value = to_text(home->get(options), range);
+    if (value != to_text(home->get(standard), range)) differences.push_back(std::string(name) + "=" + value);
   }
   return differences;
 }

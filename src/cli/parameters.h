@@ -11,7 +11,7 @@ namespace openimb {
 struct Parameter {
   std::string_view name;
   std::string_view help;
-  Home home;
+  const Home* home;
   Range range = {};
 };
 std::span<const Parameter> parameters();

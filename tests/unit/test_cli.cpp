@@ -970,6 +970,8 @@ TEST_CASE("IMB-IO has standards and options of its own") {
   CHECK(mistake(io, "-reorder 1", 1).starts_with("-reorder 1: with 1 process, "));
   CHECK(mistake(io, "-data_type float") ==
         "-data_type: IMB-IO writes and reads bytes (MPI_BYTE); leave it out");
+  CHECK(mistake(io, "-red_data_type float") ==
+        "-red_data_type: IMB-IO writes and reads bytes (MPI_BYTE); leave it out");
   CHECK(mistake(program, "-fsync never") == "-fsync: IMB-MPI1 uses no files; leave it out, or run IMB-IO");
   CHECK(help_text(io, "set").find("MSGSPERSAMPLE=50") != std::string::npos);
 }
