@@ -20,7 +20,7 @@ namespace openimb {
 /// joined by a comma, as far as is_second() takes the second.
 enum class Values { none, one, one_or_two, optional_one, optional_switch, list };
 
-/// Which numbers an option takes, in which unit.
+/// The numbers that an option takes.
 struct Range {
   std::int64_t lowest = 0, highest = 0;  ///< of whole numbers and sizes
   std::int64_t unit = 0;                 ///< above 0: a size, in so many bytes where it has no letter
@@ -135,13 +135,13 @@ inline constexpr Home of{
 
 }  // namespace home
 
-/// At the end of a path of members: at<&Options::settings, &Settings::repetitions>. The member's type decides
-/// what is read: a switch, a number in the row's range, a word, a text.
+/// The home at the end of a path of members: at<&Options::settings, &Settings::repetitions>. The member's
+/// type decides what is read: a switch, a number in the row's range, a word or a text.
 template <auto... path>
 inline constexpr const Home* at = &home::of<path...>;
 
-/// What becomes of an option that nothing which is run can use: the results would be taken for those of
-/// another method. noted: those of IMB, which job scripts give to every executable.
+/// What happens where no benchmark uses an option: it is refused, since the results would be taken for those
+/// of another method. Those options of IMB that job scripts give to every executable are noted.
 enum class Unused { refused, noted };
 
 /// Which benchmarks use an option.

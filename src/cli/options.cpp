@@ -1,5 +1,5 @@
-// The rows of the option table, with what they call. Sources: guide, "Command-line Control"; the options of
-// IMB 2021; our own.
+// The rows of the option table, and the functions that they call. Sources: guide, "Command-line Control"; the
+// options of IMB 2021; some are OpenIMB's own.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -230,7 +230,7 @@ void set_halo(Draft& draft, std::string_view word) {
   }
 }
 
-// Pairs that so many processes do not make.
+// `most`: the largest number that the processes of the launch allow.
 [[noreturn]] void refuse_pairs(const std::string& option, const std::string& why, int most, int world) {
   throw UsageError(option + ": " +
                    (world == 1 ? "1 process makes no pair; launch at least 2 processes"
@@ -412,7 +412,7 @@ void check_packing(const Draft& draft) {
   }
 }
 
-// Output, files, what IMB does not have
+// Output, files, passes
 
 void read_parameters(Draft& draft, std::string_view path) {
   draft.options.input_files.emplace_back(path);
@@ -431,7 +431,7 @@ void set(Draft& draft, std::string_view word) {
   set_parameter(draft.options, word);
 }
 
-// What is written may be neither what is read nor written twice.
+// No file is written that the command line reads, or twice.
 void check_files(const Draft& draft) {
   constexpr std::size_t longest_path = 1024;
   const Options& options = draft.options;
@@ -487,7 +487,7 @@ void check_reorder(const Draft& draft) {
       ", each rank would read what it wrote; give a number from 1 to the number of processes less 1");
 }
 
-// Of passes whose number nothing else limits.
+// Passes need a limit.
 void settle_budget(Draft& draft) {
   constexpr double usual_budget = 60;
   Passes& passes = *draft.options.passes;
@@ -509,7 +509,7 @@ void set_interleaving(Draft& draft, std::string_view word) {
 
 // Threads
 
-// Several threads need one of two levels; where none is asked for, the higher one.
+// Several threads need MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE; the latter unless the user chooses.
 void settle_level(Draft& draft) {
   Options& options = draft.options;
   if (options.threads.asked.value_or(1) > 1 && !draft.has("thread_level")) {
@@ -624,7 +624,7 @@ void read_pairs(Draft& draft, std::string_view path) {
 
 // Memory of buffers, and GPUs
 
-/// `any_api`: of the driver that is there.
+/// `any_api`: the kind of whichever driver is installed.
 struct KindWord {
   std::string_view word;
   MemoryKind kind;
@@ -681,7 +681,7 @@ void set_alloc_type(Draft& draft, std::string_view word) {
                    "; leave it out");
 }
 
-// Buffers of files are on the host, which may be said.
+// Buffers of IMB-IO are on the host: -memory host is right there, other kinds are not.
 void check_memory(const Draft& draft) {
   if (!draft.program.uses_files || draft.options.memory.is_host()) return;
   refuse_gpus(draft.has("memory") ? "-memory" : "-mem_alloc_type", draft.program);
