@@ -15,7 +15,7 @@ FOREIGN = {"np"}
 
 def test_every_option_that_a_message_names_exists() -> None:
     assert len(NAMES) > 80
-    named = {}
+    named: dict[str, str] = {}
     for path in SOURCES:
         code = re.sub(r"(?m)//.*$|^#include.*$", "", path.read_text())
         for text in re.findall(r'"((?:\\.|[^"\\\n])*)"', code):

@@ -250,8 +250,8 @@ void check_multi(const Options& options) {
   throw UsageError("Multi-: IMB-FABRIC measures pairs of endpoints in rounds; name the benchmark without it");
 }
 
-/// What the options say that are needed before MPI is up; nothing where one has a bad value, which parse()
-/// reports, once for all ranks, when MPI is up.
+/// The options that are needed before MPI is up; nothing if one has a bad value, which parse() reports later,
+/// once for all ranks.
 std::optional<Options> early_options(Arguments arguments) {
   const Program no_program{};
   const ReadFile no_files = [](const std::string&) { return FileText{}; };
