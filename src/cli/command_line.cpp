@@ -200,6 +200,14 @@ std::string instead_of(const Option& option, const Program& program) {
   return others.empty() || anywhere_else ? text : text + ", or run " + listed(others);
 }
 
+/// Notes an option that is not at its default, which would hold without it, too.
+void note(Draft& draft, const Option& option, const std::string& what) {
+  const Options& options = draft.options;
+  const Options standard = default_options(options.standard);
+  if (option.home != nullptr && option.home->get(options) == option.home->get(standard)) return;
+  draft.options.warnings.push_back(dashed(option) + ": " + what);
+}
+
 /// Options that no benchmark of the component uses, before their values are looked at.
 void check_component(Draft& draft) {
   const Program& program = draft.program;
@@ -210,7 +218,7 @@ void check_component(Draft& draft) {
     if (serves->unused == Unused::refused) {
       throw UsageError(dashed(option) + ": " + why + "; " + instead_of(option, program));
     }
-    draft.options.warnings.push_back(dashed(option) + ": no effect; " + why);
+    note(draft, option, "no effect; " + why);
   });
 }
 
@@ -225,11 +233,11 @@ void check_selection(Draft& draft) {
       return serves->by(program.catalogue[static_cast<std::size_t>(one.index)]);
     };
     if (first == program.catalogue.end() || std::ranges::any_of(draft.options.selection, is_served)) return;
-    const std::string message = dashed(option) + ": no effect on the selected benchmarks";
+    const std::string what = "no effect on the selected benchmarks";
     if (serves->unused == Unused::refused) {
-      throw UsageError(message + "; leave it out, or add " + std::string(first->name));
+      throw UsageError(dashed(option) + ": " + what + "; leave it out, or add " + std::string(first->name));
     }
-    draft.options.warnings.push_back(message);
+    note(draft, option, what);
   });
 }
 

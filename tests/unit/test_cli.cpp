@@ -855,8 +855,10 @@ TEST_CASE("options of IMB that no selected benchmark can use are noted") {
   CHECK(parsed("-root_shift off -red_data_type int Barrier").warnings ==
         Words{"-root_shift: no effect on the selected benchmarks",
               "-red_data_type: no effect on the selected benchmarks"});
-  CHECK(parsed("-aggregate_mode multi").warnings ==
+  CHECK(parsed("-aggregate_mode aggregate").warnings ==
         Words{"-aggregate_mode: no effect; IMB-MPI1 has no benchmark for it"});
+  // The default holds without the option, too.
+  CHECK(parsed("-aggregate_mode multi -window_size 256 -root_shift on Barrier").warnings.empty());
 }
 
 TEST_CASE("the banner states what its user may not see in the results") {
