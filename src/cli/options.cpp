@@ -1,7 +1,9 @@
 // The rows of the option table, and the functions that they call. Sources: guide, "Command-line Control"; the
 // options of IMB 2021; some are OpenIMB's own.
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -283,7 +285,7 @@ void set_grid(Topology& topology, std::string_view word) {
 }
 
 void set_topology(Draft& draft, std::string_view word) {
-  constexpr std::string_view graph = "graph", random = "random";
+  constexpr std::string_view graph = name_of(TopologyKind::graph), random = name_of(TopologyKind::random);
   const std::size_t colon = word.find(':');
   const std::string_view kind = word.substr(0, colon);
   const std::string_view rest = colon == std::string_view::npos ? std::string_view{} : word.substr(colon + 1);
@@ -627,20 +629,20 @@ void read_pairs(Draft& draft, std::string_view path) {
 /// `any_api`: the kind of whichever driver is installed.
 struct KindWord {
   std::string_view word;
-  MemoryKind kind;
+  MemoryKind kind = MemoryKind::host;
   bool any_api = false;
 };
-constexpr KindWord kind_words[] = {
-    {"host", MemoryKind::host},
-    {"pinned", MemoryKind::pinned, true},
-    {"cuda", MemoryKind::cuda},
-    {"cuda_managed", MemoryKind::cuda_managed},
-    {"rocm", MemoryKind::rocm},
-    {"rocm_managed", MemoryKind::rocm_managed},
-    {"H", MemoryKind::host},
-    {"D", MemoryKind::cuda, true},
-    {"M", MemoryKind::cuda_managed, true},
-};
+constexpr KindWord letters[] = {
+    {"H", MemoryKind::host}, {"D", MemoryKind::cuda, true}, {"M", MemoryKind::cuda_managed, true}};
+constexpr auto kind_words = [] {
+  std::array<KindWord, words_of<MemoryKind>.size() + std::size(letters)> all{};
+  for (std::size_t i = 0; i < words_of<MemoryKind>.size(); ++i) {
+    const auto kind = static_cast<MemoryKind>(i);
+    all[i] = {name_of(kind), kind, kind == MemoryKind::pinned};
+  }
+  std::ranges::copy(letters, all.end() - std::size(letters));
+  return all;
+}();
 
 // Words of IMB-MPI1-GPU.
 constexpr KindWord alloc_words[] = {{"cpu", MemoryKind::host},
@@ -689,17 +691,17 @@ void check_memory(const Draft& draft) {
 
 void set_gpu(Draft& draft, std::string_view word) {
   MemoryChoice& memory = draft.options.memory;
-  if (same_name(word, "local_rank")) {
-    memory.gpu = GpuChoice::local_rank;
-  } else if (same_name(word, "round_robin")) {
-    memory.gpu = GpuChoice::round_robin;
-  } else {
-    if (!word.empty() && word.front() > '9') {
-      throw BadValue(quoted(word) + " is neither a number nor local_rank nor round_robin");
+  for (const GpuChoice each : {GpuChoice::local_rank, GpuChoice::round_robin}) {
+    if (same_name(word, name_of(each))) {
+      memory.gpu = each;
+      return;
     }
-    memory.gpu = GpuChoice::number;
-    memory.gpu_number = static_cast<int>(whole_number(word, 0, 1023));
   }
+  if (!word.empty() && word.front() > '9') {
+    throw BadValue(quoted(word) + " is neither a number nor local_rank nor round_robin");
+  }
+  memory.gpu = GpuChoice::number;
+  memory.gpu_number = static_cast<int>(whole_number(word, 0, 1023));
 }
 
 void check_gpu(const Draft& draft) {

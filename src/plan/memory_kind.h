@@ -52,6 +52,8 @@ enum class GpuChoice {
   round_robin,  ///< the rank of the launch, modulo their number
   number        ///< MemoryChoice::gpu_number, for all ranks
 };
+template <>
+inline constexpr std::array words_of<GpuChoice> = {"local_rank", "round_robin", "number"};
 
 /// -gpu_check: whether the MPI is asked if it handles memory of GPUs.
 enum class GpuCheck { query, trust };
