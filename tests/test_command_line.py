@@ -6,8 +6,9 @@ import pytest
 
 def test_help_list_and_version_print_and_exit_0(mpi):
     for option, words in {
-        "-help": ["-npmin", "-off_cache", "-msglen", "-check"],
-        "-h": ["-iter_policy"],
+        "-help": ["-npmin", "-off_cache", "-check"],
+        "-help all": ["-npmin", "-msglen", "-sync_mode"],
+        "-h": ["-iter"],
         "--help": ["-json"],
         "-list": ["PingPong", "Reduce_scatter_block", "Uniband"],
         "-version": ["OpenIMB", "compatible with Intel(R) MPI Benchmarks 4.0"],

@@ -78,11 +78,11 @@ def test_check_finds_a_lying_mpi(mpi, liars, how, tmp_path):
 
 
 BAD = {
-    "-threads 2 Bcast_persist": "only partitioned benchmarks have threads here",
+    "-threads 2 Bcast_persist": "-threads: no effect on the selected benchmarks",
     "-threads 2 -thread_level serialized Partitioned_PingPong": "not possible with -thread_level serialized",
     "-threads 2 -thread_level single Partitioned_Exchange": "not possible with -thread_level single",
     "-threads 0 Partitioned_PingPong": "-threads",
-    "-comm shared Partitioned_PingPong": "an option of IMB-MT",
+    "-comm shared Partitioned_PingPong": "-comm: IMB-MPI4 has no benchmark for it; leave it out, or run IMB-MT",
 }
 
 

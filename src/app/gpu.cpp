@@ -166,8 +166,8 @@ GpuSupport require_support(const Communicator& world, GpuApi api, Options& optio
   MemoryChoice& memory = options.memory;
   const GpuAnswers answers = ask_for_gpu_support(api, system::find_function);
   const GpuSupport mine = support_of(api, answers);
-  memory.limited_mpi = !memory.trusts_mpi && handles_gpus_in_part(answers.library);
-  if (memory.trusts_mpi || (!memory.on_device() && !memory.is_managed())) return mine;
+  memory.limited_mpi = !memory.trusts_mpi() && handles_gpus_in_part(answers.library);
+  if (memory.trusts_mpi() || (!memory.on_device() && !memory.is_managed())) return mine;
   std::string why;
   if (mine.answer == GpuSupport::Answer::no) {
     why =

@@ -52,13 +52,12 @@ std::vector<std::string> split_words(std::string_view joined) {
 
 void require_type(const char* option, const Element& element) {
   if (base_type(element.type) == MPI_DATATYPE_NULL) {
-    throw UsageError(std::string(option) + " " + std::string(describe(element.type).option) +
+    throw UsageError(std::string(option) + " " + name_of(element.type) +
                      ": this MPI has no such type; use byte, char, int, float or double");
   }
   const bool half = element.type == DataType::float16 || element.type == DataType::bfloat16;
   if (half && element.contiguity != Contiguity::base) {
-    throw UsageError(std::string(option) + " " + std::string(describe(element.type).option) +
-                     ": requires -contig_type base");
+    throw UsageError(std::string(option) + " " + name_of(element.type) + ": requires -contig_type base");
   }
 }
 

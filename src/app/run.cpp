@@ -172,7 +172,7 @@ class Measuring {
     facts.gpus = gpu_.all;
     facts.gpu_support = gpu_.support;
     if (world_.rank() != 0) return;
-    reporters_.add(std::make_unique<TextReporter>(stdout, settings_that_differ(options)));
+    reporters_.add(std::make_unique<TextReporter>(stdout, stated_options(options)));
     const LineFile lines{system::position_of, system::cut_file};
     if (files_.records) {
       reporters_.add(std::make_unique<RecordReporter>(files_.records.get(), options.json_file, lines));

@@ -46,18 +46,11 @@ void require_comms(const Component& component, const Options& options) {
   }
 }
 
-// Of a component without benchmarks of threads, whose partitioned messages a team may mark.
-void require_parts(const Component& component, const Options& options) {
-  const std::string asked = "-threads " + std::to_string(options.threads.count);
-  const bool in_parts = std::ranges::any_of(options.selection, [&](const Selected& selected) {
-    return component.list.benchmarks[static_cast<std::size_t>(selected.index)].partitioned;
-  });
-  if (!in_parts) {
-    throw UsageError(asked + ": only partitioned benchmarks have threads here; name one, for example " +
-                     "Partitioned_PingPong, or leave it out");
-  }
+// Of partitioned messages, which a team may mark.
+void require_calls_at_once(const Options& options) {
   if (options.thread_level == ThreadLevel::multiple) return;
-  throw UsageError(asked + ": not possible with -thread_level " + name_of(options.thread_level) +
+  throw UsageError("-threads " + std::to_string(options.threads.count) +
+                   ": not possible with -thread_level " + name_of(options.thread_level) +
                    ", as all threads call MPI_Pready at once; leave that out, or use -threads 1");
 }
 
@@ -75,7 +68,7 @@ void settle_threads(const Component& component, const Communicator& world, const
   throw UsageError("-threads " + std::to_string(threads.count) +
                    ": the simulator has one thread per process; use -threads 1");
 #endif
-  if (!options.standard.threaded) require_parts(component, options);
+  if (!options.standard.threaded) require_calls_at_once(options);
   if (!many) {
     throw UsageError("-threads " + std::to_string(threads.count) + ": not possible with -thread_level " +
                      name_of(options.thread_level) + "; leave that out, or use -threads 1");

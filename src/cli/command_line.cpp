@@ -3,17 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/data_layout.h"
 #include "cli/draft.h"
-#include "cli/early_options.h"
-#include "cli/fabric.h"
-#include "cli/file_names.h"
-#include "cli/memory.h"
-#include "cli/option_effect.h"
 #include "cli/option_table.h"
-#include "cli/topology.h"
 #include "cli/values.h"
-#include "plan/synchronization.h"
 
 namespace openimb {
 
@@ -32,7 +24,7 @@ std::string dashed(const Option& option) { return "-" + std::string(option.name)
 std::string unknown_option(std::string_view word) {
   const std::string_view meant = nearest_option(word);
   return "unknown option " + openimb::quoted(word) +
-         (meant.empty() ? ": -help shows the options" : ": did you mean -" + std::string(meant) + "?");
+         (meant.empty() ? ": -help all shows the options" : ": did you mean -" + std::string(meant) + "?");
 }
 
 /// Reads the command line, one option with its words at a time.
@@ -99,12 +91,11 @@ class Reader {
   Arguments rest_;
 };
 
-std::vector<std::string_view> names_in(const std::vector<Use>& uses) {
-  std::vector<std::string_view> names;
-  for (const Use& use : uses) {
-    if (use.option != nullptr) names.push_back(use.option->name);
-  }
-  return names;
+bool is_lenient(Arguments arguments) {
+  return std::ranges::any_of(arguments, [](const std::string& word) {
+    const Option* const option = find_option(word);
+    return option != nullptr && option->stage == Stage::lenient;
+  });
 }
 
 /// What -list is about: json, or the benchmarks that are named anywhere on the command line. Other options
@@ -112,8 +103,7 @@ std::vector<std::string_view> names_in(const std::vector<Use>& uses) {
 void read_list_words(const Program& program, Arguments arguments, Options& options) {
   NameLists names;
   std::vector<std::string> ignored;
-  const bool lenient = std::ranges::any_of(
-      arguments, [](const std::string& word) { return is(find_option(word), "ignore_unknown"); });
+  const bool lenient = is_lenient(arguments);
   for (Reader reader(program, arguments); !reader.done();) {
     const Use use = reader.next(lenient ? &ignored : nullptr);
     if (use.option != nullptr) continue;
@@ -157,9 +147,10 @@ void apply(Draft& draft, const Use& use) {
     for (const std::string& word : use.words) add_names(draft.names.named, word);
     return;
   }
+  draft.given.push_back(use.option->name);
   try {
-    if (use.words.empty()) use.option->apply(draft, {});
-    for (const std::string& word : use.words) use.option->apply(draft, word);
+    if (use.words.empty()) openimb::apply(*use.option, draft, {});
+    for (const std::string& word : use.words) openimb::apply(*use.option, draft, word);
   } catch (const BadValue& problem) {
     const std::string message = dashed(*use.option) + ": " + problem.what();
     if (message.ends_with('?')) throw UsageError(message);
@@ -167,218 +158,163 @@ void apply(Draft& draft, const Use& use) {
   }
 }
 
-// What a component has instead of the ordinary defaults.
-void apply_standard(Options& options, int world) {
-  const Standard& standard = options.standard;
-  if (standard.min_processes == all_processes) options.standard.min_processes = world;
-  options.data.type = standard.data;
-  options.reduction.type = standard.reduction;
-  options.in_flight = standard.in_flight;
-  if (standard.threaded) options.counts = {1, 2, 4, 8};
-}
-
-void settle_threads(const std::vector<Use>& uses, Options& options) {
-  const auto given = [&](std::string_view name) {
-    return std::ranges::any_of(uses, [&](const Use& use) { return is(use.option, name); });
-  };
-  settle_level(given("thread_level"), options);
-  const Settings& settings = options.settings;
-  const Settings& standard = options.standard.settings;
-  const bool by_bytes = given("msglen") || given("msgsize") || given("msgsz") || given("msglog") ||
-                        settings.min_message_log != standard.min_message_log ||
-                        settings.max_message_log != standard.max_message_log;
-  if (by_bytes && !given("count")) options.counts.clear();
-}
-
-void check_contradictions(const std::vector<Use>& uses, const Options& options) {
-  const auto given = [&](std::string_view name) {
-    for (const Use& use : uses) {
-      if (is(use.option, name)) return true;
+/// Calls `call` for each option that was given, in the order of the table.
+template <class Call>
+void for_each_given(const Draft& draft, Call call) {
+  for (const OptionGroup& group : option_groups()) {
+    for (const Option& option : group.options) {
+      if (draft.has(option.name)) call(option);
     }
-    return false;
-  };
-  struct Pair {
-    std::string_view first, second;
-  };
-  for (const auto& [first, second] : {Pair{"msglen", "msgsize"},
-                                      {"msglen", "msglog"},
-                                      {"msgsize", "msglog"},
-                                      {"msglen", "msgsz"},
-                                      {"msgsize", "msgsz"},
-                                      {"msgsz", "msglog"},
-                                      {"count", "msglen"},
-                                      {"count", "msgsize"},
-                                      {"count", "msglog"},
-                                      {"count", "msgsz"},
-                                      {"repeat", "iter"},
-                                      {"datatype", "data_type"},
-                                      {"datatype", "red_data_type"},
-                                      {"memory", "mem_alloc_type"},
-                                      {"gpu", "gpu_select"}}) {
-    if (given(first) && given(second)) {
-      throw UsageError("-" + std::string(first) + " and -" + std::string(second) +
+  }
+}
+
+void settle(Draft& draft) {
+  for_each_given(draft, [&](const Option& option) {
+    if (option.settle != nullptr) option.settle(draft);
+  });
+}
+
+void check(const Draft& draft) {
+  for_each_given(draft, [&](const Option& option) {
+    for (const std::string_view other : split(option.excludes, ' ')) {
+      if (!draft.has(other)) continue;
+      throw UsageError(dashed(option) + " and -" + std::string(other) +
                        " cannot be combined; give one of them");
     }
-  }
-  // Whose repetitions' times would be kept of every pass, or whose pauses would come in every pass.
-  for (const std::string_view option : {"show_tail", "dumpfile", "msg_pause", "pause"}) {
-    if (options.passes && given(option)) {
-      throw UsageError("-" + std::string(option) +
-                       ": cannot be combined with -passes, -precision or -budget; leave it out");
+  });
+  for_each_given(draft, [&](const Option& option) {
+    if (option.check != nullptr) option.check(draft);
+  });
+}
+
+/// What to do without an option that a component has no use for.
+std::string instead_of(const Option& option, const Program& program) {
+  std::vector<std::string> others;
+  for (const ComponentList& component : program.suite) {
+    if (std::ranges::any_of(component.benchmarks, option.serves->by)) {
+      others.push_back("IMB-" + std::string(component.facts.name));
     }
   }
-  const Settings& settings = options.settings;
-  if (settings.min_message_log > settings.max_message_log) {
-    throw UsageError("-msglog: smallest exponent, " + std::to_string(settings.min_message_log) +
-                     ", is above the largest, " + std::to_string(settings.max_message_log) +
-                     "; for example: -msglog 3:7");
-  }
-  if (!options.zero_size && !options.lengths.empty() &&
-      std::ranges::all_of(options.lengths, [](std::int64_t length) { return length == 0; })) {
-    throw UsageError(
-        "-zero_size off leaves no length to measure; name one above 0, for example: -msgsize 0,8");
-  }
+  const std::string text = option.instead.empty() ? "leave it out" : "give " + std::string(option.instead);
+  const bool anywhere_else = others.size() + 1 >= program.suite.size();
+  return others.empty() || anywhere_else ? text : text + ", or run " + listed(others);
+}
+
+/// Notes an option that is not at its default, which would hold without it, too.
+void note(Draft& draft, const Option& option, const std::string& what) {
+  const Options& options = draft.options;
+  const Options standard = default_options(options.standard);
+  if (option.home != nullptr && option.home->get(options) == option.home->get(standard)) return;
+  draft.options.warnings.push_back(dashed(option) + ": " + what);
+}
+
+/// Options that no benchmark of the component uses, before their values are looked at.
+void check_component(Draft& draft) {
+  const Program& program = draft.program;
+  for_each_given(draft, [&](const Option& option) {
+    const Served* const serves = option.serves;
+    if (serves == nullptr || std::ranges::any_of(program.catalogue, serves->by)) return;
+    const std::string why = std::string(program.name) + " " + std::string(serves->why);
+    if (serves->unused == Unused::refused) {
+      throw UsageError(dashed(option) + ": " + why + "; " + instead_of(option, program));
+    }
+    note(draft, option, "no effect; " + why);
+  });
+}
+
+/// Options that no selected benchmark uses.
+void check_selection(Draft& draft) {
+  const Program& program = draft.program;
+  for_each_given(draft, [&](const Option& option) {
+    const Served* const serves = option.serves;
+    if (serves == nullptr) return;
+    const auto first = std::ranges::find_if(program.catalogue, serves->by);
+    const auto is_served = [&](const Selected& one) {
+      return serves->by(program.catalogue[static_cast<std::size_t>(one.index)]);
+    };
+    if (first == program.catalogue.end() || std::ranges::any_of(draft.options.selection, is_served)) return;
+    const std::string what = "no effect on the selected benchmarks";
+    if (serves->unused == Unused::refused) {
+      throw UsageError(dashed(option) + ": " + what + "; leave it out, or add " + std::string(first->name));
+    }
+    note(draft, option, what);
+  });
 }
 
 bool has_random_partners(const Program& program) {
   return std::ranges::any_of(program.catalogue, &Spec::random_partners);
 }
 
-void check_sync_mode(const Program& program, SyncMode mode) {
-  const auto has = [&](Access access) {
-    return std::ranges::any_of(program.catalogue, [&](const Spec& spec) { return spec.access == access; });
-  };
-  const bool active_only = has(Access::active_target) && !has(Access::passive_target);
-  if (active_only && mode != SyncMode::standard && !needs_targets(mode)) {
-    throw UsageError("-sync_mode " + std::string(name_of(mode)) + ": a mode of passive targets; " +
-                     std::string(program.name) + " has active ones: give fence or pscw, or run IMB-RMA");
-  }
+Options standard_options(const Program& program, int world) {
+  Options options = default_options(program.standard);
+  if (options.standard.min_processes == all_processes) options.standard.min_processes = world;
+  if (has_random_partners(program)) options.pairs.emplace();
+  if (program.standard.fabric) options.fabric.emplace();
+  return options;
 }
 
-// Pairs that so many processes do not make.
-void check_pairs(const Options& options, int world) {
-  const int pairs = world / 2;
-  const auto refuse = [&](const std::string& option, const std::string& why, int most) {
-    throw UsageError(option + ": " +
-                     (world == 1 ? "1 process makes no pair; launch at least 2 processes"
-                                 : why + "; give at most " + std::to_string(most)));
-  };
-  if (options.stride >= world) {
-    refuse("-stride " + std::to_string(options.stride),
-           "no pair of " + std::to_string(world) + " processes is so far apart", world - 1);
-  }
-  if (options.pairs && options.pairs->most_pairs > pairs) {
-    refuse("-pairs " + std::to_string(options.pairs->most_pairs),
-           std::to_string(world) + " processes make " +
-               (pairs == 1 ? "1 pair" : std::to_string(pairs) + " pairs"),
-           pairs);
-  }
+void check_multi(const Options& options) {
+  if (!options.fabric || std::ranges::none_of(options.selection, &Selected::multi)) return;
+  throw UsageError("Multi-: IMB-FABRIC measures pairs of endpoints in rounds; name the benchmark without it");
 }
 
-// Options of IMB-MT alone.
-struct OfThreads {
-  std::string_view name;
-  std::string_view elsewhere = {};  ///< the option that does the same in other components
-};
-constexpr OfThreads of_threads[] = {{"threads"},
-                                    {"comm"},
-                                    {"pin_threads"},
-                                    {"stride"},
-                                    {"count", "-msgsize"},
-                                    {"datatype", "-data_type"},
-                                    {"barrier", "-imb_barrier"},
-                                    {"noheader"},
-                                    {"malloc_align"},
-                                    {"malloc_algo"}};
-
-// Options without effect in this executable, where ignoring them would mislead.
-void check_component(const Program& program, const std::vector<Use>& uses, int world,
-                     const Options& options) {
-  constexpr std::string_view of_files[] = {"file", "fsync", "reorder"};
-  constexpr std::string_view of_pairs[] = {"halo", "pairs", "msgwr", "msgrd"};
-  constexpr std::string_view of_messages[] = {"data_type", "red_data_type", "contig_type"};
-  for (const Use& use : uses) {
-    if (use.option == nullptr) continue;
-    if (!has_random_partners(program) &&
-        std::ranges::find(of_pairs, use.option->name) != std::end(of_pairs)) {
-      throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
-                       " has no benchmark for it; leave it out, or run IMB-P2P");
-    }
-    if (!program.uses_files && std::ranges::find(of_files, use.option->name) != std::end(of_files)) {
-      throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
-                       " uses no files; leave it out, or run IMB-IO");
-    }
-    if (program.uses_files && std::ranges::find(of_messages, use.option->name) != std::end(of_messages)) {
-      throw UsageError(dashed(*use.option) + ": " + std::string(program.name) +
-                       " writes and reads bytes (MPI_BYTE); leave it out");
+/// The options that are needed before MPI is up; nothing if one has a bad value, which parse() reports later,
+/// once for all ranks.
+std::optional<Options> early_options(Arguments arguments) {
+  const Program no_program{};
+  const ReadFile no_files = [](const std::string&) { return FileText{}; };
+  Draft draft{.program = no_program, .world = 1, .read_file = no_files};
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    const Option* const option = find_option(arguments[i]);
+    if (option == nullptr || !option->early) continue;
+    try {
+      apply(draft, {option, {arguments[i + 1]}});
+    } catch (const UsageError&) {
+      return std::nullopt;
     }
   }
-  check_pairs(options, world);
-  check_sync_mode(program, options.sync_mode);
-  const bool in_parts = std::ranges::any_of(program.catalogue, &Spec::partitioned);
-  for (const Use& use : uses) {
-    if (program.standard.threaded || use.option == nullptr) continue;
-    if (in_parts && (is(use.option, "threads") || is(use.option, "pin_threads"))) continue;
-    const auto known = std::ranges::find(of_threads, use.option->name, &OfThreads::name);
-    if (known == std::end(of_threads)) continue;
-    const std::string instead =
-        known->elsewhere.empty() ? "leave it out" : "give " + std::string(known->elsewhere);
-    throw UsageError(dashed(*use.option) + ": an option of IMB-MT; " + instead + ", or run IMB-MT");
-  }
-  if (options.reorder > 0 && options.reorder % world == 0) {
-    throw UsageError(
-        "-reorder " + std::to_string(options.reorder) + ": with " + std::to_string(world) +
-        (world == 1 ? " process" : " processes") +
-        ", each rank would read what it wrote; give a number from 1 to the number of processes less 1");
-  }
+  settle(draft);
+  return draft.options;
 }
 
 }  // namespace
+
+ThreadLevel requested_thread_level(std::span<const std::string> arguments) {
+  return early_options(arguments).value_or(Options{}).thread_level;
+}
+
+double requested_pair_timeout(std::span<const std::string> arguments) {
+  const std::optional<Options> options = early_options(arguments);
+  return options ? options->fabric.value_or(FabricOptions{}).timeout_seconds : 0;
+}
 
 Options parse(const Program& program, std::span<const std::string> arguments, int world,
               const ReadFile& read_file, const SameFile& same_file) {
   if (auto action = action_only(program, arguments)) return *action;
 
-  Draft draft{.program = program, .world = world, .read_file = read_file};
-  draft.options.standard = program.standard;
-  draft.options.settings = program.standard.settings;
-  if (has_random_partners(program)) draft.options.pairs.emplace();
-  if (program.standard.fabric) draft.options.fabric.emplace();
-  apply_standard(draft.options, world);
-  for (const std::string& word : arguments) {
-    if (is(find_option(word), "ignore_unknown")) draft.ignore_unknown = true;
-  }
-  std::vector<std::string>* const ignored = draft.ignore_unknown ? &draft.options.warnings : nullptr;
-
+  Draft draft{.program = program,
+              .world = world,
+              .read_file = read_file,
+              .same_file = same_file,
+              .options = standard_options(program, world)};
+  std::vector<std::string>* const ignored = is_lenient(arguments) ? &draft.options.warnings : nullptr;
   std::vector<Use> uses;
   for (Reader reader(program, arguments); !reader.done();) uses.push_back(reader.next(ignored));
   // -set is the ground that the other options stand on.
   for (const bool settings : {true, false}) {
     for (const Use& use : uses) {
-      if (is(use.option, "set") == settings) apply(draft, use);
+      if ((use.option != nullptr && use.option->stage == Stage::settings) == settings) apply(draft, use);
     }
   }
-  if (Passes* const passes = draft.options.passes ? &*draft.options.passes : nullptr) {
-    constexpr double usual_budget = 60;
-    if (!passes->most && !passes->budget) passes->budget = usual_budget;
+  check_component(draft);
+  settle(draft);
+  if (draft.options.fabric && draft.options.lengths.empty() && !draft.by_exponents) {
+    draft.options.lengths = {8, 64 << 10, 1 << 20};
   }
-  settle_threads(uses, draft.options);
-  settle_topology(draft);
-  check_layout(draft.options);
-  if (draft.wanted_processes > world) {
-    draft.options.warnings.push_back("-npmin " + std::to_string(draft.wanted_processes) +
-                                     ": above the number of processes launched; -npmin " +
-                                     std::to_string(world) + " is used");
-  }
-  check_contradictions(uses, draft.options);
-  check_component(program, uses, world, draft.options);
-  check_files(draft.options, same_file);
+  check(draft);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);
-  settle_fabric(draft, names_in(uses));
-  check_memory(draft, names_in(uses));
-  for (const Use& use : uses) {
-    if (use.option != nullptr) check_effect(program, *use.option, draft.options.selection);
-  }
+  check_multi(draft.options);
+  check_selection(draft);
   return draft.options;
 }
 

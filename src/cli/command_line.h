@@ -59,6 +59,8 @@ std::string help_text(const Program& program, std::string_view topic);
 std::string list_text(const Program& program, std::span<const Selected> selection = {});
 std::string version_text(const Program& program);
 
+/// What the banner states of the options.
+StatedOptions stated_options(const Options& options);
 /// "MSGSPERSAMPLE=20" for every parameter that is not at its standard-mode value; empty in standard mode.
 std::vector<std::string> settings_that_differ(const Options& options);
 

@@ -40,12 +40,29 @@ std::string usage_line(const Program& program) {
   return "mpirun -np P " + std::string(program.name) + " [options] [benchmark ...]\n";
 }
 
+/// What follows its name: as the row has it, or what its value is.
+std::string syntax_of(const Option& option) {
+  if (!option.syntax.empty() || option.values == Values::none) return std::string(option.syntax);
+  if (option.home == nullptr) return {};
+  if (option.home->is_switch) return option.values == Values::optional_switch ? "[on|off]" : "on|off";
+  std::string text;
+  for (const char* const word : option.home->words) (text += text.empty() ? "" : "|") += word;
+  return text;
+}
+
 std::string with_syntax(const Option& option) {
-  return "-" + std::string(option.name) + (option.syntax.empty() ? "" : " " + std::string(option.syntax));
+  const std::string syntax = syntax_of(option);
+  return "-" + std::string(option.name) + (syntax.empty() ? "" : " " + syntax);
+}
+
+std::string help_of(const Option& option) {
+  std::string text = option.help.empty() ? listed(option.home->words) : std::string(option.help);
+  if (!option.alias.empty()) text += "; also -" + std::string(option.alias);
+  return text;
 }
 
 std::string help_line(const Program& program, const Option& option) {
-  std::string text(option.help);
+  std::string text = help_of(option);
   const std::string standard = standard_value(option, program.standard);
   if (!standard.empty()) text += " [" + standard + "]";
   const std::string left = "  " + with_syntax(option);
@@ -74,12 +91,13 @@ std::string_view processes_of(Kind kind) {
 }
 
 std::string option_topic(const Program& program, const Option& option) {
-  std::string text = with_syntax(option) + "\n" + wrapped(option.help, 2);
+  std::string text = with_syntax(option) + "\n" + wrapped(help_of(option), 2);
   if (!option.details.empty()) text += "\n" + wrapped(option.details, 2);
-  if (option.name == "set") {
+  if (option.lists_parameters) {
+    const Options standard = default_options(program.standard);
     for (const Parameter& parameter : parameters()) {
-      const std::string left =
-          "    " + std::string(parameter.name) + "=" + parameter.show(program.standard.settings);
+      const std::string left = "    " + std::string(parameter.name) + "=" +
+                               to_text(parameter.home->get(standard), parameter.range);
       text += left + wrapped(parameter.help, text_column + 2, left.size());
     }
   }
@@ -125,13 +143,14 @@ std::string unknown_topic(const Program& program, std::string_view topic) {
   if (const auto name = nearest_benchmark(program, topic); !name.empty()) {
     return start + "did you mean " + std::string(name) + "?";
   }
-  return start + "-help without a topic shows the options, -list the benchmarks";
+  return start + "-help all shows the options, -list the benchmarks";
 }
 
 }  // namespace
 
 std::string help_text(const Program& program, std::string_view topic) {
-  if (!topic.empty()) {
+  const bool all = same_name(topic, "all");
+  if (!topic.empty() && !all) {
     const Option* option = find_option(topic);
     if (option == nullptr) option = find_option("-" + std::string(topic));
     if (option != nullptr) return option_topic(program, *option);
@@ -144,11 +163,21 @@ std::string help_text(const Program& program, std::string_view topic) {
       "blanks or commas. Options may be in any order, with one dash or two; the last of a repeated option "
       "counts. Sizes take k, m or g: powers of 1024. Defaults are in brackets.",
       0);
-  for (const OptionGroup& group : option_groups()) {
-    text += "\n" + std::string(group.title) + "\n";
-    for (const Option& option : group.options) text += help_line(program, option);
+  const auto add = [&](std::string_view title, std::span<const Option> options, bool common) {
+    text += title;
+    for (const Option& option : options) {
+      if (option.common == common) text += help_line(program, option);
+    }
+  };
+  text += "\nCommon options\n";
+  for (const OptionGroup& group : option_groups()) add("", group.options, true);
+  if (all) {
+    for (const OptionGroup& group : option_groups()) {
+      add("\n" + std::string(group.title) + "\n", group.options, false);
+    }
   }
-  return text + "\n" + wrapped("-help NAME shows details of an option or a benchmark.", 0);
+  const std::string more = all ? "" : "-help all shows all options. ";
+  return text + "\n" + wrapped(more + "-help NAME shows details of an option or a benchmark.", 0);
 }
 
 std::string list_text(const Program& program, std::span<const Selected> selection) {

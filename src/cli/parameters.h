@@ -2,24 +2,21 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
-#include "plan/options.h"
+#include "cli/option_table.h"
 
 namespace openimb {
 
 struct Parameter {
   std::string_view name;
   std::string_view help;
-  void (*set)(Settings& settings, std::string_view value);  ///< throws BadValue
-  std::string (*show)(const Settings& settings);
+  const Home* home;
+  Range range = {};
 };
 std::span<const Parameter> parameters();
 
 /// One NAME=VALUE. Throws BadValue.
-void set_parameter(Settings& settings, std::string_view assignment);
-
-IterationPolicy iteration_policy(std::string_view word);
+void set_parameter(Options& options, std::string_view assignment);
 
 }  // namespace openimb

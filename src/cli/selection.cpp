@@ -43,7 +43,7 @@ std::string component_of(const Program& program, std::string_view name) {
 }
 
 std::string unknown(const Program& program, const NamedBenchmark& name) {
-  const std::string message = name.where + "unknown benchmark " + quoted(name.text) + ": ";
+  const std::string message = name.where + "unknown benchmark " + openimb::quoted(name.text) + ": ";
   if (const std::string other = component_of(program, name.text); !other.empty()) {
     return message + "it is in " + other;
   }

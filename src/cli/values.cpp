@@ -7,8 +7,6 @@
 #include <limits>
 #include <system_error>
 
-#include "plan/options.h"
-
 namespace openimb {
 
 namespace {
@@ -184,6 +182,15 @@ std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t l
   const auto result = static_cast<std::int64_t>(bytes);
   if (result < lowest) refuse_size(text, true, lowest, factor);
   return result;
+}
+
+std::size_t choice(std::span<const char* const> words, std::string_view text) {
+  const auto same = [&](const char* word) { return same_name(word, text); };
+  const auto word = std::ranges::find_if(words, same);
+  if (word != words.end()) return static_cast<std::size_t>(word - words.begin());
+  std::string all;
+  for (const char* const each : words) (all += all.empty() ? "" : ", ") += each;
+  throw BadValue(quoted(text) + " is not one of " + all);
 }
 
 }  // namespace openimb

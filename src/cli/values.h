@@ -5,10 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
+
+#include "plan/options.h"
+#include "plan/words.h"
 
 namespace openimb {
 
@@ -59,6 +64,31 @@ const auto& choice(const Rows& rows, WordOf word_of, std::string_view text) {
     words += (words.empty() ? "" : ", ") + std::string(std::invoke(word_of, row));
   }
   throw BadValue(quoted(text) + " is not one of " + words);
+}
+
+/// Which of the words it is, in any case.
+std::size_t choice(std::span<const char* const> words, std::string_view text);
+
+/// The value of an enumeration that has this word.
+template <Worded Enum>
+Enum choice(std::string_view text) {
+  // The guide's table spells the values of ITER_POLICY as C names.
+  if constexpr (std::is_same_v<Enum, IterationPolicy>) {
+    if (same_name(text.substr(0, 6), "imode_")) text.remove_prefix(6);
+  }
+  return static_cast<Enum>(choice(words_of<Enum>, text));
+}
+
+/// "a, b or c".
+template <class Words>
+std::string listed(const Words& words) {
+  std::string text;
+  std::size_t left = std::size(words);
+  for (const auto& word : words) {
+    text += word;
+    if (--left > 0) text += left == 1 ? " or " : ", ";
+  }
+  return text;
 }
 
 }  // namespace openimb

@@ -6,15 +6,21 @@
 #include <cstdint>
 #include <string>
 
+#include "plan/words.h"
+
 namespace openimb {
 
 /// The kinds of MPI's derived types: MPI_Type_vector, MPI_Type_indexed, MPI_Type_create_struct. Source: MPI
 /// 4.1, section 5.1.2.
 enum class Placement { contiguous, vector, indexed, structure };
+template <>
+inline constexpr std::array words_of<Placement> = {"contiguous", "vector", "indexed", "struct"};
 
 /// -packing: who makes a message with gaps contiguous. none: MPI, within the call that takes it. mpi:
 /// MPI_Pack and MPI_Unpack around the call. hand: loops of ours, as programs have them.
 enum class Packing { none, mpi, hand };
+template <>
+inline constexpr std::array words_of<Packing> = {"none", "mpi", "hand"};
 
 /// `count` elements from element `at` on.
 struct Block {
@@ -74,11 +80,5 @@ struct DataLayout {
 
 /// "vector:2:8", as on the command line.
 std::string name_of(const DataLayout& layout);
-
-inline constexpr const char* placement_names[] = {"contiguous", "vector", "indexed", "struct"};
-constexpr const char* name_of(Placement placement) { return placement_names[static_cast<int>(placement)]; }
-
-inline constexpr const char* packing_names[] = {"none", "mpi", "hand"};
-constexpr const char* name_of(Packing packing) { return packing_names[static_cast<int>(packing)]; }
 
 }  // namespace openimb

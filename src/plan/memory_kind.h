@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "plan/spec.h"
+#include "plan/words.h"
 
 namespace openimb {
 
 /// pinned: on the host, page-locked by a GPU's driver; ..._managed: migrates between host and GPU.
 enum class MemoryKind { host, pinned, cuda, cuda_managed, rocm, rocm_managed };
-
-inline constexpr const char* memory_kind_names[] = {"host",         "pinned", "cuda",
+template <>
+inline constexpr std::array words_of<MemoryKind> = {"host",         "pinned", "cuda",
                                                     "cuda_managed", "rocm",   "rocm_managed"};
-constexpr const char* name_of(MemoryKind kind) { return memory_kind_names[static_cast<int>(kind)]; }
 
 /// Whether only a GPU and its driver can access it.
 constexpr bool on_device(MemoryKind kind) { return kind == MemoryKind::cuda || kind == MemoryKind::rocm; }
@@ -26,7 +26,8 @@ constexpr bool is_managed(MemoryKind kind) {
 
 /// Whose driver and runtime.
 enum class GpuApi { cuda, rocm };
-constexpr const char* name_of(GpuApi api) { return api == GpuApi::cuda ? "cuda" : "rocm"; }
+template <>
+inline constexpr std::array words_of<GpuApi> = {"cuda", "rocm"};
 /// Nothing for host and pinned, which any can be.
 constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
   switch (kind) {
@@ -51,10 +52,18 @@ enum class GpuChoice {
   round_robin,  ///< the rank of the launch, modulo their number
   number        ///< MemoryChoice::gpu_number, for all ranks
 };
+template <>
+inline constexpr std::array words_of<GpuChoice> = {"local_rank", "round_robin", "number"};
+
+/// -gpu_check: whether the MPI is asked if it handles memory of GPUs.
+enum class GpuCheck { query, trust };
+template <>
+inline constexpr std::array words_of<GpuCheck> = {"query", "trust"};
 
 /// -load: where benchmarks with overlap compute.
 enum class LoadPlace { cpu, device };
-constexpr const char* name_of(LoadPlace place) { return place == LoadPlace::cpu ? "cpu" : "device"; }
+template <>
+inline constexpr std::array words_of<LoadPlace> = {"cpu", "device"};
 
 struct MemoryChoice {
   MemoryKind send = MemoryKind::host;
@@ -62,11 +71,11 @@ struct MemoryChoice {
   bool any_api = false;  ///< D, M or pinned: the kinds are CUDA's until the drivers were looked for
   GpuChoice gpu = GpuChoice::local_rank;
   int gpu_number = 0;
-  bool gpu_given = false;   ///< -gpu
-  bool trusts_mpi = false;  ///< -gpu_check trust
+  GpuCheck check = GpuCheck::query;
   LoadPlace load = LoadPlace::cpu;
   bool limited_mpi = false;  ///< one that handles such memory in a part of its calls, and is not trusted
 
+  bool trusts_mpi() const { return check == GpuCheck::trust; }
   bool is_host() const { return send == MemoryKind::host && receive == MemoryKind::host; }
   bool needs_gpu() const { return !is_host() || load == LoadPlace::device; }
   bool on_device() const { return openimb::on_device(send) || openimb::on_device(receive); }
@@ -100,9 +109,7 @@ struct GpuSupport {
   std::string source;
   std::string remedy;
 };
-constexpr const char* name_of(GpuSupport::Answer answer) {
-  constexpr const char* names[] = {"yes", "no", "unknown"};
-  return names[static_cast<int>(answer)];
-}
+template <>
+inline constexpr std::array words_of<GpuSupport::Answer> = {"yes", "no", "unknown"};
 
 }  // namespace openimb

@@ -12,6 +12,7 @@
 #include "plan/memory_kind.h"
 #include "plan/rounds.h"
 #include "plan/spec.h"
+#include "plan/words.h"
 
 namespace openimb {
 
@@ -19,25 +20,40 @@ inline constexpr std::int64_t mebibyte = 1 << 20;
 inline constexpr std::int64_t gibibyte = 1 << 30;
 
 enum class IterationPolicy { dynamic, multiple_np, automatic, off };
+template <>
+inline constexpr std::array words_of<IterationPolicy> = {"dynamic", "multiple_np", "auto", "off"};
 
 /// -multi: off, one row with the extremes over all groups (0), or one row per group (1).
 enum class Multi { off, summary, each_group };
+// In records; -multi has numbers.
+template <>
+inline constexpr std::array words_of<Multi> = {"off", "summary", "each_group"};
 
 /// -fsync: when written data are forced to storage. standard: where the guide's completion has it. Source:
 /// guide, "Assured Completion of Transfers".
 enum class FileSync { standard, never };
+template <>
+inline constexpr std::array words_of<FileSync> = {"standard", "never"};
 
 /// -aggregate_mode: which of the two modes run.
-enum class AggregateMode { both, aggregate, non_aggregate };
+enum class AggregateMode { aggregate, non_aggregate, both };
+template <>
+inline constexpr std::array words_of<AggregateMode> = {"aggregate", "non_aggregate", "multi"};
 
 enum class ThreadLevel { single, funneled, serialized, multiple };
+template <>
+inline constexpr std::array words_of<ThreadLevel> = {"single", "funneled", "serialized", "multiple"};
 
 /// -comm: what keeps the messages of a process's threads apart: communicators, or tags on a common one.
 enum class ThreadComm { per_thread, shared };
+template <>
+inline constexpr std::array words_of<ThreadComm> = {"per_thread", "shared"};
 
 /// -malloc_algo: serial: the main thread allocates and fills the buffers of all threads; continuous: the
 /// same, without pages between them; parallel: each thread fills its own, so that they lie where it runs.
 enum class ThreadMemory { serial, continuous, parallel };
+template <>
+inline constexpr std::array words_of<ThreadMemory> = {"serial", "continuous", "parallel"};
 
 /// The threads of each process.
 struct Threads {
@@ -225,35 +241,10 @@ struct Options {
   }
 };
 
-inline constexpr const char* file_sync_names[] = {"standard", "never"};
-constexpr const char* name_of(FileSync sync) { return file_sync_names[static_cast<int>(sync)]; }
-
-inline constexpr const char* thread_comm_names[] = {"per_thread", "shared"};
-constexpr const char* name_of(ThreadComm comm) { return thread_comm_names[static_cast<int>(comm)]; }
-
-inline constexpr const char* thread_memory_names[] = {"serial", "continuous", "parallel"};
-constexpr const char* name_of(ThreadMemory memory) { return thread_memory_names[static_cast<int>(memory)]; }
-
-inline constexpr const char* window_kind_names[] = {"create", "allocate", "shared", "dynamic"};
-constexpr const char* name_of(WindowKind kind) { return window_kind_names[static_cast<int>(kind)]; }
-
-inline constexpr const char* sync_mode_names[] = {"standard", "fence", "pscw",       "lock",
-                                                  "lock_all", "flush", "flush_local"};
-constexpr const char* name_of(SyncMode mode) { return sync_mode_names[static_cast<int>(mode)]; }
-
-inline constexpr const char* send_mode_names[] = {"standard", "synchronous", "ready", "buffered"};
-constexpr const char* name_of(SendMode mode) { return send_mode_names[static_cast<int>(mode)]; }
-
-inline constexpr const char* aggregate_mode_names[] = {"multi", "aggregate", "non_aggregate"};
-constexpr const char* name_of(AggregateMode mode) { return aggregate_mode_names[static_cast<int>(mode)]; }
-
-constexpr const char* name_of(IterationPolicy policy) {
-  constexpr const char* names[] = {"dynamic", "multiple_np", "auto", "off"};
-  return names[static_cast<int>(policy)];
-}
-constexpr const char* name_of(ThreadLevel level) {
-  constexpr const char* names[] = {"single", "funneled", "serialized", "multiple"};
-  return names[static_cast<int>(level)];
-}
+/// Options that the banner states, in their own words.
+struct StatedOptions {
+  std::vector<std::string> settings;  ///< "NAME=VALUE" of each parameter that is not as in standard mode
+  std::vector<std::pair<std::string, std::string>> lines;  ///< a name, and "-send_mode ready"
+};
 
 }  // namespace openimb

@@ -6,10 +6,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "plan/words.h"
+
 namespace openimb {
 
 /// -endpoint: what one rank stands for.
 enum class EndpointKind { host, socket, numa, core, rank };
+template <>
+inline constexpr std::array words_of<EndpointKind> = {"host", "socket", "numa", "core", "rank"};
 
 enum class RoundKind {
   circle,      ///< every pair once, in N - 1 rounds of disjoint pairs
@@ -19,6 +23,9 @@ enum class RoundKind {
   halves,      ///< every pair with an endpoint in the first half and one in the second
   listed       ///< those of -pairs_file
 };
+template <>
+inline constexpr std::array words_of<RoundKind> = {"circle",     "some",   "one_to_all",
+                                                   "all_to_one", "halves", "listed"};
 
 constexpr bool has_hub(RoundKind kind) {
   return kind == RoundKind::one_to_all || kind == RoundKind::all_to_one;
@@ -82,12 +89,5 @@ class RoundPlan {
 
 /// Rounds of the circle method for so many endpoints.
 constexpr int circle_rounds(int endpoints) { return endpoints % 2 == 0 ? endpoints - 1 : endpoints; }
-
-inline constexpr const char* endpoint_kind_names[] = {"host", "socket", "numa", "core", "rank"};
-constexpr const char* name_of(EndpointKind kind) { return endpoint_kind_names[static_cast<int>(kind)]; }
-
-inline constexpr const char* round_kind_names[] = {"circle",     "some",   "one_to_all",
-                                                   "all_to_one", "halves", "listed"};
-constexpr const char* name_of(RoundKind kind) { return round_kind_names[static_cast<int>(kind)]; }
 
 }  // namespace openimb

@@ -8,6 +8,7 @@
 #include "plan/layout.h"
 #include "plan/options.h"
 #include "plan/spec.h"
+#include "plan/words.h"
 
 namespace openimb {
 
@@ -74,5 +75,9 @@ struct Failure {
   bool counts = true;                  ///< the launch was asked for it
   std::optional<PairPlace> pair = {};  ///< of endpoints, where only that one failed
 };
+template <>
+inline constexpr std::array words_of<Failure::Cause> = {"out_of_memory",     "int_overflow", "time_out",
+                                                        "invalid_processes", "unavailable",  "no_space",
+                                                        "io_error",          "over_budget",  "no_answer"};
 
 }  // namespace openimb

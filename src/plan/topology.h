@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "plan/torus.h"
+#include "plan/words.h"
 
 namespace openimb {
 
 /// cartesian: a periodic grid. graph: the same neighbors, stated as edges. random: a regular graph drawn at
 /// random.
 enum class TopologyKind { cartesian, graph, random };
-
-inline constexpr const char* topology_kind_names[] = {"cartesian", "graph", "random"};
-constexpr const char* name_of(TopologyKind kind) { return topology_kind_names[static_cast<int>(kind)]; }
+template <>
+inline constexpr std::array words_of<TopologyKind> = {"cartesian", "graph", "random"};
 
 /// Of groups of any size. Without dimensions and degree: none.
 struct Topology {

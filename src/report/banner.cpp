@@ -30,10 +30,7 @@ std::string statement(const char* name, const std::string& value) {
 
 std::string data_type(const Element& element) {
   std::string text(describe(element.type).mpi);
-  for (const ContiguityName& name : contiguity_names) {
-    if (name.contiguity != element.contiguity || element.contiguity == Contiguity::base) continue;
-    ((text += " (") += name.option) += ')';
-  }
+  if (element.contiguity != Contiguity::base) ((text += " (") += name_of(element.contiguity)) += ')';
   return text;
 }
 
@@ -117,10 +114,10 @@ std::string gpu_statements(const RunFacts& facts, const Options& options) {
   return text;
 }
 
-std::string our_statements(const RunFacts& facts, const Options& options,
-                           const std::vector<std::string>& differences) {
+std::string our_statements(const RunFacts& facts, const Options& options, const StatedOptions& stated) {
   std::string settings;
-  for (const std::string& difference : differences) settings += (settings.empty() ? "" : " ") + difference;
+  for (const std::string& difference : stated.settings)
+    settings += (settings.empty() ? "" : " ") + difference;
   std::string text = statement("Mbytes/sec", shortest(options.bytes_per_megabyte) + " bytes per second");
   text += statement("Settings", settings.empty() ? "standard mode" : settings);
   if (facts.off_cache) {
@@ -142,18 +139,7 @@ std::string our_statements(const RunFacts& facts, const Options& options,
     text += statement("Random partners",
                       formatted("seed %llu", static_cast<unsigned long long>(options.pairs->seed)));
   if (options.in_place) text += statement("Collectives", "in place, where they can (-in_place on)");
-  if (options.sync_mode != SyncMode::standard) {
-    text += statement("Completion of transfers", std::string("-sync_mode ") + name_of(options.sync_mode));
-  }
-  if (options.send_mode != SendMode::standard) {
-    text += statement("Sends", std::string("-send_mode ") + name_of(options.send_mode));
-  }
-  if (options.layout.has_gaps()) {
-    const std::string packed = options.packing == Packing::none
-                                   ? std::string()
-                                   : std::string(" -packing ") + name_of(options.packing);
-    text += statement("Messages", "-layout " + name_of(options.layout) + packed);
-  }
+  for (const auto& [name, words] : stated.lines) text += statement(name.c_str(), words);
   text += gpu_statements(facts, options);
   if (facts.heads == Heads::threads) text += statement("Threads", words_for(options));
   if (options.fabric) {
@@ -175,23 +161,21 @@ std::string site(const RunFacts& facts) {
 
 // Of IMB-P2P: comment lines throughout, the list first, shorter rules. The data type is stated where it is
 // not the one that the recorded program always has.
-std::string compact_banner(const RunFacts& facts, const Options& options,
-                           const std::vector<std::string>& differences) {
+std::string compact_banner(const RunFacts& facts, const Options& options, const StatedOptions& stated) {
   std::string text = title(facts, "#------------------------------------------------------------\n");
   text += site(facts) + "#\n# Calling sequence was:\n#\n" + command_of(facts) + "\n#\n";
   text += "# List of Benchmarks to run:\n#\n";
   for (const std::string& benchmark : facts.benchmarks) text += "# " + benchmark + "\n";
   text += "#\n" + lengths(facts, options);
   if (options.data != Element{}) text += statement("MPI_Datatype", data_type(options.data));
-  return text += our_statements(facts, options, differences) + "#\n";
+  return text += our_statements(facts, options, stated) + "#\n";
 }
 
 }  // namespace
 
-std::string banner(const RunFacts& facts, const Options& options,
-                   const std::vector<std::string>& differences) {
+std::string banner(const RunFacts& facts, const Options& options, const StatedOptions& stated) {
   if (facts.heads == Heads::pairs || facts.heads == Heads::rounds)
-    return compact_banner(facts, options, differences);
+    return compact_banner(facts, options, stated);
   std::string text = title(facts, rule);
   text += site(facts);
   text += "\n\n";
@@ -204,7 +188,7 @@ std::string banner(const RunFacts& facts, const Options& options,
     text += statement("MPI_Datatype for reductions", data_type(options.reduction) + type_end);
     text += statement("MPI_Op", "MPI_SUM  ");
   }
-  text += our_statements(facts, options, differences);
+  text += our_statements(facts, options, stated);
   text += facts.quirks.blank_comments ? "# \n# \n" : "#\n#\n";
   text += "\n# List of Benchmarks to run:\n\n";
   for (std::size_t i = 0; i < facts.benchmarks.size(); ++i) {

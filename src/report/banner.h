@@ -9,8 +9,7 @@
 
 namespace openimb {
 
-/// `differences`: the parameters that are not as in standard mode, "NAME=VALUE" each.
 std::string banner(const RunFacts& facts, const Options& options,
-                   const std::vector<std::string>& differences);
+                   const StatedOptions& stated);
 
 }  // namespace openimb

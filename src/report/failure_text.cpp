@@ -30,12 +30,6 @@ std::string failure_row(const Table& table, std::int64_t length, const std::stri
 
 }  // namespace
 
-const char* name_of(Failure::Cause cause) {
-  const char* names[] = {"out_of_memory", "int_overflow", "time_out",    "invalid_processes", "unavailable",
-                         "no_space",      "io_error",     "over_budget", "no_answer"};
-  return names[static_cast<int>(cause)];
-}
-
 bool is_about_a_length(Failure::Cause cause) {
   return cause != Failure::Cause::invalid_processes && cause != Failure::Cause::unavailable;
 }

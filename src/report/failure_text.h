@@ -9,9 +9,6 @@
 
 namespace openimb {
 
-/// "out_of_memory", as records have it.
-const char* name_of(Failure::Cause cause);
-
 /// What to do about it, as the end of a sentence.
 const char* help_for(Failure::Cause cause);
 

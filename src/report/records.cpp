@@ -16,21 +16,17 @@ namespace openimb {
 
 namespace {
 
-std::optional<const char*> name_of(Transfers transfers) {
+std::optional<const char*> mode_of(Transfers transfers) {
   if (transfers == Transfers::unmarked) return std::nullopt;
   return transfers == Transfers::aggregate ? "aggregate" : "non_aggregate";
-}
-constexpr const char* name_of(Ending::State state) {
-  constexpr const char* names[] = {"complete", "interrupted", "aborted"};
-  return names[static_cast<int>(state)];
 }
 
 // `group`: the one the record is about; -1: all of them.
 void write_point(JsonWriter& json, const Table& table, int group) {
   const Layout& layout = table.layout;
   json.field("benchmark", table.spec.name);
-  json.field("kind", openimb::name_of(table.spec.kind));
-  json.field("mode", name_of(table.transfers));
+  json.field("kind", name_of(table.spec.kind));
+  json.field("mode", mode_of(table.transfers));
   json.field("multi", name_of(table.multi));
   json.field("processes", layout.processes);
   json.field("threads", layout.threads);
@@ -97,11 +93,6 @@ void write_times(JsonWriter& json, const Table& table, const Row& row, Number nu
   }
 }
 
-const char* name_of(PassesFigure::Shortfall shortfall) {
-  constexpr const char* names[] = {"none", "budget", "passes", "interrupted"};
-  return names[static_cast<int>(shortfall)];
-}
-
 void write_levels(JsonWriter& json, const char* name, const char* level,
                   const std::vector<PassesFigure::State>& levels) {
   json.array_of_objects(name, levels, [&](const PassesFigure::State& one) {
@@ -143,7 +134,7 @@ std::string result_record(const Table& table, const Measurement& measurement, co
     json.field_if_any("row", number_of(measurement, row));
     write_point(json, table, row.group);
     // All others have that of the run's -window.
-    if (const auto kind = table.spec.one_sided.window) json.field("window_kind", openimb::name_of(*kind));
+    if (const auto kind = table.spec.one_sided.window) json.field("window_kind", name_of(*kind));
     json.field_if_any("in_flight", measurement.fewer_in_flight);
     json.field("bytes", measurement.bytes);
     json.field("repetitions", measurement.repetitions);
@@ -220,7 +211,7 @@ std::string failure_record(const Table& table, const Failure& failure) {
     write_point(json, table, -1);
     json.field("bytes", is_about_a_length(failure.cause) ? std::optional(failure.bytes) : std::nullopt);
     if (failure.pair) write_place(json, *failure.pair);
-    json.field("cause", openimb::name_of(failure.cause));
+    json.field("cause", name_of(failure.cause));
     if (failure.needed_bytes > 0) json.field("needed_bytes", failure.needed_bytes);
     if (failure.cause == Failure::Cause::no_space) json.field("free_bytes", failure.free_bytes);
     if (failure.cause == Failure::Cause::time_out) json.field("seconds_per_repetition", failure.seconds);

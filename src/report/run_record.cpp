@@ -13,11 +13,9 @@ namespace {
 constexpr const char* schema = "openimb-record/1";
 
 void write_element(JsonWriter& json, const char* name, const Element& element) {
-  const auto& contiguity =
-      *std::ranges::find(contiguity_names, element.contiguity, &ContiguityName::contiguity);
   json.object(name, [&] {
-    json.field("type", describe(element.type).option);
-    json.field("contiguity", contiguity.option);
+    json.field("type", name_of(element.type));
+    json.field("contiguity", name_of(element.contiguity));
   });
 }
 
@@ -25,7 +23,7 @@ void write_settings(JsonWriter& json, const Settings& settings) {
   json.object("settings", [&] {
     json.field("min_message_log", settings.min_message_log);
     json.field("max_message_log", settings.max_message_log);
-    json.field("iteration_policy", openimb::name_of(settings.policy));
+    json.field("iteration_policy", name_of(settings.policy));
     json.field("repetitions", settings.repetitions);
     json.field("non_aggregate_repetitions", settings.non_aggregate_repetitions);
     json.field("overall_volume_bytes", settings.overall_volume);
@@ -58,10 +56,10 @@ void write_pairs(JsonWriter& json, const PairOptions& pairs) {
 
 void write_fabric(JsonWriter& json, const FabricOptions& fabric) {
   json.object("fabric", [&] {
-    json.field("endpoint", openimb::name_of(fabric.endpoint));
+    json.field("endpoint", name_of(fabric.endpoint));
     json.field("seed", static_cast<std::int64_t>(fabric.seed));
     json.object("rounds", [&] {
-      json.field("kind", openimb::name_of(fabric.rounds));
+      json.field("kind", name_of(fabric.rounds));
       json.field("count", RoundPlan(fabric, static_cast<int>(fabric.ranks.size())).count());
     });
     json.field("serial", fabric.serial);
@@ -71,7 +69,7 @@ void write_fabric(JsonWriter& json, const FabricOptions& fabric) {
 
 void write_topology(JsonWriter& json, const Topology& topology) {
   json.object("topology", [&] {
-    json.field("kind", openimb::name_of(topology.kind));
+    json.field("kind", name_of(topology.kind));
     if (topology.kind == TopologyKind::random) {
       json.field("degree", topology.degree);
       json.field("seed", static_cast<std::int64_t>(topology.seed));
@@ -89,8 +87,8 @@ void write_threads(JsonWriter& json, const Options& options) {
   if (!options.standard.threaded && threads.count == 1) return;
   json.object("threads", [&] {
     json.field("count", threads.count);
-    json.field("communicators", openimb::name_of(threads.comm));
-    json.field("memory", openimb::name_of(threads.memory));
+    json.field("communicators", name_of(threads.comm));
+    json.field("memory", name_of(threads.memory));
     json.field("alignment_bytes", threads.alignment);
     json.field("pinned", threads.pinned);
     json.field("stride", options.stride);
@@ -102,9 +100,9 @@ void write_threads(JsonWriter& json, const Options& options) {
 void write_memory(JsonWriter& json, const MemoryChoice& memory) {
   if (!memory.needs_gpu()) return;
   json.object("memory", [&] {
-    json.field("send", openimb::name_of(memory.send));
-    json.field("receive", openimb::name_of(memory.receive));
-    json.field("load", openimb::name_of(memory.load));
+    json.field("send", name_of(memory.send));
+    json.field("receive", name_of(memory.receive));
+    json.field("load", name_of(memory.load));
   });
 }
 
@@ -133,7 +131,7 @@ void write_options(JsonWriter& json, const Options& options) {
     });
     write_element(json, "data", options.data);
     write_element(json, "reduction", options.reduction);
-    json.field("thread_level", openimb::name_of(options.thread_level));
+    json.field("thread_level", name_of(options.thread_level));
     json.field("warm_up", options.warm_up);
     json.field("root_shift", options.root_shift);
     json.field("in_place", options.in_place);
@@ -144,16 +142,16 @@ void write_options(JsonWriter& json, const Options& options) {
     json.field("window", options.in_flight);
     json.field("partitions", options.partitions);
     json.field("progress", options.progress);
-    json.field("window_kind", openimb::name_of(options.window_kind));
-    json.field("sync_mode", openimb::name_of(options.sync_mode));
-    json.field("send_mode", openimb::name_of(options.send_mode));
-    json.field("layout", openimb::name_of(options.layout));
-    json.field("packing", openimb::name_of(options.packing));
-    json.field("aggregate_mode", openimb::name_of(options.aggregate_mode));
+    json.field("window_kind", name_of(options.window_kind));
+    json.field("sync_mode", name_of(options.sync_mode));
+    json.field("send_mode", name_of(options.send_mode));
+    json.field("layout", name_of(options.layout));
+    json.field("packing", name_of(options.packing));
+    json.field("aggregate_mode", name_of(options.aggregate_mode));
     json.object("info", [&] {
       for (const auto& [key, value] : options.info) json.field(key, value);
     });
-    json.field("file_sync", openimb::name_of(options.file_sync));
+    json.field("file_sync", name_of(options.file_sync));
     json.field("reorder", options.reorder);
     write_threads(json, options);
     json.field("parts", options.interleaving ? options.interleaving->segments : 1);
@@ -181,7 +179,7 @@ void write_gpus(JsonWriter& json, const RunFacts& facts) {
   });
   if (!facts.gpu_support) return;
   json.object("gpu_support", [&] {
-    json.field("answer", openimb::name_of(facts.gpu_support->answer));
+    json.field("answer", name_of(facts.gpu_support->answer));
     json.field("source", facts.gpu_support->source);
   });
 }

@@ -308,8 +308,7 @@ std::string PassesNotes::notes(std::optional<double> precision) const {
   return text;
 }
 
-TextReporter::TextReporter(std::FILE* out, std::vector<std::string> differences)
-    : out_(out), differences_(std::move(differences)) {}
+TextReporter::TextReporter(std::FILE* out, StatedOptions stated) : out_(out), stated_(std::move(stated)) {}
 
 void TextReporter::begin(const RunFacts& facts, const Options& options) {
   bytes_per_megabyte_ = options.bytes_per_megabyte;
@@ -319,7 +318,7 @@ void TextReporter::begin(const RunFacts& facts, const Options& options) {
   sweep_.begin(facts, options);
   if (options.passes) precision_ = options.passes->precision;
   name_.program = "IMB-" + facts.component;
-  if (options.header) write(banner(facts, options, differences_));
+  if (options.header) write(banner(facts, options, stated_));
 }
 
 void TextReporter::open_table(const Table& table) {

@@ -43,8 +43,8 @@ class PassesNotes {
 
 class TextReporter final : public Reporter {
  public:
-  /// `out` stays the caller's. `differences`: settings_that_differ(), stated in the banner.
-  TextReporter(std::FILE* out, std::vector<std::string> differences);
+  /// `out` stays the caller's.
+  TextReporter(std::FILE* out, StatedOptions stated);
   void begin(const RunFacts& facts, const Options& options) override;
   void open_table(const Table& table) override;
   void row(const Table& table, const Measurement& measurement) override;
@@ -59,7 +59,7 @@ class TextReporter final : public Reporter {
   std::string take_notes();
   std::FILE* out_;
   OutputName name_{.program = "IMB", .name = "standard output"};
-  std::vector<std::string> differences_;
+  StatedOptions stated_;
   std::string notes_;   ///< on the rows of the open table
   PassesNotes passes_;  ///< on the rows of the open table
   SweepText sweep_;

@@ -30,9 +30,4 @@ std::string record(const char* type, Fill fill) {
   return std::move(json).line();
 }
 
-constexpr const char* name_of(Multi multi) {
-  constexpr const char* names[] = {"off", "summary", "each_group"};
-  return names[static_cast<int>(multi)];
-}
-
 }  // namespace openimb

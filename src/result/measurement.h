@@ -10,6 +10,7 @@
 #include "plan/component.h"
 #include "plan/options.h"
 #include "plan/table.h"
+#include "plan/words.h"
 #include "result/evidence.h"
 #include "result/interval.h"
 
@@ -43,6 +44,8 @@ struct PassesFigure {
   std::vector<State> modes = {};   ///< levels of the samples used, where they have two or three, in seconds
   Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than asked for
 };
+template <>
+inline constexpr std::array words_of<PassesFigure::Shortfall> = {"none", "budget", "passes", "interrupted"};
 
 /// One line of a table: one group, or all groups together.
 struct Row {
@@ -119,6 +122,8 @@ struct Ending {
   double measuring_seconds = 0;   ///< then: of them, in timed regions
   double observing_seconds = 0;   ///< then: of them, in probes and readings of counters
 };
+template <>
+inline constexpr std::array words_of<Ending::State> = {"complete", "interrupted", "aborted"};
 
 /// Where a rank runs.
 struct RankPlace {

@@ -18,7 +18,7 @@ using namespace openimb;
 namespace {
 
 constexpr Spec catalogue[] = {
-    {.name = "PingPong", .kind = Kind::single_transfer},
+    {.name = "PingPong", .kind = Kind::single_transfer, .packs = true},
     {.name = "Ibcast", .overlap = Overlap::matched},
 };
 constexpr Spec files[] = {{.name = "S_Read_Expl", .access = Access::file}};
@@ -118,7 +118,7 @@ TEST_CASE("the choice of a GPU") {
   const MemoryChoice third = parsed("-memory cuda -gpu_select 2 -gpu_check trust").memory;
   CHECK(third.gpu == GpuChoice::number);
   CHECK(third.gpu_number == 2);
-  CHECK(third.trusts_mpi);
+  CHECK(third.trusts_mpi());
   CHECK(parsed("-load device -gpu 0 Ibcast").memory.needs_gpu());
   CHECK_FALSE(parsed("-memory host -load cpu Ibcast").memory.needs_gpu());
 }
@@ -141,8 +141,8 @@ TEST_CASE("what cannot be meant is one line") {
         "-load: no effect on the selected benchmarks; leave it out, or add Ibcast");
   CHECK(error_of("-memory cuda -mem_alloc_type device") ==
         "-memory and -mem_alloc_type cannot be combined; give one of them");
-  CHECK(error_of("-memory D -gpu 0 -gpu_select 0") ==
-        "-gpu and -gpu_select cannot be combined; give one of them");
+  CHECK(parsed("-memory D -gpu 0 -gpu_select 1").memory.gpu_number ==
+        1);  // two names, and the last one counts
   CHECK(error_of("-memory cuda -layout vector:1:8 -packing hand") ==
         "-packing hand: its loops cannot access -memory cuda; give -packing mpi, or -memory host");
   CHECK(error_of("-memory cuda", of_files) ==

@@ -43,9 +43,8 @@ std::string written(const std::function<void(Reporter&)>& use, const Arguments&.
   return contents(file.get());
 }
 
-std::string text_of(const std::function<void(Reporter&)>& use,
-                    const std::vector<std::string>& differences = {}) {
-  return written<TextReporter>(use, differences);
+std::string text_of(const std::function<void(Reporter&)>& use, const StatedOptions& stated = {}) {
+  return written<TextReporter>(use, stated);
 }
 std::string records_of(const std::function<void(Reporter&)>& use) {
   return written<RecordReporter>(use, std::string("run.jsonl"));
@@ -165,7 +164,7 @@ Options example_options() {
 
 TEST_CASE("banner") {
   const auto begin = [](Reporter& out) { out.begin(example_facts(), example_options()); };
-  CHECK(text_of(begin, {"MAXMSGLOG=3"}) ==
+  CHECK(text_of(begin, {.settings = {"MAXMSGLOG=3"}, .lines = {}}) ==
         "#----------------------------------------------------------------\n"
         "#    OpenIMB 0.1.0, MPI-1 part, compatible with Intel(R) MPI Benchmarks 4.0\n"
         "#----------------------------------------------------------------\n"
@@ -212,7 +211,8 @@ TEST_CASE("banner with everything that is said only when it is so") {
   options.bytes_per_megabyte = 1e6;
   options.warnings = {"-nonsense is ignored"};
   const std::string text =
-      text_of([&](Reporter& out) { out.begin(facts, options); }, {"N_BARR=3", "MAXMSGLOG=3"});
+      text_of([&](Reporter& out) { out.begin(facts, options); },
+              {.settings = {"N_BARR=3", "MAXMSGLOG=3"}, .lines = {{"Sends", "-send_mode ready"}}});
   CHECK(text.find("# IMB-MPI1 two lines \n"
                   "\n"
                   "# Message lengths were user defined\n"
@@ -223,6 +223,7 @@ TEST_CASE("banner with everything that is said only when it is so") {
                   "# Mbytes/sec                     :   1000000 bytes per second\n"
                   "# Settings                       :   N_BARR=3 MAXMSGLOG=3\n"
                   "# Off-cache mode                 :   cache of 33554432 bytes, lines of 64 bytes\n"
+                  "# Sends                          :   -send_mode ready\n"
                   "# Results                        :   verified in a separate untimed pass\n"
                   "# \n"
                   "# \n"
@@ -686,7 +687,7 @@ TEST_CASE("a full disk does not stop a reporter") {
   const File full(std::fopen("/dev/full", "w"));
   if (!full) return;  // not on this system
   Tee tee;
-  tee.add(std::make_unique<TextReporter>(full.get(), std::vector<std::string>{}));
+  tee.add(std::make_unique<TextReporter>(full.get(), StatedOptions{}));
   CHECK(tee.ok());
   tee.begin(example_facts(), example_options());
   CHECK_FALSE(tee.ok());
@@ -704,7 +705,7 @@ TEST_CASE("a tee forwards every call to everybody") {
   const File records(std::tmpfile());
   Tee tee;
   CHECK(tee.ok());
-  tee.add(std::make_unique<TextReporter>(text.get(), std::vector<std::string>{}));
+  tee.add(std::make_unique<TextReporter>(text.get(), StatedOptions{}));
   tee.add(std::make_unique<RecordReporter>(records.get(), "r"));
   const Table table = table_of(pingpong, all_of(2));
   tee.begin(example_facts(), example_options());

@@ -202,9 +202,8 @@ TEST_CASE("messages name the executable once it is known") {
         "IMB-EXT: cannot write \"a\"" + why);
   CHECK(message([](std::FILE* out) { return std::make_unique<DumpReporter>(out, "b"); }) ==
         "IMB-EXT: cannot write \"b\"" + why);
-  CHECK(message([](std::FILE* out) {
-          return std::make_unique<TextReporter>(out, std::vector<std::string>());
-        }) == "IMB-EXT: cannot write standard output" + why);
+  CHECK(message([](std::FILE* out) { return std::make_unique<TextReporter>(out, StatedOptions{}); }) ==
+        "IMB-EXT: cannot write standard output" + why);
 }
 
 TEST_CASE("a tee closes tables everywhere, and one bad output does not hide the others") {
@@ -212,7 +211,7 @@ TEST_CASE("a tee closes tables everywhere, and one bad output does not hide the 
   const File full(std::fopen("/dev/full", "w"));
   Tee tee;
   tee.add(std::make_unique<RecordReporter>(full.get(), "full"));
-  tee.add(std::make_unique<TextReporter>(disk.file(), std::vector<std::string>()));
+  tee.add(std::make_unique<TextReporter>(disk.file(), StatedOptions{}));
   CHECK(tee.ok());
   Measurement drifted = measurement(8);
   drifted.rows.front().load_drift = 0.5;

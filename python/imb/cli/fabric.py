@@ -173,7 +173,7 @@ def command(
     host. A component is named if its pairs are slower than those of its peers, and again in passes that confirm it: with a probability of at
     most 1 %, anything is named on a healthy fabric. Links and switches need --topology. Each launch is kept as a run.
 
-    With NAME, nothing is run; the records of earlier runs are judged. IMB arguments follow --; `IMB-FABRIC -help` lists them.
+    With NAME, nothing is run; the records of earlier runs are judged. IMB arguments follow --; `IMB-FABRIC -help all` lists them.
 
     \b
     Examples:

@@ -132,7 +132,7 @@ def command(
     """Run benchmarks and keep records, output, errors, exit status and conditions.
 
     Every launch becomes a run of the archive. The suite is built first if needed. The exact command is printed and
-    recorded. IMB arguments follow --; `IMB-MPI1 -help` lists them.
+    recorded. IMB arguments follow --; `IMB-MPI1 -help all` lists them.
 
     A launch that exceeds --timeout is killed with all its processes; the rows that it had measured are kept, and the other
     launches follow. After Ctrl-C or a crash, `imb run --resume` repeats the launch that was cut off and continues; with

@@ -1,0 +1,1590 @@
+// The rows of the option table, and the functions that they call. Sources: guide, "Command-line Control"; the
+// options of IMB 2021; some are OpenIMB's own.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/option_table.h"
+#include "cli/parameters.h"
+#include "cli/text_file.h"
+#include "plan/geometry.h"
+#include "plan/layout.h"
+#include "plan/synchronization.h"
+#include "plan/topology.h"
+
+namespace openimb {
+
+namespace {
+
+// Which benchmarks use an option.
+
+constexpr Served drawn{
+    .by = [](const Spec& spec) { return spec.random_partners || spec.in_rounds || spec.topology.exists(); }};
+constexpr Served grouped{.by = [](const Spec& spec) { return !spec.in_rounds; },
+                         .why = "measures pairs of endpoints in rounds and has no use for it"};
+constexpr Served hinted{.by = [](const Spec& spec) { return spec.on_windows() || spec.on_files(); }};
+constexpr Served in_any_window{
+    .by = [](const Spec& spec) { return spec.on_windows() && !spec.one_sided.window; }};
+constexpr Served in_flight{.by = [](const Spec& spec) { return spec.message_rate; }, .unused = Unused::noted};
+constexpr Served in_place{.by = [](const Spec& spec) { return spec.in_place != InPlace::no; }};
+constexpr Served in_many_pairs{.by = [](const Spec& spec) { return spec.in_pairs && spec.message_rate; }};
+constexpr Served in_rounds{.by = [](const Spec& spec) { return spec.in_rounds; }};
+constexpr Served in_topology{.by = [](const Spec& spec) { return spec.topology.exists(); }};
+constexpr Served in_torus{.by = [](const Spec& spec) { return spec.any_torus; }};
+constexpr Served in_two_modes{.by =
+                                  [](const Spec& spec) {
+                                    return spec.aggregation == Aggregation::aggregate_first ||
+                                           spec.aggregation == Aggregation::non_aggregate_first;
+                                  },
+                              .unused = Unused::noted};
+constexpr Served of_gpus{.by = [](const Spec& spec) { return !spec.on_files(); },
+                         .why = "writes and reads files from memory of the host"};
+constexpr Served of_types{.by = [](const Spec& spec) { return !spec.on_files(); },
+                          .why = "writes and reads bytes (MPI_BYTE)"};
+constexpr Served on_files{.by = [](const Spec& spec) { return spec.on_files(); }, .why = "uses no files"};
+constexpr Served on_windows{.by = [](const Spec& spec) { return spec.on_windows(); }};
+constexpr Served overlapped{.by = [](const Spec& spec) { return spec.overlaps(); }};
+constexpr Served packed{.by = [](const Spec& spec) { return spec.packs; }};
+constexpr Served partitioned{.by = [](const Spec& spec) { return spec.partitioned; }};
+constexpr Served reduced{.by = [](const Spec& spec) { return spec.reduction; }, .unused = Unused::noted};
+constexpr Served rooted{.by = [](const Spec& spec) { return spec.rooted; }, .unused = Unused::noted};
+constexpr Served sent{.by = [](const Spec& spec) { return spec.send_modes.any; }};
+constexpr Served sent_by_all{.by = [](const Spec& spec) { return spec.sent > 0; }};
+constexpr Served threaded{.by = [](const Spec& spec) { return spec.threaded; }};
+constexpr Served threaded_or_partitioned{
+    .by = [](const Spec& spec) { return spec.threaded || spec.partitioned; }};
+constexpr Served threaded_pairs{
+    .by = [](const Spec& spec) { return spec.threaded && spec.kind == Kind::parallel_transfer; }};
+constexpr Served with_gaps{.by = takes_layout};
+
+// Selection and processes
+
+void read_benchmarks(Draft& draft, std::string_view path) {
+  draft.options.input_files.emplace_back(path);
+  for (const TextEntry& entry :
+       read_entries(draft.read_file, std::string(path), "input", "benchmark names")) {
+    draft.names.named.push_back({entry.text, entry.where});
+  }
+}
+
+void set_processes(Draft& draft, std::string_view word) {
+  draft.wanted_processes = whole_number(word, 1, most_int);
+  draft.options.min_processes = static_cast<int>(std::min<std::int64_t>(draft.wanted_processes, draft.world));
+}
+
+void settle_processes(Draft& draft) {
+  if (draft.wanted_processes <= draft.world) return;
+  draft.options.warnings.push_back("-npmin " + std::to_string(draft.wanted_processes) +
+                                   ": above the number of processes launched; -npmin " +
+                                   std::to_string(draft.world) + " is used");
+}
+
+void set_multi(Draft& draft, std::string_view word) {
+  if (word != "0" && word != "1") throw BadValue(quoted(word) + " is neither 0 nor 1");
+  draft.options.multi = word == "0" ? Multi::summary : Multi::each_group;
+}
+
+void set_map(Draft& draft, std::string_view word) {
+  const std::size_t cross = word.find_first_of("xX");
+  if (cross == std::string_view::npos) throw BadValue(quoted(word) + " is not PxQ");
+  const std::int64_t rows = whole_number(word.substr(0, cross), 1, most_int);
+  const std::int64_t columns = whole_number(word.substr(cross + 1), 1, most_int);
+  if (rows * columns > draft.world) {
+    throw BadValue(shown(word) + " needs " + std::to_string(rows * columns) + " processes, the launch has " +
+                   std::to_string(draft.world));
+  }
+  draft.options.map = Map{static_cast<int>(rows), static_cast<int>(columns)};
+}
+
+// Lengths and repetitions
+
+void set_exponents(Draft& draft, std::string_view word) {
+  const std::size_t colon = word.find(':');
+  Settings& settings = draft.options.settings;
+  const auto exponent = [](std::string_view text) {
+    return static_cast<int>(whole_number(text, 0, largest_exponent));
+  };
+  if (colon != std::string_view::npos) settings.min_message_log = exponent(word.substr(0, colon));
+  settings.max_message_log = exponent(word.substr(colon == std::string_view::npos ? 0 : colon + 1));
+}
+
+void check_exponents(const Draft& draft) {
+  const Settings& settings = draft.options.settings;
+  if (settings.min_message_log <= settings.max_message_log) return;
+  throw UsageError("-msglog: smallest exponent, " + std::to_string(settings.min_message_log) +
+                   ", is above the largest, " + std::to_string(settings.max_message_log) +
+                   "; for example: -msglog 3:7");
+}
+
+void read_lengths(Draft& draft, std::string_view path) {
+  draft.options.input_files.emplace_back(path);
+  draft.options.lengths.clear();
+  for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "msglen", "lengths")) {
+    try {
+      draft.options.lengths.push_back(byte_count(entry.text, 1, 0, largest_length));
+    } catch (const BadValue& problem) {
+      throw UsageError(entry.where + problem.what() + "; a length is a line such as 4096 or 64k");
+    }
+  }
+}
+
+void add_lengths(Draft& draft, std::string_view word) {
+  for (const std::string_view part : split(word, ',')) {
+    draft.options.lengths.push_back(byte_count(part, 1, 0, largest_length));
+  }
+}
+
+void set_lengths(Draft& draft, std::string_view word) {
+  draft.options.lengths.clear();
+  add_lengths(draft, word);
+}
+
+// Benchmarks of threads have lengths in elements unless they are given in bytes.
+void measure_by_bytes(Draft& draft) {
+  if (!draft.has("count")) draft.options.counts.clear();
+}
+
+void measure_by_exponents(Draft& draft) {
+  measure_by_bytes(draft);
+  draft.by_exponents = true;
+}
+
+void settle_parameters(Draft& draft) {
+  const Settings& settings = draft.options.settings;
+  const Settings& standard = draft.options.standard.settings;
+  if (settings.min_message_log != standard.min_message_log ||
+      settings.max_message_log != standard.max_message_log) {
+    measure_by_exponents(draft);
+  }
+}
+
+void check_zero_size(const Draft& draft) {
+  const std::vector<std::int64_t>& lengths = draft.options.lengths;
+  const auto is_zero = [](std::int64_t length) { return length == 0; };
+  if (draft.options.zero_size || lengths.empty() || !std::ranges::all_of(lengths, is_zero)) return;
+  throw UsageError("-zero_size off leaves no length to measure; name one above 0, for example: -msgsize 0,8");
+}
+
+void set_repetitions(Draft& draft, std::string_view word) {
+  Settings& settings = draft.options.settings;
+  std::vector<std::string_view> parts = split(word, ',');
+  // Numbers begin with a digit or a sign, policies never do.
+  if (const std::string_view last = parts.back(); !last.empty() && last.front() >= 'A') {
+    settings.policy = choice<IterationPolicy>(last);
+    parts.pop_back();
+  }
+  if (parts.size() > 3) throw BadValue(quoted(word) + " has too many parts");
+  if (!parts.empty()) settings.repetitions = whole_number(parts[0], 1, most_int);
+  if (parts.size() > 1) settings.overall_volume = byte_count(parts[1], mebibyte, 1, largest_length);
+  if (parts.size() > 2) settings.non_aggregate_repetitions = whole_number(parts[2], 1, most_int);
+}
+
+// Method
+
+void set_reduction_type(Draft& draft, std::string_view word) {
+  if (same_name(word, "byte")) throw BadValue("MPI_SUM is not defined for bytes");
+  draft.options.reduction.type = choice<DataType>(word);
+}
+
+void check_reduction_type(const Draft& draft) {
+  if (!draft.program.uses_files) return;
+  throw UsageError("-red_data_type: " + std::string(draft.program.name) + " " + std::string(of_types.why) +
+                   "; leave it out");
+}
+
+void set_contiguity(Draft& draft, std::string_view word) {
+  draft.options.data.contiguity = draft.options.reduction.contiguity = choice<Contiguity>(word);
+}
+
+void set_off_cache(Draft& draft, std::string_view word) {
+  const Settings& settings = draft.options.settings;
+  const std::size_t comma = word.find(',');
+  const std::string_view bytes = word.substr(0, comma);
+  OffCache cache{settings.cache_size, settings.cache_line};
+  if (bytes != "-1") cache.cache_size = byte_count(bytes, mebibyte, 1, largest_cache);
+  if (comma != std::string_view::npos) {
+    cache.cache_line = static_cast<int>(byte_count(word.substr(comma + 1), 1, 1, largest_cache_line));
+  }
+  draft.options.off_cache = cache;
+}
+
+PairOptions& pairs_of(Draft& draft) {
+  std::optional<PairOptions>& pairs = draft.options.pairs;
+  return pairs ? *pairs : pairs.emplace();
+}
+
+void set_halo(Draft& draft, std::string_view word) {
+  const std::vector<std::string_view> parts = split(word, ',');
+  constexpr std::string_view faces = "faces", corners = "corners";
+  Stencil& halo = pairs_of(draft).halo;
+  if (parts.size() > 2) throw BadValue(quoted(word) + " has too many parts");
+  halo.dimensions = static_cast<int>(whole_number(parts.front(), 1, most_dimensions));
+  halo.corners = false;
+  if (parts.size() == 1) return;
+  halo.corners = same_name(parts.back(), corners);
+  if (!halo.corners && !same_name(parts.back(), faces)) {
+    throw BadValue(quoted(parts.back()) + " is neither faces nor corners");
+  }
+}
+
+// `most`: the largest number that the processes of the launch allow.
+[[noreturn]] void refuse_pairs(const std::string& option, const std::string& why, int most, int world) {
+  throw UsageError(option + ": " +
+                   (world == 1 ? "1 process makes no pair; launch at least 2 processes"
+                               : why + "; give at most " + std::to_string(most)));
+}
+
+void check_pairs(const Draft& draft) {
+  const int most = draft.world / 2, asked = draft.options.pairs->most_pairs;
+  if (asked <= most) return;
+  refuse_pairs("-pairs " + std::to_string(asked),
+               std::to_string(draft.world) + " processes make " +
+                   (most == 1 ? "1 pair" : std::to_string(most) + " pairs"),
+               most, draft.world);
+}
+
+void check_stride(const Draft& draft) {
+  const int stride = draft.options.stride;
+  if (stride < draft.world) return;
+  refuse_pairs("-stride " + std::to_string(stride),
+               "no pair of " + std::to_string(draft.world) + " processes is so far apart", draft.world - 1,
+               draft.world);
+}
+
+// The timed loop has MPI calls only: what IMB-P2P can do within it is accepted for its command lines.
+template <bool sends>
+void accept_payload(Draft& draft, std::string_view word) {
+  if (!on_or_off(word)) return;
+  draft.options.warnings.push_back(
+      std::string(sends ? "-msgwr" : "-msgrd") + " on: no effect; buffers are " +
+      (sends ? "written before a table, not before each message" : "not read after each message"));
+}
+
+// "4x2" or "3d".
+void set_grid(Topology& topology, std::string_view word) {
+  const std::vector<std::string_view> parts = split(word, 'x');
+  if (parts.size() == 1) {
+    if (!word.ends_with('d') && !word.ends_with('D')) {
+      throw BadValue(quoted(word) + " is no grid: give its extents, as 4x2, or its dimensions, as 3d");
+    }
+    topology.dimensions = static_cast<int>(whole_number(word.substr(0, word.size() - 1), 1, most_dimensions));
+    return;
+  }
+  if (parts.size() > most_dimensions) {
+    throw BadValue(quoted(word) + " has more than " + std::to_string(most_dimensions) + " dimensions");
+  }
+  topology.dimensions = static_cast<int>(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    topology.extents[i] = static_cast<int>(whole_number(parts[i], 1, most_extent));
+  }
+}
+
+void set_topology(Draft& draft, std::string_view word) {
+  constexpr std::string_view graph = name_of(TopologyKind::graph), random = name_of(TopologyKind::random);
+  const std::size_t colon = word.find(':');
+  const std::string_view kind = word.substr(0, colon);
+  const std::string_view rest = colon == std::string_view::npos ? std::string_view{} : word.substr(colon + 1);
+  Topology topology;
+  if (same_name(kind, random)) {
+    if (rest.empty()) throw BadValue("random needs a number of neighbors, as random:3");
+    topology.kind = TopologyKind::random;
+    topology.degree = static_cast<int>(whole_number(rest, 1, most_int));
+  } else if (same_name(kind, graph)) {
+    topology.kind = TopologyKind::graph;
+    topology.dimensions = 2;
+    if (colon != std::string_view::npos) set_grid(topology, rest);
+  } else if (colon != std::string_view::npos) {
+    throw BadValue(quoted(kind) + " is neither graph nor random");
+  } else {
+    set_grid(topology, word);
+  }
+  draft.options.topology = topology;
+}
+
+void check_topology(const Draft& draft) {
+  const Topology& topology = *draft.options.topology;
+  const int world = draft.world, most = topology.neighbors(world);
+  if (topology.degree > most) {
+    throw UsageError("-topo random:" + std::to_string(topology.degree) + ": with " + std::to_string(world) +
+                     (world == 1 ? " process" : " processes") +
+                     ", give at most random:" + std::to_string(most));
+  }
+  if (!topology.has_extents()) return;
+  // A grid that no group can have is a usage error, not one that some groups cannot.
+  const Options& options = draft.options;
+  const int available = static_cast<int>(rank_order(world, options.map).size());
+  const int least = std::min(options.min_processes.value_or(options.standard.min_processes), available);
+  const std::vector<int> counts = process_counts({}, available, least);
+  if (std::ranges::find(counts, topology.size()) != counts.end()) return;
+  std::string groups;
+  for (const int count : counts) groups += (groups.empty() ? "" : ", ") + std::to_string(count);
+  throw UsageError("-topo: a grid of " + std::to_string(topology.size()) + " processes, but groups have " +
+                   groups + "; give other extents, or " + std::to_string(topology.dimensions) +
+                   "d for any number of processes");
+}
+
+void set_seed(Draft& draft, std::string_view word) {
+  draft.seed = static_cast<std::uint64_t>(whole_number(word, 0, most_seed));
+}
+
+bool draws_graph(const Options& options) {
+  return options.topology && options.topology->kind == TopologyKind::random;
+}
+
+void settle_seed(Draft& draft) {
+  Options& options = draft.options;
+  if (draws_graph(options)) options.topology->seed = *draft.seed;
+  if (options.fabric) options.fabric->seed = *draft.seed;
+  if (options.pairs) options.pairs->seed = *draft.seed;
+}
+
+void check_seed(const Draft& draft) {
+  if (draws_graph(draft.options) || std::ranges::none_of(draft.program.catalogue, in_topology.by)) return;
+  throw UsageError("-seed: " + std::string(draft.program.name) +
+                   " uses it with -topo random:N only; leave it out");
+}
+
+void check_sync_mode(const Draft& draft) {
+  const SyncMode mode = draft.options.sync_mode;
+  const auto has = [&](Access access) {
+    return std::ranges::any_of(draft.program.catalogue,
+                               [&](const Spec& spec) { return spec.access == access; });
+  };
+  const bool active_only = has(Access::active_target) && !has(Access::passive_target);
+  if (!active_only || mode == SyncMode::standard || needs_targets(mode)) return;
+  throw UsageError("-sync_mode " + std::string(name_of(mode)) + ": a mode of passive targets; " +
+                   std::string(draft.program.name) + " has active ones: give fence or pscw, or run IMB-RMA");
+}
+
+void set_layout(Draft& draft, std::string_view word) {
+  constexpr std::int64_t most = 1 << 20;
+  const std::vector<std::string_view> parts = split(word, ':');
+  DataLayout layout{.placement = choice<Placement>(parts.front())};
+  if (layout.placement != Placement::vector) {
+    if (parts.size() > 1) throw BadValue(quoted(word) + ": only a vector has numbers, as vector:1:8");
+  } else if (parts.size() != 3) {
+    throw BadValue(quoted(word) + ": a vector has a block and a stride, as vector:1:8");
+  } else {
+    layout.block = whole_number(parts[1], 1, most);
+    layout.stride = whole_number(parts[2], 1, most);
+    if (layout.stride < layout.block) {
+      throw BadValue(quoted(word) + ": the stride is less than the block, so that blocks would overlap");
+    }
+    if (layout.stride == layout.block) layout = {};
+  }
+  draft.options.layout = layout;
+}
+
+constexpr Home home_of_layout{
+    .get = [](const Options& options) -> OptionValue { return name_of(options.layout); }};
+
+void check_layout(const Draft& draft) {
+  const Options& options = draft.options;
+  const std::string layout = "-layout " + name_of(options.layout);
+  if (!options.layout.has_gaps()) return;
+  if (options.data.contiguity != Contiguity::base) {
+    throw UsageError(layout + " and -contig_type exclude each other; leave one out");
+  }
+  if (options.layout.placement == Placement::structure && options.data.type != DataType::byte) {
+    throw UsageError(layout + " is a record of several types, counted in bytes; give -data_type byte");
+  }
+}
+
+void check_packing(const Draft& draft) {
+  const Options& options = draft.options;
+  const std::string packing = std::string("-packing ") + name_of(options.packing);
+  if (options.packing == Packing::none) return;
+  if (!options.layout.has_gaps()) {
+    throw UsageError(packing + ": there are no gaps to pack; give -layout, too, as -layout vector:1:8");
+  }
+  if (options.send_mode != SendMode::standard) {
+    throw UsageError(packing + " and -send_mode exclude each other; leave one out");
+  }
+  if (options.in_place) {
+    throw UsageError(packing + " and -in_place exclude each other; leave one out");
+  }
+  if (options.packing == Packing::hand && options.memory.on_device()) {
+    throw UsageError(packing + ": its loops cannot access -memory " + options.memory.names() +
+                     "; give -packing mpi, or -memory host");
+  }
+}
+
+// Output, files, passes
+
+void read_parameters(Draft& draft, std::string_view path) {
+  draft.options.input_files.emplace_back(path);
+  for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "set", "settings")) {
+    try {
+      set_parameter(draft.options, entry.text);
+    } catch (const BadValue& problem) {
+      throw UsageError(entry.where + problem.what() + "; a setting is a line such as MSGSPERSAMPLE=20");
+    }
+  }
+}
+
+void set(Draft& draft, std::string_view word) {
+  if (word == "@") throw BadValue("file name missing after @");
+  if (word.starts_with('@')) return read_parameters(draft, word.substr(1));
+  set_parameter(draft.options, word);
+}
+
+// No file is written that the command line reads, or twice.
+void check_files(const Draft& draft) {
+  constexpr std::size_t longest_path = 1024;
+  const Options& options = draft.options;
+  const auto same = [&](const std::string& a, const std::string& b) {
+    const auto normal = [](const std::string& name) {
+      return std::filesystem::path(name).lexically_normal();
+    };
+    if (a.empty() || b.empty()) return false;
+    return draft.same_file ? draft.same_file(a, b) : normal(a) == normal(b);
+  };
+  if (same(options.json_file, options.dump_file)) {
+    throw UsageError("-json and -dumpfile name the same file, " + shown(options.json_file, longest_path) +
+                     "; give them one each");
+  }
+  const auto keep = [&](const std::string& option, const std::string& name) {
+    const auto input =
+        std::ranges::find_if(options.input_files, [&](const std::string& read) { return same(name, read); });
+    if (input == options.input_files.end()) return;
+    throw UsageError(option + " would overwrite " + shown(*input, longest_path) +
+                     ", which this command line reads; name another file");
+  };
+  keep("-json", options.json_file);
+  keep("-dumpfile", options.dump_file);
+}
+
+void add_info(Draft& draft, std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == word.size()) {
+    throw BadValue(quoted(word) + " is not KEY=VALUE");
+  }
+  const std::string key(word.substr(0, equals));
+  const std::string value(word.substr(equals + 1));
+  auto& info = draft.options.info;
+  const auto known = std::ranges::find(info, key, &std::pair<std::string, std::string>::first);
+  if (known != info.end()) {
+    known->second = value;
+  } else {
+    info.emplace_back(key, value);
+  }
+}
+
+void set_file(Draft& draft, std::string_view word) {
+  if (word.empty()) throw BadValue("the name is empty");
+  draft.options.file = word;
+}
+
+void check_reorder(const Draft& draft) {
+  const int reorder = draft.options.reorder, world = draft.world;
+  if (reorder == 0 || reorder % world != 0) return;
+  throw UsageError(
+      "-reorder " + std::to_string(reorder) + ": with " + std::to_string(world) +
+      (world == 1 ? " process" : " processes") +
+      ", each rank would read what it wrote; give a number from 1 to the number of processes less 1");
+}
+
+// Passes need a limit.
+void settle_budget(Draft& draft) {
+  constexpr double usual_budget = 60;
+  Passes& passes = *draft.options.passes;
+  if (!passes.most && !passes.budget) passes.budget = usual_budget;
+}
+
+void set_interleaving(Draft& draft, std::string_view word) {
+  const std::vector<std::string_view> parts = split(word, ',');
+  const std::size_t colon = parts.size() == 3 ? parts[1].rfind(':') : std::string_view::npos;
+  if (colon == std::string_view::npos || colon == 0 || parts[2].empty()) {
+    throw BadValue(quoted(word) + " is not PARTS,HOST:PORT,TOKEN");
+  }
+  whole_number(parts[1].substr(colon + 1), 1, 65535);
+  draft.options.interleaving = {.segments = static_cast<int>(whole_number(parts[0], 1, 1000)),
+                                .host = std::string(parts[1].substr(0, colon)),
+                                .port = std::string(parts[1].substr(colon + 1)),
+                                .token = std::string(parts[2])};
+}
+
+// Threads
+
+// Several threads need MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE; the latter unless the user chooses.
+void settle_level(Draft& draft) {
+  Options& options = draft.options;
+  if (options.threads.asked.value_or(1) > 1 && !draft.has("thread_level")) {
+    options.thread_level = ThreadLevel::multiple;
+  }
+}
+
+void set_counts(Draft& draft, std::string_view word) {
+  draft.options.counts.clear();
+  for (const std::string_view part : split(word, ',')) {
+    draft.options.counts.push_back(whole_number(part, 0, largest_length >> 8));
+  }
+}
+
+void set_type(Draft& draft, std::string_view word) {
+  constexpr DataType types[] = {DataType::integer, DataType::character};
+  draft.options.data.type = draft.options.reduction.type = choice(types, name_of<DataType>, word);
+}
+
+void set_warm_up(Draft& draft, std::string_view word) {
+  draft.options.settings.warm_up_repetitions = static_cast<int>(whole_number(word, 0, most_int));
+  draft.options.warm_up = draft.options.settings.warm_up_repetitions > 0;
+}
+
+void set_barrier(Draft& draft, std::string_view word) {
+  draft.options.own_barrier = same_name(word, "special");
+  if (draft.options.own_barrier) return;
+  if (!is_switch(word)) throw BadValue(quoted(word) + " is not one of on, off, special");
+  draft.options.thread_barrier = on_or_off(word);
+}
+
+void set_alignment(Draft& draft, std::string_view word) {
+  const std::int64_t alignment = byte_count(word, 1, 1, 1 << 30);
+  if ((alignment & (alignment - 1)) != 0) throw BadValue(quoted(word) + " is not a power of two");
+  draft.options.threads.alignment = alignment;
+}
+
+// Fabrics
+
+constexpr int most_endpoints = 1 << 24;
+
+FabricOptions& fabric_of(Draft& draft) {
+  std::optional<FabricOptions>& fabric = draft.options.fabric;
+  return fabric ? *fabric : fabric.emplace();
+}
+
+void set_rounds(Draft& draft, std::string_view word) {
+  FabricOptions& fabric = fabric_of(draft);
+  for (const RoundKind kind : {RoundKind::one_to_all, RoundKind::all_to_one}) {
+    if (same_name(word, name_of(kind))) {
+      fabric.rounds = kind;
+      return;
+    }
+  }
+  if (!word.empty() && word.front() > '9') {
+    throw BadValue(quoted(word) + " is neither a number nor one_to_all nor all_to_one");
+  }
+  fabric.each_meets = static_cast<int>(whole_number(word, 1, most_endpoints));
+  fabric.rounds = RoundKind::some;
+}
+
+void check_hub(const Draft& draft) {
+  const FabricOptions& fabric = *draft.options.fabric;
+  if (!has_hub(fabric.rounds)) return;
+  const std::string rounds = std::string("not possible with -rounds ") + name_of(fabric.rounds);
+  if (draft.options.check) {
+    throw UsageError("-check: " + rounds +
+                     ", where messages of several endpoints arrive in one buffer; leave one of them out");
+  }
+  if (fabric.serial) {
+    throw UsageError("-serial: " + rounds + ", whose pairs communicate at once; leave one of them out");
+  }
+}
+
+EndpointPair pair_of(std::string_view word) {
+  const std::size_t dash = word.find('-');
+  if (dash == std::string_view::npos) throw BadValue(quoted(word) + " is not A-B");
+  const EndpointPair pair{static_cast<int>(whole_number(word.substr(0, dash), 0, most_endpoints)),
+                          static_cast<int>(whole_number(word.substr(dash + 1), 0, most_endpoints))};
+  if (pair.a == pair.b) throw BadValue(quoted(word) + " pairs an endpoint with itself");
+  return pair;
+}
+
+EndpointPairs round_of(std::string text) {
+  std::ranges::replace(text, '\t', ' ');
+  EndpointPairs pairs;
+  std::set<int> busy;
+  for (const std::string_view word : split(text, ' ')) {
+    if (word.empty()) continue;
+    const EndpointPair pair = pairs.emplace_back(pair_of(word));
+    for (const int endpoint : {pair.a, pair.b}) {
+      if (busy.insert(endpoint).second) continue;
+      throw BadValue("endpoint " + std::to_string(endpoint) + " is in two pairs of one round");
+    }
+  }
+  return pairs;
+}
+
+void read_pairs(Draft& draft, std::string_view path) {
+  draft.options.input_files.emplace_back(path);
+  FabricOptions& fabric = fabric_of(draft);
+  fabric.rounds = RoundKind::listed;
+  fabric.listed.clear();
+  for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "pairs_file", "rounds")) {
+    try {
+      fabric.listed.push_back(round_of(entry.text));
+    } catch (const BadValue& problem) {
+      throw UsageError(entry.where + problem.what() + "; a round is a line such as 0-1 2-3");
+    }
+  }
+}
+
+// Memory of buffers, and GPUs
+
+/// `any_api`: the kind of whichever driver is installed.
+struct KindWord {
+  std::string_view word;
+  MemoryKind kind = MemoryKind::host;
+  bool any_api = false;
+};
+constexpr KindWord letters[] = {
+    {"H", MemoryKind::host}, {"D", MemoryKind::cuda, true}, {"M", MemoryKind::cuda_managed, true}};
+constexpr auto kind_words = [] {
+  std::array<KindWord, words_of<MemoryKind>.size() + std::size(letters)> all{};
+  for (std::size_t i = 0; i < words_of<MemoryKind>.size(); ++i) {
+    const auto kind = static_cast<MemoryKind>(i);
+    all[i] = {name_of(kind), kind, kind == MemoryKind::pinned};
+  }
+  std::ranges::copy(letters, all.end() - std::size(letters));
+  return all;
+}();
+
+// Words of IMB-MPI1-GPU.
+constexpr KindWord alloc_words[] = {{"cpu", MemoryKind::host},
+                                    {"host", MemoryKind::pinned, true},
+                                    {"device", MemoryKind::cuda, true},
+                                    {"shared", MemoryKind::cuda_managed, true}};
+
+void set_kinds(MemoryChoice& memory, const KindWord& send, const KindWord& receive) {
+  const auto api_named = [](const KindWord& one) { return one.any_api ? std::nullopt : api_of(one.kind); };
+  const std::optional<GpuApi> first = api_named(send), second = api_named(receive);
+  if (first && second && *first != *second) {
+    throw BadValue("CUDA and ROCm cannot be combined");
+  }
+  const std::optional<GpuApi> api = first ? first : second;
+  memory.send = api ? of_api(send.kind, *api) : send.kind;
+  memory.receive = api ? of_api(receive.kind, *api) : receive.kind;
+  memory.any_api = !api && (send.any_api || receive.any_api);
+}
+
+void set_memory(Draft& draft, std::string_view word) {
+  const std::vector<std::string_view> sides = split(word, ',');
+  if (sides.size() > 2) throw BadValue(quoted(word) + ": there are two sides, send and receive");
+  const KindWord& send = choice(kind_words, &KindWord::word, sides.front());
+  set_kinds(draft.options.memory, send, choice(kind_words, &KindWord::word, sides.back()));
+}
+
+bool is_memory_kind(std::string_view word) {
+  return std::ranges::any_of(kind_words, [&](const KindWord& kind) { return same_name(kind.word, word); });
+}
+
+void set_alloc_type(Draft& draft, std::string_view word) {
+  const KindWord& both = choice(alloc_words, &KindWord::word, word);
+  set_kinds(draft.options.memory, both, both);
+}
+
+[[noreturn]] void refuse_gpus(const std::string& option, const Program& program) {
+  throw UsageError(option + ": " + std::string(program.name) + " " + std::string(of_gpus.why) +
+                   "; leave it out");
+}
+
+// Buffers of IMB-IO are on the host: -memory host is right there, other kinds are not.
+void check_memory(const Draft& draft) {
+  if (!draft.program.uses_files || draft.options.memory.is_host()) return;
+  refuse_gpus(draft.has("memory") ? "-memory" : "-mem_alloc_type", draft.program);
+}
+
+void set_gpu(Draft& draft, std::string_view word) {
+  MemoryChoice& memory = draft.options.memory;
+  for (const GpuChoice each : {GpuChoice::local_rank, GpuChoice::round_robin}) {
+    if (same_name(word, name_of(each))) {
+      memory.gpu = each;
+      return;
+    }
+  }
+  if (!word.empty() && word.front() > '9') {
+    throw BadValue(quoted(word) + " is neither a number nor local_rank nor round_robin");
+  }
+  memory.gpu = GpuChoice::number;
+  memory.gpu_number = static_cast<int>(whole_number(word, 0, 1023));
+}
+
+void check_gpu(const Draft& draft) {
+  if (draft.options.memory.needs_gpu()) return;
+  throw UsageError(
+      std::string(draft.has("gpu") ? "-gpu" : "-gpu_check") +
+      ": no effect with buffers on the host; give -memory, too, as -memory cuda, or leave it out");
+}
+
+void check_load(const Draft& draft) {
+  const MemoryChoice& memory = draft.options.memory;
+  if (memory.load != LoadPlace::device) return;
+  if (draft.program.uses_files) refuse_gpus("-load device", draft.program);
+  if (api_of(memory.send) == GpuApi::rocm || api_of(memory.receive) == GpuApi::rocm) {
+    throw UsageError("-load device: there is no load for ROCm; give -load cpu, or leave it out");
+  }
+  if (memory.is_host() && !draft.has("gpu")) {
+    throw UsageError(
+        "-load device: no GPU is in use; choose one with -gpu, as -gpu local_rank, or give -memory cuda");
+  }
+}
+
+// The rows
+
+constexpr Option selection_rows[] = {
+    {.name = "input",
+     .syntax = "FILE",
+     .help = "run the benchmarks that FILE names",
+     .example = "-input chosen.txt",
+     .details = "FILE has one name per line; a comment begins with #, blank lines are skipped. The names "
+                "replace this "
+                "option on the command line.",
+     .apply = read_benchmarks},
+    {.name = "include",
+     .common = true,
+     .values = Values::list,
+     .syntax = "NAME...",
+     .help = "run these too, after the others",
+     .example = "-include PingPongSpecificSource Uniband",
+     .details = "Names are separated by blanks or by commas. If the first word has a comma, it is the whole "
+                "list; otherwise all words up to the next option belong to the list.",
+     .apply = [](Draft& draft, std::string_view word) { add_names(draft.names.included, word); }},
+    {.name = "exclude",
+     .common = true,
+     .values = Values::list,
+     .syntax = "NAME...",
+     .help = "do not run these",
+     .example = "-exclude Alltoall,Alltoallv",
+     .details =
+         "Names are separated by blanks or by commas, as for -include. Excluding a benchmark that would "
+         "not run is allowed; excluding all is an error.",
+     .apply = [](Draft& draft, std::string_view word) { add_names(draft.names.excluded, word); }},
+    {.name = "list",
+     .common = true,
+     .values = Values::optional_one,
+     .syntax = "[json|NAME...]",
+     .help = "show the benchmarks and stop",
+     .example = "-list",
+     .details = "json: the benchmarks of all components, with their kinds, as one JSON object.\n"
+                "NAME...: these benchmarks only. Other options have no effect.",
+     .action = Options::Action::list},
+};
+
+constexpr Option process_rows[] = {
+    {.name = "npmin",
+     .common = true,
+     .syntax = "N",
+     .help = "run on N, 2N, 4N, ... and all processes",
+     .standard_of =
+         [](const Standard& standard) {
+           return standard.min_processes == all_processes ? "all processes"
+                                                          : std::to_string(standard.min_processes);
+         },
+     .example = "-npmin 4",
+     .details = "A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number of "
+                "processes launched, all of them run, with a warning. Single transfers always run on 2.",
+     .apply = set_processes,
+     .serves = &grouped,
+     .settle = settle_processes},
+    {.name = "multi",
+     .common = true,
+     .syntax = "0|1",
+     .help = "run in as many groups as possible at once",
+     .standard = "one group",
+     .example = "-multi 1",
+     .details = "0: one row with the extremes over all groups.\n1: one row for each group.\n"
+                "The prefix Multi- before a name asks for groups for that benchmark only.",
+     .apply = set_multi,
+     .serves = &grouped},
+    {.name = "map",
+     .common = true,
+     .syntax = "PxQ",
+     .help = "number the processes along the rows of a P x Q matrix",
+     .standard = "in order of rank",
+     .example = "-map 4x2",
+     .details = "Row r of the matrix holds the ranks r, r+P, r+2P, ...; groups are filled row by row. With "
+                "two nodes of P processes each, -map Px2 -multi 0 PingPong pairs every process with its "
+                "counterpart on the other node. P times Q must not exceed the number of processes "
+                "launched; other ranks are idle.",
+     .apply = set_map,
+     .serves = &grouped},
+    {.name = "thread_level",
+     .syntax = "LEVEL",
+     .example = "-thread_level multiple",
+     .details =
+         "Thread support requested from MPI. The benchmarks communicate from one thread at any level, but "
+         "those of IMB-MT: see -threads. The banner shows what MPI granted; less than requested is a "
+         "warning.",
+     .home = at<&Options::thread_level>,
+     .early = true},
+};
+
+constexpr Option length_rows[] = {
+    {.name = "msglog",
+     .common = true,
+     .syntax = "[MIN:]MAX",
+     .help = "lengths 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
+     .standard_of = [](const Standard& standard) -> std::string {
+       if (standard.threaded) return "lengths of -count";
+       if (standard.fabric) return "lengths 8, 64k and 1m";
+       return std::to_string(standard.settings.min_message_log) + ":" +
+              std::to_string(standard.settings.max_message_log);
+     },
+     .example = "-msglog 3:7",
+     .details = "Exponents from 0 to 40. MIN defaults to MINMSGLOG, which is 0.",
+     .apply = set_exponents,
+     .settle = measure_by_exponents,
+     .check = check_exponents},
+    {.name = "msglen",
+     .syntax = "FILE",
+     .help = "use the lengths listed in FILE",
+     .example = "-msglen lengths.txt",
+     .details = "One length per line, in bytes or with k, m or g, in any order; a comment begins with #.",
+     .apply = read_lengths,
+     .excludes = "msgsize msglog msgsz",
+     .settle = measure_by_bytes},
+    {.name = "msgsize",
+     .common = true,
+     .syntax = "LENGTH[,LENGTH...]",
+     .help = "use these lengths",
+     .example = "-msgsize 0,1,4k,1m",
+     .details = "In bytes or with k, m or g (powers of 1024), in the order given. A length that is not a "
+                "multiple of the data type's size is rounded up.",
+     .apply = set_lengths,
+     .excludes = "msglog msgsz",
+     .settle = measure_by_bytes},
+    {.name = "msgsz",
+     .syntax = "LENGTH",
+     .help = "measure this length; repeat for more",
+     .example = "-msgsz 4097 -msgsz 5k",
+     .details =
+         "As IMB-P2P has it. The lengths are measured in the order given, in place of the powers of two.",
+     .apply = add_lengths,
+     .excludes = "msglog",
+     .settle = measure_by_bytes},
+    {.name = "zero_size",
+     .help = "measure length 0 too",
+     .example = "-zero_size off",
+     .home = at<&Options::zero_size>,
+     .check = check_zero_size},
+};
+
+constexpr Option repetition_rows[] = {
+    {.name = "iter",
+     .common = true,
+     .syntax = "N[,VOL[,NONAGGR[,POLICY]]]",
+     .help = "number of repetitions and its limits",
+     .standard_of =
+         [](const Standard& standard) {
+           const Settings& settings = standard.settings;
+           return std::to_string(settings.repetitions) + "," +
+                  std::to_string(settings.overall_volume / mebibyte) + "," +
+                  std::to_string(settings.non_aggregate_repetitions) + "," + name_of(settings.policy);
+         },
+     .example = "-iter 2000,multiple_np",
+     .details = "N: maximum repetitions per length.\n"
+                "VOL: maximum volume per length in MiB (or 64k, 1g), which limits repetitions.\n"
+                "NONAGGR: maximum repetitions of non-aggregate benchmarks.\n"
+                "POLICY: see -iter_policy; after any of the numbers, or alone.",
+     .apply = set_repetitions},
+    {.name = "iter_policy",
+     .syntax = "POLICY",
+     .example = "-iter_policy multiple_np",
+     .details = "dynamic: as many repetitions as VOL of -iter and -time allow.\n"
+                "multiple_np: the same, in multiples of the number of processes, so that each is root "
+                "equally often.\n"
+                "auto: multiple_np for collectives with a root, dynamic for all others.\n"
+                "off: always N repetitions (-iter); VOL and -time have no effect.",
+     .home = at<&Options::settings, &Settings::policy>},
+    {.name = "time",
+     .common = true,
+     .syntax = "SECONDS",
+     .help = "maximum seconds per length, 0: no limit",
+     .example = "-time 1.5",
+     .details =
+         "Limits the number of repetitions, by an estimate that takes a tenth as long, at most about one "
+         "second. If not one repetition fits, the length becomes a time-out row and the run continues.",
+     .home = at<&Options::settings, &Settings::seconds_per_sample>,
+     .range = real(0, 1e9)},
+    {.name = "warm_up",
+     .help = "run untimed repetitions before the timed ones",
+     .example = "-warm_up off",
+     .details = "A tenth of the number of repetitions, at least one, at most N_WARMUP (-help set).",
+     .home = at<&Options::warm_up>},
+    {.name = "msg_pause",
+     .help = "pause after each length",
+     .example = "-msg_pause on",
+     .home = at<&Options::message_pause>,
+     .serves = &grouped,
+     .excludes = "passes precision budget"},
+    {.name = "pause",
+     .syntax = "MICROSECONDS",
+     .help = "pause for this long after each length",
+     .example = "-pause 100000",
+     .details = "The default of IMB-P2P 2021 is 100000.",
+     .home = at<&Options::pause_seconds>,
+     .range = real(0, 1e12, 1e6),
+     .serves = &grouped,
+     .excludes = "passes precision budget"},
+};
+
+constexpr Option method_rows[] = {
+    {.name = "off_cache",
+     .common = true,
+     .syntax = "SIZE[,LINE]",
+     .help = "step through buffers larger than the cache",
+     .standard = "reuse one buffer",
+     .example = "-off_cache 16,128",
+     .details =
+         "SIZE: of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: of a cache line, in "
+         "bytes. SIZE -1 or no LINE: the value of the machine, or of CACHE_SIZE and CACHE_LINE_SIZE (-set). "
+         "Messages lie at least two cache lines apart.",
+     .apply = set_off_cache},
+    {.name = "mem",
+     .common = true,
+     .syntax = "GB",
+     .help = "memory limit for message buffers, per process",
+     .example = "-mem 0.5",
+     .details = "In GB of 2^30 bytes or with k, m or g. A length that needs more becomes an out-of-mem row "
+                "with the size needed, and the run continues.",
+     .home = at<&Options::settings, &Settings::max_memory>,
+     .range = size(gibibyte, 1, largest_length)},
+    {.name = "root_shift",
+     .help = "change the root with each repetition",
+     .example = "-root_shift off",
+     .home = at<&Options::root_shift>,
+     .serves = &rooted},
+    {.name = "in_place",
+     .help = "collectives with one buffer (MPI_IN_PLACE)",
+     .example = "-in_place on",
+     .details =
+         "on: input and result are in the receive buffer, in rooted collectives at the root, which then is "
+         "rank 0. Collectives that cannot (Bcast, Barrier, Reduce_scatter, neighborhoods) and other "
+         "benchmarks "
+         "are as with off.",
+     .home = at<&Options::in_place>,
+     .serves = &in_place},
+    {.name = "sync",
+     .help = "untimed barrier between repetitions",
+     .example = "-sync on",
+     .details = "on: each repetition is timed by itself. off: all repetitions are timed together.",
+     .home = at<&Options::synchronize_each>,
+     .serves = &grouped},
+    {.name = "imb_barrier",
+     .help = "synchronize without MPI_Barrier",
+     .example = "-imb_barrier on",
+     .details = "on: a barrier of point-to-point messages, the same with every MPI. The benchmark Barrier "
+                "always measures MPI_Barrier.",
+     .home = at<&Options::own_barrier>,
+     .serves = &grouped},
+    {.name = "data_type",
+     .syntax = "TYPE",
+     .example = "-data_type double",
+     .details = "Data type of messages. float16 and bfloat16 need an MPI that has them.",
+     .home = at<&Options::data, &Element::type>,
+     .serves = &of_types},
+    {.name = "red_data_type",
+     .syntax = "TYPE",
+     .help = "the same for reductions, but not byte",
+     .example = "-red_data_type double",
+     .details = "The operation is MPI_SUM, which is not defined for bytes.",
+     .home = at<&Options::reduction, &Element::type>,
+     .apply = set_reduction_type,
+     .serves = &reduced,
+     .check = check_reduction_type},
+    {.name = "contig_type",
+     .syntax = "TYPE",
+     .help = "base, base_vec, resize or resize_vec",
+     .standard = "base",
+     .example = "-contig_type resize",
+     .details = "Layout of elements in memory, for messages and reductions. base: contiguous. resize: each "
+                "element has twice its extent. base_vec, resize_vec: the same as a vector of elements.",
+     .apply = set_contiguity,
+     .serves = &of_types},
+    {.name = "aggregate_mode",
+     .syntax = "MODE",
+     .example = "-aggregate_mode non_aggregate",
+     .details = "For benchmarks with both modes. non_aggregate: each transfer is completed before the next. "
+                "aggregate: all transfers of a sample, to disjoint memory, are completed together.",
+     .home = at<&Options::aggregate_mode>,
+     .serves = &in_two_modes},
+    {.name = "window_size",
+     .syntax = "N",
+     .help = "messages per repetition of Uniband and the like",
+     .example = "-window_size 64",
+     .home = at<&Options::in_flight>,
+     .range = whole(1, 1000000),
+     .serves = &in_flight},
+    {.name = "partitions",
+     .syntax = "N",
+     .help = "IMB-MPI4: parts of a message of Partitioned_...",
+     .example = "-partitions 16",
+     .details = "At most; a message has as many as divide it into equal parts.",
+     .home = at<&Options::partitions>,
+     .range = whole(1, 1000000),
+     .serves = &partitioned},
+    {.name = "seed",
+     .syntax = "N",
+     .help = "draw other random partners, or another random graph",
+     .standard = "1",
+     .example = "-seed 7",
+     .details =
+         "Of Unirandom, Birandom and Corandom (IMB-P2P), of -topo random:N, or the order of rounds of "
+         "IMB-FABRIC. The same number gives the same partners in the same order, with every MPI. Of IMB-P2P, "
+         "1024 rounds are drawn before the clock starts; further "
+         "repetitions use them again.",
+     .apply = set_seed,
+     .serves = &drawn,
+     .settle = settle_seed,
+     .check = check_seed},
+    {.name = "halo",
+     .syntax = "N[,corners]",
+     .help = "IMB-P2P: the periodic grid of Halo and simple_halo",
+     .standard = "3",
+     .example = "-halo 2,corners Halo",
+     .details =
+         "N: 1 to 5 dimensions, whose extents are as equal as the number of processes allows. Each process "
+         "exchanges with 2 neighbors per dimension; corners: with those across edges and corners, too, 26 in "
+         "3 "
+         "dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
+     .apply = set_halo,
+     .serves = &in_torus},
+    {.name = "topo",
+     .syntax = "TOPOLOGY",
+     .help = "who are neighbors in neighborhood collectives",
+     .standard = "2d",
+     .example = "-topo 2x2 Neighbor_alltoall",
+     .details = "3d: a periodic grid of 1 to 5 dimensions, whose extents are as equal as the number of "
+                "processes allows. 4x2: with these extents, in groups of 8. graph, graph:4x2, graph:3d: the "
+                "same neighbors, as a distributed graph. random:N: a graph drawn at random (-seed), in which "
+                "each process sends to N others and receives from N others.",
+     .apply = set_topology,
+     .serves = &in_topology,
+     .check = check_topology},
+    {.name = "pairs",
+     .syntax = "N",
+     .help = "IMB-P2P: pairs of processes of Multi_pair",
+     .standard = "half of the processes",
+     .example = "-pairs 2 Multi_pair",
+     .details =
+         "N in all: rank i of the first half with rank i of the second, for the first N ranks of each; "
+         "others are idle. On two nodes with half of the ranks each, in order, N is the number of pairs "
+         "per node.",
+     .home = at<&Options::pairs, &PairOptions::most_pairs>,
+     .range = whole(1, most_int),
+     .serves = &in_many_pairs,
+     .check = check_pairs},
+    {.name = "msgwr",
+     .syntax = "on|off",
+     .help = "IMB-P2P: accepted, no effect",
+     .standard = "off",
+     .example = "-msgwr off",
+     .details =
+         "IMB-P2P 2021 writes the send buffer before each message unless this is off. Here the timed loop "
+         "has MPI calls only; buffers are written before a table. on is a warning.",
+     .apply = accept_payload<true>,
+     .serves = &sent_by_all},
+    {.name = "msgrd",
+     .syntax = "on|off",
+     .help = "IMB-P2P: accepted, no effect",
+     .standard = "off",
+     .example = "-msgrd off",
+     .details =
+         "IMB-P2P 2021 reads the receive buffer after each message unless this is off. Here the timed loop "
+         "has MPI calls only. on is a warning.",
+     .apply = accept_payload<false>,
+     .serves = &sent_by_all},
+};
+
+constexpr Option output_rows[] = {
+    {.name = "show_tail",
+     .help = "print quantiles of the repetitions below each row",
+     .example = "-show_tail on",
+     .details = "Each repetition is timed; the time of its slowest process counts. t_min, t_avg and t_max in "
+                "the row are taken over processes, from the mean of each, not over repetitions.",
+     .home = at<&Options::show_tail>,
+     .serves = &grouped,
+     .excludes = "passes precision budget"},
+    {.name = "dumpfile",
+     .syntax = "FILE",
+     .help = "write the time of each repetition to FILE",
+     .example = "-dumpfile times.txt",
+     .details = "One line per repetition: bytes and microseconds.",
+     .home = at<&Options::dump_file>,
+     .serves = &grouped,
+     .excludes = "passes precision budget",
+     .check = check_files},
+    {.name = "help",
+     .alias = "h",
+     .common = true,
+     .values = Values::optional_one,
+     .syntax = "[all|NAME]",
+     .help = "show this help, all options, or details of one option or benchmark",
+     .example = "-help iter",
+     .action = Options::Action::help},
+    {.name = "version",
+     .values = Values::none,
+     .help = "show the version and stop",
+     .example = "-version",
+     .action = Options::Action::version},
+};
+
+constexpr Option thread_rows[] = {
+    {.name = "threads",
+     .syntax = "N",
+     .help = "threads of each process",
+     .standard = "OMP_NUM_THREADS with -thread_level multiple or serialized, else 1",
+     .example = "-threads 4",
+     .details =
+         "More than one thread needs MPI_THREAD_MULTIPLE, which is then requested, or "
+         "MPI_THREAD_SERIALIZED with -thread_level serialized: then the repetitions of the threads take "
+         "turns. IMB-MPI4: threads that mark the parts of a message of Partitioned_... (MPI_Pready).",
+     .home = at<&Options::threads, &Threads::asked>,
+     .range = whole(1, 4096),
+     .serves = &threaded_or_partitioned,
+     .settle = settle_level,
+     .early = true},
+    {.name = "comm",
+     .syntax = "WHICH",
+     .example = "-comm shared PingPongMT",
+     .details = "per_thread: each thread has a communicator. shared: all use one, with one tag per thread; "
+                "transfers only, as MPI forbids concurrent collectives on one communicator.",
+     .home = at<&Options::threads, &Threads::comm>,
+     .serves = &threaded},
+    {.name = "pin_threads",
+     .help = "bind each thread to a CPU",
+     .example = "-pin_threads on",
+     .details =
+         "Thread t to the t-th CPU that its process may use; processes with the same CPUs divide them.",
+     .home = at<&Options::threads, &Threads::pinned>,
+     .serves = &threaded_or_partitioned},
+    {.name = "stride",
+     .syntax = "N",
+     .help = "distance between communicating processes",
+     .example = "-stride 1",
+     .details =
+         "1: pairs 0 and 1, 2 and 3, ...; 2: 0 and 2, 1 and 3, ... 0: half of the processes, and, in the "
+         "chains of SendRecvMT and ExchangeMT, 1. Processes without a partner are idle.",
+     .home = at<&Options::stride>,
+     .range = whole(0, 1 << 30),
+     .serves = &threaded_pairs,
+     .check = check_stride},
+    {.name = "count",
+     .syntax = "N[,N...]",
+     .help = "elements in each message of a thread",
+     .standard = "1,2,4,8",
+     .example = "-count 1,1024",
+     .details = "#bytes shows the bytes of all threads of a process together.",
+     .apply = set_counts,
+     .serves = &threaded,
+     .instead = "-msgsize",
+     .excludes = "msglen msgsize msglog msgsz"},
+    {.name = "datatype",
+     .syntax = "TYPE",
+     .help = "int or char, for messages and reductions",
+     .standard = "int",
+     .example = "-datatype char",
+     .details = "-data_type and -red_data_type have more.",
+     .apply = set_type,
+     .serves = &threaded,
+     .instead = "-data_type",
+     .excludes = "data_type red_data_type"},
+    {.name = "repeat",
+     .syntax = "N",
+     .help = "number of repetitions; as -iter N",
+     .example = "-repeat 100",
+     .home = at<&Options::settings, &Settings::repetitions>,
+     .range = whole(1, most_int),
+     .excludes = "iter"},
+    {.name = "warmup",
+     .syntax = "N",
+     .help = "maximum untimed repetitions; as N_WARMUP of -set",
+     .standard_of =
+         [](const Standard& standard) { return std::to_string(standard.settings.warm_up_repetitions); },
+     .example = "-warmup 10",
+     .details = "A tenth of the number of repetitions, at least one, at most N; 0: none.",
+     .apply = set_warm_up},
+    {.name = "barrier",
+     .syntax = "on|off|special",
+     .help = "synchronize processes before each sample",
+     .standard = "on",
+     .example = "-barrier special",
+     .details = "on: in MPI_Barrier. off: only the threads of a process meet. special: as -imb_barrier on.",
+     .apply = set_barrier,
+     .serves = &threaded,
+     .instead = "-imb_barrier"},
+    {.name = "malloc_align",
+     .syntax = "BYTES",
+     .help = "alignment of each thread's buffers",
+     .standard = "64",
+     .example = "-malloc_align 2m",
+     .details =
+         "A power of two. Without -malloc_algo continuous, each thread's part begins on a page at least.",
+     .apply = set_alignment,
+     .serves = &threaded},
+    {.name = "malloc_algo",
+     .syntax = "HOW",
+     .example = "-malloc_algo parallel",
+     .details =
+         "serial: the main thread writes to all buffers first. continuous: the same, and the buffers of "
+         "two threads may share a page. parallel: each thread writes to its buffers first, so that "
+         "their memory is near its CPU.",
+     .home = at<&Options::threads, &Threads::memory>,
+     .serves = &threaded},
+    {.name = "noheader",
+     .values = Values::none,
+     .help = "print no banner",
+     .example = "-noheader",
+     .apply = [](Draft& draft, std::string_view) { draft.options.header = false; },
+     .serves = &threaded},
+};
+
+constexpr Option fabric_rows[] = {
+    {.name = "endpoint",
+     .syntax = "WHAT",
+     .example = "-endpoint host",
+     .details =
+         "What is measured. One rank stands for each: the first one on it; others are idle. socket, numa and "
+         "core need ranks that are bound to CPUs of one. rank: each rank is an endpoint.",
+     .home = at<&Options::fabric, &FabricOptions::endpoint>,
+     .serves = &in_rounds},
+    {.name = "rounds",
+     .syntax = "K|one_to_all|all_to_one",
+     .help = "not all pairs: each endpoint meets K others",
+     .standard = "all pairs",
+     .example = "-rounds 3",
+     .details =
+         "Without it, N endpoints meet in N - 1 rounds of disjoint pairs. K: in K such rounds, of endpoints "
+         "in "
+         "random order (-seed). one_to_all, all_to_one: N rounds, in each of which one endpoint sends to all "
+         "others at once, or all others to it; Pair_Bidirectional goes both ways in both.",
+     .apply = set_rounds,
+     .serves = &in_rounds,
+     .excludes = "halves pairs_file",
+     .check = check_hub},
+    {.name = "halves",
+     .values = Values::none,
+     .help = "only pairs of the first half with the second",
+     .example = "-halves",
+     .details = "Every pair that crosses the middle of the list of endpoints, in N/2 rounds that load the "
+                "bisection.",
+     .apply = [](Draft& draft, std::string_view) { fabric_of(draft).rounds = RoundKind::halves; },
+     .serves = &in_rounds,
+     .excludes = "pairs_file"},
+    {.name = "pairs_file",
+     .syntax = "FILE",
+     .help = "the rounds listed in FILE",
+     .example = "-pairs_file rounds.txt",
+     .details =
+         "One round per line: pairs of numbers of endpoints, as 0-1 2-3, of which the first one sends. "
+         "A comment begins with #.",
+     .apply = read_pairs,
+     .serves = &in_rounds},
+    {.name = "serial",
+     .values = Values::none,
+     .help = "one pair after the other, not a round at once",
+     .example = "-serial",
+     .home = at<&Options::fabric, &FabricOptions::serial>,
+     .serves = &in_rounds},
+    {.name = "matrix",
+     .values = Values::none,
+     .help = "print a line for each pair",
+     .example = "-matrix",
+     .details = "As soon as it is measured. -json has them, too.",
+     .home = at<&Options::fabric, &FabricOptions::matrix>,
+     .serves = &in_rounds},
+    {.name = "pair_timeout",
+     .syntax = "SECONDS",
+     .help = "a rank silent for so long is left out",
+     .example = "-pair_timeout 5",
+     .details =
+         "Beyond twice the time of a sample (-time). Its pairs have failure rows, the others are "
+         "measured, and "
+         "the run ends with exit status 3. A rank that waits for it within an exchange is left out, "
+         "too, and if "
+         "that is rank 0, the run is aborted with exit status 5. So is a start that takes ten times as "
+         "long. 0: wait forever.",
+     .home = at<&Options::fabric, &FabricOptions::timeout_seconds>,
+     .range = real(0, 1e6),
+     .serves = &in_rounds,
+     .early = true},
+};
+
+constexpr Option memory_rows[] = {
+    {.name = "memory",
+     .values = Values::one_or_two,
+     .syntax = "KIND[,KIND]",
+     .help = "memory of buffers: of both, or of send and receive",
+     .standard = "host",
+     .example = "-memory cuda,host",
+     .details = "host; pinned: on the host, page-locked by a GPU's driver; cuda, rocm: on the GPU; "
+                "cuda_managed, rocm_managed: migrates between both. H, D, M: host, GPU, managed, of the "
+                "driver that is there, CUDA before ROCm. The MPI must handle memory of GPUs (-gpu_check). "
+                "Benchmarks that cannot use a kind have a failure row with the reason.",
+     .apply = set_memory,
+     .excludes = "mem_alloc_type",
+     .check = check_memory,
+     .is_second = is_memory_kind},
+    {.name = "mem_alloc_type",
+     .syntax = "TYPE",
+     .help = "the same as IMB-MPI1-GPU has it",
+     .standard = "cpu",
+     .example = "-mem_alloc_type device",
+     .details = "cpu: host. host: pinned. device: cuda or rocm. shared: cuda_managed or rocm_managed.",
+     .apply = set_alloc_type,
+     .check = check_memory},
+    {.name = "gpu",
+     .alias = "gpu_select",
+     .syntax = "N|local_rank|round_robin",
+     .help = "which GPU a rank uses",
+     .standard = "local_rank",
+     .example = "-memory cuda -gpu 0",
+     .details =
+         "Of those that the process sees (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES). N: GPU N for all "
+         "ranks, from 0. local_rank: the rank on its host modulo the number of GPUs. round_robin: the rank "
+         "of the launch modulo that number.",
+     .apply = set_gpu,
+     .serves = &of_gpus,
+     .check = check_gpu},
+    {.name = "gpu_check",
+     .help = "whether the MPI is asked if it handles GPU memory",
+     .example = "-memory cuda -gpu_check trust",
+     .details =
+         "query: an MPI that does not handle memory of GPUs is a usage error with the setting to change, "
+         "because its first message would crash; so is one that does not report it. Calls that Open MPI "
+         "does not support on GPUs have a failure row. trust: everything is run.",
+     .home = at<&Options::memory, &MemoryChoice::check>,
+     .serves = &of_gpus,
+     .check = check_gpu},
+    {.name = "load",
+     .help = "where benchmarks with overlap compute",
+     .example = "-memory cuda -load device Ibcast",
+     .details = "device: on the GPU of the rank, which -memory or -gpu chooses. CUDA only.",
+     .home = at<&Options::memory, &MemoryChoice::load>,
+     .serves = &overlapped,
+     .check = check_load},
+};
+
+constexpr Option own_rows[] = {
+    {.name = "window",
+     .syntax = "KIND",
+     .example = "-window allocate",
+     .details =
+         "How one-sided benchmarks create windows. create: MPI_Win_create, on memory of the benchmark. "
+         "allocate: MPI_Win_allocate, as in most programs. shared: MPI_Win_allocate_shared; processes "
+         "that share no memory have failure rows. dynamic: MPI_Win_create_dynamic and MPI_Win_attach.",
+     .home = at<&Options::window_kind>,
+     .serves = &in_any_window},
+    {.name = "sync_mode",
+     .syntax = "MODE",
+     .standard = "by benchmark",
+     .example = "-sync_mode lock",
+     .details = "fence: MPI_Win_fence. pscw: MPI_Win_post, _start, _complete, _wait. lock, lock_all: "
+                "MPI_Win_lock (shared) or MPI_Win_lock_all around each transfer. flush, flush_local: in a "
+                "lock held around the sample. In aggregate mode: once for all transfers of a sample. "
+                "standard: as each benchmark is defined. IMB-EXT has fence and pscw.",
+     .home = at<&Options::sync_mode>,
+     .serves = &on_windows,
+     .check = check_sync_mode,
+     .banner = "Completion of transfers"},
+    {.name = "send_mode",
+     .syntax = "MODE",
+     .example = "-send_mode synchronous",
+     .details = "standard: MPI_Send, MPI_Isend. synchronous: MPI_Ssend, MPI_Issend; they complete after the "
+                "receive has started. ready: MPI_Rsend, MPI_Irsend; receives are posted one repetition "
+                "ahead. buffered: MPI_Bsend, MPI_Ibsend; the buffer counts toward -mem. Benchmarks that "
+                "cannot use a mode have a failure row with the reason.",
+     .home = at<&Options::send_mode>,
+     .serves = &sent,
+     .banner = "Sends"},
+    {.name = "layout",
+     .syntax = "LAYOUT",
+     .help = "gaps between the elements of a message",
+     .standard = "contiguous",
+     .example = "-layout vector:1:8 -data_type double PingPong",
+     .details = "Derived types, on both sides; #bytes counts data, not gaps. vector:BLOCK:STRIDE: blocks of "
+                "BLOCK elements, STRIDE elements from one beginning to the next. indexed: blocks and gaps of "
+                "1 to 8 elements. struct: records of three doubles, a char and an int. Benchmarks that "
+                "cannot have gaps have a failure row with the reason.",
+     .home = &home_of_layout,
+     .apply = set_layout,
+     .serves = &with_gaps,
+     .check = check_layout,
+     .banner = "Messages"},
+    {.name = "packing",
+     .help = "with -layout: make messages contiguous first",
+     .example = "-layout vector:1:8 -packing hand PingPong",
+     .details =
+         "none: MPI gets the derived type. mpi: MPI_Pack before and MPI_Unpack after the calls, in the "
+         "clock. hand: the same by loops. For PingPong, PingPing, Sendrecv, Exchange, Bcast, Gather, "
+         "Scatter, Allgather, Alltoall, and the stencils of IMB-P2P; others have a failure row.",
+     .home = at<&Options::packing>,
+     .serves = &packed,
+     .check = check_packing,
+     .banner = "Messages"},
+    {.name = "progress",
+     .syntax = "N",
+     .help = "call MPI_Test N times while computing",
+     .example = "-progress 10",
+     .details =
+         "For benchmarks of overlap: the computation of a repetition is divided into N + 1 parts, with a "
+         "call of MPI_Test between two parts. Many MPIs advance a nonblocking operation only inside MPI "
+         "calls.",
+     .home = at<&Options::progress>,
+     .range = whole(0, 1000000),
+     .serves = &overlapped},
+    {.name = "info",
+     .syntax = "KEY=VALUE",
+     .help = "give MPI a hint for windows and files",
+     .example = "-info no_locks=true",
+     .details = "May be repeated. Replaces editing User_Set_Info (user guide). MPI ignores unknown keys.",
+     .apply = add_info,
+     .serves = &hinted},
+    {.name = "file",
+     .syntax = "PATH",
+     .help = "IMB-IO: folder or name of the files",
+     .standard = "./IMB_out",
+     .example = "-file /scratch/me",
+     .details =
+         "An existing folder: the files are IMB_out in it, or IMB_out.2 while another IMB-IO uses IMB_out. "
+         "Otherwise the name of a new file in an existing folder. Files of groups end in _g and the group, "
+         "files of single processes in _ and the rank. All are deleted, however the run ends.",
+     .apply = set_file,
+     .serves = &on_files},
+    {.name = "fsync",
+     .help = "IMB-IO: when writes reach storage",
+     .example = "-fsync never",
+     .details =
+         "standard: MPI_File_sync, MPI_Barrier and MPI_File_sync complete each write, in aggregate mode all "
+         "writes together. never: MPI_Barrier only; this measures writes to the page cache, not to "
+         "storage.",
+     .home = at<&Options::file_sync>,
+     .serves = &on_files},
+    {.name = "reorder",
+     .syntax = "N",
+     .help = "IMB-IO: each rank reads what rank + N wrote",
+     .example = "-reorder 4",
+     .details =
+         "0: each rank reads what it wrote, which may still be in the page cache. With N processes per "
+         "host, -reorder N makes each rank read what another host wrote. Through a shared pointer, the "
+         "order of reading decides which rank reads what.",
+     .home = at<&Options::reorder>,
+     .range = whole(0, 1 << 30),
+     .serves = &on_files,
+     .check = check_reorder},
+    {.name = "check",
+     .common = true,
+     .values = Values::optional_switch,
+     .help = "verify received data; adds the column defects",
+     .example = "-check",
+     .details = "In a separate pass before the timed one, so times stay comparable. A defect is a received "
+                "byte that differs from what a correct MPI delivers.",
+     .home = at<&Options::check>},
+    {.name = "json",
+     .common = true,
+     .syntax = "FILE",
+     .help = "also write results to FILE as JSON lines",
+     .example = "-json run.jsonl",
+     .home = at<&Options::json_file>,
+     .check = check_files},
+    {.name = "passes",
+     .syntax = "N",
+     .help = "measure in N passes: rows are medians over them",
+     .standard = "one burst per row",
+     .example = "-passes 20",
+     .details = "Each pass measures one short sample of every row, between two probes of the machine. Tables "
+                "follow at the end, with a column +-[%]: half of the 95 % interval of the median. The probes "
+                "detect changes of the machine's speed; times are those of its fastest state. With "
+                "-precision or -budget, N is the maximum.",
+     .home = at<&Options::passes, &Passes::most>,
+     .range = whole(1, 1000000)},
+    {.name = "precision",
+     .syntax = "PERCENT",
+     .help = "repeat passes until each row is this precise",
+     .example = "-precision 2",
+     .details =
+         "Until the 95 % interval of each row's median is within +-PERCENT of the median. Rows that are "
+         "precise enough are not measured further. Without -passes and -budget, the budget is 60 "
+         "seconds. See -passes.",
+     .home = at<&Options::passes, &Passes::precision>,
+     .range = real(0.001, 100, 100),
+     .serves = &grouped,
+     .settle = settle_budget},
+    {.name = "budget",
+     .syntax = "SECONDS",
+     .help = "repeat passes for this long",
+     .example = "-budget 30",
+     .details =
+         "Also determines the size of samples. With -precision the launch ends earlier if all rows are "
+         "precise enough. See -passes.",
+     .home = at<&Options::passes, &Passes::budget>,
+     .range = real(0.1, 1e7)},
+    {.name = "turns",
+     .syntax = "PARTS,HOST:PORT,TOKEN",
+     .help = "interleave with other launches",
+     .example = "-turns 10,127.0.0.1:40000,abc",
+     .details =
+         "Set by imb ab --parts and imb campaign. Before each row, and PARTS - 1 times within it, all ranks "
+         "sleep until the interleaving server at HOST:PORT lets this launch continue. The time of a row is "
+         "the mean over its segments without the slowest and the fastest tenth. Files and aggregate mode are "
+         "measured in one segment. In passes a segment has one or more samples.",
+     .apply = set_interleaving,
+     .serves = &grouped},
+    {.name = "set",
+     .syntax = "NAME=VALUE",
+     .help = "set a parameter of IMB_settings.h; @FILE: set several",
+     .example = "-set MSGSPERSAMPLE=20",
+     .details = "May be repeated. Applied before all other options, at any position. FILE has one NAME=VALUE "
+                "per line; a comment begins with #. Parameters, with their values in standard mode:",
+     .lists_parameters = true,
+     .apply = set,
+     .settle = settle_parameters,
+     .check = check_exponents,
+     .stage = Stage::settings},
+    {.name = "mbyte",
+     .syntax = "BYTES",
+     .help = "bytes per megabyte in Mbytes/sec",
+     .example = "-mbyte 1e6",
+     .details = "The user guide has 1048576, IMB 2021 has 1e6.",
+     .home = at<&Options::bytes_per_megabyte>,
+     .range = size(1, 1, gibibyte)},
+    {.name = "ignore_unknown",
+     .values = Values::none,
+     .help = "warn about unknown options and names, do not stop",
+     .example = "-ignore_unknown",
+     .details = "For wrapper scripts. An unknown option is dropped with the arguments after it, up to the "
+                "next option or benchmark. If all named benchmarks are unknown, that is still an error.",
+     .stage = Stage::lenient},
+};
+
+constexpr OptionGroup groups[] = {
+    {"Selection", selection_rows}, {"Processes", process_rows},
+    {"Lengths", length_rows},      {"Repetitions", repetition_rows},
+    {"Method", method_rows},       {"Output", output_rows},
+    {"IMB-MT", thread_rows},       {"IMB-FABRIC", fabric_rows},
+    {"GPU buffers", memory_rows},  {"Extensions (not in IMB)", own_rows},
+};
+
+constexpr bool exists(std::string_view name) {
+  for (const OptionGroup& group : groups) {
+    for (const Option& option : group.options) {
+      if (option.name == name) return true;
+    }
+  }
+  return false;
+}
+constexpr bool exclusions_exist() {
+  for (const OptionGroup& group : groups) {
+    for (const Option& option : group.options) {
+      std::string_view names = option.excludes;
+      while (!names.empty()) {
+        const std::size_t end = std::min(names.find(' '), names.size());
+        if (!exists(names.substr(0, end))) return false;
+        names.remove_prefix(std::min(end + 1, names.size()));
+      }
+    }
+  }
+  return true;
+}
+static_assert(exclusions_exist(), "an option excludes one that does not exist");
+
+}  // namespace
+
+std::span<const OptionGroup> option_groups() { return groups; }
+
+}  // namespace openimb
