@@ -14,13 +14,13 @@ namespace openimb {
 /// 4.1, section 5.1.2.
 enum class Placement { contiguous, vector, indexed, structure };
 template <>
-inline constexpr std::array words_of<Placement> = {"contiguous", "vector", "indexed", "struct"};
+inline constexpr Words<4> words_of<Placement> = {"contiguous", "vector", "indexed", "struct"};
 
 /// -packing: who makes a message with gaps contiguous. none: MPI, within the call that takes it. mpi:
 /// MPI_Pack and MPI_Unpack around the call. hand: loops of ours, as programs have them.
 enum class Packing { none, mpi, hand };
 template <>
-inline constexpr std::array words_of<Packing> = {"none", "mpi", "hand"};
+inline constexpr Words<3> words_of<Packing> = {"none", "mpi", "hand"};
 
 /// `count` elements from element `at` on.
 struct Block {

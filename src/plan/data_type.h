@@ -11,14 +11,14 @@ namespace openimb {
 
 enum class DataType { byte, character, integer, single_precision, double_precision, float16, bfloat16 };
 template <>
-inline constexpr std::array words_of<DataType> = {"byte",   "char",    "int",     "float",
-                                                  "double", "float16", "bfloat16"};
+inline constexpr Words<7> words_of<DataType> = {"byte",   "char",    "int",     "float",
+                                                "double", "float16", "bfloat16"};
 
 /// -contig_type: how elements are presented to MPI. A resized element occupies twice its size; a vector is
 /// one MPI element that covers a whole message.
 enum class Contiguity { base, base_vector, resized, resized_vector };
 template <>
-inline constexpr std::array words_of<Contiguity> = {"base", "base_vec", "resize", "resize_vec"};
+inline constexpr Words<4> words_of<Contiguity> = {"base", "base_vec", "resize", "resize_vec"};
 
 /// Name in the banner, size in bytes.
 struct DataTypeFacts {

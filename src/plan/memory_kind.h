@@ -15,8 +15,8 @@ namespace openimb {
 /// pinned: on the host, page-locked by a GPU's driver; ..._managed: migrates between host and GPU.
 enum class MemoryKind { host, pinned, cuda, cuda_managed, rocm, rocm_managed };
 template <>
-inline constexpr std::array words_of<MemoryKind> = {"host",         "pinned", "cuda",
-                                                    "cuda_managed", "rocm",   "rocm_managed"};
+inline constexpr Words<6> words_of<MemoryKind> = {"host",         "pinned", "cuda",
+                                                  "cuda_managed", "rocm",   "rocm_managed"};
 
 /// Whether only a GPU and its driver can access it.
 constexpr bool on_device(MemoryKind kind) { return kind == MemoryKind::cuda || kind == MemoryKind::rocm; }
@@ -27,7 +27,7 @@ constexpr bool is_managed(MemoryKind kind) {
 /// Whose driver and runtime.
 enum class GpuApi { cuda, rocm };
 template <>
-inline constexpr std::array words_of<GpuApi> = {"cuda", "rocm"};
+inline constexpr Words<2> words_of<GpuApi> = {"cuda", "rocm"};
 /// Nothing for host and pinned, which any can be.
 constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
   switch (kind) {
@@ -53,17 +53,17 @@ enum class GpuChoice {
   number        ///< MemoryChoice::gpu_number, for all ranks
 };
 template <>
-inline constexpr std::array words_of<GpuChoice> = {"local_rank", "round_robin", "number"};
+inline constexpr Words<3> words_of<GpuChoice> = {"local_rank", "round_robin", "number"};
 
 /// -gpu_check: whether the MPI is asked if it handles memory of GPUs.
 enum class GpuCheck { query, trust };
 template <>
-inline constexpr std::array words_of<GpuCheck> = {"query", "trust"};
+inline constexpr Words<2> words_of<GpuCheck> = {"query", "trust"};
 
 /// -load: where benchmarks with overlap compute.
 enum class LoadPlace { cpu, device };
 template <>
-inline constexpr std::array words_of<LoadPlace> = {"cpu", "device"};
+inline constexpr Words<2> words_of<LoadPlace> = {"cpu", "device"};
 
 struct MemoryChoice {
   MemoryKind send = MemoryKind::host;
@@ -110,6 +110,6 @@ struct GpuSupport {
   std::string remedy;
 };
 template <>
-inline constexpr std::array words_of<GpuSupport::Answer> = {"yes", "no", "unknown"};
+inline constexpr Words<3> words_of<GpuSupport::Answer> = {"yes", "no", "unknown"};
 
 }  // namespace openimb

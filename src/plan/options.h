@@ -21,39 +21,39 @@ inline constexpr std::int64_t gibibyte = 1 << 30;
 
 enum class IterationPolicy { dynamic, multiple_np, automatic, off };
 template <>
-inline constexpr std::array words_of<IterationPolicy> = {"dynamic", "multiple_np", "auto", "off"};
+inline constexpr Words<4> words_of<IterationPolicy> = {"dynamic", "multiple_np", "auto", "off"};
 
 /// -multi: off, one row with the extremes over all groups (0), or one row per group (1).
 enum class Multi { off, summary, each_group };
 // In records; -multi has numbers.
 template <>
-inline constexpr std::array words_of<Multi> = {"off", "summary", "each_group"};
+inline constexpr Words<3> words_of<Multi> = {"off", "summary", "each_group"};
 
 /// -fsync: when written data are forced to storage. standard: where the guide's completion has it. Source:
 /// guide, "Assured Completion of Transfers".
 enum class FileSync { standard, never };
 template <>
-inline constexpr std::array words_of<FileSync> = {"standard", "never"};
+inline constexpr Words<2> words_of<FileSync> = {"standard", "never"};
 
 /// -aggregate_mode: which of the two modes run.
 enum class AggregateMode { aggregate, non_aggregate, both };
 template <>
-inline constexpr std::array words_of<AggregateMode> = {"aggregate", "non_aggregate", "multi"};
+inline constexpr Words<3> words_of<AggregateMode> = {"aggregate", "non_aggregate", "multi"};
 
 enum class ThreadLevel { single, funneled, serialized, multiple };
 template <>
-inline constexpr std::array words_of<ThreadLevel> = {"single", "funneled", "serialized", "multiple"};
+inline constexpr Words<4> words_of<ThreadLevel> = {"single", "funneled", "serialized", "multiple"};
 
 /// -comm: what keeps the messages of a process's threads apart: communicators, or tags on a common one.
 enum class ThreadComm { per_thread, shared };
 template <>
-inline constexpr std::array words_of<ThreadComm> = {"per_thread", "shared"};
+inline constexpr Words<2> words_of<ThreadComm> = {"per_thread", "shared"};
 
 /// -malloc_algo: serial: the main thread allocates and fills the buffers of all threads; continuous: the
 /// same, without pages between them; parallel: each thread fills its own, so that they lie where it runs.
 enum class ThreadMemory { serial, continuous, parallel };
 template <>
-inline constexpr std::array words_of<ThreadMemory> = {"serial", "continuous", "parallel"};
+inline constexpr Words<3> words_of<ThreadMemory> = {"serial", "continuous", "parallel"};
 
 /// The threads of each process.
 struct Threads {

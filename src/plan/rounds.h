@@ -13,7 +13,7 @@ namespace openimb {
 /// -endpoint: what one rank stands for.
 enum class EndpointKind { host, socket, numa, core, rank };
 template <>
-inline constexpr std::array words_of<EndpointKind> = {"host", "socket", "numa", "core", "rank"};
+inline constexpr Words<5> words_of<EndpointKind> = {"host", "socket", "numa", "core", "rank"};
 
 enum class RoundKind {
   circle,      ///< every pair once, in N - 1 rounds of disjoint pairs
@@ -24,8 +24,8 @@ enum class RoundKind {
   listed       ///< those of -pairs_file
 };
 template <>
-inline constexpr std::array words_of<RoundKind> = {"circle",     "some",   "one_to_all",
-                                                   "all_to_one", "halves", "listed"};
+inline constexpr Words<6> words_of<RoundKind> = {"circle",     "some",   "one_to_all",
+                                                 "all_to_one", "halves", "listed"};
 
 constexpr bool has_hub(RoundKind kind) {
   return kind == RoundKind::one_to_all || kind == RoundKind::all_to_one;

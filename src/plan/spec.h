@@ -57,19 +57,19 @@ enum class Access {
 /// -window: who owns the memory of a window. Source: MPI 3.1, section 11.2.
 enum class WindowKind { create, allocate, shared, dynamic };
 template <>
-inline constexpr std::array words_of<WindowKind> = {"create", "allocate", "shared", "dynamic"};
+inline constexpr Words<4> words_of<WindowKind> = {"create", "allocate", "shared", "dynamic"};
 
 /// -sync_mode: what completes one-sided transfers. standard: what the benchmark's definition has. Source: MPI
 /// 4.1, section 12.5.
 enum class SyncMode { standard, fence, pscw, lock, lock_all, flush, flush_local };
 template <>
-inline constexpr std::array words_of<SyncMode> = {"standard", "fence", "pscw",       "lock",
-                                                  "lock_all", "flush", "flush_local"};
+inline constexpr Words<7> words_of<SyncMode> = {"standard", "fence", "pscw",       "lock",
+                                                "lock_all", "flush", "flush_local"};
 
 /// -send_mode: which calls send messages from one process to another. Source: MPI 4.1, section 3.4.
 enum class SendMode { standard, synchronous, ready, buffered };
 template <>
-inline constexpr std::array words_of<SendMode> = {"standard", "synchronous", "ready", "buffered"};
+inline constexpr Words<4> words_of<SendMode> = {"standard", "synchronous", "ready", "buffered"};
 
 /// Whether a transfer of two processes can be sent in modes other than the standard one.
 struct SendModes {

@@ -76,8 +76,8 @@ struct Failure {
   std::optional<PairPlace> pair = {};  ///< of endpoints, where only that one failed
 };
 template <>
-inline constexpr std::array words_of<Failure::Cause> = {"out_of_memory",     "int_overflow", "time_out",
-                                                        "invalid_processes", "unavailable",  "no_space",
-                                                        "io_error",          "over_budget",  "no_answer"};
+inline constexpr Words<9> words_of<Failure::Cause> = {"out_of_memory",     "int_overflow", "time_out",
+                                                      "invalid_processes", "unavailable",  "no_space",
+                                                      "io_error",          "over_budget",  "no_answer"};
 
 }  // namespace openimb

@@ -17,7 +17,7 @@ namespace openimb {
 /// random.
 enum class TopologyKind { cartesian, graph, random };
 template <>
-inline constexpr std::array words_of<TopologyKind> = {"cartesian", "graph", "random"};
+inline constexpr Words<3> words_of<TopologyKind> = {"cartesian", "graph", "random"};
 
 /// Of groups of any size. Without dimensions and degree: none.
 struct Topology {

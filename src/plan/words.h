@@ -6,9 +6,13 @@
 
 namespace openimb {
 
-/// In the order of the enumerators. An enumeration has words where a specialization stands beside it.
+template <std::size_t count>
+using Words = std::array<const char*, count>;
+
+/// In the order of the enumerators. An enumeration has words where a specialization stands beside it. Its
+/// type has no deduced arguments: GCC for Windows would define it in a section of its own in some units.
 template <class Enum>
-inline constexpr std::array<const char*, 0> words_of{};
+inline constexpr Words<0> words_of{};
 
 template <class Enum>
 concept Worded = (words_of<Enum>.size() > 0);

@@ -45,7 +45,7 @@ struct PassesFigure {
   Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than asked for
 };
 template <>
-inline constexpr std::array words_of<PassesFigure::Shortfall> = {"none", "budget", "passes", "interrupted"};
+inline constexpr Words<4> words_of<PassesFigure::Shortfall> = {"none", "budget", "passes", "interrupted"};
 
 /// One line of a table: one group, or all groups together.
 struct Row {
@@ -123,7 +123,7 @@ struct Ending {
   double observing_seconds = 0;   ///< then: of them, in probes and readings of counters
 };
 template <>
-inline constexpr std::array words_of<Ending::State> = {"complete", "interrupted", "aborted"};
+inline constexpr Words<3> words_of<Ending::State> = {"complete", "interrupted", "aborted"};
 
 /// Where a rank runs.
 struct RankPlace {
