@@ -375,4 +375,5 @@ def test_memory_of_rocm(mpi, apis, tmp_path):
     done = machine.run(f"{SHORT} {TRUST} -memory D {SOME}", folder=tmp_path)
     good(done, reports=2 * len(done.reports) // 2)
     assert run_record(done)["gpus"][0]["api"] == apis[0]
-    refused(machine.run("-memory rocm -load device PingPong", folder=tmp_path), "-load device")
+    beside = machine.run("-memory rocm -load device Ibcast", component="NBC", folder=tmp_path)
+    refused(beside, "-load device")

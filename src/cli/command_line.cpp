@@ -196,8 +196,8 @@ std::string instead_of(const Option& option, const Program& program) {
     }
   }
   const std::string text = option.instead.empty() ? "leave it out" : "give " + std::string(option.instead);
-  const bool anywhere_else = others.size() + 1 >= program.suite.size();
-  return others.empty() || anywhere_else ? text : text + ", or run " + listed(others);
+  const bool in_all_others = others.size() + 1 >= program.suite.size();
+  return others.empty() || in_all_others ? text : text + ", or run " + listed(others);
 }
 
 /// Notes an option that is not at its default, which would hold without it, too.

@@ -732,8 +732,7 @@ constexpr Option selection_rows[] = {
      .help = "run the benchmarks that FILE names",
      .example = "-input chosen.txt",
      .details = "FILE has one name per line; a comment begins with #, blank lines are skipped. The names "
-                "replace this "
-                "option on the command line.",
+                "replace this option on the command line.",
      .apply = read_benchmarks},
     {.name = "include",
      .common = true,
@@ -750,9 +749,8 @@ constexpr Option selection_rows[] = {
      .syntax = "NAME...",
      .help = "do not run these",
      .example = "-exclude Alltoall,Alltoallv",
-     .details =
-         "Names are separated by blanks or by commas, as for -include. Excluding a benchmark that would "
-         "not run is allowed; excluding all is an error.",
+     .details = "Names are separated by blanks or by commas, as for -include. Excluding a benchmark that "
+                "would not run is allowed; excluding all is an error.",
      .apply = [](Draft& draft, std::string_view word) { add_names(draft.names.excluded, word); }},
     {.name = "list",
      .common = true,
@@ -797,19 +795,18 @@ constexpr Option process_rows[] = {
      .help = "number the processes along the rows of a P x Q matrix",
      .standard = "in order of rank",
      .example = "-map 4x2",
-     .details = "Row r of the matrix holds the ranks r, r+P, r+2P, ...; groups are filled row by row. With "
-                "two nodes of P processes each, -map Px2 -multi 0 PingPong pairs every process with its "
-                "counterpart on the other node. P times Q must not exceed the number of processes "
-                "launched; other ranks are idle.",
+     .details =
+         "Row r of the matrix holds the ranks r, r+P, r+2P, ...; groups are filled row by row. With two "
+         "nodes of P processes each, -map Px2 -multi 0 PingPong pairs every process with its counterpart on "
+         "the other node. P times Q must not exceed the number of processes launched; other ranks are idle.",
      .apply = set_map,
      .serves = &grouped},
     {.name = "thread_level",
      .syntax = "LEVEL",
      .example = "-thread_level multiple",
-     .details =
-         "Thread support requested from MPI. The benchmarks communicate from one thread at any level, but "
-         "those of IMB-MT: see -threads. The banner shows what MPI granted; less than requested is a "
-         "warning.",
+     .details = "Thread support requested from MPI. The benchmarks communicate from one thread at any level, "
+                "but those of IMB-MT: see -threads. The banner shows what MPI granted; less than requested "
+                "is a warning.",
      .home = at<&Options::thread_level>,
      .early = true},
 };
@@ -930,10 +927,9 @@ constexpr Option method_rows[] = {
      .help = "step through buffers larger than the cache",
      .standard = "reuse one buffer",
      .example = "-off_cache 16,128",
-     .details =
-         "SIZE: of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: of a cache line, in "
-         "bytes. SIZE -1 or no LINE: the value of the machine, or of CACHE_SIZE and CACHE_LINE_SIZE (-set). "
-         "Messages lie at least two cache lines apart.",
+     .details = "SIZE: of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: of a cache "
+                "line, in bytes. SIZE -1 or no LINE: the value of the machine, or of CACHE_SIZE and "
+                "CACHE_LINE_SIZE (-set). Messages lie at least two cache lines apart.",
      .apply = set_off_cache},
     {.name = "mem",
      .common = true,
@@ -952,11 +948,9 @@ constexpr Option method_rows[] = {
     {.name = "in_place",
      .help = "collectives with one buffer (MPI_IN_PLACE)",
      .example = "-in_place on",
-     .details =
-         "on: input and result are in the receive buffer, in rooted collectives at the root, which then is "
-         "rank 0. Collectives that cannot (Bcast, Barrier, Reduce_scatter, neighborhoods) and other "
-         "benchmarks "
-         "are as with off.",
+     .details = "on: input and result are in the receive buffer, in rooted collectives at the root, which "
+                "then is rank 0. Collectives that cannot (Bcast, Barrier, Reduce_scatter, neighborhoods) and "
+                "other benchmarks are as with off.",
      .home = at<&Options::in_place>,
      .serves = &in_place},
     {.name = "sync",
@@ -989,11 +983,10 @@ constexpr Option method_rows[] = {
      .check = check_reduction_type},
     {.name = "contig_type",
      .syntax = "TYPE",
-     .help = "base, base_vec, resize or resize_vec",
-     .standard = "base",
      .example = "-contig_type resize",
      .details = "Layout of elements in memory, for messages and reductions. base: contiguous. resize: each "
                 "element has twice its extent. base_vec, resize_vec: the same as a vector of elements.",
+     .home = at<&Options::data, &Element::contiguity>,
      .apply = set_contiguity,
      .serves = &of_types},
     {.name = "aggregate_mode",
@@ -1023,11 +1016,9 @@ constexpr Option method_rows[] = {
      .help = "draw other random partners, or another random graph",
      .standard = "1",
      .example = "-seed 7",
-     .details =
-         "Of Unirandom, Birandom and Corandom (IMB-P2P), of -topo random:N, or the order of rounds of "
-         "IMB-FABRIC. The same number gives the same partners in the same order, with every MPI. Of IMB-P2P, "
-         "1024 rounds are drawn before the clock starts; further "
-         "repetitions use them again.",
+     .details = "Of Unirandom, Birandom and Corandom (IMB-P2P), of -topo random:N, or the order of rounds of "
+                "IMB-FABRIC. The same number gives the same partners in the same order, with every MPI. Of "
+                "IMB-P2P, 1024 rounds are drawn before the clock starts; further repetitions use them again.",
      .apply = set_seed,
      .serves = &drawn,
      .settle = settle_seed,
@@ -1040,8 +1031,7 @@ constexpr Option method_rows[] = {
      .details =
          "N: 1 to 5 dimensions, whose extents are as equal as the number of processes allows. Each process "
          "exchanges with 2 neighbors per dimension; corners: with those across edges and corners, too, 26 in "
-         "3 "
-         "dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
+         "3 dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
      .apply = set_halo,
      .serves = &in_torus},
     {.name = "topo",
@@ -1061,10 +1051,9 @@ constexpr Option method_rows[] = {
      .help = "IMB-P2P: pairs of processes of Multi_pair",
      .standard = "half of the processes",
      .example = "-pairs 2 Multi_pair",
-     .details =
-         "N in all: rank i of the first half with rank i of the second, for the first N ranks of each; "
-         "others are idle. On two nodes with half of the ranks each, in order, N is the number of pairs "
-         "per node.",
+     .details = "N in all: rank i of the first half with rank i of the second, for the first N ranks of "
+                "each; others are idle. On two nodes with half of the ranks each, in order, N is the number "
+                "of pairs per node.",
      .home = at<&Options::pairs, &PairOptions::most_pairs>,
      .range = whole(1, most_int),
      .serves = &in_many_pairs,
@@ -1074,9 +1063,8 @@ constexpr Option method_rows[] = {
      .help = "IMB-P2P: accepted, no effect",
      .standard = "off",
      .example = "-msgwr off",
-     .details =
-         "IMB-P2P 2021 writes the send buffer before each message unless this is off. Here the timed loop "
-         "has MPI calls only; buffers are written before a table. on is a warning.",
+     .details = "IMB-P2P 2021 writes the send buffer before each message unless this is off. Here the timed "
+                "loop has MPI calls only; buffers are written before a table. on is a warning.",
      .apply = accept_payload<true>,
      .serves = &sent_by_all},
     {.name = "msgrd",
@@ -1084,9 +1072,8 @@ constexpr Option method_rows[] = {
      .help = "IMB-P2P: accepted, no effect",
      .standard = "off",
      .example = "-msgrd off",
-     .details =
-         "IMB-P2P 2021 reads the receive buffer after each message unless this is off. Here the timed loop "
-         "has MPI calls only. on is a warning.",
+     .details = "IMB-P2P 2021 reads the receive buffer after each message unless this is off. Here the timed "
+                "loop has MPI calls only. on is a warning.",
      .apply = accept_payload<false>,
      .serves = &sent_by_all},
 };
@@ -1131,9 +1118,9 @@ constexpr Option thread_rows[] = {
      .standard = "OMP_NUM_THREADS with -thread_level multiple or serialized, else 1",
      .example = "-threads 4",
      .details =
-         "More than one thread needs MPI_THREAD_MULTIPLE, which is then requested, or "
-         "MPI_THREAD_SERIALIZED with -thread_level serialized: then the repetitions of the threads take "
-         "turns. IMB-MPI4: threads that mark the parts of a message of Partitioned_... (MPI_Pready).",
+         "More than one thread needs MPI_THREAD_MULTIPLE, which is then requested, or MPI_THREAD_SERIALIZED "
+         "with -thread_level serialized: then the repetitions of the threads take turns. IMB-MPI4: threads "
+         "that mark the parts of a message of Partitioned_... (MPI_Pready).",
      .home = at<&Options::threads, &Threads::asked>,
      .range = whole(1, 4096),
      .serves = &threaded_or_partitioned,
@@ -1157,9 +1144,8 @@ constexpr Option thread_rows[] = {
      .syntax = "N",
      .help = "distance between communicating processes",
      .example = "-stride 1",
-     .details =
-         "1: pairs 0 and 1, 2 and 3, ...; 2: 0 and 2, 1 and 3, ... 0: half of the processes, and, in the "
-         "chains of SendRecvMT and ExchangeMT, 1. Processes without a partner are idle.",
+     .details = "1: pairs 0 and 1, 2 and 3, ...; 2: 0 and 2, 1 and 3, ... 0: half of the processes, and, in "
+                "the chains of SendRecvMT and ExchangeMT, 1. Processes without a partner are idle.",
      .home = at<&Options::stride>,
      .range = whole(0, 1 << 30),
      .serves = &threaded_pairs,
@@ -1194,10 +1180,9 @@ constexpr Option thread_rows[] = {
     {.name = "warmup",
      .syntax = "N",
      .help = "maximum untimed repetitions; as N_WARMUP of -set",
-     .standard_of =
-         [](const Standard& standard) { return std::to_string(standard.settings.warm_up_repetitions); },
      .example = "-warmup 10",
      .details = "A tenth of the number of repetitions, at least one, at most N; 0: none.",
+     .home = at<&Options::settings, &Settings::warm_up_repetitions>,
      .apply = set_warm_up},
     {.name = "barrier",
      .syntax = "on|off|special",
@@ -1211,19 +1196,18 @@ constexpr Option thread_rows[] = {
     {.name = "malloc_align",
      .syntax = "BYTES",
      .help = "alignment of each thread's buffers",
-     .standard = "64",
      .example = "-malloc_align 2m",
      .details =
          "A power of two. Without -malloc_algo continuous, each thread's part begins on a page at least.",
+     .home = at<&Options::threads, &Threads::alignment>,
      .apply = set_alignment,
      .serves = &threaded},
     {.name = "malloc_algo",
      .syntax = "HOW",
      .example = "-malloc_algo parallel",
-     .details =
-         "serial: the main thread writes to all buffers first. continuous: the same, and the buffers of "
-         "two threads may share a page. parallel: each thread writes to its buffers first, so that "
-         "their memory is near its CPU.",
+     .details = "serial: the main thread writes to all buffers first. continuous: the same, and the buffers "
+                "of two threads may share a page. parallel: each thread writes to its buffers first, so that "
+                "their memory is near its CPU.",
      .home = at<&Options::threads, &Threads::memory>,
      .serves = &threaded},
     {.name = "noheader",
@@ -1238,9 +1222,8 @@ constexpr Option fabric_rows[] = {
     {.name = "endpoint",
      .syntax = "WHAT",
      .example = "-endpoint host",
-     .details =
-         "What is measured. One rank stands for each: the first one on it; others are idle. socket, numa and "
-         "core need ranks that are bound to CPUs of one. rank: each rank is an endpoint.",
+     .details = "What is measured. One rank stands for each: the first one on it; others are idle. socket, "
+                "numa and core need ranks that are bound to CPUs of one. rank: each rank is an endpoint.",
      .home = at<&Options::fabric, &FabricOptions::endpoint>,
      .serves = &in_rounds},
     {.name = "rounds",
@@ -1250,9 +1233,8 @@ constexpr Option fabric_rows[] = {
      .example = "-rounds 3",
      .details =
          "Without it, N endpoints meet in N - 1 rounds of disjoint pairs. K: in K such rounds, of endpoints "
-         "in "
-         "random order (-seed). one_to_all, all_to_one: N rounds, in each of which one endpoint sends to all "
-         "others at once, or all others to it; Pair_Bidirectional goes both ways in both.",
+         "in random order (-seed). one_to_all, all_to_one: N rounds, in each of which one endpoint sends to "
+         "all others at once, or all others to it; Pair_Bidirectional goes both ways in both.",
      .apply = set_rounds,
      .serves = &in_rounds,
      .excludes = "halves pairs_file",
@@ -1270,9 +1252,8 @@ constexpr Option fabric_rows[] = {
      .syntax = "FILE",
      .help = "the rounds listed in FILE",
      .example = "-pairs_file rounds.txt",
-     .details =
-         "One round per line: pairs of numbers of endpoints, as 0-1 2-3, of which the first one sends. "
-         "A comment begins with #.",
+     .details = "One round per line: pairs of numbers of endpoints, as 0-1 2-3, of which the first one "
+                "sends. A comment begins with #.",
      .apply = read_pairs,
      .serves = &in_rounds},
     {.name = "serial",
@@ -1292,13 +1273,10 @@ constexpr Option fabric_rows[] = {
      .syntax = "SECONDS",
      .help = "a rank silent for so long is left out",
      .example = "-pair_timeout 5",
-     .details =
-         "Beyond twice the time of a sample (-time). Its pairs have failure rows, the others are "
-         "measured, and "
-         "the run ends with exit status 3. A rank that waits for it within an exchange is left out, "
-         "too, and if "
-         "that is rank 0, the run is aborted with exit status 5. So is a start that takes ten times as "
-         "long. 0: wait forever.",
+     .details = "Beyond twice the time of a sample (-time). Its pairs have failure rows, the others are "
+                "measured, and the run ends with exit status 3. A rank that waits for it within an exchange "
+                "is left out, too, and if that is rank 0, the run is aborted with exit status 5. So is a "
+                "start that takes ten times as long. 0: wait forever.",
      .home = at<&Options::fabric, &FabricOptions::timeout_seconds>,
      .range = real(0, 1e6),
      .serves = &in_rounds,
@@ -1334,20 +1312,18 @@ constexpr Option memory_rows[] = {
      .help = "which GPU a rank uses",
      .standard = "local_rank",
      .example = "-memory cuda -gpu 0",
-     .details =
-         "Of those that the process sees (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES). N: GPU N for all "
-         "ranks, from 0. local_rank: the rank on its host modulo the number of GPUs. round_robin: the rank "
-         "of the launch modulo that number.",
+     .details = "Of those that the process sees (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES). N: GPU N for "
+                "all ranks, from 0. local_rank: the rank on its host modulo the number of GPUs. round_robin: "
+                "the rank of the launch modulo that number.",
      .apply = set_gpu,
      .serves = &of_gpus,
      .check = check_gpu},
     {.name = "gpu_check",
      .help = "whether the MPI is asked if it handles GPU memory",
      .example = "-memory cuda -gpu_check trust",
-     .details =
-         "query: an MPI that does not handle memory of GPUs is a usage error with the setting to change, "
-         "because its first message would crash; so is one that does not report it. Calls that Open MPI "
-         "does not support on GPUs have a failure row. trust: everything is run.",
+     .details = "query: an MPI that does not handle memory of GPUs is a usage error with the setting to "
+                "change, because its first message would crash; so is one that does not report it. Calls "
+                "that Open MPI does not support on GPUs have a failure row. trust: everything is run.",
      .home = at<&Options::memory, &MemoryChoice::check>,
      .serves = &of_gpus,
      .check = check_gpu},
@@ -1366,8 +1342,8 @@ constexpr Option own_rows[] = {
      .example = "-window allocate",
      .details =
          "How one-sided benchmarks create windows. create: MPI_Win_create, on memory of the benchmark. "
-         "allocate: MPI_Win_allocate, as in most programs. shared: MPI_Win_allocate_shared; processes "
-         "that share no memory have failure rows. dynamic: MPI_Win_create_dynamic and MPI_Win_attach.",
+         "allocate: MPI_Win_allocate, as in most programs. shared: MPI_Win_allocate_shared; processes that "
+         "share no memory have failure rows. dynamic: MPI_Win_create_dynamic and MPI_Win_attach.",
      .home = at<&Options::window_kind>,
      .serves = &in_any_window},
     {.name = "sync_mode",
@@ -1421,10 +1397,9 @@ constexpr Option own_rows[] = {
      .syntax = "N",
      .help = "call MPI_Test N times while computing",
      .example = "-progress 10",
-     .details =
-         "For benchmarks of overlap: the computation of a repetition is divided into N + 1 parts, with a "
-         "call of MPI_Test between two parts. Many MPIs advance a nonblocking operation only inside MPI "
-         "calls.",
+     .details = "For benchmarks of overlap: the computation of a repetition is divided into N + 1 parts, "
+                "with a call of MPI_Test between two parts. Many MPIs advance a nonblocking operation only "
+                "inside MPI calls.",
      .home = at<&Options::progress>,
      .range = whole(0, 1000000),
      .serves = &overlapped},
@@ -1451,18 +1426,16 @@ constexpr Option own_rows[] = {
      .example = "-fsync never",
      .details =
          "standard: MPI_File_sync, MPI_Barrier and MPI_File_sync complete each write, in aggregate mode all "
-         "writes together. never: MPI_Barrier only; this measures writes to the page cache, not to "
-         "storage.",
+         "writes together. never: MPI_Barrier only; this measures writes to the page cache, not to storage.",
      .home = at<&Options::file_sync>,
      .serves = &on_files},
     {.name = "reorder",
      .syntax = "N",
      .help = "IMB-IO: each rank reads what rank + N wrote",
      .example = "-reorder 4",
-     .details =
-         "0: each rank reads what it wrote, which may still be in the page cache. With N processes per "
-         "host, -reorder N makes each rank read what another host wrote. Through a shared pointer, the "
-         "order of reading decides which rank reads what.",
+     .details = "0: each rank reads what it wrote, which may still be in the page cache. With N processes "
+                "per host, -reorder N makes each rank read what another host wrote. Through a shared "
+                "pointer, the order of reading decides which rank reads what.",
      .home = at<&Options::reorder>,
      .range = whole(0, 1 << 30),
      .serves = &on_files,
@@ -1497,10 +1470,9 @@ constexpr Option own_rows[] = {
      .syntax = "PERCENT",
      .help = "repeat passes until each row is this precise",
      .example = "-precision 2",
-     .details =
-         "Until the 95 % interval of each row's median is within +-PERCENT of the median. Rows that are "
-         "precise enough are not measured further. Without -passes and -budget, the budget is 60 "
-         "seconds. See -passes.",
+     .details = "Until the 95 % interval of each row's median is within +-PERCENT of the median. Rows that "
+                "are precise enough are not measured further. Without -passes and -budget, the budget is 60 "
+                "seconds. See -passes.",
      .home = at<&Options::passes, &Passes::precision>,
      .range = real(0.001, 100, 100),
      .serves = &grouped,
@@ -1509,20 +1481,18 @@ constexpr Option own_rows[] = {
      .syntax = "SECONDS",
      .help = "repeat passes for this long",
      .example = "-budget 30",
-     .details =
-         "Also determines the size of samples. With -precision the launch ends earlier if all rows are "
-         "precise enough. See -passes.",
+     .details = "Also determines the size of samples. With -precision the launch ends earlier if all rows "
+                "are precise enough. See -passes.",
      .home = at<&Options::passes, &Passes::budget>,
      .range = real(0.1, 1e7)},
     {.name = "turns",
      .syntax = "PARTS,HOST:PORT,TOKEN",
      .help = "interleave with other launches",
      .example = "-turns 10,127.0.0.1:40000,abc",
-     .details =
-         "Set by imb ab --parts and imb campaign. Before each row, and PARTS - 1 times within it, all ranks "
-         "sleep until the interleaving server at HOST:PORT lets this launch continue. The time of a row is "
-         "the mean over its segments without the slowest and the fastest tenth. Files and aggregate mode are "
-         "measured in one segment. In passes a segment has one or more samples.",
+     .details = "Set by imb ab --parts and imb campaign. Before each row, and PARTS - 1 times within it, all "
+                "ranks sleep until the interleaving server at HOST:PORT lets this launch continue. The time "
+                "of a row is the mean over its segments without the slowest and the fastest tenth. Files and "
+                "aggregate mode are measured in one segment. In passes a segment has one or more samples.",
      .apply = set_interleaving,
      .serves = &grouped},
     {.name = "set",
