@@ -170,7 +170,7 @@ def test_benchmarks_are_at_most_ten_code_lines():
 
 
 def without_literals(text):
-    """Comments, strings and characters are gone, lines are where they were."""
+    """Without comments, strings and characters; lines keep their numbers."""
     literal = r'//[^\n]*|R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\'|(?m:^ *#(?:.*\\\n)*.*$)'
     return re.sub(literal, lambda found: "\n" * found[0].count("\n"), text)
 
