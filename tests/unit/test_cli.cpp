@@ -6,7 +6,7 @@
 #include "cli/command_line.h"
 
 using namespace openimb;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 namespace {
 
@@ -42,9 +42,9 @@ struct Files {
 };
 
 /// A command line split at blanks.
-Words words(const std::string& line) {
+Strings words(const std::string& line) {
   std::istringstream stream(line);
-  Words result;
+  Strings result;
   for (std::string word; stream >> word;) result.push_back(word);
   return result;
 }
@@ -128,7 +128,7 @@ TEST_CASE("options about processes") {
   CHECK(parsed("--NPMIN 1").min_processes == 1);
   CHECK(parsed("-npmin 99").min_processes == 8);
   CHECK(parsed("-npmin 99").warnings ==
-        Words{"-npmin 99: above the number of processes launched; -npmin 8 is used"});
+        Strings{"-npmin 99: above the number of processes launched; -npmin 8 is used"});
   CHECK(parsed("-npmin 99 -npmin 8").warnings.empty());
   CHECK(parsed("-multi 0").multi == Multi::summary);
   CHECK(parsed("-multi 1").multi == Multi::each_group);
@@ -417,10 +417,11 @@ TEST_CASE("-set knows every parameter") {
   CHECK(settings_that_differ(Options{}).empty());
   Options options;
   options.settings = settings;
-  CHECK(settings_that_differ(options) ==
-        Words{"MINMSGLOG=1", "MAXMSGLOG=5", "ITER_POLICY=off", "MSGSPERSAMPLE=20", "MSGS_NONAGGR=7",
-              "OVERALL_VOL=16777216", "SECS_PER_SAMPLE=2.5", "N_BARR=0", "N_WARMUP=3", "TARGET_CPU_SECS=0.1",
-              "MAX_MEM_USAGE=2147483648", "CACHE_SIZE=1048576", "CACHE_LINE_SIZE=64"});
+  CHECK(settings_that_differ(options) == Strings{"MINMSGLOG=1", "MAXMSGLOG=5", "ITER_POLICY=off",
+                                                 "MSGSPERSAMPLE=20", "MSGS_NONAGGR=7", "OVERALL_VOL=16777216",
+                                                 "SECS_PER_SAMPLE=2.5", "N_BARR=0", "N_WARMUP=3",
+                                                 "TARGET_CPU_SECS=0.1", "MAX_MEM_USAGE=2147483648",
+                                                 "CACHE_SIZE=1048576", "CACHE_LINE_SIZE=64"});
 
   const std::string example = "; for example: -set MSGSPERSAMPLE=20";
   CHECK(error_of("-set N_BARR") == "-set: \"N_BARR\" is not NAME=VALUE" + example);
@@ -452,7 +453,7 @@ TEST_CASE("order: -set first, then the last one wins") {
 
   Files files{{{"n", "Bcast"}, {"l", "1"}, {"s", "N_BARR=1"}}, {}};
   parse(program, words("-input n -msglen l -set @s"), 2, files.reader());
-  CHECK(files.read == Words{"s", "n", "l"});
+  CHECK(files.read == Strings{"s", "n", "l"});
 }
 
 TEST_CASE("names replace the default list, in the order named") {
@@ -521,23 +522,23 @@ TEST_CASE("unknown words are errors with a suggestion") {
 TEST_CASE("a value that is missing") {
   CHECK(error_of("-npmin") == "-npmin: value missing; for example: -npmin 4");
   CHECK(error_of("-npmin -check") == "-npmin: value missing; for example: -npmin 4");
-  CHECK_THROWS_WITH(parse(program, Words{"-json", ""}, 2, Files{}.reader()),
+  CHECK_THROWS_WITH(parse(program, Strings{"-json", ""}, 2, Files{}.reader()),
                     "-json: value missing; for example: -json run.jsonl");
   CHECK(error_of("-npmin 12x") == "-npmin: \"12x\" is not a whole number; for example: -npmin 4");
 }
 
 TEST_CASE("a message is one line whatever was typed") {
-  CHECK_THROWS_WITH(parse(program, Words{"a\nb"}, 2, Files{}.reader()),
+  CHECK_THROWS_WITH(parse(program, Strings{"a\nb"}, 2, Files{}.reader()),
                     "unknown benchmark \"a?b\": -list shows the names");
 }
 
 TEST_CASE("-ignore_unknown warns") {
   CHECK(parsed("-foo 3 Bcast -ignore_unknown").warnings ==
-        Words{"ignored: unknown option \"-foo\": -help all shows the options; with it \"3\""});
+        Strings{"ignored: unknown option \"-foo\": -help all shows the options; with it \"3\""});
   CHECK(selection_of("-foo 3 Bcast -ignore_unknown") == "Bcast");
   CHECK(selection_of("-ignore_unknown -foo 3 -5 x") == default_list);
   CHECK(parsed("-ignore_unknown Bcast Bcsat").warnings ==
-        Words{"ignored: unknown benchmark \"Bcsat\": did you mean Bcast?"});
+        Strings{"ignored: unknown benchmark \"Bcsat\": did you mean Bcast?"});
   CHECK(selection_of("-ignore_unknown -include Nonsense") == default_list);
   CHECK(error_of("-ignore_unknown PingPnog") == "unknown benchmark \"PingPnog\": did you mean PingPong?");
   CHECK(error_of("-ignore_unknown -foo PingPnog") ==
@@ -850,13 +851,13 @@ TEST_CASE("options that no selected benchmark can use are refused") {
 
 TEST_CASE("options of IMB that no selected benchmark can use are noted") {
   const std::string window = "-window_size: no effect on the selected benchmarks";
-  CHECK(parsed("-window_size 4 PingPong").warnings == Words{window});
+  CHECK(parsed("-window_size 4 PingPong").warnings == Strings{window});
   CHECK(parsed("-window_size 4 PingPong Uniband").warnings.empty());
   CHECK(parsed("-root_shift off -red_data_type int Barrier").warnings ==
-        Words{"-root_shift: no effect on the selected benchmarks",
-              "-red_data_type: no effect on the selected benchmarks"});
+        Strings{"-root_shift: no effect on the selected benchmarks",
+                "-red_data_type: no effect on the selected benchmarks"});
   CHECK(parsed("-aggregate_mode aggregate").warnings ==
-        Words{"-aggregate_mode: no effect; IMB-MPI1 has no benchmark for it"});
+        Strings{"-aggregate_mode: no effect; IMB-MPI1 has no benchmark for it"});
   // The default holds without the option, too.
   CHECK(parsed("-aggregate_mode multi -window_size 256 -root_shift on Barrier").warnings.empty());
 }
@@ -960,7 +961,7 @@ TEST_CASE("IMB-IO has standards and options of its own") {
   CHECK(given(io, "").settings == standard_of_files.settings);
   CHECK(settings_that_differ(given(io, "")).empty());
   CHECK(settings_that_differ(given(io, "-iter 1000,40,100")) ==
-        Words{"MSGSPERSAMPLE=1000", "MSGS_NONAGGR=100", "OVERALL_VOL=41943040"});
+        Strings{"MSGSPERSAMPLE=1000", "MSGS_NONAGGR=100", "OVERALL_VOL=41943040"});
   const Options options = given(io, "-file /scratch/x -fsync NEVER -reorder 3");
   CHECK(options.file == "/scratch/x");
   CHECK(options.file_sync == FileSync::never);

@@ -5,7 +5,7 @@
 #include "cli/command_line.h"
 
 using namespace openimb;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 namespace {
 
@@ -15,7 +15,7 @@ constexpr Program program{"IMB-FABRIC", "IMB-FABRIC part", catalogue, standard_o
 
 Options parsed(const std::string& line, const std::string& rounds = "") {
   std::istringstream stream(line);
-  Words words;
+  Strings words;
   for (std::string word; stream >> word;) words.push_back(word);
   return parse(program, words, 8, [&](const std::string& path) {
     if (path != "rounds.txt") return FileText{false, "", "No such file or directory"};
