@@ -339,7 +339,7 @@ class Silenced:
         return done
 
 
-SHORT = "-pair_timeout 1 -time 0.05 -msgsize 8 -window_size 4"
+SHORT = "-pair_timeout 1 -time 0.05 -msgsize 8"
 FIRST_EIGHT = "-seed 6 -pairs_file rounds.txt"  # of ten rounds, the seven that begin are of them
 LONG = f"{SHORT} -iter 2000000 -set OVERALL_VOL=2000000000"
 
