@@ -169,6 +169,12 @@ def test_benchmarks_are_at_most_ten_code_lines():
             assert len(code) <= 10, f"{path.name}: {name} has {len(code)} code lines"
 
 
+def without_literals(text):
+    """Without comments, strings and characters; lines keep their numbers."""
+    literal = r'//[^\n]*|R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\'|(?m:^ *#(?:.*\\\n)*.*$)'
+    return re.sub(literal, lambda found: "\n" * found[0].count("\n"), text)
+
+
 def uncalled_members(header, texts):
     """Static member functions of a header's structs whose names occur in no code but where members are declared."""
     declared, code = r"(?m)^  static [^;{}()=]*\b(\w+)\(", without_literals("\n".join(texts))

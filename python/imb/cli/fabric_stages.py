@@ -86,7 +86,7 @@ class Stages(msgspec.Struct, kw_only=True):
         """The first launches, and those that may follow."""
         from imb.fabric.inference import FEWEST_ENDPOINTS
         from imb.fabric.rounds import few_rounds, whole_sweep
-        from imb.fabric.stages import DOUBLED, FIRST, QUICK_FIRST
+        from imb.fabric.stages import CONFIRMING, DOUBLED, FIRST, QUICK_FIRST
 
         ranks = self.intent.ranks
         whole, first = whole_sweep(ranks), QUICK_FIRST if quick else FIRST
@@ -103,7 +103,7 @@ class Stages(msgspec.Struct, kw_only=True):
             lines += [
                 f"then, while a slow host could be missed: {'other rounds, up to ' + counted(whole, 'round') + ', then ' if quick else ''}"
                 f"as many passes again, up to {first << DOUBLED}, within {within}",
-                f"then, of what is suspected: {counted(FIRST, 'pass')} of {min(whole, 8)} to {counted(whole, 'round')} that confirm it",
+                f"then, of what is suspected: {counted(2 * CONFIRMING, 'pass')} of {min(whole, 8)} to {counted(whole, 'round')} that confirm it",
             ]
         return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
 

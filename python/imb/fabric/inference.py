@@ -280,7 +280,7 @@ class _Size:
         effect, error = self.final.effect(at), self.final.error(at)
         p = 1.0 if result is None else result.p_value
         confirmed = result is not None and result.again and p <= self.level and effect >= self.least
-        others = [self.all.each[other].name for other in alike(self.final, at, self.final.chosen)]
+        others = [self.all.each[other].name for other in alike(self.final, at)]
         kind, name, advice, separable = component.kind, component.name, "", True
         if not component.way or confirmed:
             route = self._route(at, effect)
@@ -410,13 +410,13 @@ class _Size:
             Fit(part, tuple(one for one in chosen if one < len(part.each)))
             for part in (self.first, self.fresh)
         ]
-        whole = Fit(self.all, chosen)
         for judge, both_signs in ((slow_pairs, False), (asymmetric_pairs, True)):
-            first, last, every = (judge(one, self.least) for one in (*parts, whole))
+            first, last, every = (judge(one, self.least) for one in (*parts, self.final))
             if every.share:
                 if not self.populations:
                     self._many_pairs(every.share, every.effect)
                 continue
+            nature = 1.0 if self.once else in_common(first.value, last.value)
             results = confirm_pairs(first, last.value, self.least, both_signs=both_signs)
             suspects = [
                 *first.suspects,
@@ -429,8 +429,8 @@ class _Size:
                     continue
                 result = results.get(one)
                 values = np.abs(every.value) if both_signs else every.value
-                many, share = np.isfinite(values).sum(), in_common(first.value, last.value)
-                tail = beyond_tail(values, at, share if result is not None and not self.once else 1.0) * many
+                share = 1.0 if result is None else nature
+                tail = beyond_tail(values, at, share) * np.isfinite(values).sum()
                 named = (
                     not self._on_a_slow_route(at, float(value))
                     and result is not None
@@ -438,10 +438,10 @@ class _Size:
                     and result.p_value <= RANK
                     and tail <= _TAIL
                 )
-                self._add_pair(one, float(value), result, named, tail, whole, both_signs)
+                self._add_pair(one, float(value), result, named, tail, both_signs)
 
     def _add_pair(
-        self, one: int, value: float, result: Result | None, named: bool, tail: float, whole: Fit, way: bool
+        self, one: int, value: float, result: Result | None, named: bool, tail: float, way: bool
     ) -> None:
         at = one if one >= 0 else -1 - one
         a, b = int(self.layout.a[at]), int(self.layout.b[at])
@@ -457,7 +457,7 @@ class _Size:
         )  # else it is not slow enough to be measured again
         if not named and not undecided:
             return
-        reach = _95 * 1.25 * whole.spread
+        reach = _95 * 1.25 * self.final.spread
         self.suspects.append(
             Suspect(
                 "pair", self._pair(a, b, "to" if way else "-"), (a, b), float(np.expm1(value)),

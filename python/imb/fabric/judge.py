@@ -137,9 +137,9 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
     return results
 
 
-def alike(fit: Fit, component: int, chosen: tuple[int, ...]) -> list[int]:
+def alike(fit: Fit, component: int) -> list[int]:
     """Other components that explain its pairs about as well: nearly the same ones."""
-    without = Fit(fit.part, tuple(one for one in chosen if one != component), fit)
+    without = Fit(fit.part, tuple(one for one in fit.chosen if one != component), fit)
     own = without.explained(component)
     inside = np.zeros(len(fit.part.value))
     mine = fit.part.members(component)
@@ -152,7 +152,7 @@ def alike(fit: Fit, component: int, chosen: tuple[int, ...]) -> list[int]:
     for other in close.tolist():
         if (
             other != component
-            and other not in chosen
+            and other not in fit.chosen
             and (gain := without.explained(other)) > max(own - 3.0, 0.0)
         ):
             found.append((gain, other))

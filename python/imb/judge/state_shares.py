@@ -87,8 +87,8 @@ def _by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
     most = max(known.values(), key=len, default=[])
     if not most:
         return None
-    _, away = split(np.log([reference for _, reference, _ in most]))
-    fast = [mostly and not gone for (_, _, mostly), gone in zip(most, away, strict=True)]
+    _, apart = split(np.log([reference for _, reference, _ in most]))
+    fast = [mostly and not slow for (_, _, mostly), slow in zip(most, apart, strict=True)]
     sides = [side for side, _, _ in most]
     return _of(fast, sides, 0), _of(fast, sides, 1)
 
