@@ -21,7 +21,6 @@ from imb.judge.repeats import to_repeat
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, MachineState, Passes, Result, Run
 from imb.model.repeats import divided
-from imb.model.sequential_design import FIRST
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
@@ -217,24 +216,23 @@ def drawn(design: Design, truth: Values, random: Random) -> tuple[Side, Side]:
 
 
 def repeated(design: Design, truth: Values, random: Random) -> tuple[Side, Side]:
-    """Both sides, after the rounds in which `imb` repeats what is outside the dominant state."""
+    """Both sides, after `imb` has repeated what is outside the dominant state."""
     planned, again = (drawn(design._replace(again=0.0), truth, random) for _ in range(2))
     rounds = list(zip(*(side.launches for side in planned), strict=True))
     repeats = list(zip(*(side.launches for side in again), strict=True))
-    left, first = int(design.again * 2 * len(rounds)), min(FIRST, len(rounds))
-    chosen: list[tuple[int, int]] = []  # round, side
-    for now in range(first, len(rounds) + 1):
-        new = range(0 if now == first else now - 1, now)
-        places = (
-            [[(at, 0), (at, 1)] for at in new] if design.paired else [[(at, n)] for at in new for n in (0, 1)]
-        )
-        found = to_repeat(
-            [[rounds[at][side] for at, side in of] for of in places],
-            [one for of in rounds[:now] for one in of],
-            left,
-        )
-        chosen += [one for index in found for one in places[index]]
-        left -= sum(len(places[index]) for index in found)
+    each = range(len(rounds))
+    orders = random.permuted(np.tile([0, 1], (len(rounds), 1)), axis=1).tolist()
+    places = (
+        [[(at, 0), (at, 1)] for at in each]
+        if design.paired
+        else [[(at, n)] for at in each for n in orders[at]]
+    )
+    found = to_repeat(
+        [[rounds[at][side] for at, side in of] for of in places],
+        [one for of in rounds for one in of],
+        int(design.again * 2 * len(rounds)),
+    )
+    chosen = [one for index in found for one in places[index]]
     sides = []
     for number, side in enumerate(planned):
         own = [named(one, at) for at, one in enumerate(side.launches)]

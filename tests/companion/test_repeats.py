@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+from companion import fake_mpi
+from companion.door import Imb, Said
+from imb.archive.store import Archive
 from imb.judge.compare import compare
 from imb.judge.repeats import to_repeat
 from imb.model.observations import Launch, Side
@@ -127,3 +131,65 @@ def test_an_interleaved_repeat_is_never_paired_with_a_launch_of_the_plan(removed
         judged, replaced = divided(map(interleaved, own))
         sides.append(Side(name=letter, launches=judged, replaced=replaced, letter=letter))
     assert len(designed(*sides).a.launches) == (9 if removed else 10)
+
+
+# --- imb ab ----------------------------------------------------------------------------------------------------------
+
+
+def measured(imb: Imb, folder: Path, *words: object) -> Said:
+    """`imb ab`, six launches of each, in passes."""
+    options = fake_mpi.make(folder)
+    (folder / "bin" / "records-2").write_bytes(fake_mpi.records(77.0, passes=True))
+    return imb(
+        "ab", "--a", "", "--b", "FAKE_TIME=2", *options, "--launches", 6, "--seed", 1, "--name", "t", "--format", "json",
+        *words, "PingPong",
+    )  # fmt: skip
+
+
+def repeats_in(archive: Archive) -> list[tuple[int, int | None]]:
+    """Number of each launch of the archive, and of the one that it repeats."""
+    facts = [archive.run(run).facts() for run in archive.ids()]
+    return sorted((one["number"], one.get("repeats")) for one in facts)
+
+
+@pytest.mark.parametrize("way", ["interleaved", "--launch-by-launch"])
+def test_ab_repeats_launches_outside_the_dominant_state(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setenv("FAKE_SLOW", "3 8")
+    said = measured(imb, tmp_path / "mpi", "--repeats", 5, *([] if way == "interleaved" else [way]))
+    again = [3, 4, 7, 8] if way == "interleaved" else [3, 8]
+    assert said.code == 10, said.err
+    assert "12 of 12 launches to run, at most 5 repeats" in said.err
+    assert f"{len(again)} launches outside the dominant state" in said.err and "(at most 5)" in said.err
+    planned = [(number, None) for number in range(1, 13)]
+    assert repeats_in(archive) == planned + [(13 + at, number) for at, number in enumerate(again)]
+    found = json.loads(said.out)
+    assert found["verdict"] == "slower" and (found["launches_a"], found["launches_b"]) == (6, 6)
+    assert any("repeated, by the state probe alone" in one for one in found["warnings"])
+    # Interrupted, the session goes on; no repeat is repeated.
+    [folder] = (archive.folder / "sessions").iterdir()
+    (folder / f"{12 + len(again):04d}.json").unlink()
+    monkeypatch.setenv("FAKE_SLOW", "12 13 14 16")
+    resumed = imb("run", "--resume", folder.name)
+    assert resumed.code == 0 and f": 1 of {12 + len(again)} launches to run, " in resumed.err
+    assert imb("compare", "t/a", "t/b").code == 10
+
+
+def test_as_many_launches_are_repeated_as_the_limit_says(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_SLOW", "3 8")
+    said = measured(imb, tmp_path / "mpi")  # a quarter of 12: one pair
+    assert "at most 3 repeats" in said.err
+    assert repeats_in(archive)[12:] == [(13, 3), (14, 4)]
+
+
+def test_repeats_need_state_probes_and_no_looks(imb: Imb, tmp_path: Path) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    for word, says in (
+        ("--classic", "needs the state probes"),
+        ("--until-decided", "repeats and until_decided exclude each other"),
+    ):
+        said = imb("ab", "--a", "", "--b", "A=1", *options, "--repeats", 2, word, "PingPong")
+        assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
