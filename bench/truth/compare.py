@@ -13,11 +13,14 @@ from datetime import datetime, timedelta
 from math import log1p
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from imb.judge.compare import Comparison, compare
 from imb.judge.effects import Effect
+from imb.judge.repeats import to_repeat
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, MachineState, Passes, Result, Run
+from imb.model.repeats import divided
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
@@ -37,6 +40,7 @@ PLACE = np.array(
 )  # band of each row
 CHANGE = 0.05
 STATES = 2.5  # times as long in the slow state
+PROBE, PROBES = 1.6e-7, 0.05  # seconds of a probe, and its spread between launches of one state
 DIFFERENT = ("slower", "faster", "differs")
 ORDERED = datetime(2026, 1, 1)
 
@@ -58,6 +62,8 @@ def skewed(random: Random, shape: tuple[int, ...]) -> Values:
 
 class Design(NamedTuple):
     """`a`, `b`: launches. `spread`: of each side. `common`: share of the variance that all rows of a launch have in common.
+    `apart`: launches in passes see one state each, so a slow one has no figures of the fast state. `again`: a launch outside the dominant
+    state is repeated, for at most this share of the launches; interleaved: with the one beside it.
     `missing`: share of rows that a launch lacks. `outliers`: share of launches that are twice as slow. `slow`: share of launches in
     the slow state; `passes`: figures are of the fast state, the share is of a launch's samples. `drift`: of the machine, per launch.
     `paired`: interleaved, in rounds of one session; else in one session in random order, or in this `order`."""
@@ -78,6 +84,8 @@ class Design(NamedTuple):
     order: str = "random"
     tail: float | None = None
     session: float = 0.0
+    apart: bool = False
+    again: float = 0.0
 
 
 QUIET = (0.01, 0.01)
@@ -122,6 +130,17 @@ UNEQUAL_STATES = (
     Design("20 against 20, passes, mostly slow: A 10 %, B 70 %", 20, 20, slow=(0.1, 0.7), passes=True),
     Design("10 against 10, passes, mostly slow: A 10 %, B 70 %", 10, 10, slow=(0.1, 0.7), passes=True),
 )
+REPEATED = tuple(
+    Design(
+        f"10 {'pairs' if paired else 'against 10'}, 2.5 times as slow in {states[0]:.0%}"
+        + (f" of A, {states[1]:.0%} of B" if states[0] != states[1] else "")
+        + (f", up to {again:.0%} repeated" if again else ""),
+        spread=QUIET, slow=states, passes=True, apart=True, paired=paired, again=again,
+    )
+    for paired in (False, True)
+    for states in ((0.0, 0.0), (0.1, 0.1), (0.2, 0.2), (0.3, 0.3), (0.1, 0.5))
+    for again in (0.0, 0.25)
+)  # fmt: skip
 TAILS = (
     Design("10 against 10, p99 three times as long", tail=3.0),
     Design("5 against 5, p99 three times as long", 5, 5, tail=3.0),
@@ -151,6 +170,8 @@ def truth_of(kind: str, change: float = CHANGE) -> Values:
 
 def drawn(design: Design, truth: Values, random: Random) -> tuple[Side, Side]:
     """Both sides."""
+    if design.again:
+        return repeated(design, truth, random)
     counts = design.a, design.b
     order = np.repeat([0, 1], counts)
     if design.paired:
@@ -183,18 +204,61 @@ def drawn(design: Design, truth: Values, random: Random) -> tuple[Side, Side]:
         times = [ORDERED + timedelta(minutes=int(at)) for at in np.flatnonzero(order == side)]
         if design.session:
             times = [ORDERED + timedelta(days=at // 5 * 2 + side, minutes=at % 5) for at in range(count)]
+        probes = np.exp(random.normal(0, PROBES, count)) if design.apart else np.ones(count)
         launches = [
             launch_of(
-                design, "ab"[side], at, logs[at], bool(slow[at]), times[at], np.exp(logs[at] + tail[at])
+                design, "ab"[side], at, logs[at], bool(slow[at]), times[at], np.exp(logs[at] + tail[at]), float(probes[at])
             )
             for at in range(count)
-        ]
+        ]  # fmt: skip
         sides.append(Side(name="AB"[side], launches=launches))
     return sides[0], sides[1]
 
 
+def repeated(design: Design, truth: Values, random: Random) -> tuple[Side, Side]:
+    """Both sides, after `imb` has repeated what is outside the dominant state."""
+    planned, again = (drawn(design._replace(again=0.0), truth, random) for _ in range(2))
+    rounds = list(zip(*(side.launches for side in planned), strict=True))
+    repeats = list(zip(*(side.launches for side in again), strict=True))
+    each = range(len(rounds))
+    orders = random.permuted(np.tile([0, 1], (len(rounds), 1)), axis=1).tolist()
+    places = (
+        [[(at, 0), (at, 1)] for at in each]
+        if design.paired
+        else [[(at, n)] for at in each for n in orders[at]]
+    )
+    found = to_repeat(
+        [[rounds[at][side] for at, side in of] for of in places],
+        [one for of in rounds for one in of],
+        int(design.again * 2 * len(rounds)),
+    )
+    chosen = [one for index in found for one in places[index]]
+    sides = []
+    for number, side in enumerate(planned):
+        own = [named(one, at) for at, one in enumerate(side.launches)]
+        own += [named(repeats[at][number], at + len(rounds), repeats=at) for at, of in chosen if of == number]
+        judged, replaced = divided(own)
+        sides.append(Side(name=side.name, launches=judged, replaced=replaced))
+    return sides[0], sides[1]
+
+
+def named(one: Launch, number: int, **more: object) -> Launch:
+    return msgspec.structs.replace(
+        one,
+        name=f"{one.name[0]}{number}",
+        facts={**one.facts, "number": number, "outcome": "measured", **more},
+    )
+
+
 def launch_of(
-    design: Design, side: str, number: int, logs: Values, slow: bool, time: datetime, tail: Values
+    design: Design,
+    side: str,
+    number: int,
+    logs: Values,
+    slow: bool,
+    time: datetime,
+    tail: Values,
+    probe: float,
 ) -> Launch:
     session = f"{side}{number // 5}" if design.session else "s"
     facts: dict[str, object] = {"session": session, "started": time.isoformat()}
@@ -210,14 +274,14 @@ def launch_of(
             row.quantiles = {"p50": float(value), "p99": float(longest)}
         if design.passes:
             many = (10, 90) if slow else (95, 5)
-            row.passes = Passes(
-                samples=100,
-                used=many[0],
-                states=[
-                    MachineState(1.6e-7, many[0], float(value)),
-                    MachineState(1.6e-7 * STATES, many[1], float(value * STATES)),
-                ],
-            )
+            states = [
+                MachineState(PROBE * probe, many[0], float(value)),
+                MachineState(PROBE * probe * STATES, many[1], float(value * STATES)),
+            ]
+            if design.apart:
+                states = [msgspec.structs.replace(states[slow], samples=100)]
+                row.time_max_seconds = states[0].time_median_seconds
+            row.passes = Passes(samples=100, used=states[0].samples, states=states)
         rows[key] = row
     return Launch(
         name=f"{side}{number}", run=Run(program="OpenIMB"), facts=facts, rows=rows, failures={}, end=End(state="complete")
@@ -322,7 +386,12 @@ def report(draws: int, seed: int) -> str:
         bands = Counter(band.effect.verdict for one in found for band in one.found.bands)
         total = sum(bands.values())
         margin.append([f"{change:.0%}", ", ".join(f"{v} {share(c, total)}" for v, c in bands.most_common()), whole(found)])  # fmt: skip
-    return "\n\n".join(map(table, (level, power, some, other, margin)))
+    again = [["states", "nothing differs, anything called different", "whole", "B 5 % slower: bands found", "rows found", "anything wrong", "whole"]]  # fmt: skip
+    for design in REPEATED:
+        alike = judged(design, "none", draws, seed)
+        power_of = found_in(judged(design, "all", draws, seed))
+        again.append([design.name, rate(sum(map(changed, alike)), draws), whole(alike), *power_of])
+    return "\n\n".join(map(table, (level, power, some, other, margin, again)))
 
 
 def found_in(found: Sequence[Judged]) -> list[str]:

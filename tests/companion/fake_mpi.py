@@ -4,14 +4,14 @@ Asked for its version, the suite prints nothing and the MPI that ranks are conne
 A launch takes FAKE_TIME microseconds (`--env FAKE_TIME=2`) and up to a percent more, by its number in the session: the
 same order of launches gives the same figures. It appends its FAKE_NAME to the file
 $FAKE_LOG, and waits as long as the file $FAKE_HOLD is there, or $FAKE_HOLD-NAME. After its records it waits for the file
-$FAKE_END, and fails without it.
+$FAKE_END, and fails without it. State probes of the launches whose numbers are in $FAKE_SLOW take 2.5 µs, those of others 1 µs.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from imb.model.records import End, Rank, Result, Run, write
+from imb.model.records import End, MachineState, Passes, Rank, Result, Run, write
 
 _LAUNCHER = r"""#!/bin/sh
 [ "$1" = --version ] && { echo 'mpiexec (Open MPI) 5.0.9'; exit; }
@@ -29,7 +29,8 @@ while [ -n "$FAKE_HOLD" ] && { [ -e "$FAKE_HOLD" ] || [ -e "$FAKE_HOLD-$name" ];
 done
 number=${1%.part/*} number=1${number##*/}
 case $number in *[!0-9]*) number=1;; esac
-sed "s/77.0/$time.00$((number * 7 % 10))e-6/" "${0%/*}/records-$ranks" > "$1"
+case " $FAKE_SLOW " in *" $((number % 10000)) "*) probe=2.5;; *) probe=1;; esac
+sed "s/77.0/$time.00$((number * 7 % 10))e-6/g; s/55.0/${probe}e-6/g" "${0%/*}/records-$ranks" > "$1"
 left=250
 while [ -n "$FAKE_END" ] && [ ! -e "$FAKE_END" ]; do
     [ $((left -= 1)) -gt 0 ] || { echo "no $FAKE_END after five seconds" >&2; exit 1; }
@@ -51,8 +52,11 @@ def make(folder: Path, hosts: tuple[str, ...] = ("here", "here")) -> list[object
     return ["--mpi", folder, "--programs", folder / "bin"]
 
 
-def records(seconds: float, hosts: tuple[str, ...] = ("here", "here"), rows: int = 1) -> bytes:
-    """A whole PingPong of so many lengths, each of which takes so long."""
+def records(
+    seconds: float, hosts: tuple[str, ...] = ("here", "here"), rows: int = 1, *, passes: bool = False
+) -> bytes:
+    """A whole PingPong of so many lengths, each of which takes so long; in passes, all in one state of the machine."""
+    state = Passes(samples=100, used=100, states=[MachineState(55.0, 100, seconds)])
     run = Run(component="MPI1", ranks=[Rank(number, host) for number, host in enumerate(hosts)])
     lines = [
         Result(
@@ -62,6 +66,7 @@ def records(seconds: float, hosts: tuple[str, ...] = ("here", "here"), rows: int
             group_count=1,
             bytes=8 << row,
             time_avg_seconds=seconds,
+            passes=state if passes else None,
         )
         for row in range(rows)
     ]

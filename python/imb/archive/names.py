@@ -66,6 +66,7 @@ def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = 1
 def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
     """The same, also where there is no result."""
     from imb.model.observations import Side  # NumPy: a list needs none
+    from imb.model.repeats import divided
 
     every = list(runs)
     found: dict[str, StoredRun | FileRun] = {}
@@ -78,9 +79,11 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
         unread.note_unread(records.problems, lost=not run.stored)
         problems += records.problems
         launches += _launches(run, records)
+    judged, replaced = divided(launches)
     return Side(
         name=readable(name),
-        launches=launches,
+        launches=judged,
+        replaced=replaced,
         copies=len(every) - len(found),
         unread=list(dict.fromkeys(problems)),
     )

@@ -91,6 +91,16 @@ def command(
             help="Interleave the launches of both variants in N segments.",
         ),
     ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            "--repeats",
+            min=0,
+            metavar="N",
+            help="Repeat at most N launches that are outside the dominant state of the machine; 0: none.",
+            show_default="a quarter of the launches",
+        ),
+    ] = None,
     launch_by_launch: Annotated[
         bool,
         typer.Option("--launch-by-launch", help="Run one launch after the other, not interleaved."),
@@ -155,6 +165,10 @@ def command(
     Rows are measured in passes, as by imb run. --classic measures each in one burst per launch, or, with --parts, per segment. A
     segment should then last at least 0.1 s (-time 0.2 -iter 1000000,100000).
 
+    A launch whose state probe is outside the dominant state of the machine is repeated at the end, an interleaved one with its
+    partner, whatever it measured, at most --repeats launches. The repeat is judged in its place; both are kept. Without state
+    probes (--classic) and with --until-decided none is repeated.
+
     With --until-decided the results are checked after each round, from the fifth on, to decide whether to launch another.
     Intervals and verdicts allow for these repeated looks, also in later `imb compare`.
 
@@ -198,7 +212,7 @@ def command(
     job.examine(host_pairs)
     chosen, plans = _planned(
         names or [], (a, b, both), (mpi, programs, memory, gpu), seed, host_pairs, name=name, processes=np, class_=kind, launches=launches,
-        until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=1 if launch_by_launch else parts, timeout=timeout,
+        until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=1 if launch_by_launch else parts, timeout=timeout, repeats=repeats,
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
     )  # fmt: skip
@@ -216,9 +230,9 @@ def command(
         for made in plans:
             say(shlex.join(["imb", "compare", f"{made.campaign}/a", f"{made.campaign}/b", *judging]))
         raise typer.Exit(status)
-    made = plans[0]
-    carried = launch_all(store, made, results_to_stderr=True)
-    all_measured(made, carried)
+    carried = launch_all(store, plans[0], results_to_stderr=True)
+    all_measured(carried)
+    made = carried.plan
     kept = [done for done in carried.over if done.outcome != "stopped"]  # those have lost their partner
     sides = [side_of(store, [d.run for d in kept if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
              for i, v in enumerate("ab")]  # fmt: skip
@@ -268,6 +282,8 @@ def _planned(
     reason = campaign.why_launch_by_launch(made) if keys["parts"] is None else None
     if keys["parts"] is None and reason is None:
         made = msgspec.structs.replace(made, parts=campaign.USUAL_PARTS)
+    if keys["repeats"] is None:
+        made = msgspec.structs.replace(made, repeats=planning.usual_repeats(made))
     campaign.examine_campaign(made)
     if reason:
         say(f"imb: note: launches run one after the other, not interleaved: {reason}", err=True)

@@ -372,7 +372,7 @@ def _measure(
         made = recheck.baseline_plan(chosen, found, programs, launches, timeout)
     session.save(store, made)
     carried = launch_all(store, made, results_to_stderr=True)
-    well = all_measured(made, carried)
+    well = all_measured(carried)
 
     def side(variant: str | None, name: str) -> Side:
         runs = [

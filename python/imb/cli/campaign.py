@@ -153,7 +153,7 @@ def _tell(store: Archive, made: session.Plan) -> None:
         made, session.done(store, made).values(), stored_sessions.usual_seconds(store, made)
     )
     words = "duration unknown" if left is None else f"about {in_time(left)}"
-    most = " at most" if made.until else ""
+    most = " at most" if made.until else f", at most {made.repeats} repeats" if made.repeats else ""
     say(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
 
 

@@ -61,7 +61,7 @@ class Display:
         """At the beginning of a round of a campaign, where there is something to judge by."""
         from imb.measure import session
 
-        rounds = self.made.items[-1].turn
+        rounds = max(item.turn for item in self.made.items)
         left = session.remaining_seconds(self.made, over, self.known)
         if self.made.campaign and turn not in (None, self.turn) and left is not None:
             self.turn = turn or 0

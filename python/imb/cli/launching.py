@@ -227,6 +227,7 @@ class Carried(NamedTuple):
     over: list[Done]
     left_out: int
     stopped: str | None
+    plan: Plan  # with the launches that were repeated
     usage_errors: bool = False  # all that was launched was refused by the suite
 
 
@@ -238,12 +239,12 @@ def carry_out(archive: Archive, made: Plan) -> None:
     before = len(session.done(archive, made))
     carried = launch_all(archive, made)
     if len(carried.over) > before:
-        after_session(archive, made, carried.over)
-    if not all_measured(made, carried):
+        after_session(archive, carried.plan, carried.over)
+    if not all_measured(carried):
         raise typer.Exit(2 if carried.usage_errors else 1)
 
 
-def all_measured(made: Plan, carried: Carried) -> bool:
+def all_measured(carried: Carried) -> bool:
     """Whether every launch was complete; reports on standard error if not."""
     over, left_out = carried.over, carried.left_out
     bad = sum(one.outcome != "measured" for one in over)
@@ -251,7 +252,7 @@ def all_measured(made: Plan, carried: Carried) -> bool:
         say(f"imb: {bad} of {len(over)} launches incomplete; see `imb show RUN`", err=True)
     if left_out:
         say(
-            f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {made.id}`",
+            f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {carried.plan.id}`",
             err=True,
         )
     return not bad and not left_out
@@ -262,11 +263,16 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
 
     Raises ImbError where another process executes the session.
     """
-    from imb.measure import lock
+    from imb.cli.repeating import with_repeats
+    from imb.measure import lock, session
 
     try:
         with lock.held(archive, made, lambda line: say(f"imb: {line}", err=True)):
-            return _launch_all(archive, made, results_to_stderr=results_to_stderr)
+            carried = _launch_all(archive, made, results_to_stderr=results_to_stderr)
+            if again := with_repeats(archive, made, carried.over):
+                session.extend(archive, again)
+                carried = _launch_all(archive, again, results_to_stderr=results_to_stderr)
+            return carried
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {made.id}` continues") from error
 
@@ -284,6 +290,8 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
     session.refuse_without_secrets(made, todo)
     versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in made.variants))
     most = " at most" if made.until else ""
+    may_repeat = made.repeats and not any(item.repeats for item in made.items)
+    most += f", at most {made.repeats} repeats" if may_repeat else ""
     if todo:
         say(f"{title_of(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)
     else:
@@ -355,7 +363,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
     if not made.until:  # then the last line is the reason for stopping
         disturbance.warn(archive, (one.run for one in over if one.number not in before))
     none_else = bool(over) and all(made.items[one.number - 1].like() in refused for one in over)
-    return Carried(over, left_out, stopped, none_else)
+    return Carried(over, left_out, stopped, made, none_else)
 
 
 def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:

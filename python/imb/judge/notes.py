@@ -39,6 +39,7 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
         )
     for side in (a, b):
         yield from _of_side(side.letter, side)
+    yield from _repeated(a, b)
     yield from _unusual(a, b, earlier)
     yield from _one_sided_failures(a, b)
     for side, keys in ((a, made.only_a), (b, made.only_b)):
@@ -104,6 +105,18 @@ def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
         own = {launch.name for launch in side.launches}
         for said in words([one for one in found if one.launch in own]):
             yield f"{side.letter}: {said}; included: repeat these launches or exclude them"
+
+
+def _repeated(a: Side, b: Side) -> Iterator[str]:
+    """Launches of the plan in whose place a repeat is judged."""
+    counts = [f"{len(side.replaced)} of {side.letter}" for side in (a, b) if side.replaced]
+    if counts:
+        every = len(a.replaced) + len(b.replaced)
+        beside = ", or one that ran beside them," if in_parts(a, b) else ""
+        yield (
+            f"{counted(every, 'launch')} outside the dominant state{beside} {'was' if every == 1 else 'were'} repeated, by the state probe"
+            f" alone ({', '.join(counts)}); the repeats are judged, both are kept"
+        )
 
 
 def _lacking(side: Side) -> list[Key]:

@@ -26,6 +26,7 @@ import msgspec
 
 from imb.judge.stats import FEWEST
 from imb.model.observations import Launch, Side, in_parts
+from imb.model.repeats import is_repeat
 from imb.model.units import counted
 
 Unit: TypeAlias = Literal["pair", "launch", "session"]
@@ -38,11 +39,13 @@ APART = timedelta(
 
 
 class Place(NamedTuple):
-    """Where in a plan a launch was: session, round (the fact `turn`), and what it measured."""
+    """Where in a plan a launch was: session, round (the fact `turn`), and what it measured. `repeat`: interleaved with a repeat,
+    not with the launch that the plan had first."""
 
     session: str
     turn: int
     cell: Hashable
+    repeat: bool = False
 
 
 class Design(NamedTuple):
@@ -200,12 +203,14 @@ def _paired(a: Side, b: Side) -> Design | None:
 def _places(side: Side) -> dict[Place, Launch]:
     """Launches with rows by place; without those of a place that has several."""
     found: dict[Place, list[Launch]] = {}
+    parts = in_parts(side)
     for launch in side.launches:
         session, turn = session_of(launch), launch.facts.get("turn")
         if session is not None and isinstance(turn, int) and launch.rows:
             cell = launch.facts.get("cell")
             what = cell if isinstance(cell, int) else launch.experiment()
-            found.setdefault(Place(session, turn, what), []).append(launch)
+            place = Place(session, turn, what, parts and is_repeat(launch))
+            found.setdefault(place, []).append(launch)
     return {place: launches[0] for place, launches in found.items() if len(launches) == 1}
 
 

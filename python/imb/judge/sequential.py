@@ -8,7 +8,7 @@ at its error rates, all looks together guarantee. docs/verdicts.md says why this
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -111,5 +111,8 @@ def _rounds_of_both(a: Side, b: Side) -> set[tuple[object, int, object]]:
 
 def _only(side: Side, rounds: Iterable[tuple[object, int, object]]) -> Side:
     wanted = set(rounds)
-    launches = [one for one in side.launches if (place := _place(one)) is None or place in wanted]
-    return msgspec.structs.replace(side, launches=launches)
+
+    def seen(launches: Sequence[Launch]) -> list[Launch]:
+        return [one for one in launches if (place := _place(one)) is None or place in wanted]
+
+    return msgspec.structs.replace(side, launches=seen(side.launches), replaced=seen(side.replaced))

@@ -16,6 +16,7 @@ import numpy as np
 from imb.judge.stats import Values
 from imb.judge.usual import LEAST_RATIO, Ranks, ranks_of, references_of, split
 from imb.model.observations import Launch, Side
+from imb.model.repeats import is_repeat
 
 PART = 0.1  # of the error rate of the family
 UNLIKE = 0.2  # p-value up to which shares are not called the same
@@ -80,7 +81,7 @@ def _by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
     """By the samples of launches in passes, on the ranks that most launches have; None without probes."""
     known: dict[Ranks, list[tuple[int, float, bool]]] = {}
     for number, side in enumerate((a, b)):
-        for launch in side.launches:
+        for launch in as_planned(side):
             for ranks, reference in references_of(launch).items():
                 known.setdefault(ranks, []).append((number, reference, _mostly_fastest(launch, ranks)))
     most = max(known.values(), key=len, default=[])
@@ -90,6 +91,12 @@ def _by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
     fast = [mostly and not slow for (_, _, mostly), slow in zip(most, apart, strict=True)]
     sides = [side for side, _, _ in most]
     return _of(fast, sides, 0), _of(fast, sides, 1)
+
+
+def as_planned(side: Side) -> list[Launch]:
+    """What was launched first in each place: repeats would hide that a side is in the slow state more often, and their number depends
+    on it."""
+    return [*side.replaced, *(launch for launch in side.launches if not is_repeat(launch))]
 
 
 def _of(fast: Sequence[bool], sides: Sequence[int], side: int) -> list[bool]:

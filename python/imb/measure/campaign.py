@@ -68,6 +68,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     relevant: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 0.05
     metric: str = "time"
     parts: Annotated[int, msgspec.Meta(ge=1, le=MOST_PARTS)] = 1
+    repeats: Annotated[int, msgspec.Meta(ge=0)] = 0
     classic: bool = False
     precision: Share | None = None
     launch_budget: Budget | None = None
@@ -170,6 +171,8 @@ def examine_campaign(made: Campaign) -> None:
                 f"variant {name}: cpus and bind exclude each other; cpus pins each rank to one CPU"
             )
         _refuse_memory(made, name, variant)
+    if made.repeats:
+        _refuse_repeats(made)
     if made.until_decided:
         _refuse_until_decided(made)
     elif made.budget:
@@ -200,6 +203,17 @@ def examine_name(name: str) -> None:
     """Raises ImbError where it cannot be part of a label."""
     if not _NAME.match(name):
         raise ImbError(f"{name!r} becomes part of a label: letters, digits and ._+=:- only")
+
+
+def _refuse_repeats(made: Campaign) -> None:
+    """Raises ImbError where no launch could be known to be outside the dominant state, or looks would count repeats."""
+    if made.until_decided:
+        raise ImbError("repeats and until_decided exclude each other; with until_decided, more rounds follow")
+    for name, one in variants(made).items():
+        if is_classic(made, one):
+            raise ImbError(
+                f"variant {name}: repeats needs the state probes of rows in passes; omit it, or classic"
+            )
 
 
 def _refuse_until_decided(made: Campaign) -> None:

@@ -41,6 +41,7 @@ from imb.measure.transports import reported_transports
 from imb.model.confidential import hidden_command
 from imb.model.errors import ImbError
 from imb.model.gpus import uses_gpu
+from imb.model.repeats import FACT as REPEATS
 from imb.model.sequential_design import FACT
 from imb.model.text import now
 from imb.mpi import arguments, conditions, launch, load
@@ -155,6 +156,8 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
     if made.campaign:
         facts |= {"variant": variant.name, "setup": [hidden_command(command) for command in variant.setup]}
         facts["seed"] = made.seed
+    if item.repeats:
+        facts[REPEATS] = item.repeats
     if made.until:
         facts[FACT] = msgspec.to_builtins(made.until.design)
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
@@ -328,7 +331,7 @@ def _adopt(archive: Archive, made: Plan, item: Item) -> None:
             "number": item.number,
             "turn": item.turn,
             "cell": item.cell,
-        }
+        } | ({REPEATS: item.repeats} if item.repeats else {})
         facts: dict[str, Any] = readable_json(spool / "facts.json", dict[str, Any], _UNREAD) or known
         over = _store(archive, made, item, facts | {"outcome": "interrupted", "exit_status": None})
         _finish(archive, made, item, over)

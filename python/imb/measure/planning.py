@@ -22,6 +22,7 @@ from imb.measure.campaign import (
     commands,
     examine_name,
     gpu_arguments,
+    is_classic,
     sampling_of,
     selections,
     split_words,
@@ -60,6 +61,14 @@ def on_hosts(made: Campaign, pair: tuple[str, str]) -> Campaign:
 def most_launches(made: Campaign) -> int:
     """Rounds that are planned."""
     return made.launches or (sequential_design.MOST if made.until_decided else LAUNCHES)
+
+
+def usual_repeats(made: Campaign) -> int:
+    """A quarter of the launches of all variants; 0 where none can be repeated. docs/validation.md has error rates."""
+    named = variants(made)
+    if made.until_decided or any(is_classic(made, one) for one in named.values()):
+        return 0
+    return len(named) * most_launches(made) // 4
 
 
 def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[int]]:
@@ -127,6 +136,7 @@ def campaign_plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | 
         source=source,
         setup_timeout=made.setup_timeout,
         parts=made.parts,
+        repeats=made.repeats,
         turn_limit=made.turn_timeout or TURN_LIMIT,
         until=session.Until(
             design=sequential_design.SequentialDesign(most=most),

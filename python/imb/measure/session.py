@@ -63,7 +63,8 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 
 class Item(msgspec.Struct, frozen=True):
     """One launch: `arguments` are IMB's, `turn` counts repetitions of the same (rounds) from 1, `variant` is an index,
-    `ranks` take the place of those of the variant; `cell` is what is measured, whatever the variant."""
+    `ranks` take the place of those of the variant; `cell` is what is measured, whatever the variant; `repeats` is the number of
+    the launch that it takes the place of (imb.model.repeats)."""
 
     number: int
     component: Component
@@ -73,6 +74,7 @@ class Item(msgspec.Struct, frozen=True):
     ranks: int | None = None
     labels: list[str] = []
     cell: int = 0
+    repeats: int | None = None
 
     def like(self) -> tuple[object, ...]:
         """The same for all launches of the same, which take about the same time."""
@@ -94,6 +96,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `setup_timeout` of a setup or teardown command, in seconds. `parts`, above 1: launches of a round that measure the same
     run interleaved, every row in so many alternating segments (imb.measure.interleave). `until`: when to stop before
     all is launched (imb.cli.deciding); None: never. `turn_limit`: seconds that a turn may last at least (imb.measure.interleave).
+    `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.cli.repeating).
     `owner`: user id of who planned it."""
 
     id: str
@@ -108,6 +111,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     parts: int = 1
     until: Until | None = None
     turn_limit: float = TURN_LIMIT
+    repeats: int = 0
     owner: int | None = None
 
     def __post_init__(self) -> None:
@@ -116,6 +120,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("launches are not numbered from 1")
         if any(not 0 <= item.variant < len(self.variants) for item in self.items):
             raise ValueError("a launch of a variant that is not there")
+        if any(item.repeats is not None and not 0 < item.repeats < item.number for item in self.items):
+            raise ValueError("a launch that repeats none before it")
 
     @property
     def surrounded(self) -> bool:
@@ -193,14 +199,17 @@ def examine(made: Plan) -> None:
 
 def save(archive: Archive, made: Plan) -> None:
     """Writes the plan down without secrets, so that it can be resumed by the same user. Raises ImbError."""
-    kept = msgspec.structs.replace(made, owner=os.geteuid(), variants=[_shown(one) for one in made.variants])
-    text = msgspec.json.format(msgspec.json.encode(kept)) + b"\n"
-    folder = folder_of(archive, made.id)
     try:
-        make_session_folder(folder)
-        write_whole(folder / "plan.json", text, mode=0o600)
+        make_session_folder(folder_of(archive, made.id))
+        _write_plan(archive, made)
     except OSError as error:
         raise archive.refusal(error) from error
+
+
+def _write_plan(archive: Archive, made: Plan) -> None:
+    kept = msgspec.structs.replace(made, owner=os.geteuid(), variants=[_shown(one) for one in made.variants])
+    text = msgspec.json.format(msgspec.json.encode(kept)) + b"\n"
+    write_whole(folder_of(archive, made.id) / "plan.json", text, mode=0o600)
 
 
 def reporting_archive(
@@ -218,6 +227,12 @@ def reporting_archive(
             raise archive.refusal(error) from error
 
     return wrapped
+
+
+@reporting_archive
+def extend(archive: Archive, made: Plan) -> None:
+    """Writes the plan of a session that has more launches now, for who holds its lock."""
+    _write_plan(archive, made)
 
 
 def folder_of(archive: Archive, session: str) -> Path:
@@ -264,9 +279,9 @@ def launch_batches(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
     """What is to be launched in its order; what is in one list at the same time."""
     if made.parts == 1:
         return [[item] for item in todo]
-    found: dict[tuple[int, int], list[Item]] = {}
+    found: dict[tuple[int, int, bool], list[Item]] = {}
     for item in todo:
-        found.setdefault((item.turn, item.cell), []).append(item)
+        found.setdefault((item.turn, item.cell, item.repeats is not None), []).append(item)
     return list(found.values())
 
 

@@ -105,13 +105,14 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
     """A sample set by the name that a user gave: a run, a label, a file, a query. `copies`: runs that were left out, because
-    others in it have the same content. `unread`: lines of its runs that look like results and were not read. `letter`: what
-    notes on a comparison call it."""
+    others in it have the same content. `unread`: lines of its runs that look like results and were not read. `replaced`: launches in
+    whose place a repeat is judged (imb.model.repeats). `letter`: what notes on a comparison call it."""
 
     name: str
     launches: Sequence[Launch]
     copies: int = 0
     unread: Sequence[Problem] = ()
+    replaced: Sequence[Launch] = ()
     letter: str = ""
 
     def all_keys(self) -> list[Key]:

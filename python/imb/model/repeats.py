@@ -1,0 +1,44 @@
+"""Launches that were measured again because the machine was outside its dominant state: the recorded link, shared by session and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from imb.model.observations import Launch
+
+FACT = "repeats"  # under this name a launch has the number, in its session, of the one that it takes the place of
+
+
+class Divided(NamedTuple):
+    """Launches that are judged, and those in whose place another one is."""
+
+    judged: Sequence[Launch]
+    replaced: Sequence[Launch]
+
+
+def is_repeat(launch: Launch) -> bool:
+    """Whether it was launched in the place of another one."""
+    return isinstance(launch.facts.get(FACT), int)
+
+
+def divided(launches: Iterable[Launch]) -> Divided:
+    """By the recorded link only. A repeat that is not complete takes no place: then the first launch is judged, and the repeat is in
+    neither."""
+    every = list(launches)
+    planned = {(one.facts.get("session"), one.facts.get("number")) for one in every if not is_repeat(one)}
+    complete = {
+        (one.facts.get("session"), one.facts[FACT])
+        for one in every
+        if is_repeat(one) and one.rows and one.facts.get("outcome") == "measured"
+    }
+
+    def counts(one: Launch) -> bool:
+        place = one.facts.get("session"), one.facts.get(FACT) or one.facts.get("number")
+        return (place in complete or place not in planned) if is_repeat(one) else place not in complete
+
+    return Divided(
+        [one for one in every if counts(one)],
+        [one for one in every if not is_repeat(one) and not counts(one)],
+    )
