@@ -26,7 +26,7 @@ from scipy.stats import beta
 Values = npt.NDArray[np.float64]
 Ends = npt.NDArray[np.int32]
 WANTED = 0.1
-PER_LEAF = {16: 4, 64: 16, 256: 16}
+PER_LEAF = {16: 4, 64: 16, 256: 16, 1024: 32}
 
 
 class Noise:
