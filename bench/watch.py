@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often `imb watch` finds steps that are none, and steps that are there; Otava on the same series.
 
-    bench/watch.py [--histories 1000] [--steps 200] [--otava FOLDER] [--write docs/watch.md]
+    bench/watch.py [--histories 1000] [--steps 200] [--otava FOLDER] [--write docs/evidence-history.md]
 
 Histories are made up (independent, correlated, drifting, heavy-tailed, with outliers, with gaps) or drawn from the recorded
 launches of bench/pool.parquet. A history has SERIES series, of which a step hits HIT. Apache Otava's dependencies are not
@@ -201,8 +201,8 @@ def page(options: argparse.Namespace) -> str:
         found.append([str(sessions), *(smallest(sessions, count, spread) for spread in spreads)])
         print(*found[-1], sep="; ", file=sys.stderr, flush=True)
     return (
-        f"{options.histories} histories without a change and {options.steps} with a step of each kind; Otava got"
-        f" {options.yardstick} of either.\n\n{table_of(rows)}\n\nSmallest step found within {AFTER} sessions in 95 % of"
+        f"{options.histories} histories without a change and {options.steps} with a step of each kind; Otava was given the"
+        f" first {options.yardstick} of either.\n\n{table_of(rows)}\n\nSmallest step found within {AFTER} sessions in 95 % of"
         f" independent histories, by the standard deviation of a session:\n\n{table_of(found)}"
     )
 

@@ -20,6 +20,11 @@ PAGES = [
     lab.TOP / "schema" / "README.md",
     *sorted((lab.TOP / "docs").glob("*.md")),
 ]
+# What a user reads; other pages are special topics, evidence and design.
+MANUAL = [
+    "README.md",
+    *(f"docs/{page}.md" for page in ("measuring", "comparing", "fabric", "diagnosis", "methodology")),
+]
 EXAMPLES = [
     path for path in sorted((lab.TOP / "examples").rglob("*")) if path.suffix in (".toml", ".py", ".md")
 ]
@@ -164,6 +169,23 @@ def test_links_between_pages(page: Path) -> None:
         assert there.exists(), target
         if anchor:
             assert anchor in anchors(there.read_text()), target
+
+
+def test_pages_that_sources_name() -> None:
+    """Help, messages and comments name pages of docs/: those that are there."""
+    named = {
+        f"{path.relative_to(lab.TOP)}: {page}"
+        for folder, ends in (("python", "*.py"), ("src", "*.[hc]*"), ("bench", "*.py"), ("tests", "*.py"))
+        for path in (lab.TOP / folder).rglob(ends)
+        for page in re.findall(r"docs/[\w-]+\.md", path.read_text())
+        if not (lab.TOP / page).exists()
+    }
+    assert not named
+
+
+def test_the_manual_is_short() -> None:
+    """CONTRIBUTING.md: evidence and reasons have pages of their own."""
+    assert sum(len((lab.TOP / page).read_text().split()) for page in MANUAL) <= 12_000
 
 
 def anchors(page: str) -> set[str]:

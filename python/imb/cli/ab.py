@@ -182,13 +182,12 @@ def command(
 
     \b
     Examples:
-      imb ab --a "" --b "UCX_TLS=tcp" -- PingPong
-      imb ab --a "MPIR_CVAR_ODD_EVEN_CLIQUES=0" --b "MPIR_CVAR_ODD_EVEN_CLIQUES=1" --launches 20 -- Allreduce -msglog 16
-      imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
-      imb ab --a "" --b "UCX_TLS=sm" --both bind=core --launch-by-launch -- PingPong
-      imb ab --a "" --b "UCX_TLS=tcp" --until-decided --launches 40 --budget 1800 -- PingPong
-      imb ab --a "memory=host" --b "memory=cuda" -- PingPong
       imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
+      imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
+      imb ab --a "MPIR_CVAR_ODD_EVEN_CLIQUES=0" --b "MPIR_CVAR_ODD_EVEN_CLIQUES=1" --launches 20 -- Allreduce -msglog 16
+      imb ab --a "UCX_TLS=rc" --b "UCX_TLS=tcp" --both "hosts=node1,node2 ppn=1" --launch-by-launch -- PingPong
+      imb ab --a "bind=core" --b "bind=none" --until-decided --launches 40 --budget 1800 -- PingPong
+      imb ab --a "memory=host" --b "memory=cuda" -- PingPong
     """
     import msgspec
 

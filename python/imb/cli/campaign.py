@@ -80,7 +80,7 @@ def command(
     CAMPAIGN/n1-n2 ...
 
     A launch that exceeds the time limit (--timeout, else `timeout` of FILE) is killed, and the others follow. After Ctrl-C,
-    --resume continues, with --timeout under that time limit. docs/companion.md lists all keys of FILE; examples/ has campaigns.
+    --resume continues, with --timeout under that time limit. docs/comparing.md lists all keys of FILE; examples/ has campaigns.
 
     \b
     A FILE:

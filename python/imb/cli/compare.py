@@ -58,7 +58,7 @@ def command(
     Figures are speedups of B over A with intervals: 2.00x is twice as fast, 0.50x half as fast. Below 0.1 they are
     fractions: 1/180x. A verdict is slower or faster, differs (slower or faster by less than --relevant), same (within it), or
     inconclusive. The unit of replication is the launch, not the repetition: take ten launches of each, interleaved (imb ab).
-    docs/verdicts.md has the method and its measured error rates.
+    docs/comparing.md has the rules, docs/evidence-verdicts.md the method and its error rates.
 
     Launches of different sessions (days, boots, allocations) are judged by session, from three sessions of each
     on; with fewer the effects are shown and the verdict is inconclusive. Logs have no session: see

@@ -1,6 +1,6 @@
 """Association of disturbances with slowness: tests of series and of launches with bounded false alarms. Pure.
 
-Arrays in, figures out; every function returns a p-value of "it does not", one-sided. docs/companion.md, "Diagnosis", says
+Arrays in, figures out; every function returns a p-value of "it does not", one-sided. docs/evidence-diagnosis.md says
 why these tests.
 """
 
@@ -97,7 +97,7 @@ def between(rates: Values, slowness: Values) -> float | None:
     a, b = rates - rates.mean(), slowness - slowness.mean()
     if not a.any() or not b.any():
         return 1.0
-    from scipy.stats import permutation_test  # a lazy import: docs/verdicts.md has what it costs
+    from scipy.stats import permutation_test  # a lazy import: docs/evidence-verdicts.md has what it costs
 
     tested = permutation_test(
         (a,),

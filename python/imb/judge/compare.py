@@ -2,7 +2,7 @@
 
 The launch is the unit of replication, or the session where launches are of several sessions (imb.judge.pairing).
 Everything is judged on the logarithm of the metric, and printed as the **speedup** of B over A: above 1, B is
-faster (more bandwidth, more messages); 2.00 is twice as fast. docs/verdicts.md says how a verdict is reached and what it
+faster (more bandwidth, more messages); 2.00 is twice as fast. docs/evidence-verdicts.md says how a verdict is reached and what it
 does not say.
 """
 

@@ -3,7 +3,7 @@
 Who looks after every round and stops at the first verdict makes a false one more often than who looks once. So each
 look is an ordinary comparison at a share of the error rates, and the shares of all looks add up to 1 (alpha spending:
 Lan and DeMets, Biometrika 70 (1983) 659; between looks Bonferroni's inequality). Whatever a comparison guarantees
-at its error rates, all looks together guarantee. docs/verdicts.md says why this and no other method.
+at its error rates, all looks together guarantee. docs/evidence-verdicts.md says why this and no other method.
 """
 
 from __future__ import annotations
