@@ -118,7 +118,7 @@ def _lack(made: Baseline) -> str | None:
         f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more"
     )
     if None in sessions:
-        return f"{has} of unknown session (not launched by imb); {wanted}"
+        return f"{has} of unknown session (a log without a date); {wanted}"
     if many < FEWEST:
         return f"{has} of {counted(many, 'session')}; {wanted}"
     return None

@@ -61,8 +61,8 @@ def command(
     docs/verdicts.md has the method and its measured error rates.
 
     Launches of different sessions (days, boots, allocations) are judged by session, from three sessions of each
-    on; with fewer the effects are shown and the verdict is inconclusive. Logs have no session: see
-    --assume-one-session.
+    on; with fewer the effects are shown and the verdict is inconclusive. A log with a date is a session by itself; logs within 50
+    minutes are one. Without a date the session is unknown: see --assume-one-session.
 
     Launches of one session that were not interleaved, all of A before all of B, are inconclusive, since a drift of the machine
     looks like a difference: see --assume-stable.
