@@ -364,7 +364,11 @@ def test_printing_draws_every_chart_on_white(page: Any, report: Path) -> None:
 def test_a_comparison_alone_is_drawn(page: Any, report: Path) -> None:
     open_page(page, report / "comparison.html")
     assert drawn(page).count() == 2
-    assert page.locator(".verdict .word").inner_text().startswith("Mixed: B is slower than A in some bands")
+    assert (
+        page.locator(".verdict .word")
+        .inner_text()
+        .startswith("Mixed: UCX_TLS=after (B) is faster than UCX_TLS=before (A) in ")
+    )
 
 
 def fabric_page(imb: Imb, folder: Path, count: int) -> Path:

@@ -204,7 +204,10 @@ def test_signs_that_a_terminal_lacks_are_ascii(imb: Imb, archive: Archive) -> No
                     one.time_avg_seconds = one.time_max_seconds = (one.time_max_seconds or 0) * factor
             archive.add(Content(records=write(launch(rows)), facts={"turn": number}, labels=[label]))
     compared = imb("compare", "before", "after é", "--assume-one-session").out
-    assert "^ faster, v slower, = same, ~ differs, ? inconclusive" in compared
+    assert (
+        "^ faster, v slower, = same, (^) (v) slightly faster, slower (less than 5 %), ? inconclusive"
+        in compared
+    )
     assert re.search(r"PingPong +0\.50x v \[", compared) and "A us" in compared
     shown = imb("show", archive.ids()[0], "--chart").out
     assert "t_max us" in shown and re.search(r"\d\+ +\*.*\|$", shown, re.MULTILINE)

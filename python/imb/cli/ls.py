@@ -9,14 +9,11 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
+from imb.model.conditions import library_name
 from imb.model.errors import ImbError
 from imb.model.text import natural
 from imb.render.terminal import columns, data, say
 
-# In what MPI_Get_library_version says: a name, and the version behind it.
-_LIBRARY = re.compile(
-    r"(Cray MPICH|MVAPICH\d*|MPICH|Open MPI|Intel(?=\(R\) MPI)|SMPI)\D*(\d[\w.]*)", re.IGNORECASE
-)
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
 # Of the index, what the list needs.
 _SHOWN = [
@@ -136,7 +133,7 @@ def _cells(run: dict[str, Any]) -> list[str]:
         run["run"][:SHORT],
         ((run["date"] or "")[:16] or f"added {run['added'][:16]}").replace("T", " "),
         " ".join(filter(None, [program, run["version"], run["component"], _memory(run)])),
-        _mpi(run["mpi"] or "-"),
+        _cut(library_name(run["mpi"] or "-"), 24),
         str(run["processes"] or "-"),
         str(run["rows"]),
         str(run["failures"] or ""),
@@ -144,12 +141,6 @@ def _cells(run: dict[str, Any]) -> list[str]:
         _cut(run["benchmarks"] or "-", 36),
         _cut(", ".join(run["labels"]), 60),
     ]
-
-
-def _mpi(library: str) -> str:
-    """`MPICH 5.0.2` from `MPICH Version: 5.0.2`."""
-    found = _LIBRARY.search(library)
-    return _cut(f"{found[1]} {found[2]}" if found else library, 24)
 
 
 def _memory(run: dict[str, Any]) -> str | None:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 # What stands for our signs, and for the lines and dots of charts, where a terminal's encoding lacks them.
-_ASCII = str.maketrans("▲▼≈✓✗µ…│─\u2013\u00d7", "^v~+xu.|--x") | str.maketrans({"±": "+-", "→": "->"})
+_ASCII = str.maketrans("▲▼≈✓✗µ…│─\u2013\u00d7", "^v~+xu.|--x") | str.maketrans(
+    {"±": "+-", "→": "->", "△": "(^)", "▽": "(v)", "Δ": "change "}
+)
 _ASCII |= dict.fromkeys(map(ord, "┌┐└┘├┤┬┴┼"), "+") | dict.fromkeys(range(0x2580, 0x25A0), "*")
 
 
