@@ -413,6 +413,22 @@ def test_sides_are_named_by_what_was_chosen(
     assert names_of_sides(differences(*sides)) == names
 
 
+@pytest.mark.parametrize(("of_b", "same"), [("on-host sm", True), ("on-host tcp", False)])
+def test_settings_that_took_the_same_path_are_named(
+    imb: Imb, archive: Archive, of_b: str, same: bool
+) -> None:
+    """As of UCX_TLS=tcp where the MPI does not use UCX: nothing of it was measured."""
+    for label, transports, seed in (("a", "on-host sm", 1), ("b", of_b, 2)):
+        facts = {"conditions": {"transports": transports, "environment": {"UCX_TLS": label}}}
+        archive.add_many(
+            content(rows, ran(environment={"UCX_TLS": label}), facts=facts, labels=[label])
+            for rows in rows_of(3, seed=seed)
+        )
+    out = " ".join(imb("compare", "a", "b").out.split())
+    words = "! both sides took the same path: on-host sm; UCX_TLS=a and UCX_TLS=b select no other transport"
+    assert (words in out) == same, out
+
+
 def test_a_slowdown_in_one_band_is_not_hidden_by_small_gains(imb: Imb, before: Archive) -> None:
     after = rows_of(8, spread=0.002, seed=3, factor=lambda _, n: 1.5 if n > 300_000 else 0.97)
     before.add_many(content(rows, labels=["after"]) for rows in after)

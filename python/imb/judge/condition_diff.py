@@ -164,6 +164,20 @@ def names_of_sides(found: Sequence[Difference]) -> tuple[str, str] | None:
     return a + more, b + more
 
 
+def same_path(a: Side, b: Side, found: Sequence[Difference]) -> str | None:
+    """That sides which differ by a setting took the same path for their messages: the setting selected no other. None where it did, or
+    where the path is not known."""
+    names = names_of_sides(found)
+    if names is None or not any(one.name[0] == "$" or one.name == NAMES["intent.extra"] for one in found):
+        return None
+    of_a, of_b = _said(a, b)
+    ways = [(of_a.get(name), of_b.get(name)) for name in (NAMES["path"], NAMES["transports"])]
+    known = [(first, second) for first, second in ways if first and second]
+    if not known or any(first != second or len(first) > 1 for first, second in known):
+        return None
+    return f"both sides took the same path: {known[0][0][0]}; {names[0]} and {names[1]} select no other transport"
+
+
 def _setting(name: str, value: str) -> str:
     """`btl=tcp`, `UCX_TLS unset`, `kernel 6.2.0`, launcher arguments as they are."""
     if name in _AS_THEY_ARE:

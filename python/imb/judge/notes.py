@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from imb.judge.condition_diff import unknown
+from imb.judge.condition_diff import same_path, unknown
 from imb.judge.figures import NO_MESSAGE
 from imb.judge.stats import FEWEST, Values
 from imb.judge.usual import unusual, words
@@ -37,6 +37,8 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
             f"the same runs on both sides: {counted(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
             " differences; remove them from one"
         )
+    if said := same_path(a, b, made.conditions):
+        yield said
     for side in (a, b):
         yield from _of_side(side.letter, side)
     yield from _unusual(a, b, earlier)
