@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import re
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +96,38 @@ def test_one_session_is_judged_by_five_of_the_baseline(
     )
 
 
+@pytest.mark.parametrize("sessions", [1, 4, 6])
+def test_a_build_121_times_slower_fails_a_gate(imb: Imb, archive: Archive, sessions: int) -> None:
+    """Whatever sessions of the baseline there are; the reason is printed."""
+    results(archive, "good", 1.0, sessions=sessions)
+    results(archive, "now", 121.0, sessions=1)
+    imb("baseline", "set", "fabric", "good")
+    said = imb("baseline", "check", "fabric", "now")
+    out = " ".join(said.out.split())
+    assert said.code == 10 and "B is slower than A in all " in out
+    words = (
+        "judged by the prediction interval of 6"
+        if sessions == 6
+        else "every launch of B is a factor of 4 or more away"
+    )
+    assert words in out and ("is no test and has no stated error rate" in out) == (sessions < 6)
+
+
 def test_four_sessions_of_a_baseline_do_not_judge_one(imb: Imb, archive: Archive) -> None:
     results(archive, "good", 1.0, sessions=4)
     results(archive, "now", 1.5, sessions=1)
     said = imb("baseline", "set", "fabric", "good")
     assert "fabric has 6 launches of 4 sessions; take 5 sessions" in said.err
     said = imb("baseline", "check", "fabric", "now")
-    assert said.code == 11 and "5 of the baseline to judge one of the results" in " ".join(said.out.split())
+    out = " ".join(said.out.split())
+    assert (
+        said.code == 11
+        and "this check finds bands 4 times as slow, no smaller slowdown; for power take 5 sessions" in out
+    )
+    assert re.search(
+        r"if they differ as these 4 do, slowdowns of \d+ % are found, with 10 sessions of \d+ %; median band",
+        out,
+    ), out
 
 
 def test_a_check_of_the_baselines_own_runs_is_named(imb: Imb, kept: Archive) -> None:

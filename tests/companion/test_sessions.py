@@ -165,6 +165,25 @@ def test_launches_of_different_sessions_are_not_judged_by_the_spread_of_launches
     assert all(one.effect.interval and one.effect.speed < 0.9 for one in found.bands)
 
 
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(121.0, "slower"), (3.9, "inconclusive"), (1 / 121, "inconclusive")]
+)
+def test_what_no_session_explains_is_slower(factor: float, verdict: str) -> None:
+    """One session against one: four times as slow as the slowest launch is beyond what sessions differ by. Faster is no pass."""
+    a, b = of_days("a", 1, spread=0, seed=1), of_days("b", 1, spread=0, seed=2, factor=factor)
+    found = compare(a, b)
+    assert found.verdict == verdict and found.inconclusive
+    bands = {one.effect.verdict for one in found.bands}
+    assert bands == ({"inconclusive"} if 1 < factor < 4 else {"slower" if factor > 1 else "faster"})
+    assert {one.effect.verdict for one in found.rows} == {"inconclusive"}
+    if factor > 4:
+        assert found.warnings[0].startswith(
+            "8 of 8 bands judged by a bound, not by a test: every launch of B is a factor of 4 or more away"
+        )
+    few = msgspec.structs.replace(b, launches=b.launches[:2])
+    assert compare(a, few).verdict == "inconclusive"
+
+
 def test_identical_campaigns_of_different_days_are_not_called_changed() -> None:
     """Days that differ by 10 %, launches of a day by 1 %: by launches alone nearly all would be called changed."""
     changed = 0

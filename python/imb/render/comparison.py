@@ -108,7 +108,7 @@ def sides_in_words(found: Comparison) -> tuple[str, str]:
 
 def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
     """The verdict as a sentence without its point. `a`, `b`: letters of the sides."""
-    if found.inconclusive:
+    if found.inconclusive and found.verdict == "inconclusive":
         return "Inconclusive"
     if names := names_of_sides(found.conditions):
         a, b = f"{names[0]} ({a})", f"{names[1]} ({b})"
@@ -239,7 +239,14 @@ def summary(found: Comparison) -> str:
         counts = Counter(word_of(effect.verdict, effect.speed) for effect in effects)
         if effects:
             parts.append(f"{noun}: " + ", ".join(f"{counts[v]} {v}" for v in MARKS if counts[v]))
-    return ". ".join([*parts, found.settings.error_rate()]) + "."
+    return ". ".join([*parts, error_rate(found)]) + "."
+
+
+def error_rate(found: Comparison) -> str:
+    """What is controlled, as a sentence without its point. The bound of sessions is an assumption about machines, not a test."""
+    if found.inconclusive and found.verdict != "inconclusive":
+        return "The bound of sessions is no test and has no stated error rate"
+    return found.settings.error_rate()
 
 
 def rows_to_show(found: Comparison, everything: bool) -> list[RowEffect]:
