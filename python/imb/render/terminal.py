@@ -11,6 +11,7 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -124,6 +125,19 @@ def folded(text: str, width: int, *, indent: str = "    ", end: str = "") -> lis
         else:
             lines[-1] = longer
     return lines
+
+
+def wrapped(text: str, *, indent: int = 2) -> list[str]:
+    """`text` in lines of `text_width`, later ones indented by `indent` more than the first; blanks within it stay, for alignment."""
+    line = one_line(text)
+    begin = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(
+        line,
+        text_width(),
+        subsequent_indent=begin + " " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
 
 
 _NAME = 16  # columns that names in the first column of a table keep, whatever is beside them
