@@ -326,6 +326,8 @@ def test_what_differs_is_in_the_header_and_beside_the_verdict(two: tuple[Side, S
         assert "btl=tcp (B) is slower than btl=sm (A) in all " in of_verdict
         assert "</span> $OMPI_MCA_btl</th><td>sm</td><td>tcp</td>" in of_verdict
         assert text.count("$OMPI_MCA_btl</th>") == 1
+        # A remark on what is in no band is no warning: it is with the legend.
+        assert "0-byte rows are judged as rows" not in of_verdict and "1/180x. 0-byte rows are judged" in text
 
 
 def test_rows_that_changed_have_old_new_change_and_status(two: tuple[Side, Side]) -> None:
