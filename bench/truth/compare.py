@@ -18,6 +18,7 @@ import numpy as np
 from imb.judge.compare import Comparison, compare
 from imb.judge.effects import Effect
 from imb.judge.repeats import to_repeat
+from imb.judge.session_bound import beyond_sessions
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, MachineState, Passes, Result, Run
 from imb.model.repeats import divided
@@ -146,6 +147,19 @@ TAILS = (
     Design("5 against 5, p99 three times as long", 5, 5, tail=3.0),
     Design("10 against 10, with p99, nothing differs", tail=1.0),
 )
+
+
+# How far sessions of one machine differ (logarithm), for the bound of imb.judge.session_bound.
+SESSIONS: dict[str, Noise] = {
+    "differ by 10 %": lambda random, shape: 0.1 * normal(random, shape),
+    "differ by 30 %, heavy tails": lambda random, shape: 0.3 * heavy(random, shape),
+    "a third in a state 2.5 times as slow": lambda random, shape: (
+        np.log(STATES) * (random.random(shape) < 1 / 3)
+    ),
+    "a third of launches in a state 5 times as slow": lambda random, shape: 0.1 * normal(random, shape),
+    "one of twenty 5 times as slow": lambda random, shape: np.log(5) * (random.random(shape) < 0.05),
+}
+SLOWER = (1.0, 2.0, 5.0, 10.0, 100.0)
 
 
 class Judged(NamedTuple):
@@ -359,6 +373,39 @@ def whole(found: Sequence[Judged]) -> str:
     return ", ".join(f"{verdict} {share(count, len(found))}" for verdict, count in counts.most_common())
 
 
+def beyond(noise: str, sessions: int, slower: float, draws: int, seed: int) -> int:
+    """How many of so many comparisons of `sessions` with one, five launches each, have a band beyond the bound of sessions."""
+    random = np.random.default_rng([seed, sessions, *noise.encode()])
+    found = 0
+    for _ in range(draws):
+        logs = np.repeat(SESSIONS[noise](random, (sessions + 1, 1)), 5, axis=0) + random.normal(
+            0, 0.02, (5 * sessions + 5, 12)
+        )
+        if "of launches" in noise:
+            logs += np.log(5) * (random.random((len(logs), 1)) < 1 / 3)
+        found += any(beyond_sessions(-logs[:-5], -logs[-5:] - np.log(slower)))
+    return found
+
+
+def bounds(draws: int, seed: int) -> list[list[str]]:
+    """Of how many comparisons any of 12 bands is beyond the bound, by sessions, and by how much slower B is."""
+    rows = [
+        [
+            "sessions",
+            "against one",
+            "nothing differs",
+            *(f"{slower:g} times as slow" for slower in SLOWER[1:]),
+        ]
+    ]
+    for noise in SESSIONS:
+        for sessions in (1, 3):
+            counts = [beyond(noise, sessions, slower, draws, seed) for slower in SLOWER]
+            rows.append(
+                [noise, str(sessions), rate(counts[0], draws), *(share(count, draws) for count in counts[1:])]
+            )
+    return rows
+
+
 def report(draws: int, seed: int) -> str:
     """Every design with nothing, and those that can find anything with a change."""
     level: list[list[str]] = [["nothing differs", "anything called different (95 % interval)", "whole"]]
@@ -391,7 +438,7 @@ def report(draws: int, seed: int) -> str:
         alike = judged(design, "none", draws, seed)
         power_of = found_in(judged(design, "all", draws, seed))
         again.append([design.name, rate(sum(map(changed, alike)), draws), whole(alike), *power_of])
-    return "\n\n".join(map(table, (level, power, some, other, margin, again)))
+    return "\n\n".join(map(table, (level, power, some, other, margin, again, bounds(10 * draws, seed))))
 
 
 def found_in(found: Sequence[Judged]) -> list[str]:

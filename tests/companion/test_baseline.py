@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import re
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +96,38 @@ def test_one_session_is_judged_by_five_of_the_baseline(
     )
 
 
+@pytest.mark.parametrize("sessions", [1, 4, 6])
+def test_a_build_121_times_slower_fails_a_gate(imb: Imb, archive: Archive, sessions: int) -> None:
+    """Whatever sessions of the baseline there are; the reason is printed."""
+    results(archive, "good", 1.0, sessions=sessions)
+    results(archive, "now", 121.0, sessions=1)
+    imb("baseline", "set", "fabric", "good")
+    said = imb("baseline", "check", "fabric", "now")
+    out = " ".join(said.out.split())
+    assert said.code == 10 and "B is slower than A in all " in out
+    words = (
+        "judged by the prediction interval of 6"
+        if sessions == 6
+        else "every launch of B is a factor of 4 or more away"
+    )
+    assert words in out and ("is no test and has no stated error rate" in out) == (sessions < 6)
+
+
 def test_four_sessions_of_a_baseline_do_not_judge_one(imb: Imb, archive: Archive) -> None:
     results(archive, "good", 1.0, sessions=4)
     results(archive, "now", 1.5, sessions=1)
     said = imb("baseline", "set", "fabric", "good")
     assert "fabric has 6 launches of 4 sessions; take 5 sessions" in said.err
     said = imb("baseline", "check", "fabric", "now")
-    assert said.code == 11 and "5 of the baseline to judge one of the results" in " ".join(said.out.split())
+    out = " ".join(said.out.split())
+    assert (
+        said.code == 11
+        and "this check finds bands 4 times as slow, no smaller slowdown; for power take 5 sessions" in out
+    )
+    assert re.search(
+        r"if they differ as these 4 do, slowdowns of \d+ % are found, with 10 sessions of \d+ %; median band",
+        out,
+    ), out
 
 
 def test_a_check_of_the_baselines_own_runs_is_named(imb: Imb, kept: Archive) -> None:
@@ -228,6 +254,11 @@ def test_writers_at_once_take_no_version_from_each_other(imb: Imb, kept: Archive
     assert [one.version for one in baselines.baseline_versions(kept, "fabric")] == list(range(1, 22))
 
 
+def commands_in(err: str) -> list[str]:
+    """Commands that were shown, each on one line."""
+    return [line for line in err.replace(" \\\n    ", " ").splitlines() if line.startswith("$ ")]
+
+
 def measured(imb: Imb, folder: Path) -> list[object]:
     """A baseline `ours`, of six launches of one session under the MPI in this folder."""
     options = fake_mpi.make(folder)
@@ -246,8 +277,8 @@ def test_a_check_measures_the_same_again(imb: Imb, archive: Archive, tmp_path: P
     found = json.loads(said.out)["comparisons"][0]
     assert (said.code, found["launches_b"], found["sessions_b"]) == (11, 6, 1), said.err
     assert "different sessions" in found["inconclusive"] and "--with-old" in " ".join(found["warnings"])
-    command = next(line for line in said.err.splitlines() if line.startswith("$ "))
-    assert "--bind-to core" in command and "PingPong -msglog 3 -precision 2 -budget 2 -json" in command
+    (command,) = commands_in(said.err)
+    assert "--bind-to core" in command and command.endswith("PingPong -msglog 3 -precision 2 -budget 2")
     labels = [tags.labels for tags in archive.tags().values()]
     assert labels.count(["baseline-check/ours"]) == 6
 
@@ -265,8 +296,14 @@ def test_a_check_with_the_old_build_is_interleaved(
     assert said.code == code, said.err
     found = json.loads(said.out)["comparisons"][0]
     assert (found["unit"], found["launches_a"], found["launches_b"]) == ("pair", 8, 8)
-    commands = [line for line in said.err.splitlines() if line.startswith("$ ")]
-    order = ["old" if str(tmp_path / "old") in line.split()[1] else "new" for line in commands]
+    commands = commands_in(said.err)
+    assert sorted(str(tmp_path / "old") in line.split()[1] for line in commands) == [False, True]
+    numbers = {
+        archive.run(name).facts()["number"]: tags.labels[0].rpartition("/")[2]
+        for name, tags in archive.tags().items()
+        if tags.labels != ["first"]
+    }
+    order = [numbers[number] for number in range(1, 17)]
     assert all({*order[at : at + 2]} == {"old", "new"} for at in range(0, 16, 2))
     assert order[::2] != ["old"] * 8 and order[::2] != ["new"] * 8
     labels = [tags.labels for tags in archive.tags().values()]
@@ -290,10 +327,10 @@ def test_a_check_with_the_old_setting_is_interleaved(
     assert said.err.count("imb: note: ours@1 not restored: UCX_IB_SL (was not set)\n") == 1
     found = json.loads(said.out)["comparisons"][0]
     assert (found["unit"], found["launches_a"], found["launches_b"]) == ("pair", 8, 8)
-    commands = [line for line in said.err.splitlines() if line.startswith("$ ")]
+    commands = commands_in(said.err)
     old = [line for line in commands if line.startswith("$ UCX_TLS=rc ")]
     new = [line for line in commands if line not in old]
-    assert len(old) == len(new) == 8
+    assert len(old) == len(new) == 1
     assert all("--bind-to core" in line and "FAKE" not in line and "btl" not in line for line in old)
     assert all("FAKE_TIME=2" in line and "ppr:2:node" in line and "--mca btl self" in line for line in new)
     assert all("taskset -c 0" in line and " -iter 7" in line and "UCX_TLS" not in line for line in new)
@@ -313,7 +350,7 @@ def test_a_launcher_argument_of_the_setting_takes_the_place_of_the_recorded_one(
     words = ["--with-old", "--setting", "--mca btl self,tcp", "--launches", 1]
     said = imb("baseline", "check", "ours", *words)
     assert said.code in (0, 10, 11, 12), said.err
-    commands = sorted(line.partition(" -n ")[0] for line in said.err.splitlines() if line.startswith("$ "))
+    commands = sorted(line.partition(" -n ")[0] for line in commands_in(said.err))
     assert [line[line.index("--mca") :] for line in commands] == [
         "--mca btl self,sm --mca pml ob1",
         "--mca pml ob1 --mca btl self,tcp",
@@ -371,8 +408,8 @@ def test_a_check_under_another_mpi_takes_programs_of_that_mpi(
     cached.mkdir(parents=True)
     (cached / "bin").symlink_to(tmp_path / "new" / "bin")
     said = imb("baseline", "check", "ours", "--mpi", tmp_path / "new")
-    commands = [line for line in said.err.splitlines() if line.startswith("$ ")]
-    assert len(commands) == 2 and all(f"{cached}/bin/IMB-MPI1" in line for line in commands)
+    commands = commands_in(said.err)
+    assert len(commands) == 1 and all(f"{cached}/bin/IMB-MPI1" in line for line in commands)
     assert not any(str(tmp_path / "old") in line for line in commands)
 
 

@@ -26,6 +26,7 @@ from imb.judge.compare import (
     compare,
     parse_bands,
 )
+from imb.judge.condition_diff import differences, names_of_sides
 from imb.judge.effects import together, verdict_of
 from imb.judge.state_shares import fisher
 from imb.model.errors import ImbError
@@ -351,13 +352,93 @@ def test_exit_status_says_the_verdict(
         "same": "B is as fast as A.",
         "inconclusive": "Inconclusive.",
         "differs": "B is 3.",  # and the interval, and where
-    }.get(verdict, f"B is {verdict} than A.")
+    }.get(verdict, f"B is {verdict} than A in all 8 bands (most: ")
     assert f"\n{words}" in said.out
     assert "PingPong" in said.out and "8K-256K bytes" in said.out
     assert max(map(len, said.out.splitlines())) <= 100
     found = msgspec.json.decode(imb("compare", "before", "after", "--format", "json").out, type=Comparison)
     assert (
         found.verdict == verdict and msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
+    )
+
+
+def test_the_headline_names_bands_and_sides(imb: Imb, before: Archive) -> None:
+    """The sides by what was chosen for them, the bands by their lengths, and both by the largest difference."""
+
+    def factor(name: str, n: int) -> float:
+        return 0.8 if n < 100_000 else 1.5 if name == "Allreduce" else 1.0
+
+    after = rows_of(8, seed=3, factor=factor)
+    before.add_many(
+        content(rows, ran(mpi=Mpi(standard="4.1", name="Open MPI v5.0.11, built by me")), labels=["after"])
+        for rows in after
+    )
+    out = imb("compare", "before", "after").out
+    lines, text = out.splitlines(), " ".join(out.split())
+    assert lines[0] == "A: Some MPI 1.0 (before), 8 launches"
+    assert lines[1] == "B: Open MPI 5.0.11 (after), 8 launches"
+    assert re.search(
+        r"Mixed: Open MPI 5\.0\.11 \(B\) is faster than Some MPI 1\.0 \(A\) in 6 bands up to 256 KiB \(most: \w+, [\w-]+ bytes, 2\d % faster\),"
+        r" slower in 1 band \(Allreduce, 512K-4M bytes, (49|50|51) % slower\)",
+        text,
+    ), text
+    (changed,) = (line for line in lines if "Δ%" in line)
+    assert changed.split()[-4:] == ["Δ%", "speedup", "of", "B"]
+    (row,) = (line for line in lines if line.startswith("Allreduce, 2 ranks, 4194304 bytes"))
+    assert re.search(r" \+(49|50|51)\.\d  0\.6\dx slower", row), row
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "names"),
+    [
+        ({"environment": {"OMPI_MCA_btl": "sm,self"}}, {"environment": {"OMPI_MCA_btl": "tcp,self"}}, ("btl=sm,self", "btl=tcp,self")),
+        ({"environment": {"UCX_TLS": "tcp"}}, {}, ("UCX_TLS=tcp", "UCX_TLS unset")),
+        ({"platform": Platform(release="6.1")}, {"platform": Platform(release="6.2")}, ("kernel 6.1", "kernel 6.2")),
+        (
+            {"environment": {"A": "1", "B": "1", "C": "1"}},
+            {"environment": {"A": "2", "B": "2", "C": "2"}},
+            ("A=1, B=1, …", "A=2, B=2, …"),
+        ),
+        ({}, {}, None),
+    ],
+)  # fmt: skip
+def test_sides_are_named_by_what_was_chosen(
+    of_a: dict[str, Any], of_b: dict[str, Any], names: tuple[str, str] | None
+) -> None:
+    sides = []
+    for said in (of_a, of_b):
+        side = side_of(rows_of(2))
+        launches = [msgspec.structs.replace(one, run=ran(**said)) for one in side.launches]
+        sides.append(msgspec.structs.replace(side, launches=launches))
+    assert names_of_sides(differences(*sides)) == names
+
+
+@pytest.mark.parametrize(("of_b", "same"), [("on-host sm", True), ("on-host tcp", False)])
+def test_settings_that_took_the_same_path_are_named(
+    imb: Imb, archive: Archive, of_b: str, same: bool
+) -> None:
+    """As of UCX_TLS=tcp where the MPI does not use UCX: nothing of it was measured."""
+    for label, transports, seed in (("a", "on-host sm", 1), ("b", of_b, 2)):
+        facts = {"conditions": {"transports": transports, "environment": {"UCX_TLS": label}}}
+        archive.add_many(
+            content(rows, ran(environment={"UCX_TLS": label}), facts=facts, labels=[label])
+            for rows in rows_of(3, seed=seed)
+        )
+    out = " ".join(imb("compare", "a", "b").out.split())
+    words = "! both sides took the same path: on-host sm; UCX_TLS=a and UCX_TLS=b select no other transport"
+    assert (words in out) == same, out
+
+
+def test_a_slowdown_in_one_band_is_not_hidden_by_small_gains(imb: Imb, before: Archive) -> None:
+    after = rows_of(8, spread=0.002, seed=3, factor=lambda _, n: 1.5 if n > 300_000 else 0.97)
+    before.add_many(content(rows, labels=["after"]) for rows in after)
+    before.add_many(content(rows, labels=["precise"]) for rows in rows_of(8, spread=0.002, seed=5))
+    text = " ".join(imb("compare", "precise", "after").out.split())
+    assert "B is slower than A in 2 bands from 512 KiB (most: " in text
+    assert "; slightly faster in 6 bands up to 256 KiB (most: " in text
+    assert (
+        "1.03x △ [" in text
+        and "▲ faster, ▼ slower, = same, △ ▽ slightly faster, slower (less than 5 %)" in text
     )
 
 
@@ -521,8 +602,8 @@ def test_the_guides_table(imb: Imb, before: Archive) -> None:
         "512K-4M",
         "bytes",
     ]
-    cells = re.findall(r"([\d.]+)x ([▲▼=?≈]) \[([\d.]+), ([\d.]+)\]", ping_pong)
-    assert [cell[1] for cell in cells] == ["=", "≈", "▼", "▲"]
+    cells = re.findall(r"([\d.]+)x ([▲▼△▽=?]) \[([\d.]+), ([\d.]+)\]", ping_pong)
+    assert [cell[1] for cell in cells] == ["=", "▽", "▼", "▲"]
     assert [float(cell[0]) for cell in cells] == pytest.approx([1.00, 0.97, 0.85, 2.28], rel=0.01)
     assert [mark for _, mark, *_ in re.findall(r"([\d.]+)x ([▲▼=?]) \[([\d.]+), ([\d.]+)\]", allreduce)] == [
         "▼",

@@ -458,3 +458,13 @@ def test_records_that_say_little(imb: Imb, tmp_path: Path) -> None:
         row("New", 2, 4, 0.0, "collective"),
     ]
     assert diagnose(side(bare)).findings == []
+
+
+def test_text_is_no_wider_than_a_hundred_columns(imb: Imb, tmp_path: Path) -> None:
+    """Elsewhere than on a terminal; tables lose columns, sentences are folded."""
+    file = save(tmp_path / "x.jsonl", launch(healthy(np.random.default_rng(3)))[:-1])  # cut off
+    lines = imb("diagnose", file).out.splitlines()
+    # Nothing can be folded in the name of a file.
+    assert max(len(line) for line in lines if str(tmp_path) not in line) <= 100
+    (heading,) = (line for line in lines if line.startswith("curve"))
+    assert "bandwidth" in heading and "lines" not in heading

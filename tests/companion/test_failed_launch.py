@@ -105,7 +105,8 @@ def test_the_reason_of_a_failed_launch_is_one_whole_line(
     shown = imb("show", name[:10])
     assert shown.code == 0 and f"reason       {reason}" in shown.out
     found = imb("diagnose", name[:10])
-    assert found.code == 1 and f"failed, exit status 1, no result: {reason}" in found.out, found
+    text = " ".join(found.out.split())  # folded
+    assert found.code == 1 and f"failed, exit status 1, no result: {reason}" in text, found
 
 
 def test_a_failed_launch_among_measured_ones_is_a_finding_with_its_reason(imb: Imb, tmp_path: Path) -> None:

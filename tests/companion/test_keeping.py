@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from companion.door import Imb
 from companion.test_files_as_names import a_log
-from imb.archive.store import Archive
+from imb.archive.store import Archive, Content
+from imb.model.records import End, Mpi, Rank, Result, Run, write
 
 
 @pytest.fixture
@@ -126,6 +127,27 @@ def test_runs_are_listed_by_the_date_measured(imb: Imb, tmp_path: Path) -> None:
 def test_a_run_without_a_date_shows_when_it_was_added(imb: Imb, three: list[str]) -> None:
     rows = imb("ls").out.splitlines()[1:]
     assert len(rows) == 3 and all("added 20" in row for row in rows)
+
+
+def test_a_list_fits_and_shows_labels(imb: Imb, archive: Archive) -> None:
+    """In 100 columns where it is no terminal; benchmarks give way to labels."""
+    many = [Result(benchmark=f"Benchmark{number}", bytes=8) for number in range(20)]
+    run = Run(
+        program="OpenIMB", version="0.1.0", component="MPI1", date="2026-11-27T08:00:00Z",
+        mpi=Mpi(standard="5.0", name="Open MPI v5.0.11, package: ours"), ranks=[Rank(0, "n", "0"), Rank(1, "n", "1")],
+    )  # fmt: skip
+    archive.add(Content(records=write([run, *many]), labels=["transports/tcp"]))
+    lines = imb("ls").out.splitlines()
+    assert max(map(len, lines)) <= 100 and "LABELS" in lines[0]
+    assert "transports/tcp" in lines[1] and "OpenIMB MPI1" in lines[1] and "Open MPI 5.0.11" in lines[1]
+    archive.add(
+        Content(
+            records=write([run, many[0], End(state="complete")]),
+            labels=["a-label-that-is-very-long/" * 3 + "end"],
+        )
+    )
+    lines = imb("ls").out.splitlines()
+    assert max(map(len, lines)) <= 100 and any("end" in line for line in lines)
 
 
 def test_an_unknown_name_is_reported(imb: Imb, three: list[str]) -> None:

@@ -309,6 +309,27 @@ def test_figures_come_first_and_equal_conditions_are_folded(two: tuple[Side, Sid
         assert all(one.name in page.text for one in side.launches)  # which runs these are
 
 
+def test_what_differs_is_in_the_header_and_beside_the_verdict(two: tuple[Side, Side]) -> None:
+    made = []
+    for side, value in zip(two, ("sm", "tcp"), strict=True):
+        launches = [
+            msgspec.structs.replace(
+                one, run=msgspec.structs.replace(one.run, environment={"OMPI_MCA_btl": value})
+            )
+            for one in side.launches
+        ]
+        made.append(msgspec.structs.replace(side, launches=launches))
+    found = compare(made[0], made[1])
+    for text in (report_page(made, [found], []), comparison_page(found)):
+        assert "btl=tcp (after)" in text[: text.index('id="verdict"')]
+        of_verdict = text[text.index('id="verdict"') : text.index('<table class="heat">')]
+        assert "btl=tcp (B) is slower than btl=sm (A) in all " in of_verdict
+        assert "</span> $OMPI_MCA_btl</th><td>sm</td><td>tcp</td>" in of_verdict
+        assert text.count("$OMPI_MCA_btl</th>") == 1
+        # A remark on what is in no band is no warning: it is with the legend.
+        assert "0-byte rows are judged as rows" not in of_verdict and "1/180x. 0-byte rows are judged" in text
+
+
 def test_rows_that_changed_have_old_new_change_and_status(two: tuple[Side, Side]) -> None:
     page = Page(report_page(two, [compare(*two)], []))
     found = compare(*two)
@@ -398,7 +419,7 @@ def test_speedups_cannot_be_read_as_signs() -> None:
     assert cell(effect("slower", 0.9, 0.88, 0.92)) == "0.90x \u25bc [0.88, 0.92]"
     assert speedup(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "1/130x slower"
     assert bracketed(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "[1/140, 1/120]"
-    assert speedup(effect("differs", 1 / 226, 1e-9, 0.97)) == "1/226x differs"
+    assert speedup(effect("differs", 1 / 226, 1e-9, 0.97)) == "1/226x slightly slower"
     assert bracketed(effect("inconclusive", 0.12, 0.0, 1.2)) == "[0, 1.20]"
     assert speedup(effect("faster", 1.43, 1.4, 1.5)) == "1.43x faster"
 

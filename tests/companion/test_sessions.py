@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from companion.test_compare import content, longer, row, rows_of, side_of
+from companion.test_compare import content, longer, ran, row, rows_of, side_of
 from imb.archive.store import Archive, Content
 from imb.judge.compare import CompareSettings, compare
 from imb.model.observations import Side
-from imb.model.records import Result
+from imb.model.records import End, Result, write
 
 
 def placed(side: Side, facts: Iterable[dict[str, Any]]) -> Side:
@@ -163,6 +163,25 @@ def test_launches_of_different_sessions_are_not_judged_by_the_spread_of_launches
     assert "different sessions" in found.inconclusive and "imb ab" in found.inconclusive
     assert {one.effect.verdict for one in found.bands} == {"inconclusive"}
     assert all(one.effect.interval and one.effect.speed < 0.9 for one in found.bands)
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(121.0, "slower"), (3.9, "inconclusive"), (1 / 121, "inconclusive")]
+)
+def test_what_no_session_explains_is_slower(factor: float, verdict: str) -> None:
+    """One session against one: four times as slow as the slowest launch is beyond what sessions differ by. Faster is no pass."""
+    a, b = of_days("a", 1, spread=0, seed=1), of_days("b", 1, spread=0, seed=2, factor=factor)
+    found = compare(a, b)
+    assert found.verdict == verdict and found.inconclusive
+    bands = {one.effect.verdict for one in found.bands}
+    assert bands == ({"inconclusive"} if 1 < factor < 4 else {"slower" if factor > 1 else "faster"})
+    assert {one.effect.verdict for one in found.rows} == {"inconclusive"}
+    if factor > 4:
+        assert found.warnings[0].startswith(
+            "8 of 8 bands judged by a bound, not by a test: every launch of B is a factor of 4 or more away"
+        )
+    few = msgspec.structs.replace(b, launches=b.launches[:2])
+    assert compare(a, few).verdict == "inconclusive"
 
 
 def test_identical_campaigns_of_different_days_are_not_called_changed() -> None:
@@ -391,3 +410,48 @@ def test_bands_that_do_not_differ_stay_same_among_many_that_do() -> None:
         assert (first.curve.benchmark, first.band.first) == ("PingPong", 1)
         called += first.effect.verdict != "same"
     assert called <= 1
+
+
+# --- Logs ------------------------------------------------------------------------------------------------------------
+
+
+def logs(folder: Path, days: int, factor: float = 1.0, *, first: int = 1, hour: int = 2) -> Path:
+    """A log a day, as `imb` did not launch it: its date is all that is known of its session."""
+    folder.mkdir()
+    for day, rows in enumerate(rows_of(days, seed=first, factor=lambda *_: factor), first):
+        began = f"2026-11-{day:02}T{hour:02}:00:00Z"
+        (folder / f"{day}.jsonl").write_bytes(write([ran(date=began), *rows, End(state="complete")]))
+    return folder
+
+
+def test_logs_with_dates_are_sessions(imb: Imb, tmp_path: Path) -> None:
+    """One log a day, five of each: compare and watch come to one conclusion."""
+    old, new = logs(tmp_path / "old", 5), logs(tmp_path / "new", 5, 1.12, first=11)
+    said = imb("compare", old, new, "--format", "json")
+    found = json.loads(said.out)
+    assert (said.code, found["verdict"], found["unit"]) == (10, "slower", "session")
+    assert (found["sessions_a"], found["sessions_b"]) == (5, 5)
+    for number, path in enumerate(sorted(new.iterdir())):
+        path.rename(old / f"{11 + number}.jsonl")
+    assert imb("watch", old).code == 10
+
+
+def test_logs_of_one_hour_are_one_session(imb: Imb, tmp_path: Path) -> None:
+    for name, hour in (("old", 2), ("new", 3)):
+        (tmp_path / name).mkdir()
+        for minute, rows in enumerate(rows_of(5, seed=hour, factor=lambda *_, hour=hour: float(hour))):
+            began = f"2026-11-01T{hour:02}:{minute:02}:00Z"
+            (tmp_path / name / f"{minute}.jsonl").write_bytes(
+                write([ran(date=began), *rows, End(state="complete")])
+            )
+    said = imb("compare", tmp_path / "old", tmp_path / "new")
+    out = " ".join(said.out.split())
+    assert said.code == 11 and "different sessions (1 and 1; those that began within 50 minutes" in out
+    assert "if all were launched in one session, give --assume-one-session" in out
+
+
+def test_logs_without_dates_have_no_session(imb: Imb, tmp_path: Path) -> None:
+    old, new = logs(tmp_path / "old", 5), logs(tmp_path / "new", 5, 1.12, first=11)
+    (new / "x.jsonl").write_bytes(write([ran(), *rows_of(1)[0], End(state="complete")]))
+    said = imb("compare", old, new)
+    assert said.code == 11 and "unknown session of 1 launch of B" in " ".join(said.out.split())

@@ -103,6 +103,7 @@ def test_the_table_has_the_times_of_a_known_launcher(imb: Imb, fake: list[object
     said = imb("startup", *fake, "--ranks", "1,2", "--launches", "3")
     assert said.code == 0, said.err
     title, heads, *rows, verdict = said.out.splitlines()
+    assert "$ " not in said.err and "launch 1 of" not in said.err  # the table only
     assert title == (
         "Open MPI 5.0.9, this host: ms, medians of 2 launches [range]; the first launch is apart"
     )

@@ -6,6 +6,7 @@ import io
 import json
 import random
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from companion.machines import healthy, launch, row
 from imb.archive.store import Archive, Content
 from imb.model.records import Failure, Mpi, Result, Run, write
 from imb.model.text import one_line, without_controls
+from imb.render.terminal import folded
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 ODD = "Reduce[/x]\x1b[31m\x9b2J\x1b]0;owned\x07\u202egnp\u2066\r\nFAKE line\tend"
@@ -204,7 +206,10 @@ def test_signs_that_a_terminal_lacks_are_ascii(imb: Imb, archive: Archive) -> No
                     one.time_avg_seconds = one.time_max_seconds = (one.time_max_seconds or 0) * factor
             archive.add(Content(records=write(launch(rows)), facts={"turn": number}, labels=[label]))
     compared = imb("compare", "before", "after é", "--assume-one-session").out
-    assert "^ faster, v slower, = same, ~ differs, ? inconclusive" in compared
+    assert (
+        "^ faster, v slower, = same, (^) (v) slightly faster, slower (less than 5 %), ? inconclusive"
+        in compared
+    )
     assert re.search(r"PingPong +0\.50x v \[", compared) and "A us" in compared
     shown = imb("show", archive.ids()[0], "--chart").out
     assert "t_max us" in shown and re.search(r"\d\+ +\*.*\|$", shown, re.MULTILINE)
@@ -229,3 +234,11 @@ def test_closed_streams(tmp_path: Path) -> None:
     assert done.stderr == "imb: standard output is closed; redirect it, for example to /dev/null\n"
     done = subprocess.run(f"{imb} 2>&-", shell=True, stdout=subprocess.PIPE, text=True)
     assert done.returncode == 0 and done.stdout.startswith("healthy: ")
+
+
+def test_commands_are_folded_where_a_shell_joins_them_again() -> None:
+    command = "A=1 mpiexec -n 2 " + "--map-by 'ppr:2:node and more' " * 8 + "IMB-MPI1 PingPong"
+    lines = folded(f"$ {command}", 60, end=" \\")
+    assert len(lines) > 3 and max(map(len, lines)) <= 60 and all(line.endswith(" \\") for line in lines[:-1])
+    words = subprocess.check_output(["sh", "-c", "printf '%s\\n' " + "\n".join(lines)[2:]], text=True)
+    assert words.splitlines() == shlex.split(command)

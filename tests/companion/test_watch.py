@@ -72,6 +72,16 @@ def test_a_step_of_five_percent_is_found_within_five_sessions(made: Any) -> None
     assert found >= 19
 
 
+def test_no_interval_of_a_step_contains_no_change() -> None:
+    """In a short history a step that is certain may have an interval that is not: correlated sessions count as fewer."""
+    random, found = np.random.default_rng(20261127), []
+    for _ in range(30):
+        logs = random.normal(0, 0.01, (10, 4))
+        logs[5:] += FIVE
+        found += steps.find_steps(logs).steps
+    assert len(found) > 20 and all(step.low > 0 for step in found)
+
+
 def test_what_changed_is_named_with_its_size() -> None:
     logs = noise(np.random.default_rng(1), 60, 12, 0.005)
     logs[30:, 3] += 0.10

@@ -118,7 +118,7 @@ def _lack(made: Baseline) -> str | None:
         f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more"
     )
     if None in sessions:
-        return f"{has} of unknown session (not launched by imb); {wanted}"
+        return f"{has} of unknown session (a log without a date); {wanted}"
     if many < FEWEST:
         return f"{has} of {counted(many, 'session')}; {wanted}"
     return None
@@ -233,7 +233,8 @@ def check(
 
     A baseline and results of different sessions are judged by session: take three sessions of each. One session of results
     is judged by the prediction interval of five sessions of the baseline or more: at most 1 check in 1000 calls a band
-    different where none is, which is 1 in 10 histories of 100 nightly checks. With --with-old the
+    different where none is, which is 1 in 10 histories of 100 nightly checks. With fewer, only a band in which every launch is more than
+    four times as slow as those of the baseline is slower. Notes state which slowdowns a check can find. With --with-old the
     MPI, programs and settings of the baseline are measured again, interleaved with the new ones, and these launches are
     judged: ten of each (--launches) find small changes in one session. The new ones are those of --mpi, --programs and
     --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What

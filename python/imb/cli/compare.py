@@ -61,8 +61,9 @@ def command(
     docs/comparing.md has the rules, docs/evidence-verdicts.md the method and its error rates.
 
     Launches of different sessions (days, boots, allocations) are judged by session, from three sessions of each
-    on; with fewer the effects are shown and the verdict is inconclusive. Logs have no session: see
-    --assume-one-session.
+    on; with fewer the effects are shown and the verdict is inconclusive. A log with a date is a session by itself; logs within 50
+    minutes are one. Without a date the session is unknown: see --assume-one-session. Where no verdict is possible, a band in which
+    every launch of B is more than four times as slow as all of A is slower.
 
     Launches of one session that were not interleaved, all of A before all of B, are inconclusive, since a drift of the machine
     looks like a difference: see --assume-stable.

@@ -11,7 +11,7 @@ from imb.cli.failed import failed_among
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.model.units import counted
-from imb.render.terminal import Screen, columns, data, say
+from imb.render.terminal import Screen, columns, data, say, text_width, wrapped
 
 if TYPE_CHECKING:
     from imb.diagnose import Diagnosis
@@ -128,20 +128,22 @@ def _show(found: Diagnosis) -> None:
     from imb.render.findings import MODEL_HEADINGS, model_rows
     from imb.render.variance import block
 
-    screen = Screen()
+    screen = Screen(width=text_width())
     screen.line(f"{found.side}: {counted(found.launches, 'launch')}")
     for one in found.findings:
         mark, color = _MARKS[one.level]
         screen.line()
         screen.line((f"{mark} {one.level}, {one.rule}", color), f"  {one.where}")
-        screen.line(f"    {one.found}")
-        screen.line(f"    next: {one.advice}")
+        say(*wrapped(f"    {one.found}", indent=0), *wrapped(f"    next: {one.advice}"))
     if found.models:
-        say("", "t(n) = latency + n / bandwidth, 95 % intervals", *columns(MODEL_HEADINGS, model_rows(found)))
+        table = columns(
+            MODEL_HEADINGS, model_rows(found), width=text_width(), least={"lines": 0, "worst": 0, "curve": 16}
+        )
+        say("", "t(n) = latency + n / bandwidth, 95 % intervals", *table)
     if found.variance and (lines := block(found.variance, told={one.rule for one in found.findings})):
-        say("", *lines)
+        say("", *(part for line in lines for part in wrapped(line)))
     for note in found.notes:
-        say(f"not checked: {note}")
+        say(*wrapped(f"not checked: {note}"))
     levels = [one.level for one in found.findings]
     say(
         "",

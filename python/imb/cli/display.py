@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imb.model.text import one_line
-from imb.render.terminal import Screen
+from imb.render.terminal import Screen, folded, text_width
 
 if TYPE_CHECKING:
     from imb.measure.session import Done, Item, Plan
@@ -21,13 +21,15 @@ def in_time(seconds: float) -> str:
 
 class Display:
     """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only, and the
-    time left at the beginning of a round."""
+    time left at the beginning of a round. `commands`: whether they are shown."""
 
-    def __init__(self, made: Plan, known: dict[tuple[object, ...], float]) -> None:
+    def __init__(self, made: Plan, known: dict[tuple[object, ...], float], *, commands: bool = True) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
         self.made = made
         self.known = known
+        self.commands = commands
+        self.told: set[tuple[object, ...]] = set()
         self.total = len(made.items)
         self.screen = Screen(err=True)
         self.live = self.screen.console.is_terminal
@@ -79,7 +81,12 @@ class Display:
         self.count = len(over)
 
     def tell_command(self, item: Item, command: object) -> None:
-        self.say(f"$ {command}")
+        """Shown once of launches that are alike, without the file of its records; whole in the facts of each run."""
+        if self.commands and item.like() not in self.told:
+            self.told.add(item.like())
+            shown, _, _ = str(command).partition(" -json ")
+            for line in folded(f"$ {shown}", text_width(err=True), end=" \\"):
+                self.say(line)
         self.bar.start()
 
     def show(self, progress: object, seconds: float) -> None:

@@ -258,8 +258,11 @@ def all_measured(carried: Carried) -> bool:
     return not bad and not left_out
 
 
-def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False) -> Carried:
-    """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted.
+def launch_all(
+    archive: Archive, made: Plan, *, results_to_stderr: bool = False, commands: bool = True
+) -> Carried:
+    """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted. `commands`:
+    whether they, and a line of each launch that was measured, are shown.
 
     Raises ImbError where another process executes the session.
     """
@@ -268,16 +271,16 @@ def launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool = False)
 
     try:
         with lock.held(archive, made, lambda line: say(f"imb: {line}", err=True)):
-            carried = _launch_all(archive, made, results_to_stderr=results_to_stderr)
+            carried = _launch_all(archive, made, results_to_stderr=results_to_stderr, commands=commands)
             if again := with_repeats(archive, made, carried.over):
                 session.extend(archive, again)
-                carried = _launch_all(archive, again, results_to_stderr=results_to_stderr)
+                carried = _launch_all(archive, again, results_to_stderr=results_to_stderr, commands=commands)
             return carried
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {made.id}` continues") from error
 
 
-def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Carried:
+def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool, commands: bool) -> Carried:
     from imb.cli.deciding import Deciding
     from imb.cli.show import print_tables
     from imb.measure import execution, session, stored_sessions
@@ -313,7 +316,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
 
     deciding = Deciding(archive, made, over)
     with (
-        Display(made, stored_sessions.usual_seconds(archive, made)) as display,
+        Display(made, stored_sessions.usual_seconds(archive, made), commands=commands) as display,
         Standing(archive, made, display.say) as standing,
     ):
         if not made.until:  # that may be decided already
@@ -352,7 +355,8 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool) -> Car
                 display.end()
             over += now_over
             for one in now_over:
-                say(f"{one.run[:SHORT]}  {in_words(archive, made, one)}", err=results_to_stderr)
+                if commands or one.outcome != "measured":
+                    say(f"{one.run[:SHORT]}  {in_words(archive, made, one)}", err=results_to_stderr)
             refused |= {made.items[one.number - 1].like() for one in now_over if is_usage_error(archive, one)}
             if any(one.outcome == "interrupted" for one in now_over):
                 say(f"imb: interrupted; continue with `imb run --resume {made.id}`", err=True)

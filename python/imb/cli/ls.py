@@ -9,14 +9,12 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
+from imb.model.conditions import library_name
 from imb.model.errors import ImbError
 from imb.model.text import natural
-from imb.render.terminal import columns, data, say
+from imb.render import shortened
+from imb.render.terminal import columns, data, say, text_width
 
-# In what MPI_Get_library_version says: a name, and the version behind it.
-_LIBRARY = re.compile(
-    r"(Cray MPICH|MVAPICH\d*|MPICH|Open MPI|Intel(?=\(R\) MPI)|SMPI)\D*(\d[\w.]*)", re.IGNORECASE
-)
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
 # Of the index, what the list needs.
 _SHOWN = [
@@ -35,6 +33,15 @@ _SHOWN = [
     "state",
     "benchmarks",
 ]
+
+_HEADINGS = ("RUN", "DATE", "PROGRAM", "MPI", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS")
+_UNLESS = {"FAILED": "", "STATE": "complete"}  # columns that are left out where all runs have this
+_LEAST = {
+    "BENCHMARKS": 0,
+    "LABELS": 16,
+    "MPI": 10,
+    "PROGRAM": 8,
+}  # characters that are kept where the terminal is narrow
 
 _NEWEST = 30  # runs that are shown unless another number is asked for
 
@@ -67,9 +74,10 @@ def command(
     """List the runs of the archive, newest first by the date measured.
 
     Columns: first digits of the run's name, which other commands take; date measured, or "added" and the date added if
-    the log has no date; program and version, and the memory of messages if it is not the host's; MPI, if the log has
-    it; processes; rows measured; rows failed; end state; benchmarks; labels. A state of "-" means that the log has no
-    end: it may have been cut off.
+    the log has no date; program (of others than OpenIMB with version), and the memory of messages if it is not the host's; MPI, if
+    the log has it; processes; rows measured; rows failed, if any; end state, if one is not complete; benchmarks; labels. A state
+    of "-" means that the log has no end: it may have been cut off. Lines are as wide as the terminal, or 100 columns: then
+    benchmarks are left out first. --json has everything.
 
     \b
     Examples:
@@ -124,32 +132,34 @@ def command(
             words = f"{where} {index.archive.folder}; add runs with `imb run` or `imb import`"
         say(f"imb: {words}", err=True)
         return
-    headings = ["RUN", "DATE", "PROGRAM", "MPI", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS"]
-    say(*columns(headings, map(_cells, shown)))
+    cells = [_cells(run) for run in shown]
+    left_out = {
+        name
+        for name, nothing in _UNLESS.items()
+        if all(row[_HEADINGS.index(name)] == nothing for row in cells)
+    }
+    kept = [at for at, name in enumerate(_HEADINGS) if name not in left_out]
+    rows = [[row[at] for at in kept] for row in cells]
+    say(*columns([_HEADINGS[at] for at in kept], rows, width=text_width(), least=_LEAST))
     if len(shown) < len(runs):
         say(f"and {len(runs) - len(shown)} older: imb ls --all")
 
 
 def _cells(run: dict[str, Any]) -> list[str]:
     program = _PROGRAMS.get(run["program"], run["program"]) or ""
+    version = None if program == "OpenIMB" else run["version"]
     return [
         run["run"][:SHORT],
         ((run["date"] or "")[:16] or f"added {run['added'][:16]}").replace("T", " "),
-        " ".join(filter(None, [program, run["version"], run["component"], _memory(run)])),
-        _mpi(run["mpi"] or "-"),
+        " ".join(filter(None, [program, version, run["component"], _memory(run)])),
+        _cut(library_name(run["mpi"] or "-"), 24),
         str(run["processes"] or "-"),
         str(run["rows"]),
         str(run["failures"] or ""),
         run["state"] or "-",
         _cut(run["benchmarks"] or "-", 36),
-        _cut(", ".join(run["labels"]), 60),
+        shortened(", ".join(run["labels"]), 60),
     ]
-
-
-def _mpi(library: str) -> str:
-    """`MPICH 5.0.2` from `MPICH Version: 5.0.2`."""
-    found = _LIBRARY.search(library)
-    return _cut(f"{found[1]} {found[2]}" if found else library, 24)
 
 
 def _memory(run: dict[str, Any]) -> str | None:

@@ -97,7 +97,7 @@ def command(
     )
     build_for([made], found, programs)
     session.save(store, made)
-    launch_all(store, made, results_to_stderr=True)
+    launch_all(store, made, results_to_stderr=True, commands=False)
     summaries = summaries_of(store, made)
     if json:
         _print_json(made, summaries)

@@ -12,11 +12,14 @@ from imb.judge.compare import BandEffect, CompareSettings, Comparison, Effect, V
 from imb.judge.effects import together
 from imb.judge.history import HistorySettings, levels_by_session
 from imb.judge.pairing import counted_as
+from imb.judge.session_bound import FACTOR
 from imb.judge.stats import FEWEST as SESSIONS
 from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 from imb.model.units import counted
+
+MORE = 10  # sessions of a baseline, for which a check states its power, too
 
 
 class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +103,8 @@ def check(
                     ),
                     reference,
                     side,
-                )
+                ),
+                reference,
             )
             for metric, relevant in limits.items()
         ],
@@ -134,11 +138,11 @@ def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
         f"{counted(len(after), 'session')} of B: judged by the prediction interval of {len(before)} sessions of A; at most 1 check in"
         f" {round(1 / prediction.LEVEL)} calls a band different where none is"
     )
-    note += (
-        ""
-        if detectable is None
-        else f"; slowdowns below {100 * detectable:.1f} % may be missed (median band)"
-    )
+    if detectable is not None:
+        note += f"; slowdowns below {100 * detectable:.1f} % may be missed (median band)"
+        fewer = prediction.limit_with(levels[: len(before)], 2 * len(before))
+        if fewer is not None and detectable > settings.relevant:
+            note += f", with {2 * len(before)} sessions of A below {_percent(fewer)}; --with-old finds smaller ones in one session"
     return msgspec.structs.replace(
         found,
         verdict=together([one.effect for one in bands], [], settings.relevant),
@@ -150,7 +154,7 @@ def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
         detectable=detectable,
         needed=None,
         inconclusive=None,
-        warnings=[note, *found.warnings[1:]],
+        warnings=[note, *found.warnings[found.warnings.index(found.inconclusive) + 1 :]],
     )
 
 
@@ -184,14 +188,34 @@ def _effect(old: Effect, size: float, limit: float, half: float, settings: Compa
     )  # fmt: skip
 
 
-def _with_remedy(found: Comparison) -> Comparison:
-    """What helps where sessions differ: to measure the old build or setting again, beside the new one."""
+def _with_remedy(found: Comparison, reference: Side) -> Comparison:
+    """What this check can detect, and what helps where sessions differ: more sessions of the baseline, or to measure the old build or
+    setting again, beside the new one."""
     if found.inconclusive is None:
         return found
+    sessions = _by_session(reference) or {}
+    settings = HistorySettings(metric=found.settings.metric, bands=found.settings.bands)
+    finds = (
+        f"this check finds bands {FACTOR:g} times as slow, no smaller slowdown"
+        if found.bands
+        else "this check finds nothing"
+    )
+    power = ""
+    if len(sessions) > 1:
+        levels, _ = levels_by_session(list(sessions.values()), settings)
+        few, many = (prediction.limit_with(levels, count) for count in (prediction.FEWEST, MORE))
+        if few is not None and many is not None:
+            power = (
+                f" (if they differ as these {len(sessions)} do, slowdowns of {_percent(few)} are found, with {MORE} sessions of {_percent(many)};"
+                " median band)"
+            )
     remedy = (
-        f"a baseline check needs {SESSIONS} sessions of the baseline and of the results, {prediction.FEWEST} of the baseline to judge"
-        " one of the results, or the old build or setting"
-        " measured again beside the new one: imb baseline check --with-old"
+        f"{finds}; for power take {prediction.FEWEST} sessions of the baseline, which judge one of the results{power}, {SESSIONS} of the baseline"
+        " and of the results, or the old build or setting measured again beside the new one: imb baseline check --with-old"
     )
     first, *rest = found.warnings
     return msgspec.structs.replace(found, warnings=[first, remedy, *rest])
+
+
+def _percent(size: float) -> str:
+    return f"{100 * np.expm1(size):,.0f} %"

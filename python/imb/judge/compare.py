@@ -15,7 +15,7 @@ from itertools import chain
 import msgspec
 import numpy as np
 
-from imb.judge import pairing, sequential, stats
+from imb.judge import pairing, sequential, session_bound, stats
 from imb.judge.bands import BANDS as BANDS
 from imb.judge.bands import NO_LENGTH as NO_LENGTH
 from imb.judge.bands import Band as Band
@@ -26,8 +26,8 @@ from imb.judge.effects import EXIT as EXIT
 from imb.judge.effects import CompareSettings as CompareSettings
 from imb.judge.effects import Effect as Effect
 from imb.judge.effects import Verdict as Verdict
-from imb.judge.effects import effects_of, latched, planning_level, together, undecided
-from imb.judge.figures import Logs, logs_of, with_quantiles
+from imb.judge.effects import beyond_effect, effects_of, latched, planning_level, together, undecided
+from imb.judge.figures import Logs, band_means, logs_of, with_quantiles
 from imb.judge.kinds import method_of
 from imb.judge.notes import caveats
 from imb.judge.order import not_interleaved
@@ -68,7 +68,7 @@ class BandEffect(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Result of `imb compare`. `verdict` is that of bands and rows together (`together`). `unit`: what counts as one figure;
     `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these
-    launches permit no verdict, whatever their figures. `detectable`: the slowdown, 0.1 is 10 %, that so many launches find in 19 of 20 comparisons in half of
+    launches permit no verdict but of bands beyond the bound of sessions (imb.judge.session_bound). `detectable`: the slowdown, 0.1 is 10 %, that so many launches find in 19 of 20 comparisons in half of
     the bands; `needed`: launches a side that would find one of CompareSettings.relevant there. `warnings` are sentences, the
     most important first. `states`: launches in the fast state, where there are two. `only_a`, `only_b`: rows that the other side lacks (not judged). `sequential`: launches stopped
     when decided; intervals, `p`, `q` and verdicts then hold however often one looks."""
@@ -137,9 +137,13 @@ def compare(
         if looks
         else effects_of(judged, members, settings, pairs=pairs, sessions=design.sessions, level=of_family)
     )
+    beyond: list[int] = []
     if design.inconclusive:
         rows, bands = ([undecided(effect, settings) for effect in effects] for effects in (rows, bands))
         states = states and msgspec.structs.replace(states, verdict="inconclusive")
+        if members and settings.metric in session_bound.METRICS:
+            beyond = session_bound.beyond_sessions(*band_means(both, list(members.values()))[:2])
+            bands = [beyond_effect(effect, sign) for effect, sign in zip(bands, beyond, strict=True)]
     found_rows = [
         RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect, quantile=quantile)
         for key, middle_a, middle_b, effect, quantile in zip(
@@ -167,7 +171,9 @@ def compare(
         launches_a=len(a.launches),
         launches_b=len(b.launches),
         settings=settings,
-        verdict="inconclusive" if design.inconclusive else together(bands, rows, settings.relevant, states),
+        verdict=_of_beyond(beyond)
+        if design.inconclusive
+        else together(bands, rows, settings.relevant, states),
         pairs=pairs,
         detectable=found,
         needed=None if needed is None else round(needed),
@@ -184,8 +190,20 @@ def compare(
         inconclusive=design.inconclusive,
         states=states,
     )
-    notes = [*filter(None, [design.inconclusive, str(states) if states else None]), *notes, *design.notes]
+    why = session_bound.reason(beyond, a.letter, b.letter) if any(beyond) else None
+    notes = [
+        *filter(None, [why, design.inconclusive, str(states) if states else None]),
+        *notes,
+        *design.notes,
+    ]
     return msgspec.structs.replace(made, warnings=[*notes, *caveats(a, b, made, both, earlier)])
+
+
+def _of_beyond(signs: Sequence[int]) -> Verdict:
+    """Of a comparison that permits no verdict but of bands beyond the bound of sessions: a gain in some excludes no loss in others."""
+    if -1 not in signs:
+        return "inconclusive"
+    return "mixed" if 1 in signs else "slower"
 
 
 # --- What is compared with what -----------------------------------------------------------------------------------

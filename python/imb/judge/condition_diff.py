@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from imb.model import path
-from imb.model.conditions import interfaces_in
+from imb.model.conditions import interfaces_in, library_name
 from imb.model.gpus import gpu_of, memory_of
 from imb.model.observations import Launch, Side
 from imb.model.text import natural
@@ -85,6 +85,17 @@ NAMES = {
     "file.path": "folder of files",
     "file.file_system": "file system",
 }
+# What is chosen for a launch, besides variables of the environment.
+_CHOSEN = {
+    NAMES[place]
+    for place in (
+        "mpi.name", "intent.extra", "intent.bind", "intent.ppn", "intent.launcher", "hosts", "processes", "memory", "gpu",
+        "gpu_driver", "build.compiler", "version", "machine.cpu_model", "platform.release", "governors", "file.file_system", "topology",
+    )
+}  # fmt: skip
+_AS_THEY_ARE = (NAMES["intent.extra"], NAMES["hosts"], NAMES["machine.cpu_model"])
+_NAMED = 2  # choices in the name of a side
+_LONGEST = 40  # characters of each
 _OF_GPUS = ("gpu", "gpu_driver", "gpu_interface", "gpu_link", "nvlinks", "ecc")
 _VARIED = ("hosts", "CPUs of ranks", "GPUs of ranks")
 _MOST_RANKS = 16  # whose places are one condition
@@ -122,7 +133,7 @@ def differences(a: Side, b: Side) -> list[Difference]:
     """Conditions that differ between the sides or within one, and are known on both; what matters most comes first."""
     of_a, of_b = _said(a, b)
     order = {name: place for place, name in enumerate(NAMES.values())}
-    names = sorted(of_a.keys() & of_b.keys(), key=lambda name: order.get(name, len(order)))
+    names = sorted(of_a.keys() & of_b.keys(), key=lambda name: (order.get(name, len(order)), name))
     launches = len(a.launches) + len(b.launches)
     found = [
         Difference(name, of_a[name], of_b[name])
@@ -130,6 +141,53 @@ def differences(a: Side, b: Side) -> list[Difference]:
         if _differ(name, of_a[name], of_b[name]) and not _of_each(name, of_a[name], of_b[name], launches)
     ]
     return [_with_interface(one, of_a, of_b) for one in found] + _loads(a, b)
+
+
+def names_of_sides(found: Sequence[Difference]) -> tuple[str, str] | None:
+    """What to call A and B: by the MPI library, else by what else was chosen for them and differs; None where nothing does. What
+    follows from a choice (transports, CPUs of ranks) and the state of the machine name no side."""
+    chosen = {
+        one.name: (one.a[0], one.b[0])
+        for one in found
+        if (one.name in _CHOSEN or one.name[0] == "$") and len(one.a) == len(one.b) == 1 and one.a != one.b
+    }
+    libraries = [library_name(one) for one in chosen.pop(NAMES["mpi.name"], ())]
+    if libraries and libraries[0] != libraries[1]:
+        return libraries[0], libraries[1]
+    if any(name[0] == "$" for name in chosen):
+        chosen.pop(NAMES["intent.extra"], None)  # a launcher turns its arguments into variables
+    names = sorted(chosen, key=lambda name: name[0] != "$")
+    if not names:
+        return None
+    a, b = (", ".join(_setting(name, chosen[name][side]) for name in names[:_NAMED]) for side in (0, 1))
+    more = ", …" if len(names) > _NAMED else ""
+    return a + more, b + more
+
+
+def same_path(a: Side, b: Side, found: Sequence[Difference]) -> str | None:
+    """That sides which differ by a setting took the same path for their messages: the setting selected no other. None where it did, or
+    where the path is not known."""
+    names = names_of_sides(found)
+    if names is None or not any(one.name[0] == "$" or one.name == NAMES["intent.extra"] for one in found):
+        return None
+    of_a, of_b = _said(a, b)
+    ways = [(of_a.get(name), of_b.get(name)) for name in (NAMES["path"], NAMES["transports"])]
+    known = [(first, second) for first, second in ways if first and second]
+    if not known or any(first != second or len(first) > 1 for first, second in known):
+        return None
+    return f"both sides took the same path: {known[0][0][0]}; {names[0]} and {names[1]} select no other transport"
+
+
+def _setting(name: str, value: str) -> str:
+    """`btl=tcp`, `UCX_TLS unset`, `kernel 6.2.0`, launcher arguments as they are."""
+    if name in _AS_THEY_ARE:
+        text = value
+    elif name[0] == "$":
+        variable = name[1:].removeprefix("OMPI_MCA_")
+        text = f"{variable} unset" if value == "unset" else f"{variable}={value}"
+    else:
+        text = f"{name} {value}"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _with_interface(found: Difference, of_a: dict[str, list[str]], of_b: dict[str, list[str]]) -> Difference:

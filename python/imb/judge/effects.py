@@ -239,6 +239,15 @@ def undecided(effect: Effect, settings: CompareSettings) -> Effect:
     return _shown(effect, "inconclusive", settings)
 
 
+def beyond_effect(effect: Effect, sign: int) -> Effect:
+    """An undecided effect with the verdict of the bound of sessions, 1 faster, -1 slower, 0 none. Its interval is of launches, so none
+    is shown."""
+    if not sign:
+        return effect
+    verdict: Verdict = "faster" if sign > 0 else "slower"
+    return msgspec.structs.replace(effect, verdict=verdict, interval=None, confidence=None, adjusted=False)
+
+
 def _shown(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effect:
     """With this verdict and its interval; where the simultaneous one is not known, with that of this effect alone."""
     alone = verdict in ("same", "differs") or effect.simultaneous in (None, _UNKNOWN)

@@ -176,11 +176,11 @@ def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
     dated = sorted(((when, launch) for launch in once if (when := began(launch))), key=lambda one: one[0])
     times: dict[str, datetime] = {}
     for when, launch in dated:
-        times.setdefault(session_of(launch) or launch.name, when)
+        times.setdefault(session_of(launch) or "", when)
     firsts = firsts_within_reach(times)
     sessions: dict[str, list[Launch]] = {}
     for _, launch in dated:
-        sessions.setdefault(firsts[session_of(launch) or launch.name], []).append(launch)
+        sessions.setdefault(firsts[session_of(launch) or ""], []).append(launch)
     return list(sessions.values()), len(once) - len(dated)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from imb.judge.condition_diff import unknown
+from imb.judge.condition_diff import same_path, unknown
 from imb.judge.figures import NO_MESSAGE
 from imb.judge.stats import FEWEST, Values
 from imb.judge.usual import unusual, words
@@ -26,6 +26,7 @@ LONG_ENOUGH = 0.02  # seconds of an interleaved row
 USELESS = 1.0  # a slowdown; a larger one needs no statistics
 MOST = 200  # launches a side; where more are needed the machine is the problem
 ENOUGH = 5  # launches a side below which it is always said what they cannot show
+ZERO_BYTES = "0-byte rows"  # begins a remark that is no warning
 SEEN = 4  # rows that are named
 _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
 
@@ -37,6 +38,8 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
             f"the same runs on both sides: {counted(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
             " differences; remove them from one"
         )
+    if said := same_path(a, b, made.conditions):
+        yield said
     for side in (a, b):
         yield from _of_side(side.letter, side)
     yield from _repeated(a, b)
@@ -56,7 +59,7 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
         )
     apart = "are judged as rows, not in a band"
     if empty := sorted((key for key in both.alone if key.bytes == 0), key=_by_name):
-        yield f"0-byte rows {apart}: {_some(empty)}"
+        yield f"{ZERO_BYTES} {apart}: {_some(empty)}"
     if fast := sorted((key for key in both.alone if key.bytes), key=_by_name):
         yield f"rows below {us(NO_MESSAGE)} {apart}: no operation was timed: {_some(fast)}"
     placed = sum(band.rows for band in made.bands) + len(both.alone)

@@ -1,6 +1,6 @@
 """How launches of two sides belong together: pairs of one session, sessions, or neither. Pure.
 
-A session is what `imb` launched in one go: on one day, after one boot, in one allocation. What differs between sessions
+A session is what `imb` launched in one go: on one day, after one boot, in one allocation. A log with a date is one, too. What differs between sessions
 (pages, neighbors, temperature, other users) is shared by all launches of a session, so launches of different sessions
 are never compared with the spread of launches alone.
 
@@ -32,6 +32,7 @@ from imb.model.units import counted
 Unit: TypeAlias = Literal["pair", "launch", "session"]
 
 FEWEST_PAIRS = 6  # with fewer, pairs lose more by their degrees of freedom than they gain by what they share
+ASSUME = "if all were launched in one session, give --assume-one-session"
 NAMED = 3  # lost pairs that a note names
 APART = timedelta(
     minutes=50
@@ -66,9 +67,12 @@ class Design(NamedTuple):
 
 
 def session_of(launch: Launch) -> str | None:
-    """The session that made a launch; None where it is not known, as of imported logs."""
+    """The session that made a launch. A launch that `imb` did not make, as of a log, is a session by itself if its date is known; None
+    where nothing is known."""
     session = launch.facts.get("session")
-    return session if isinstance(session, str) else None
+    if isinstance(session, str):
+        return session
+    return launch.name if began(launch) else None
 
 
 def date_of(launch: Launch) -> str | None:
@@ -145,6 +149,8 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         if of_a + of_b < sum(map(len, own))
         else ""
     )
+    recorded = all("session" in launch.facts for side in (a, b) for launch in side.launches)
+    assumed = "" if recorded else f"; {ASSUME}"
     if min(of_a, of_b) < 2 or own[0] & own[1]:
         return Design(
             a,
@@ -152,7 +158,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
             "launch",
             inconclusive=(
                 f"{a.letter} and {b.letter} were measured in different sessions ({of_a} and {of_b}{near}), and launches do not show how far"
-                f" sessions differ; measure them interleaved (imb ab, imb campaign), or in {FEWEST} sessions or more each"
+                f" sessions differ; measure them interleaved (imb ab, imb campaign), or in {FEWEST} sessions or more each{assumed}"
             ),
         )
     few = min(of_a, of_b) < FEWEST
@@ -162,7 +168,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         "session",
         sessions=(_numbers(a), _numbers(b)),
         inconclusive=(
-            f"{a.letter} has {counted(of_a, 'session')} and {b.letter} {of_b}{near and f' ({near[2:]})'}; a verdict between sessions needs {FEWEST} of each"
+            f"{a.letter} has {counted(of_a, 'session')} and {b.letter} {of_b}{near and f' ({near[2:]})'}; a verdict between sessions needs {FEWEST} of each{assumed}"
             if few
             else None
         ),
@@ -176,8 +182,8 @@ def _why_unknown(a: Side, b: Side, unknown: Sequence[int]) -> str:
         if many
     )
     return (
-        f"unknown session of {whose} (imported logs, files), and sessions differ by more than their launches;"
-        f" measure {a.letter} and {b.letter} interleaved (imb ab), or, if all were launched in one session, give --assume-one-session"
+        f"unknown session of {whose} (logs without a date), and sessions differ by more than their launches;"
+        f" measure {a.letter} and {b.letter} interleaved (imb ab), or, {ASSUME}"
     )
 
 

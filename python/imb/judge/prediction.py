@@ -43,6 +43,17 @@ class Prediction(NamedTuple):
         return reach
 
 
+def limit_with(earlier: Values, many: int, level: float = LEVEL) -> float | None:
+    """The limit of one new session, of the median series, if there were `many` earlier sessions that differ as these do; None for fewer than
+    two of these."""
+    several = np.isfinite(earlier).sum(axis=0) >= 2
+    if not several.any():
+        return None
+    spread = np.maximum(np.nanstd(earlier[:, several], axis=0, ddof=1), LEAST_SPREAD)
+    reach = stdtrit(many - 1, 1 - level / several.sum() / 2)
+    return float(np.median(spread) * reach * np.sqrt(1 + 1 / many))
+
+
 def predicted(earlier: Values, new: Values) -> Prediction:
     """earlier, new: shape (sessions, series), NaN where a session lacks a series."""
     counts, several = np.isfinite(earlier).sum(axis=0), np.isfinite(new).sum(axis=0)

@@ -68,7 +68,7 @@ class Found(NamedTuple):
 
 
 def find_steps(logs: Values, level: float = 0.01, least: float = 0.0, confidence: float = 0.95) -> Found:
-    """Steps and drifts of at least `least` (of the logarithm).
+    """Steps and drifts of at least `least` (of the logarithm), whose interval excludes no change.
 
     logs: shape (sessions, series), in the order of time, NaN where a session lacks a series; infinities are refused.
     level: probability that a history without a change shows one anywhere. Intervals have this confidence after
@@ -91,11 +91,16 @@ def find_steps(logs: Values, level: float = 0.01, least: float = 0.0, confidence
     ]
     drifts = [Drift(series, *_slope(logs[:, series], wanted, correlation)) for series in sorted(drifting)]
     return Found(
-        sorted((one for one in steps if abs(one.size) >= least), key=lambda one: (one.at, one.series)),
-        [one for one in drifts if abs(one.size) >= least],
+        sorted((one for one in steps if _is_certain(one, least)), key=lambda one: (one.at, one.series)),
+        [one for one in drifts if _is_certain(one, least)],
         correlation,
         _sloping(logs, places, level, correlation),
     )
+
+
+def _is_certain(found: Step | Drift, least: float) -> bool:
+    """Whether it is as large as `least`, and its interval excludes no change: the search for places is by another test."""
+    return abs(found.size) >= least and not found.low <= 0 <= found.high
 
 
 def detectable_step(

@@ -7,31 +7,36 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from imb.judge.compare import Band, BandEffect, Comparison, Effect, RowEffect, Verdict
+from imb.judge.compare import Band, BandEffect, Comparison, Effect, RowEffect
+from imb.judge.condition_diff import names_of_sides
 from imb.judge.sequential import Looks
-from imb.model.observations import Key
-from imb.model.units import counted, decimal, unit_of
+from imb.model.observations import MORE_IS_BETTER, Key
+from imb.model.units import counted, decimal, size, unit_of
 from imb.render.marks import (
     CHANGED,
-    LEGEND,
     MARKS,
     apart,
     bracketed,
     factor,
     interval_of,
+    legend,
+    percent,
     short_speedup,
+    size_of,
     speedup,
+    word_of,
 )
 from imb.render.markup import escaped, pipes
 
 if TYPE_CHECKING:
     from imb.render.terminal import Screen
 
-_COLORS: dict[Verdict, str] = {
+_COLORS = {
     "faster": "green",
     "slower": "red",
     "same": "default",
-    "differs": "yellow",
+    "slightly faster": "green",
+    "slightly slower": "red",
     "inconclusive": "dim",
 }
 _SHOWN = 8  # values of a condition
@@ -68,9 +73,10 @@ def headline(found: Comparison) -> list[str]:
     how = ", judged in pairs" if found.pairs else ""
     settings = found.settings
     looks = [looks_in_words(found.sequential)] if found.sequential else []
+    a, b = sides_in_words(found)
     return [
-        f"A: {found.name_a}, {counted(found.launches_a, 'launch')}",
-        f"B: {found.name_b}, {counted(found.launches_b, 'launch')}{how}",
+        f"A: {a}, {counted(found.launches_a, 'launch')}",
+        f"B: {b}, {counted(found.launches_b, 'launch')}{how}",
         *looks,
         f"Speedup of B over A by {settings.metric.replace('_', ' ')} [interval];"
         f" smallest relevant change {settings.relevant * 100:.3g} %.",
@@ -92,15 +98,25 @@ def looks_in_words(looks: Looks) -> str:
     )
 
 
+def sides_in_words(found: Comparison) -> tuple[str, str]:
+    """What the sides are: `MPICH 5.0.2 (ab/a)`; the names by which they were given where nothing is known to differ."""
+    names = names_of_sides(found.conditions)
+    if names is None:
+        return found.name_a, found.name_b
+    return f"{names[0]} ({found.name_a})", f"{names[1]} ({found.name_b})"
+
+
 def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
-    """The verdict as a sentence without its point."""
-    if found.inconclusive:
+    """The verdict as a sentence without its point. `a`, `b`: letters of the sides."""
+    if found.inconclusive and found.verdict == "inconclusive":
         return "Inconclusive"
+    if names := names_of_sides(found.conditions):
+        a, b = f"{names[0]} ({a})", f"{names[1]} ({b})"
     relevant = f"{found.settings.relevant * 100:.3g} %"
     if found.verdict == "differs":
         return differing(found, b)
-    if found.verdict == "mixed":
-        return f"Mixed: {b} is slower than {a} in some bands or rows, and faster in others"
+    if found.verdict in ("slower", "faster", "mixed"):
+        return _changed(found, a, b)
     if found.verdict == "not slower":
         where = "band" if found.bands else "row"
         undecided = _undecided(found)
@@ -110,14 +126,69 @@ def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
     if found.verdict == "same":
         undecided = _undecided(found)
         return f"{b} is as fast as {a}" + (f"; {undecided}" if undecided else "")
-    if found.verdict != "inconclusive":
-        return f"{b} is {found.verdict} than {a}"
-    faster = sum(band.effect.verdict == "faster" for band in found.bands)
     if found.states and found.states.maybe_slower:
         return f"Inconclusive: fewer launches of {b} were in the fast state"
-    if not faster:
-        return "Inconclusive"
-    return f"Inconclusive: {b} is faster in {faster} of {counted(len(found.bands), 'band')}, in others a slowdown is not excluded"
+    faster = _where(found, "faster")
+    return (
+        f"Inconclusive: {b} is faster in {faster}; elsewhere a slowdown is not excluded"
+        if faster
+        else "Inconclusive"
+    )
+
+
+def _changed(found: Comparison, a: str, b: str) -> str:
+    """In which bands B is slower, and in which faster."""
+    slower, faster = _where(found, "slower"), _where(found, "faster")
+    if found.verdict == "mixed" and slower and faster:
+        return f"Mixed: {b} is faster than {a} in {faster}, slower in {slower}"
+    word, where = ("faster", faster) if found.verdict == "faster" else ("slower", slower)
+    if not where:  # the shares of launches in the fast state decided
+        return f"{b} is {word} than {a}"
+    opposite = _where(found, "slightly faster" if word == "slower" else "slightly slower")
+    return f"{b} is {word} than {a} in {where}" + (
+        f"; slightly {'faster' if word == 'slower' else 'slower'} in {opposite}" if opposite else ""
+    )
+
+
+def _where(found: Comparison, word: str) -> str:
+    """Bands (without one, rows) that are `word`, and the largest difference: `4 bands up to 256 KiB (most: Bcast, 1-32 bytes, 12 % faster)`."""
+    bands = [one for one in found.bands if word_of(one.effect.verdict, one.effect.speed) == word]
+    rows = [one for one in found.rows if word_of(one.effect.verdict, one.effect.speed) == word]
+    effects = [one.effect for one in bands or rows]
+    if not effects:
+        return ""
+    largest = max(range(len(effects)), key=lambda at: abs(math.log(effects[at].speed)))
+    place = f"{bands[largest].curve.benchmark}, {bands[largest].band.title}" if bands else str(rows[largest])
+    most = f"{place}, {size_of(effects[largest].speed)}"
+    if len(effects) == 1:
+        return f"1 {'band' if bands else 'row'} ({most})"
+    every = "all " if len(effects) == len(found.bands if bands else found.rows) else ""
+    extent = _extent(bands, found.bands)
+    return f"{every}{counted(len(effects), 'band' if bands else 'row')}{extent} (most: {most})"
+
+
+def _extent(bands: Sequence[BandEffect], of: Sequence[BandEffect]) -> str:
+    """` up to 256 KiB` where longer messages were measured, too, ` from 512 KiB` where shorter ones were."""
+    first, last = (_ends(some) for some in (bands, of))
+    if first is None or last is None or first == last:
+        return ""
+    if first[0] == last[0]:
+        return f" up to {size(first[1])}"
+    return f" from {size(first[0])}" if first[1] == last[1] else ""
+
+
+def _ends(bands: Sequence[BandEffect]) -> tuple[int, int] | None:
+    """The shortest and the longest length of these bands; None without lengths."""
+    firsts = [one.band.first for one in bands if one.band.first is not None]
+    lasts = [one.band.last for one in bands if one.band.last is not None]
+    return (min(firsts), max(lasts)) if firsts and lasts else None
+
+
+def whole_word(found: Comparison) -> str:
+    """The verdict of the whole as it is drawn: what differs is slower where anything is, else faster."""
+    effects = [*(one.effect for one in found.bands), *(one.effect for one in found.rows)]
+    speeds = [effect.speed for effect in effects if effect.verdict == "differs"]
+    return word_of(found.verdict, min(speeds, default=1.0))
 
 
 def _undecided(found: Comparison) -> str:
@@ -140,18 +211,18 @@ def differing(found: Comparison, b: str = "B") -> str:
     for number, (effect, where) in enumerate(places):
         if effect.verdict == "differs":
             shown = interval_of(effect)
-            word, size, low, high = apart(effect.speed, *(shown[:2] if shown else (None, None)))
+            word, share, low, high = apart(effect.speed, *(shown[:2] if shown else (None, None)))
             confidence = f"{100 * (effect.confidence or 0):.3g} %"
             ranked.append(
                 (
-                    (word == "slower", number < len(found.bands), size),
-                    (word, size, low, high, confidence, where),
+                    (word == "slower", number < len(found.bands), share),
+                    (word, share, low, high, confidence, where),
                 )
             )
-    word, size, low, high, confidence, where = max(ranked, key=lambda one: one[0])[1]
+    word, share, low, high, confidence, where = max(ranked, key=lambda one: one[0])[1]
     ends = f"{confidence} interval {_share(low)} to {_share(high)} %"
     relevant = f"{found.settings.relevant * 100:.3g} %"
-    return f"{b} is {_share(size)} % {word} ({ends}), less than the relevant {relevant}, in {where}"
+    return f"{b} is {_share(share)} % {word} ({ends}), less than the relevant {relevant}, in {where}"
 
 
 def _share(value: float) -> str:
@@ -165,10 +236,17 @@ def summary(found: Comparison) -> str:
         ("Bands", [x.effect for x in found.bands]),
         ("Rows", [x.effect for x in found.rows]),
     ):
-        counts = Counter(effect.verdict for effect in effects)
+        counts = Counter(word_of(effect.verdict, effect.speed) for effect in effects)
         if effects:
             parts.append(f"{noun}: " + ", ".join(f"{counts[v]} {v}" for v in MARKS if counts[v]))
-    return ". ".join([*parts, found.settings.error_rate()]) + "."
+    return ". ".join([*parts, error_rate(found)]) + "."
+
+
+def error_rate(found: Comparison) -> str:
+    """What is controlled, as a sentence without its point. The bound of sessions is an assumption about machines, not a test."""
+    if found.inconclusive and found.verdict != "inconclusive":
+        return "The bound of sessions is no test and has no stated error rate"
+    return found.settings.error_rate()
 
 
 def rows_to_show(found: Comparison, everything: bool) -> list[RowEffect]:
@@ -197,13 +275,13 @@ def terminal(screen: Screen, found: Comparison, *, all_rows: bool = False) -> No
         screen.table(
             ("benchmark", *_headings(grid)),
             [
-                (name, *((cell(one.effect), _COLORS[one.effect.verdict]) if one else "" for one in cells))
+                (name, *((cell(one.effect), _color(one.effect)) if one else "" for one in cells))
                 for name, cells in zip(grid.names, grid.cells, strict=True)
             ],
             fold=range(len(grid.bands) + 1),
         )
     if found.bands:
-        screen.line(LEGEND)
+        screen.line(legend(found.settings.relevant))
     _print_rows(screen, found, all_rows)
     screen.line()
     screen.line(summary(found))
@@ -219,17 +297,18 @@ def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
     screen.line((title, "bold"))
     unit = unit_of(found.settings.metric)[0]
     screen.table(
-        ("row", f"A {unit}".strip(), f"B {unit}".strip(), "speedup of B"),
+        ("row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"),
         [
             (
                 str(row),
                 figure(row.a, found),
                 figure(row.b, found),
-                (f"{speedup(row.effect)} {bracketed(row.effect)}".rstrip(), _COLORS[row.effect.verdict]),
+                _percent(row, found),
+                (f"{speedup(row.effect)} {bracketed(row.effect)}".rstrip(), _color(row.effect)),
             )
             for row in rows
         ],
-        right=(1, 2),
+        right=(1, 2, 3),
         fold=[0],
     )
 
@@ -281,8 +360,8 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
         unit = unit_of(found.settings.metric)[0]
         lines += ["", "### Rows" if all_rows else "### Rows that changed", ""]
         lines += [
-            pipes(["row", f"A {unit}".strip(), f"B {unit}".strip(), "speedup of B"]),
-            "|---|---:|---:|---|",
+            pipes(["row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"]),
+            "|---|---:|---:|---:|---|",
         ]
         lines += [
             pipes(
@@ -290,6 +369,7 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
                     escaped(str(row)),
                     figure(row.a, found),
                     figure(row.b, found),
+                    _percent(row, found),
                     _said(row.effect),
                 ]
             )
@@ -301,6 +381,16 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
 def figure(value: float, found: Comparison) -> str:
     """A median in its unit."""
     return decimal(value * unit_of(found.settings.metric)[1])
+
+
+def _percent(row: RowEffect, found: Comparison) -> str:
+    """What the figure of B is more than that of A."""
+    speed = row.effect.speed
+    return percent(speed if found.settings.metric in MORE_IS_BETTER else 1 / speed) if speed > 0 else ""
+
+
+def _color(effect: Effect) -> str:
+    return _COLORS[word_of(effect.verdict, effect.speed)]
 
 
 def _said(effect: Effect) -> str:

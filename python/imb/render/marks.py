@@ -11,14 +11,31 @@ from imb.judge.compare import Effect, Verdict
 from imb.model.observations import Values
 
 # None of them can be read as a sign of a number.
-MARKS: dict[Verdict, str] = {"faster": "▲", "slower": "▼", "same": "=", "differs": "≈", "inconclusive": "?"}
-WHOLE_MARKS: dict[Verdict, str] = {**MARKS, "mixed": "◆", "not slower": "≥"}
-LEGEND = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+MARKS = {
+    "faster": "▲",
+    "slower": "▼",
+    "same": "=",
+    "slightly faster": "△",
+    "slightly slower": "▽",
+    "inconclusive": "?",
+}
+WHOLE_MARKS = {**MARKS, "mixed": "◆", "not slower": "≥"}
 ALONE = frozenset({"same", "differs"})  # decided by the interval of a band or row alone
-CHANGED = frozenset(MARKS) - {"same", "inconclusive"}
+CHANGED: frozenset[Verdict] = frozenset({"faster", "slower", "differs"})
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
 _TENTH = 0.0995  # rounds to 0.10; speedups below it are fractions: 0.004 and 0.005 are hard to tell apart
 _LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
+
+
+def legend(relevant: float) -> str:
+    """All marks with their meaning, on one line."""
+    less = f"less than {relevant * 100:.3g} %"
+    return f"▲ faster, ▼ slower, = same, △ ▽ slightly faster, slower ({less}), ? inconclusive"
+
+
+def word_of(verdict: Verdict, speed: float) -> str:
+    """The verdict of a band or row as it is shown. What differs is slower or faster, by less than is relevant."""
+    return f"slightly {'slower' if speed < 1 else 'faster'}" if verdict == "differs" else verdict
 
 
 class Interval(NamedTuple):
@@ -41,12 +58,12 @@ def interval_of(effect: Effect) -> Interval | None:
 
 def speedup(effect: Effect) -> str:
     """`0.90x slower`, `1.43x faster`, `1/180x slower`; the number never depends on the verdict."""
-    return f"{factor(effect.speed)}x {effect.verdict}"
+    return f"{factor(effect.speed)}x {word_of(effect.verdict, effect.speed)}"
 
 
 def short_speedup(speed: float, verdict: Verdict) -> str:
     """The same with a mark for the verdict: `0.90x ▼`."""
-    return f"{factor(speed)}x {MARKS[verdict]}"
+    return f"{factor(speed)}x {MARKS[word_of(verdict, speed)]}"
 
 
 def bracketed(effect: Effect) -> str:
@@ -83,6 +100,19 @@ def apart(speed: float, low: float | None, high: float | None) -> tuple[str, flo
     if speed < 1:
         return "slower", 1 / speed - 1, 1 / (high or 1) - 1, 1 / low - 1 if low else math.inf
     return "faster", speed - 1, (low or 1) - 1, math.inf if high is None else high - 1
+
+
+def size_of(speed: float) -> str:
+    """A difference in words: `52 % slower`, `3.1 % faster`; beyond a factor of two `58.6 times as slow`, `2.28 times as fast`."""
+    word, share, *_ = apart(speed, None, None)
+    if share < 1:
+        return f"{100 * share:.{1 if share < _TENTH else 0}f} % {word}"
+    return f"{_digits(1 + share)} times as {'slow' if word == 'slower' else 'fast'}"
+
+
+def percent(ratio: float) -> str:
+    """The change that a ratio is: `+52 %`; nothing beyond a factor of two, where a ratio says more."""
+    return f"{100 * (ratio - 1):+.1f}" if 0.5 <= ratio <= 2 else ""
 
 
 def letter(number: int) -> str:

@@ -21,6 +21,7 @@ from imb.model.observations import Side
 from imb.model.text import one_line
 from imb.model.units import counted
 from imb.render import colors, page_charts, watch
+from imb.render.comparison import sides_in_words
 from imb.render.findings import MODEL_HEADINGS, model_rows
 from imb.render.history import history_of
 from imb.render.marks import letter
@@ -41,6 +42,7 @@ def report_page(
     sections = sections_of(sides, comparisons)
     history = history_of(sides)
     conditions = conditions_shown(sides)
+    names = sides_in_words(comparisons[0]) if len(comparisons) == 1 else [side.name for side in sides]
     heats = []
     if len(sides) == 1 and len(sides[0].launches) >= 3:
         heats.append(repeatability(sides[0]))
@@ -53,7 +55,7 @@ def report_page(
         "sides": [
             {
                 "letter": letter(i),
-                "name": side.name,
+                "name": names[i],
                 "about": _about(side),
                 "runs": list(dict.fromkeys(one.name for one in side.launches)),
             }
@@ -104,7 +106,7 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
         "subtitle": f"{counted(len(comparison.rows), 'row')} and {counted(len(comparison.bands), 'band')} compared",
         "sides": [
             {"letter": letter(i), "name": name, "about": counted(counts[i], "launch"), "runs": []}
-            for i, name in enumerate(names)
+            for i, name in enumerate(sides_in_words(comparison))
         ],
         "verdicts": [comparison_summary(comparison, 0, 1)],
         "findings": None,

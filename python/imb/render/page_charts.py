@@ -10,7 +10,7 @@ from typing import Any
 
 from imb.model.units import short_size, size
 from imb.render.colors import COLORS, DASHES, SIDES, SYMBOLS, Theme, shaded
-from imb.render.marks import TIMES, short
+from imb.render.marks import TIMES, short, word_of
 from imb.render.panels import ChartLine, Layout, Panel, Section
 
 _FONT = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif'
@@ -88,7 +88,12 @@ def _line(x: Sequence[float], panel: Panel, line: ChartLine) -> dict[str, Any]:
         " ".join(
             filter(
                 None,
-                (value, "" if panel.speed or y is None else panel.unit, verdict, *(of[i] for of in between)),
+                (
+                    value,
+                    "" if panel.speed or y is None else panel.unit,
+                    word_of(verdict, y) if verdict and y else "",
+                    *(of[i] for of in between),
+                ),
             )
         )
         for i, (value, y, verdict) in enumerate(zip(values, line.y, verdicts, strict=True))

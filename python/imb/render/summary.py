@@ -12,15 +12,16 @@ import numpy as np
 from imb.judge.bands import band_of
 from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import Difference, conditions_of
+from imb.judge.notes import ZERO_BYTES
 from imb.model.observations import Key, Side, percentiles
 from imb.model.units import counted, decimal, size, unit_of
-from imb.render.comparison import verdict_in_words
-from imb.render.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, letter, speedup
+from imb.render.comparison import error_rate, verdict_in_words, whole_word
+from imb.render.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, speedup, word_of
 
 
 def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
     """A comparison in a sentence, with its heat map and its rows; `a` and `b` are the numbers of its sides."""
-    counts = Counter(one.effect.verdict for one in comparison.bands)
+    counts = Counter(word_of(one.effect.verdict, one.effect.speed) for one in comparison.bands)
     counted_verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict])
     changed = [
         one
@@ -32,20 +33,22 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
         f"{one.curve.benchmark}, {one.band.title}, {speedup(one.effect)} {bracketed(one.effect)}"
         for one in extremes
     )
+    whole = whole_word(comparison)
     return {
         "a": letter(a),
         "b": letter(b),
-        "slug": comparison.verdict.replace(" ", "-"),
-        "mark": WHOLE_MARKS[comparison.verdict],
+        "slug": whole.replace(" ", "-"),
+        "mark": WHOLE_MARKS[whole],
         "word": verdict_in_words(comparison, letter(a), letter(b)),
         "sentence": f"{counted(len(comparison.bands), 'size band')}: {counted_verdicts or 'none'}."
         + (f" Extremes: {named}." if named else ""),
         "basis": f"{comparison.launches_a} against {counted(comparison.launches_b, 'launch')}"
         + (", judged in pairs" if comparison.pairs else "")
         + (", launched until decided" if comparison.sequential else "")
-        + f"; smallest relevant change {comparison.settings.relevant * 100:.3g} %. {comparison.settings.error_rate()}.",
-        "warnings": comparison.warnings,
-        "relevant": f"{comparison.settings.relevant * 100:.3g} %",
+        + f"; smallest relevant change {comparison.settings.relevant * 100:.3g} %. {error_rate(comparison)}.",
+        "warnings": [line for line in comparison.warnings if not line.startswith(ZERO_BYTES)],
+        "remarks": [line for line in comparison.warnings if line.startswith(ZERO_BYTES)],
+        "legend": legend(comparison.settings.relevant),
         "intervals": comparison.settings.intervals(),
         "heat": _speed_heat(comparison, letter(a), letter(b)),
         "rows": _rows(comparison),
@@ -65,8 +68,8 @@ def _rows(comparison: Comparison) -> list[dict[str, str]]:
             "b": decimal(row.b * factor),
             "change": f"{(row.b / row.a - 1) * 100:+,.1f} %",
             "speedup": f"{speedup(row.effect)} {bracketed(row.effect)}",
-            "mark": MARKS[row.effect.verdict],
-            "verdict": row.effect.verdict,
+            "mark": MARKS[word_of(row.effect.verdict, row.effect.speed)],
+            "verdict": word_of(row.effect.verdict, row.effect.speed),
         }
         for row in changed
     ]
@@ -116,15 +119,13 @@ def _speed_cell(effect: Effect | None, middle: str) -> dict[str, str] | None:
         return None
     far = max(effect.speed, 1 / effect.speed)
     shade = ""
-    if effect.verdict in ("faster", "slower"):
-        shade = ("f" if effect.verdict == "faster" else "l") + (
-            "3" if far >= 2 else "2" if far >= 1.2 else "1"
-        )
+    if effect.verdict in CHANGED:
+        shade = ("f" if effect.speed > 1 else "l") + ("3" if far >= 2 else "2" if far >= 1.2 else "1")
     return {
         "shade": shade,
         "text": speedup(effect),
-        "mark": MARKS[effect.verdict],
-        "word": effect.verdict,
+        "mark": MARKS[word_of(effect.verdict, effect.speed)],
+        "word": word_of(effect.verdict, effect.speed),
         "sub": bracketed(effect),
         "figures": middle,
     }

@@ -8,11 +8,15 @@ from __future__ import annotations
 import codecs
 import contextlib
 import json
+import re
+import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from imb.model.text import one_line, without_controls
+from imb.render import shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +24,9 @@ if TYPE_CHECKING:
 
 
 # What stands for our signs, and for the lines and dots of charts, where a terminal's encoding lacks them.
-_ASCII = str.maketrans("▲▼≈✓✗µ…│─\u2013\u00d7", "^v~+xu.|--x") | str.maketrans({"±": "+-", "→": "->"})
+_ASCII = str.maketrans("▲▼≈✓✗µ…│─\u2013\u00d7", "^v~+xu.|--x") | str.maketrans(
+    {"±": "+-", "→": "->", "△": "(^)", "▽": "(v)", "Δ": "change "}
+)
 _ASCII |= dict.fromkeys(map(ord, "┌┐└┘├┤┬┴┼"), "+") | dict.fromkeys(range(0x2580, 0x25A0), "*")
 
 
@@ -71,13 +77,67 @@ def _raised_again() -> NoReturn:
     raise  # the error that is being handled
 
 
-def columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lines of aligned columns without rules: quick with thousands of rows, and easy for other programs to cut."""
+def columns(
+    names: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    width: int | None = None,
+    least: Mapping[str, int] | None = None,
+) -> Iterator[str]:
+    """Lines of aligned columns without rules: quick with thousands of rows, and easy for other programs to cut. Where they are wider
+    than `width`, columns are shortened in the order of `least`, to so many characters each; those of 0 are left out."""
     cells = [[one_line(cell) for cell in row] for row in (names, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for name, smallest in (least or {}).items():
+        at = names.index(name)
+        over = sum(widths) + 2 * (len(widths) - 1) - (width or _NO_LIMIT)
+        if over > 0:
+            kept = max(widths[at] - over, min(smallest, widths[at]))
+            widths[at] = 0 if kept < len(name) and not smallest else kept
+            for row in cells:
+                row[at] = shortened(row[at], widths[at]) if widths[at] else ""
+    if 0 in widths:
+        cells = [[cell for cell, wide in zip(row, widths, strict=True) if wide] for row in cells]
+        widths = [wide for wide in widths if wide]
     line = "  ".join(f"%-{width}s" for width in widths)  # one formatting a line: half the time of one a cell
     for row in cells:
         yield (line % tuple(row)).rstrip()
+
+
+PIPED = 100  # columns of text in a file or pipe
+
+
+def text_width(*, err: bool = False) -> int:
+    """Columns of text for people: those of the terminal, PIPED elsewhere."""
+    stream = sys.stderr if err else sys.stdout
+    return shutil.get_terminal_size((PIPED, 24)).columns if stream.isatty() else PIPED
+
+
+def folded(text: str, width: int, *, indent: str = "    ", end: str = "") -> list[str]:
+    """`text` as lines of at most `width` columns, later ones with an indent, broken at blanks outside quotes; every line but the last
+    ends with `end`. A word that is longer has a line of its own."""
+    lines = [""]
+    for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|\S)+", one_line(text)):
+        longer = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
+        if len(longer) + len(end) > width and lines[-1].strip():
+            lines[-1] += end
+            lines.append(indent + word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+def wrapped(text: str, *, indent: int = 2) -> list[str]:
+    """`text` in lines of `text_width`, later ones indented by `indent` more than the first; blanks within it stay, for alignment."""
+    line = one_line(text)
+    begin = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(
+        line,
+        text_width(),
+        subsequent_indent=begin + " " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
 
 
 _NAME = 16  # columns that names in the first column of a table keep, whatever is beside them
