@@ -30,7 +30,7 @@ done
 number=${1%.part/*} number=1${number##*/}
 case $number in *[!0-9]*) number=1;; esac
 case " $FAKE_SLOW " in *" $((number % 10000)) "*) probe=2.5;; *) probe=1;; esac
-sed "s/77.0/$time.00$((number * 7 % 10))e-6/g; s/55.0/${probe}e-6/g" "${0%/*}/records-$ranks" > "$1"
+sed "s/:77\.0\([],}]\)/:$time.00$((number * 7 % 10))e-6\1/g; s/:55\.0,/:${probe}e-6,/g" "${0%/*}/records-$ranks" > "$1"
 left=250
 while [ -n "$FAKE_END" ] && [ ! -e "$FAKE_END" ]; do
     [ $((left -= 1)) -gt 0 ] || { echo "no $FAKE_END after five seconds" >&2; exit 1; }
