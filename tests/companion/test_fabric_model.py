@@ -64,14 +64,12 @@ def test_one_slow_host_of_few_is_named(count: int, topology: bool, by: float) ->
     far = 0.3 if topology else 0.0
     for slow in (0, count - 1):
         for amount in (0.0, by):
-            sweep = made(
-                count,
-                lambda a, b, slow=slow, amount=amount: (
-                    (1 + far * (a // below != b // below)) * (1 + amount * ((a == slow) | (b == slow))) - 1
-                ),
-                passes=8,
-                seed=slow,
-            )
+
+            def longer(a: Any, b: Any, slow: int = slow, amount: float = amount) -> Any:
+                beyond = 1 + far * (a // below != b // below)
+                return beyond * (1 + amount * ((a == slow) | (b == slow))) - 1
+
+            sweep = made(count, longer, passes=8, seed=slow)
             verdict = judge_sweeps([sweep], network if topology else None)
             assert named(verdict) == ({f"n{slow}"} if amount else set()), verdict
             assert verdict.state == ("bad" if amount else "healthy"), verdict

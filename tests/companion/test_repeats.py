@@ -17,8 +17,8 @@ from imb.judge.repeats import to_repeat
 from imb.model.observations import Launch, Side
 from imb.model.repeats import divided
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from bench.truth.compare import Design, drawn, named, repeated, truth_of
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+from truth.compare import Design, drawn, named, repeated, truth_of
 
 APART = Design("apart", spread=(0.01, 0.01), passes=True, apart=True, paired=True)
 
