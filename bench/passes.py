@@ -268,7 +268,7 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
         print(f"{name:40}{spreads(launches)}")
     passes = kinds["passes"]
     judged = usual(passes)
-    print(f"{'passes, in the usual state':40}{spreads(judged)}")
+    print(f"{'passes, in the dominant state':40}{spreads(judged)}")
     common = in_common_state(judged)
     print(f"{'passes, in the state that most saw':40}{spreads(common)}")
     rows, all_rows = len(common[0].times), len(judged[0].times)

@@ -4,7 +4,7 @@
     bench/variance.py [--draws 200] [--write docs/evidence-verdicts.md]
 
 A launch is made of samples: of each row, a median with its interval as the suite has it, states of the machine, and an effect
-of the launch, common to all rows in part. One part is twice the others, or more. Then launches that never saw the usual state
+of the launch, common to all rows in part. One part is twice the others, or more. Then launches outside the dominant state
 of their machine among others that did, and machines that change their state, whose stays are known. Deterministic. --write puts
 the figures between the marks of a page.
 """
@@ -27,7 +27,7 @@ from pages import table_of, written_into
 from scipy.special import stdtrit
 
 Values = NDArray[np.float64]
-PROBE = 0.16e-6  # seconds per exchange, in the usual state
+PROBE = 0.16e-6  # seconds per exchange, in the dominant state
 SAMPLES = 40  # of a row in a launch
 SEED = 13
 
@@ -35,7 +35,7 @@ SEED = 13
 @dataclass
 class Made:
     """A machine. `within`, `states`, `launches`: standard deviations, logarithm; `common`: share of the launches' variance that
-    all rows of a launch have in common; `usual`: mean share of the samples in the usual state."""
+    all rows of a launch have in common; `usual`: mean share of the samples in the dominant state."""
 
     within: float = 0.01
     states: float = 0.01
@@ -209,7 +209,7 @@ def parts_figures(draws: int) -> Iterator[list[str]]:
 def usual_rates(
     ratio: float, scatter: float, count: int, draws: int, seed: int, heavy: bool = False
 ) -> tuple[float, float]:
-    """Of launches that never saw the usual state the share that is named, of the others the share that is named falsely.
+    """Of launches outside the dominant state the share that is named, of the others the share that is named falsely.
 
     One launch of each five, at least one, is away. `scatter`: standard deviation of reference probes of launches in one state;
     `heavy`: Student's t with three degrees of freedom instead of normal."""
@@ -255,12 +255,12 @@ def usual_figures(draws: int) -> Iterator[list[str]]:
 def stays_figures(draws: int) -> Iterator[list[str]]:
     """A line for each machine: what is estimated from five launches, and whether the budget suffices."""
     yield [
-        "stays in the usual state",
+        "stays in the dominant state",
         "away",
         "five launches of",
         "estimate of away, median (5 %, 95 %)",
         "budget, median",
-        "launches with that budget that see the usual state",
+        "launches with that budget that see the dominant state",
     ]
     random = np.random.default_rng([SEED, 99])
     for usual_seconds, away_seconds, length in (
@@ -297,7 +297,7 @@ def report(draws: int) -> str:
         f"Made-up launches of 24 rows, {SAMPLES} samples each. **The largest part**, 2 % to 20 %, others at most half of it; {draws} draws"
         " of each kind:",
         table_of(list(parts_figures(draws))),
-        f"**Launches that never saw the usual state**, one of five; {5 * draws} draws of each kind:",
+        f"**Launches outside the dominant state**, one of five; {5 * draws} draws of each kind:",
         table_of(list(usual_figures(draws))),
         "**How long states last**:",
         table_of(list(stays_figures(draws))),

@@ -86,7 +86,7 @@ def test_unknown_components_are_not_called_small(imb: Imb, archive: Archive) -> 
 
 
 def test_no_action_is_not_advised_beside_mixed_figures() -> None:
-    """Launches are long enough to see the usual state, but too few samples of some rows are of it."""
+    """Launches are long enough to see the dominant state, but too few samples of some rows are of it."""
     made = side(Made(states=0.4, launches=0.01, within=0.01), 5, random())
     found = parts_of(made)
     assert found.dominates is not None and found.dominates.name == "states"

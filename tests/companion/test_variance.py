@@ -1,4 +1,4 @@
-"""Parts of variance and launches that never saw the usual state, on made-up launches; bench/variance.py has all the figures."""
+"""Parts of variance and launches outside the dominant state, on made-up launches; bench/variance.py has all the figures."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_figures_of_all_samples_are_not_compared() -> None:
     assert any("too few samples saw the fastest" in note for note in notes(found))
 
 
-# ---------------------------------------------------------------- the usual state
+# ---------------------------------------------------------------- the dominant state
 
 
 def test_launches_that_never_saw_the_usual_state_are_named() -> None:
@@ -215,7 +215,7 @@ def test_other_surroundings_have_other_states() -> None:
 
 
 def test_launches_that_are_all_slow_are_compared_with_each_other() -> None:
-    """Only earlier launches know the usual state."""
+    """Only earlier launches know the dominant state."""
     made = side(Made(states=0.4, launches=0.1, within=0.01), 10, random(), away=4)
     slow = Side(name="slow", launches=made.launches[6:])
     found = parts_of(slow, earlier=made.launches[:6])
@@ -223,7 +223,7 @@ def test_launches_that_are_all_slow_are_compared_with_each_other() -> None:
     assert found.launches == 4
     assert found.part("launches") is not None
     (said,) = usual.words(found.unusual)
-    assert said.startswith("launches launch6, launch7, launch8, launch9 never saw the usual state")
+    assert said.startswith("launches launch6, launch7, launch8, launch9 were outside the dominant state")
     assert "(6 other launches)" in said
 
 
@@ -236,7 +236,7 @@ def test_a_launch_in_the_slow_state_is_a_matter_of_states() -> None:
     assert between is not None
     assert between.typical < 0.06
     assert found.launches == 3
-    assert "2 of 5 launches never saw the usual state" in (remedy(found) or "")
+    assert "2 of 5 launches outside the dominant state" in (remedy(found) or "")
 
 
 # ---------------------------------------------------------------- how long states last
@@ -315,7 +315,7 @@ def lines_of(one: Launch, chance: np.random.Generator, stay: float = 3.0) -> byt
 
 @pytest.fixture
 def label(archive: Archive) -> Archive:
-    """Five launches, of which the last one never saw the usual state."""
+    """Five launches, of which the last one was outside the dominant state."""
     chance = random()
     made = side(Made(states=0.4, launches=0.02, within=0.01), 5, chance, away=1)
     contents = [Content(records=lines_of(one, chance), labels=["machine"]) for one in made.launches]
@@ -328,13 +328,13 @@ def test_show_of_a_label(imb: Imb, label: Archive) -> None:
     assert said.code == 0
     assert "machine: 5 launches" in said.out
     assert "PingPong, 2 ranks" in said.out
-    assert "States of the machine dominate. The machine is in its usual state for" in said.out
-    lengths = re.search(r"usual state for ([\d.]+) s and away from it for ([\d.]+) s", said.out)
+    assert "States of the machine dominate. The machine is in its dominant state for" in said.out
+    lengths = re.search(r"dominant state for ([\d.]+) s and away from it for ([\d.]+) s", said.out)
     assert lengths
-    # Of 10 s: 0 to 3 and 6 to 9 in the usual state; of the last launch no second.
+    # Of 10 s: 0 to 3 and 6 to 9 in the dominant state; of the last launch no second.
     assert float(lengths[1]) == pytest.approx(3.0, abs=0.1)
     assert float(lengths[2]) == pytest.approx((4 * 4 + 10) / 4, abs=0.2)
-    assert said.out.count("never saw the usual state of the machine") == 1
+    assert said.out.count("outside the dominant state of the machine") == 1
     assert imb("show", "machine", "--chart").code == 2
     assert imb("show", "machine", "-b", "Nothing").code == 2
     assert "5 launches" in imb("show", "machine", "-b", "pingpong").out
@@ -352,11 +352,11 @@ def test_imb_run_tells_parts_and_the_usual_state_right_away(imb: Imb, tmp_path: 
     said = imb("run", "PingPong", *options, "--launches", 3)
     assert said.code == 0
     assert "Variance components: standard deviation, median of 24 rows of 3 launches" in said.out
-    assert "never saw" not in said.out
+    assert "outside the dominant state" not in said.out
     written.write_bytes(lines_of(made.launches[1], chance))
     said = imb("run", "PingPong", *options)
     assert said.code == 0
-    assert "never saw the usual state of the machine" in said.out
+    assert "outside the dominant state of the machine" in said.out
     assert "(3 other launches)" in said.out
     assert imb("run", "--resume").out == ""  # it was told
 
@@ -364,10 +364,10 @@ def test_imb_run_tells_parts_and_the_usual_state_right_away(imb: Imb, tmp_path: 
 def test_a_run_is_held_against_earlier_ones(imb: Imb, label: Archive) -> None:
     (away,) = usual.unusual(load(label, "machine").launches)
     said = imb("show", away.launch)
-    assert f"launch {away.launch} never saw the usual state of the machine" in said.out
+    assert f"launch {away.launch} was outside the dominant state of the machine" in said.out
     assert "(4 other launches)" in said.out
     others = [one.name for one in load(label, "machine").launches if one.name != away.launch]
-    assert "never saw" not in imb("show", others[0]).out
+    assert "outside the dominant state" not in imb("show", others[0]).out
 
 
 def test_earlier_launches_are_those_of_the_same_machine(archive: Archive, label: Archive) -> None:
@@ -397,7 +397,7 @@ def test_diagnose_names_parts_and_launches(imb: Imb, label: Archive, tmp_path: P
     quiet = imb("diagnose", "machine", "--threshold", "variance=2", "--format", "json")
     assert "variance" not in {one["rule"] for one in json.loads(quiet.out)["findings"]}
     assert imb("report", "machine", "-o", tmp_path / "page.html").code == 0
-    assert "never saw the usual state" in (tmp_path / "page.html").read_text()
+    assert "outside the dominant state" in (tmp_path / "page.html").read_text()
 
 
 def test_a_comparison_names_them_and_drops_nothing(imb: Imb, label: Archive) -> None:
@@ -405,11 +405,11 @@ def test_a_comparison_names_them_and_drops_nothing(imb: Imb, label: Archive) -> 
     (away,) = usual.unusual(launches)
     others = [one.name for one in launches if one.name != away.launch]
     said = imb("compare", f"{others[0]},{others[1]}", f"{others[2]},{away.launch}", "--format", "json")
-    (warning,) = [one for one in json.loads(said.out)["warnings"] if "usual state" in one]
-    assert warning.startswith(f"B: launch {away.launch} never saw the usual state")
+    (warning,) = [one for one in json.loads(said.out)["warnings"] if "dominant state" in one]
+    assert warning.startswith(f"B: launch {away.launch} was outside the dominant state")
     assert json.loads(said.out)["launches_b"] == 2
     a, b = load(label, f"{others[0]},{others[1]}"), load(label, f"{others[2]},{away.launch}")
-    assert any("usual state" in one for one in compare(a, b).warnings)  # the four of them know it, too
+    assert any("dominant state" in one for one in compare(a, b).warnings)  # the four of them know it, too
 
 
 def test_text_of_strangers_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -271,6 +271,9 @@ def launch_all(
 
     try:
         with lock.held(archive, made, lambda line: say(f"imb: {line}", err=True)):
+            for variant in made.variants:
+                most_ranks = max(item.ranks or variant.intent.ranks for item in made.items)
+                tell_shared_cpus(variant.intent, most_ranks, variant.name)
             carried = _launch_all(archive, made, results_to_stderr=results_to_stderr, commands=commands)
             if again := with_repeats(archive, made, carried.over):
                 session.extend(archive, again)
@@ -299,9 +302,6 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool, comman
         say(f"{title_of(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)
     else:
         say(f"{title_of(made)}: nothing left to run, {counted(len(made.items), 'launch')} done", err=True)
-    for variant in made.variants:
-        most_ranks = max(item.ranks or variant.intent.ranks for item in made.items)
-        tell_shared_cpus(variant.intent, most_ranks, variant.name)
     over = list(before.values())
     left_out = 0
     refused: set[tuple[object, ...]] = set()  # whose arguments the suite refuses, every time

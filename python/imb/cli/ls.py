@@ -152,12 +152,12 @@ def _cells(run: dict[str, Any]) -> list[str]:
         run["run"][:SHORT],
         ((run["date"] or "")[:16] or f"added {run['added'][:16]}").replace("T", " "),
         " ".join(filter(None, [program, version, run["component"], _memory(run)])),
-        _cut(library_name(run["mpi"] or "-"), 24),
+        shortened(library_name(run["mpi"] or "-"), 24),
         str(run["processes"] or "-"),
         str(run["rows"]),
         str(run["failures"] or ""),
         run["state"] or "-",
-        _cut(run["benchmarks"] or "-", 36),
+        shortened(run["benchmarks"] or "-", 36),
         shortened(", ".join(run["labels"]), 60),
     ]
 
@@ -171,7 +171,3 @@ def _measured(run: dict[str, Any]) -> str | None:
     """Date and time of a run as text that sorts; None where its log has none, or one in another form."""
     date = run["date"] or ""
     return date[:19] if re.match(r"\d{4}-\d\d-\d\dT", date) else None
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

@@ -13,8 +13,8 @@ from imb.render.terminal import say
 
 
 def with_repeats(archive: Archive, made: Plan, over: Sequence[Done]) -> Plan | None:
-    """The plan with the launches that are to be repeated, one line each on standard error; None: there are none, or they are in
-    the plan already."""
+    """The plan with the launches that are to be repeated, which one line on standard error names; None: there are none, or they are
+    in the plan already."""
     ended = {one.number: one for one in over}
     if not made.repeats or any(item.repeats for item in made.items) or len(ended) < len(made.items):
         return None

@@ -79,7 +79,7 @@ def _launch(launch: Launch) -> str:
 
 
 def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
-    """Results of completed launches, by variant: variance components, launches that never saw the usual state."""
+    """Results of completed launches, by variant: variance components, launches outside the dominant state."""
     if len(over) == 1 and archive.ids() == [over[0].run]:
         return  # the first of all has nothing to be compared with, and its table needs no statistics
     from imb.archive.names import side_of
@@ -104,7 +104,7 @@ def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
 
 
 def of_one_run(archive: Archive, run: StoredRun | FileRun, records: Records) -> list[str]:
-    """Whether the launches of a run never saw the usual state of their machine, as sentences."""
+    """Whether the launches of a run were outside the dominant state of their machine, as sentences."""
     from imb.cli.peers import earlier
     from imb.judge.usual import unusual, words
     from imb.model.observations import launches_of

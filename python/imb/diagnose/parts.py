@@ -1,4 +1,4 @@
-"""Rules about the variance components: launches that never saw the usual state, and the component that dominates."""
+"""Rules about the variance components: launches outside the dominant state, and the component that dominates."""
 
 from __future__ import annotations
 

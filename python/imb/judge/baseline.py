@@ -64,7 +64,7 @@ def check(
     assume_stable: bool = False,
 ) -> BaselineCheck:
     """Judges a side against a baseline, by each metric that has a tolerance; `old`: what the baseline was measured with,
-    measured again beside this side, takes the place of its launches. `earlier` launches define the usual state. Raises ImbError."""
+    measured again beside this side, takes the place of its launches. `earlier` launches define the dominant state. Raises ImbError."""
     machine = machine_of(side)
     warnings: list[str] = []
     same = made.machine.same(machine)

@@ -29,7 +29,7 @@ from imb.judge.effects import Verdict as Verdict
 from imb.judge.effects import beyond_effect, effects_of, latched, planning_level, together, undecided
 from imb.judge.figures import Logs, band_means, logs_of, with_quantiles
 from imb.judge.kinds import method_of
-from imb.judge.notes import caveats
+from imb.judge.notes import caveats, remarks
 from imb.judge.order import not_interleaved
 from imb.judge.state_shares import PART, StateShares, state_shares
 from imb.model import sequential_design
@@ -70,7 +70,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these
     launches permit no verdict but of bands beyond the bound of sessions (imb.judge.session_bound). `detectable`: the slowdown, 0.1 is 10 %, that so many launches find in 19 of 20 comparisons in half of
     the bands; `needed`: launches a side that would find one of CompareSettings.relevant there. `warnings` are sentences, the
-    most important first. `states`: launches in the fast state, where there are two. `only_a`, `only_b`: rows that the other side lacks (not judged). `sequential`: launches stopped
+    most important first; `remarks` explain the bands. `states`: launches in the fast state, where there are two. `only_a`, `only_b`: rows that the other side lacks (not judged). `sequential`: launches stopped
     when decided; intervals, `p`, `q` and verdicts then hold however often one looks."""
 
     name_a: str
@@ -84,6 +84,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     needed: int | None
     conditions: list[Difference]
     warnings: list[str]
+    remarks: list[str] = []
     bands: list[BandEffect]
     rows: list[RowEffect]
     only_a: list[Key]
@@ -103,7 +104,7 @@ def compare(
     earlier: Sequence[Launch] = (),
     letters: tuple[str, str] = ("A", "B"),
 ) -> Comparison:
-    """Judges B against A; `earlier` launches help to find those that never saw the usual state of their machine. `letters`: what
+    """Judges B against A; `earlier` launches help to find those outside the dominant state of their machine. `letters`: what
     notes call the sides.
 
     Raises ImbError where they have no row in common, where one is intra-node and the other inter-node, or one in passes and
@@ -196,7 +197,9 @@ def compare(
         *notes,
         *design.notes,
     ]
-    return msgspec.structs.replace(made, warnings=[*notes, *caveats(a, b, made, both, earlier)])
+    return msgspec.structs.replace(
+        made, warnings=[*notes, *caveats(a, b, made, both, earlier)], remarks=list(remarks(both))
+    )
 
 
 def _of_beyond(signs: Sequence[int]) -> Verdict:

@@ -26,8 +26,8 @@ LONG_ENOUGH = 0.02  # seconds of an interleaved row
 USELESS = 1.0  # a slowdown; a larger one needs no statistics
 MOST = 200  # launches a side; where more are needed the machine is the problem
 ENOUGH = 5  # launches a side below which it is always said what they cannot show
-ZERO_BYTES = "0-byte rows"  # begins a remark that is no warning
 SEEN = 4  # rows that are named
+_APART = "are judged as rows, not in a band"
 _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
 
 
@@ -57,11 +57,8 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
         yield (
             f"{_some(others)} judged by {_TIMES[metric]}: {a.letter} or {b.letter} lacks the completion time (t_max)"
         )
-    apart = "are judged as rows, not in a band"
-    if empty := sorted((key for key in both.alone if key.bytes == 0), key=_by_name):
-        yield f"{ZERO_BYTES} {apart}: {_some(empty)}"
     if fast := sorted((key for key in both.alone if key.bytes), key=_by_name):
-        yield f"rows below {us(NO_MESSAGE)} {apart}: no operation was timed: {_some(fast)}"
+        yield f"rows below {us(NO_MESSAGE)} {_APART}: no operation was timed: {_some(fast)}"
     placed = sum(band.rows for band in made.bands) + len(both.alone)
     plain = sum(row.quantile is None for row in made.rows)
     if placed < plain:
@@ -102,12 +99,18 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
 
 
 def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
-    """Launches that never saw the usual state of their machine; launches of both sides say together what is usual."""
+    """Launches outside the dominant state of their machine; launches of both sides say together what is usual."""
     found = unusual([*a.launches, *b.launches], earlier)
     for side in (a, b):
         own = {launch.name for launch in side.launches}
         for said in words([one for one in found if one.launch in own]):
             yield f"{side.letter}: {said}; included: repeat these launches or exclude them"
+
+
+def remarks(both: Logs) -> Iterator[str]:
+    """What a reader of the bands may want to know, and need not act on."""
+    if empty := sorted((key for key in both.alone if key.bytes == 0), key=_by_name):
+        yield f"0-byte rows {_APART}: {_some(empty)}"
 
 
 def _repeated(a: Side, b: Side) -> Iterator[str]:

@@ -143,9 +143,9 @@ def _states(found: Variance) -> str:
     seen, length = found.stays, found.seconds or 0.0
     unusual = len({one.launch for one in found.unusual})
     everyone = (
-        f"{unusual} of {counted(found.all_launches, 'launch')} never saw the usual state"
+        f"{unusual} of {counted(found.all_launches, 'launch')} outside the dominant state"
         if unusual
-        else "every launch saw the usual state"
+        else "every launch saw the dominant state"
     )
     if seen is None:
         return f"{everyone}; duration of a state unknown"
@@ -156,7 +156,7 @@ def _states(found: Variance) -> str:
             f" {_seconds(seen.seconds)}): take launches of {_seconds(4 * length)}{_option(found, 4 * length)}"
         )
     cycle = (
-        f"the machine is in its usual state for {_seconds(seen.usual)} and away from it for {_seconds(seen.away_from_it or 0)}"
+        f"the machine is in its dominant state for {_seconds(seen.usual)} and away from it for {_seconds(seen.away_from_it or 0)}"
         f" (means of {counted(seen.changes, 'change')})"
     )
     if length >= budget and not unusual and found.mixed:
@@ -193,7 +193,7 @@ def _seconds(value: float) -> str:
 
 
 def notes(found: Variance) -> list[str]:
-    """Notes: launches that never saw the usual state, unknown components."""
+    """Notes: launches outside the dominant state, unknown components."""
     said = words(found.unusual)
     lacking = unknown_parts(found)
     if found.in_passes and "states" in lacking:
@@ -210,5 +210,5 @@ def notes(found: Variance) -> list[str]:
             " not compared with others"
         )
     if found.in_passes and not found.unusual and 1 < found.all_launches < FEWEST:
-        said.append(f"detecting launches in an unusual state needs {FEWEST} launches")
+        said.append(f"detecting launches outside the dominant state needs {FEWEST} launches")
     return said

@@ -1,4 +1,4 @@
-"""Which launches of a session are measured again, because they never saw the dominant state of the machine. Pure.
+"""Which launches of a session are measured again, because they were outside the dominant state of the machine. Pure.
 
 By their probes alone: no figure of a benchmark is read, and no variant is known here. Launches of all variants that share their
 surroundings define the dominant state together (imb.judge.usual). So where nothing differs between variants, each is measured again

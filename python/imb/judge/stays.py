@@ -1,4 +1,4 @@
-"""How long the machine stays in its usual state and away from it, by the times of probes. Pure."""
+"""How long the machine stays in its dominant state and away from it, by the times of probes. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Timeline(msgspec.Struct, frozen=True):
 
 
 class Stays(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean lengths in seconds: of a stay in the usual state, of one away from it, None where no end of one was seen.
+    """Mean lengths in seconds: of a stay in the dominant state, of one away from it, None where no end of one was seen.
     `away`: share of the time. `changes` that were seen in `seconds` of observation. `lengths` of the stays away, the longest
     first; the ends of a launch cut some of them off."""
 
@@ -40,7 +40,7 @@ class Stays(msgspec.Struct, frozen=True, kw_only=True):
     lengths: list[float] = []
 
     def budget(self, chance: float = 0.05) -> float | None:
-        """Seconds after which a launch has seen the usual state with a probability of 1 - `chance`; None where the length of
+        """Seconds after which a launch has seen the dominant state with a probability of 1 - `chance`; None where the length of
         stays is not known. The larger one of two: with exponential stays, and with stays as they were seen, as some machines
         have many short and a few long ones."""
         if self.away_from_it is None:
@@ -49,7 +49,7 @@ class Stays(msgspec.Struct, frozen=True, kw_only=True):
         return max(exponential, self._as_seen(chance))
 
     def _as_seen(self, chance: float) -> float:
-        """A launch of b seconds misses the usual state where it begins in a stay away that lasts for b more: of all moments
+        """A launch of b seconds misses the dominant state where it begins in a stay away that lasts for b more: of all moments
         the share sum(max(length - b, 0)) / seconds."""
         lengths = np.array(self.lengths)
         allowed = chance * self.seconds
@@ -80,7 +80,7 @@ def timelines(launch: Launch) -> dict[Ranks, Timeline]:
 
 def stays(seen: Iterable[tuple[Timeline, list[MachineState], bool]]) -> Stays | None:
     """Of several launches together: timeline, states of the launch (the fastest first), and whether the fastest one is the
-    usual state. None where nothing was seen.
+    dominant state. None where nothing was seen.
 
     A stay that the end of a launch cuts off has no length, but its time counts: the mean length is the time in a state over
     the number of ends seen (the maximum likelihood of an exponential distribution with censoring).
@@ -120,7 +120,7 @@ def lengths_of(at: Values, away: npt.NDArray[np.bool_]) -> list[float]:
 
 
 def away_at(line: Timeline, states: list[MachineState], reference_is_usual: bool) -> npt.NDArray[np.bool_]:
-    """Whether the machine was away from its usual state at each sample: by the nearest level, and the vote of neighbors."""
+    """Whether the machine was away from its dominant state at each sample: by the nearest level, and the vote of neighbors."""
     if len(states) < 2 or not reference_is_usual:
         return np.full(len(line.at), not reference_is_usual)
     middle = np.sqrt(states[0].probe_seconds * states[1].probe_seconds)

@@ -1,9 +1,9 @@
-"""Which launches in passes never saw the usual state of their machine. Pure.
+"""Which launches in passes were outside the dominant state of their machine. Pure.
 
 A launch calls the fastest state that its probes saw its reference. Launches of the same surroundings (hosts, CPUs of ranks,
-MPI, launcher arguments, variables) and the same ranks in a table should agree on it. The usual state is the fastest that at
+MPI, launcher arguments, variables) and the same ranks in a table should agree on it. The dominant state is the fastest that at
 least one launch of five calls its reference. A launch whose reference is slower than that, by more than launches of one
-state differ, never saw it. docs/evidence-verdicts.md says how the limit is chosen, and its error rates.
+state differ, was outside it. docs/evidence-verdicts.md says how the limit is chosen, and its error rates.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unusual(msgspec.Struct, frozen=True, kw_only=True):
-    """A launch that never saw the usual state on these ranks. Probes of its fastest state and of the usual state, in seconds;
-    `others`: launches that call the usual state their fastest."""
+    """A launch outside the dominant state on these ranks. Probes of its fastest state and of the dominant state, in seconds;
+    `others`: launches that call the dominant state their fastest."""
 
     launch: str
     ranks: Ranks
@@ -58,7 +58,7 @@ class Unusual(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[Unusual]:
-    """Those of `launches` that never saw the usual state; `earlier` ones only define the usual state. In the order given."""
+    """Those of `launches` outside the dominant state; `earlier` ones only define the dominant state. In the order given."""
     own = list({launch.name: launch for launch in launches}.values())
     asked = {launch.name for launch in own}
     levels: dict[tuple[object, Ranks], list[tuple[str, float]]] = {}
@@ -87,8 +87,8 @@ def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[
 
 
 def split(logs: Values) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which launches call the usual state their fastest, and which never saw it, from the logarithms of their reference
-    probes, shape (launches,). A launch in neither is faster than the usual state, or there are too few launches."""
+    """Which launches call the dominant state their fastest, and which are outside it, from the logarithms of their reference
+    probes, shape (launches,). A launch in neither is faster than the dominant state, or there are too few launches."""
     count = len(logs)
     is_usual, is_away = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     if count < FEWEST:
@@ -161,7 +161,7 @@ def surroundings(launch: Launch) -> tuple[object, ...]:
 
 
 def alike(found: Iterable[Unusual]) -> list[list[Unusual]]:
-    """Those that are held against the same usual state together; of each launch the ranks where it is farthest from it."""
+    """Those that are held against the same dominant state together; of each launch the ranks where it is farthest from it."""
     worst: dict[str, Unusual] = {}
     for one in found:
         if one.launch not in worst or one.ratio > worst[one.launch].ratio:
@@ -183,8 +183,8 @@ def explanation(group: Sequence[Unusual]) -> str:
     seconds = _range([decimal(one.probe_seconds * 1e6) for one in group])
     ratios = _range([f"{one.ratio:.2f}" for one in group])
     return (
-        f"never saw the usual state of the machine: in {'their' if len(group) > 1 else 'its'} fastest state a probe takes"
-        f" {seconds} µs, in the usual one {us(first.usual_seconds)} ({first.others} other launches),"
+        f"{'were' if len(group) > 1 else 'was'} outside the dominant state of the machine: in {'their' if len(group) > 1 else 'its'}"
+        f" fastest state a probe takes {seconds} µs, in the dominant one {us(first.usual_seconds)} ({first.others} other launches),"
         f" {ratios} times as long"
     )
 

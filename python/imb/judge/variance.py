@@ -36,7 +36,7 @@ TARGET = 0.05  # the precision for which a number of launches is recommended
 
 
 class RowParts(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one row: `seconds`, the median over the `launches` that saw the usual state; `half_width` of a launch's 95 %
+    """Of one row: `seconds`, the median over the `launches` that saw the dominant state; `half_width` of a launch's 95 %
     interval, as a share, the median over launches; the components, None where they are unknown. `total`: standard deviation
     between launches, within and launches together."""
 
@@ -70,8 +70,8 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     launches bring about by chance. `launches` of a row in the median; `all_launches` of the side; `half_width`: of a launch's
     95 % interval, median over rows; `total`: standard deviation between launches, median over rows. `seconds`, `passes`: of a
     launch, medians; `limits`: what bounded the first one. `mixed`: figures, of a row and a launch, that are of samples in
-    several states, as too few saw the fastest. `unusual`: launches that never saw the usual state. Neither are in `between`,
-    but launches of which none saw the usual state are compared with each other."""
+    several states, as too few saw the fastest. `unusual`: launches outside the dominant state. Neither are in `between`,
+    but launches of which none saw the dominant state are compared with each other."""
 
     in_passes: bool
     launches: int
@@ -119,7 +119,7 @@ def parts_of(
     *,
     earlier: Sequence[Launch] = (),
 ) -> Variance:
-    """The variance components of a sample set. `earlier` launches help to define the usual state."""
+    """The variance components of a sample set. `earlier` launches help to define the dominant state."""
     launches = list({launch.name: launch for launch in side.launches}.values())
     away = unusual(launches, earlier)
     gone = _left_out(launches, away)
@@ -153,7 +153,7 @@ def parts_of(
 
 
 def _left_out(launches: Sequence[Launch], away: Sequence[Unusual]) -> set[tuple[str, Ranks]]:
-    """Launches that are not compared with the others: those that never saw the usual state, where others did."""
+    """Launches that are not compared with the others: those outside the dominant state, where others did."""
     gone = {(one.launch, one.ranks) for one in away}
     seen = {ranks for one in launches for ranks in references_of(one) if (one.name, ranks) not in gone}
     return {(name, ranks) for name, ranks in gone if ranks in seen}
@@ -370,7 +370,7 @@ def _stays(
     launches: Sequence[Launch],
     gone: set[tuple[str, Ranks]],
 ) -> Stays | None:
-    """Of the ranks that saw the machine away from its usual state most."""
+    """Of the ranks that saw the machine away from its dominant state most."""
     found: list[Stays] = []
     lines = {launch.name: timelines(launch) for launch in launches}
     for ranks in dict.fromkeys(ranks for launch in launches for ranks in references_of(launch)):

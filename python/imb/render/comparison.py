@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from imb.judge.compare import Band, BandEffect, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import names_of_sides
 from imb.judge.sequential import Looks
-from imb.model.observations import MORE_IS_BETTER, Key
+from imb.model.observations import Key
 from imb.model.units import counted, decimal, size, unit_of
 from imb.render.marks import (
     CHANGED,
@@ -282,6 +282,8 @@ def terminal(screen: Screen, found: Comparison, *, all_rows: bool = False) -> No
         )
     if found.bands:
         screen.line(legend(found.settings.relevant))
+        for remark in found.remarks:
+            screen.line(remark)
     _print_rows(screen, found, all_rows)
     screen.line()
     screen.line(summary(found))
@@ -303,7 +305,7 @@ def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
                 str(row),
                 figure(row.a, found),
                 figure(row.b, found),
-                _percent(row, found),
+                percent(row.b / row.a),
                 (f"{speedup(row.effect)} {bracketed(row.effect)}".rstrip(), _color(row.effect)),
             )
             for row in rows
@@ -345,8 +347,8 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
             pipes([escaped(one.name), escaped(_listed(one.a)), escaped(_listed(one.b))])
             for one in found.conditions
         ]
-    if found.warnings:
-        lines += ["", "### Notes", "", *(f"- {escaped(warning)}" for warning in found.warnings)]
+    if told := [*found.warnings, *found.remarks]:
+        lines += ["", "### Notes", "", *(f"- {escaped(line)}" for line in told)]
     for grid in grids(found.bands):
         headings = _headings(grid)
         lines += ["", f"### {escaped(grid.title)}", "", pipes(["benchmark", *headings])]
@@ -369,7 +371,7 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
                     escaped(str(row)),
                     figure(row.a, found),
                     figure(row.b, found),
-                    _percent(row, found),
+                    percent(row.b / row.a),
                     _said(row.effect),
                 ]
             )
@@ -381,12 +383,6 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
 def figure(value: float, found: Comparison) -> str:
     """A median in its unit."""
     return decimal(value * unit_of(found.settings.metric)[1])
-
-
-def _percent(row: RowEffect, found: Comparison) -> str:
-    """What the figure of B is more than that of A."""
-    speed = row.effect.speed
-    return percent(speed if found.settings.metric in MORE_IS_BETTER else 1 / speed) if speed > 0 else ""
 
 
 def _color(effect: Effect) -> str:

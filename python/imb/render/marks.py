@@ -111,7 +111,7 @@ def size_of(speed: float) -> str:
 
 
 def percent(ratio: float) -> str:
-    """The change that a ratio is: `+52 %`; nothing beyond a factor of two, where a ratio says more."""
+    """The change that a ratio is, in percent: `+52.0`; nothing beyond a factor of two, where a ratio says more."""
     return f"{100 * (ratio - 1):+.1f}" if 0.5 <= ratio <= 2 else ""
 
 

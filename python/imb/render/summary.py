@@ -12,7 +12,6 @@ import numpy as np
 from imb.judge.bands import band_of
 from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import Difference, conditions_of
-from imb.judge.notes import ZERO_BYTES
 from imb.model.observations import Key, Side, percentiles
 from imb.model.units import counted, decimal, size, unit_of
 from imb.render.comparison import error_rate, verdict_in_words, whole_word
@@ -46,8 +45,8 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
         + (", judged in pairs" if comparison.pairs else "")
         + (", launched until decided" if comparison.sequential else "")
         + f"; smallest relevant change {comparison.settings.relevant * 100:.3g} %. {error_rate(comparison)}.",
-        "warnings": [line for line in comparison.warnings if not line.startswith(ZERO_BYTES)],
-        "remarks": [line for line in comparison.warnings if line.startswith(ZERO_BYTES)],
+        "warnings": comparison.warnings,
+        "remarks": comparison.remarks,
         "legend": legend(comparison.settings.relevant),
         "intervals": comparison.settings.intervals(),
         "heat": _speed_heat(comparison, letter(a), letter(b)),

@@ -8,8 +8,8 @@ from __future__ import annotations
 import codecs
 import contextlib
 import json
+import os
 import re
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -110,7 +110,10 @@ PIPED = 100  # columns of text in a file or pipe
 def text_width(*, err: bool = False) -> int:
     """Columns of text for people: those of the terminal, PIPED elsewhere."""
     stream = sys.stderr if err else sys.stdout
-    return shutil.get_terminal_size((PIPED, 24)).columns if stream.isatty() else PIPED
+    if not stream.isatty():
+        return PIPED
+    told = os.environ.get("COLUMNS", "")
+    return int(told if told.isdecimal() else 0) or os.get_terminal_size(stream.fileno()).columns or PIPED
 
 
 def folded(text: str, width: int, *, indent: str = "    ", end: str = "") -> list[str]:
