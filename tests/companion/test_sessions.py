@@ -329,7 +329,7 @@ def test_rows_that_send_nothing_drag_no_band() -> None:
     assert bands["1-32"].speed == pytest.approx(1, rel=0.05)
     zero = [x for x in found.rows if x.key.bytes == 0]
     assert {x.effect.verdict for x in zero} == {"slower"} and found.verdict == "slower"
-    assert any("2 rows" in one and "not in a band" in one for one in found.warnings)
+    assert any("2 rows" in one and "not in a band" in one for one in found.remarks)
 
 
 # --- Completion time -------------------------------------------------------------------------------------------------
