@@ -1,6 +1,7 @@
 #include "app/gpu.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -116,33 +117,23 @@ std::unique_ptr<Device> open(const Communicator& world, const MemoryChoice& memo
 
 // One text per rank, as all_gpus() reads it.
 std::string text_of(const DeviceFacts& facts) {
-  std::string text;
-  for (const std::string& part :
-       {system::host_name(), std::to_string(facts.index), facts.name,
-        std::string(facts.api == DeviceApi::cuda ? "cuda" : "hip"), facts.driver, facts.bus_address,
-        std::to_string(facts.memory_bytes), std::to_string(facts.l2_bytes)}) {
-    (text += part) += separator;
-  }
-  return text;
+  const std::string api = facts.api == DeviceApi::cuda ? "cuda" : "hip";
+  return joined(std::array{system::host_name(), std::to_string(facts.index), facts.name, api, facts.driver,
+                           facts.bus_address, std::to_string(facts.memory_bytes),
+                           std::to_string(facts.l2_bytes)});
 }
 
 GpuFacts facts_in(std::string_view text) {
-  const auto next = [&text] {
-    const std::size_t end = text.find(separator);
-    const std::string part(text.substr(0, end));
-    text.remove_prefix(end + 1);
-    return part;
-  };
-  GpuFacts facts;
-  facts.host = next();
-  facts.index = std::stoi(next());
-  facts.name = next();
-  facts.api = next();
-  facts.driver = next();
-  facts.bus_address = next();
-  facts.memory_bytes = std::stoll(next());
-  facts.l2_bytes = std::stoll(next());
-  return facts;
+  const std::vector<std::string> words = words_in(text);
+  return {.host = words[0],
+          .index = std::stoi(words[1]),
+          .name = words[2],
+          .api = words[3],
+          .driver = words[4],
+          .bus_address = words[5],
+          .memory_bytes = std::stoll(words[6]),
+          .l2_bytes = std::stoll(words[7]),
+          .ranks = {}};
 }
 
 // In the order of their first ranks.

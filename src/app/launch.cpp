@@ -1,6 +1,7 @@
 #include "app/launch.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -13,10 +14,12 @@
 #include "mpi/datatype.h"
 #include "mpi/optional.h"
 #include "report/catalogue.h"
+#include "system/cpu_list.h"
 #include "system/environment.h"
 #include "system/machine.h"
 #include "system/output_file.h"
 #include "system/storage.h"
+#include "system/threads.h"
 
 namespace openimb {
 
@@ -39,15 +42,6 @@ FileText read_text(const std::string& path) {
   }
   if (std::ferror(file.get()) == 0) return {true, text, ""};
   return {false, "", errno != 0 ? std::strerror(errno) : "cannot be read"};
-}
-
-std::vector<std::string> split_words(std::string_view joined) {
-  std::vector<std::string> words;
-  for (std::size_t end = 0; (end = joined.find(separator)) != std::string_view::npos;) {
-    words.emplace_back(joined.substr(0, end));
-    joined.remove_prefix(end + 1);
-  }
-  return words;
 }
 
 void require_type(const char* option, const Element& element) {
@@ -118,9 +112,8 @@ std::string launch_name(const Component& component) {
 }
 
 Launch understand(const Component& component, const Communicator& world, int argc, char** argv) {
-  std::string joined;
-  for (int i = 0; i < argc; ++i) (joined += argv[i]) += separator;
-  Launch launch{.command_line = split_words(world.broadcast(joined)), .options = {}};
+  const std::string joined_here = joined(std::vector<std::string>(argv, argv + argc));
+  Launch launch{.command_line = words_in(world.broadcast(joined_here)), .options = {}};
   const std::vector<std::string> arguments(launch.command_line.begin() + 1, launch.command_line.end());
 
   const ReadFile read_at_rank_0 = [&](const std::string& path) {
@@ -267,8 +260,8 @@ Startup gather_startup(const Communicator& world, const InitCall& mine) {
 std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
   std::vector<RankPlace> places;
   for (const std::string& text : texts) {
-    const std::size_t end = text.find(separator);
-    places.push_back({text.substr(0, end), text.substr(end + 1)});
+    const std::vector<std::string> words = words_in(text);
+    places.push_back({words[0], words[1]});
   }
   return places;
 }
@@ -281,7 +274,7 @@ RunFacts gather_facts(const Component& component, const Communicator& world, con
   // One gather for both: at a thousand ranks, messages that wait at rank 0 for their turn cost more than they
   // carry.
   const std::vector<std::string> places =
-      world.gather(system::host_name() + separator + system::allowed_cpus());
+      world.gather(joined(std::array{system::host_name(), system::cpu_list(system::usable_cpus())}));
   RunFacts facts;
   if (starts_processes) facts.startup = gather_startup(world, environment.init());
   if (world.rank() != 0) return facts;

@@ -21,7 +21,7 @@
 #include "engine/timed_loop.h"
 #include "engine/wall_clock.h"
 #include "plan/attributes.h"
-#include "plan/partners.h"
+#include "plan/random.h"
 #include "session/batch.h"
 
 namespace openimb {

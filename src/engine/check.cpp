@@ -19,15 +19,6 @@ BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, Expectation expec
   actual_.resize(image_.size());
 }
 
-// use(where the chunk begins, its image)
-template <class Use>
-void BufferCheck::for_each_chunk(std::int64_t bytes, Use use) {
-  const auto most = static_cast<std::int64_t>(image_.size());
-  for (std::int64_t begin = 0; begin < bytes; begin += most) {
-    use(begin, std::span(image_).first(static_cast<std::size_t>(std::min(most, bytes - begin))));
-  }
-}
-
 Endpoint BufferCheck::endpoint_of(const Checked& one) const {
   Endpoint endpoint = setup_.endpoint;
   endpoint.root = one.root;
@@ -38,7 +29,7 @@ void BufferCheck::arm(std::span<const Checked> round) {
   const std::int64_t first = receive_at(round.front());
   const std::int64_t watched =
       setup_.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
-  for_each_chunk(watched, [&](std::int64_t begin, std::span<std::byte> image) {
+  for_each_chunk(image_, watched, [&](std::int64_t begin, std::span<std::byte> image) {
     compose(image, begin, round, false);
     setup_.receive->write(first + begin, image);
   });
@@ -55,7 +46,7 @@ void BufferCheck::write_send(const Checked& one) {
   const Geometry& geometry = setup_.geometry;
   const Endpoint endpoint = endpoint_of(one);
   content_.begin_repetition(one.repetition, setup_.thread);
-  for_each_chunk(geometry.send.footprint, [&](std::int64_t begin, std::span<std::byte> image) {
+  for_each_chunk(image_, geometry.send.footprint, [&](std::int64_t begin, std::span<std::byte> image) {
     std::ranges::fill(image, Content::armed);
     content_.write(image, begin, {.rank = endpoint.rank, .count = elements_in(geometry.send.footprint)}, 0);
     if (spec_.one_sided.compares) {
@@ -73,7 +64,7 @@ std::int64_t BufferCheck::count_defects(std::span<const Checked> round) {
   const std::int64_t watched =
       setup_.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
   std::int64_t defects = 0;
-  for_each_chunk(watched, [&](std::int64_t begin, std::span<std::byte> image) {
+  for_each_chunk(image_, watched, [&](std::int64_t begin, std::span<std::byte> image) {
     compose(image, begin, round, true);
     const std::span actual = std::span(actual_).first(image.size());
     setup_.receive->read(first + begin, actual);

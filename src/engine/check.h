@@ -39,8 +39,6 @@ class BufferCheck {
   void write_send(const Checked& one);
   void compose(std::span<std::byte> image, std::int64_t begin, std::span<const Checked> round, bool after);
   void compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& one, bool after);
-  template <class Use>
-  void for_each_chunk(std::int64_t bytes, Use use);
 
   const Spec& spec_;
   const Setup& setup_;

@@ -41,18 +41,9 @@ Tile FileCheck::tile(int rank) const {
 
 std::int64_t FileCheck::first_place() const { return first_place_in_all_files(spec_, setup_.endpoint.rank); }
 
-// use(where the chunk begins, its image)
-template <class Use>
-void FileCheck::for_each_chunk(std::int64_t bytes, Use use) {
-  const auto most = static_cast<std::int64_t>(chunk_.size());
-  for (std::int64_t begin = 0; begin < bytes; begin += most) {
-    use(begin, std::span(chunk_).first(static_cast<std::size_t>(std::min(most, bytes - begin))));
-  }
-}
-
 void FileCheck::write_send(std::int64_t i, std::int64_t slot) {
   const Tile& mine = setup_.file.tile;
-  for_each_chunk(mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+  for_each_chunk(chunk_, mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
     fill_as_file(chunk, first_place() + mine.offset(i) + begin);
     setup_.send->write(slot * setup_.geometry.send.stride + begin, chunk);
   });
@@ -71,7 +62,7 @@ std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file
   const Tile theirs = alone() ? setup_.file.tile : tile(whose);
   std::int64_t defects = 0;
   for (std::int64_t i = 0; i < repetitions; ++i) {
-    for_each_chunk(theirs.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+    for_each_chunk(chunk_, theirs.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
       const std::int64_t position = first_place_in_all_files(spec_, whose) + theirs.offset(i) + begin;
       read_from(file, theirs.offset(i) + begin, chunk, position);
       defects += count_file_defects(chunk, position);
@@ -83,7 +74,7 @@ std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file
 
 std::uint64_t FileCheck::fingerprint_of_content(std::int64_t position, std::int64_t bytes) {
   Fingerprint fingerprint;
-  for_each_chunk(bytes, [&](std::int64_t begin, std::span<std::byte> chunk) {
+  for_each_chunk(chunk_, bytes, [&](std::int64_t begin, std::span<std::byte> chunk) {
     fill_as_file(chunk, position + begin);
     fingerprint.add(chunk);
   });
@@ -101,7 +92,7 @@ std::int64_t FileCheck::count_misplaced_writes(std::int64_t repetitions, const F
   }
   const auto fingerprint_at = [&](std::int64_t position, std::int64_t bytes) {
     Fingerprint fingerprint;
-    for_each_chunk(bytes, [&](std::int64_t begin, std::span<std::byte> chunk) {
+    for_each_chunk(chunk_, bytes, [&](std::int64_t begin, std::span<std::byte> chunk) {
       read_from(file, position + begin, chunk, position + begin);
       fingerprint.add(chunk);
     });
@@ -113,7 +104,7 @@ std::int64_t FileCheck::count_misplaced_writes(std::int64_t repetitions, const F
 void FileCheck::arm_receive(std::int64_t i, std::int64_t slot) {
   const Tile& mine = setup_.file.tile;
   const std::int64_t at = slot * setup_.geometry.receive.stride;
-  for_each_chunk(mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+  for_each_chunk(chunk_, mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
     fill_as_file(chunk, first_place() + mine.offset(i) + begin);
     invert(chunk);
     setup_.receive->write(at + begin, chunk);
@@ -127,7 +118,7 @@ void FileCheck::look_at_receive(std::int64_t i, std::int64_t slot) {
   const Tile& mine = setup_.file.tile;
   const std::int64_t at = slot * setup_.geometry.receive.stride;
   Fingerprint fingerprint;
-  for_each_chunk(mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+  for_each_chunk(chunk_, mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
     setup_.receive->read(at + begin, chunk);
     fingerprint.add(chunk);
     if (!any_order()) defects_ += count_file_defects(chunk, first_place() + mine.offset(i) + begin);

@@ -302,14 +302,12 @@ std::string MpiTable::fill_files(const Point& point) {
     const std::int64_t origin = first_place_in_all_files(spec(), rank);
     std::vector<std::byte> memory(static_cast<std::size_t>(std::min(tile.share, chunk)));
     for (std::int64_t i = 0; file && i < point.planned; ++i) {
-      for (std::int64_t done = 0; done < tile.share; done += chunk) {
-        const std::int64_t at = tile.offset(i) + done;
-        const std::span part =
-            std::span(memory).first(static_cast<std::size_t>(std::min(chunk, tile.share - done)));
+      for_each_chunk(memory, tile.share, [&](std::int64_t begin, std::span<std::byte> part) {
+        const std::int64_t at = tile.offset(i) + begin;
         fill_as_file(part, origin + at);
         MPI_File_write_at(file.handle(), at, part.data(), static_cast<int>(part.size()), MPI_BYTE,
                           MPI_STATUS_IGNORE);
-      }
+      });
     }
     if (file) MPI_File_sync(file.handle());
   }
