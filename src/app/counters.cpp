@@ -14,7 +14,7 @@ namespace openimb {
 namespace {
 
 // At its first rank: the CPUs on which any rank of the host may run.
-std::vector<int> cpus_of_host(const Communicator& host) {
+std::vector<int> cpus_of_host(Agreement& host) {
   std::vector<int> cpus;
   for (const std::string& list : host.gather(system::cpu_list(system::usable_cpus()))) {
     std::ranges::copy(system::cpus_in(list), std::back_inserter(cpus));
@@ -24,7 +24,7 @@ std::vector<int> cpus_of_host(const Communicator& host) {
 
 }  // namespace
 
-Counters::Counters(const Communicator& host) : evidence_(host.rank() == 0, {.cpus = cpus_of_host(host)}) {}
+Counters::Counters(Agreement& host) : evidence_(host.rank() == 0, {.cpus = cpus_of_host(host)}) {}
 
 Reading Counters::read() {
   const system::ThreadCounters thread = evidence_.thread();
@@ -42,7 +42,7 @@ Reading Counters::read() {
   return reading;
 }
 
-std::vector<std::vector<std::string>> Counters::interfaces(const Communicator& world) const {
+std::vector<std::vector<std::string>> Counters::interfaces(Agreement& world) const {
   std::vector<std::vector<std::string>> all;
   for (const std::string& names : world.gather(joined(evidence_.interfaces()))) {
     all.push_back(words_in(names));

@@ -66,7 +66,7 @@ void require_info(const Options& options) {
 }
 
 // Its contents stay until all files are open.
-std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(const Communicator& world, const char* option,
+std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(Agreement& world, const char* option,
                                                            const std::string& path) {
   std::unique_ptr<std::FILE, OutputFiles::Close> file;
   if (path.empty()) return file;
@@ -100,7 +100,7 @@ std::string local_date(std::time_t now) {
 
 }  // namespace
 
-std::string first_message(const Communicator& world, std::string mine) {
+std::string first_message(Agreement& world, std::string mine) {
   for (const std::string& message : world.gather(mine)) {
     if (mine.empty()) mine = message;
   }
@@ -111,7 +111,7 @@ std::string launch_name(const Component& component) {
   return "IMB-" + std::string(component.list.facts.name);
 }
 
-Launch understand(const Component& component, const Communicator& world, int argc, char** argv) {
+Launch understand(const Component& component, Agreement& world, int argc, char** argv) {
   const std::string joined_here = joined(std::vector<std::string>(argv, argv + argc));
   Launch launch{.command_line = words_in(world.broadcast(joined_here)), .options = {}};
   const std::vector<std::string> arguments(launch.command_line.begin() + 1, launch.command_line.end());
@@ -126,7 +126,7 @@ Launch understand(const Component& component, const Communicator& world, int arg
   };
   const std::string name = launch_name(component);
   launch.options =
-      parse(program_of(component, name), arguments, world.size(), read_at_rank_0, same_at_rank_0);
+      parse(program_of(component, name), arguments, world.ranks(), read_at_rank_0, same_at_rank_0);
   require_type("-data_type", launch.options.data);
   require_type("-red_data_type", launch.options.reduction);
   require_info(launch.options);
@@ -171,7 +171,7 @@ std::vector<std::string> warnings_of(const Launch& launch, const Environment& en
   return warnings;
 }
 
-OutputFiles::OutputFiles(const Communicator& world, const Options& options)
+OutputFiles::OutputFiles(Agreement& world, const Options& options)
     : records(open_shared(world, "-json", options.json_file)),
       dump(open_shared(world, "-dumpfile", options.dump_file)) {
   // As opened: a shell may have given their names to standard output, and names that differ in case may be
@@ -194,7 +194,7 @@ OutputFiles::OutputFiles(const Communicator& world, const Options& options)
   }
 }
 
-std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world, const Options& options) {
+std::unique_ptr<system::Interleave> connect_interleave(Agreement& world, const Options& options) {
   std::unique_ptr<system::Interleave> connection;
   if (!options.interleaving) return connection;
   std::string why;
@@ -213,8 +213,7 @@ std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world
   return connection;
 }
 
-std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options,
-                                        std::int64_t gpu_cache) {
+std::optional<OffCache> known_off_cache(Agreement& world, const Options& options, std::int64_t gpu_cache) {
   if (!options.off_cache) return std::nullopt;
   OffCache known = *options.off_cache;
   system::Cache mine = system::last_level_cache();
@@ -244,7 +243,7 @@ constexpr bool starts_processes = false;  // of the simulator, all ranks are in 
 constexpr bool starts_processes = true;
 #endif
 
-Startup gather_startup(const Communicator& world, const InitCall& mine) {
+Startup gather_startup(Agreement& world, const InitCall& mine) {
   const std::vector<double> began = world.gather(mine.began), seconds = world.gather(mine.seconds);
   if (world.rank() != 0) return {};
   const auto [first, last] = std::ranges::minmax(began);
@@ -268,7 +267,7 @@ std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-RunFacts gather_facts(const Component& component, const Communicator& world, const Environment& environment,
+RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
                       const std::string& scratch_base) {
   // One gather for both: at a thousand ranks, messages that wait at rank 0 for their turn cost more than they

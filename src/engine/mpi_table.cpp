@@ -19,8 +19,6 @@ namespace openimb {
 
 namespace {
 
-void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
-
 Communicator split_for(const Communicator& world, const Layout& layout) {
   const int rank = world.rank();
   return world.split(layout.group_of(rank), layout.rank_in_group(rank));
@@ -52,10 +50,6 @@ OpenTable::Opened without_memory(const Point& point, std::string detail) {
 }
 
 }  // namespace
-
-BarrierFunction barrier_of(const Options& options) {
-  return options.own_barrier ? dissemination_barrier : library_barrier;
-}
 
 std::unique_ptr<OpenTable> MpiResources::open(const TablePlan& plan) {
   return std::make_unique<MpiTable>(*this, plan);
@@ -107,20 +101,20 @@ MemoryKind MpiTable::exposed_kind() const {
 bool MpiTable::windows_work() {
   if (spec().access == Access::two_sided || spec().on_files()) return true;
   bool failed = active() && window_kind() == WindowKind::shared && !share_memory(group_.handle());
-  if (shared_.world_.anyone(failed)) return false;
+  if (shared_.ranks_.any(failed)) return false;
   alignas(64) std::byte on_stack[64];
   std::byte* memory = on_stack;
   std::unique_ptr<Memory> on_device;
   if (exposed_kind() != MemoryKind::host && !allocates(window_kind())) {
     on_device = allocate_if_there(exposed_kind(), sizeof on_stack, shared_.device_);
-    if (shared_.world_.anyone(!on_device)) return true;  // the points' rows have that reason
+    if (shared_.ranks_.any(!on_device)) return true;  // the points' rows have that reason
     memory = on_device->address();
   }
   Window trial;
   if (active())
     trial = Window(window_kind(), memory, sizeof on_stack, shared_.info_.handle(), group_.handle());
   failed = active() && !trial;
-  if (!shared_.world_.anyone(failed)) return true;
+  if (!shared_.ranks_.any(failed)) return true;
   if (agreement_.any(active() && !trial.has_handle())) trial.abandon();
   return false;
 }
@@ -137,7 +131,7 @@ void MpiTable::allocate() {
   if (plan_.warm_up) points.insert(points.begin(), &*plan_.warm_up);
   const std::size_t least = plan_.warm_up ? 1 : 0;
   for (; points.size() > least; points.pop_back()) {
-    if (!shared_.world_.anyone(active() && !try_to_allocate(points))) break;
+    if (!shared_.ranks_.any(active() && !try_to_allocate(points))) break;
     unallocatable_ = points.back()->needed_bytes;
   }
 }
@@ -180,7 +174,7 @@ void MpiTable::fill_buffers() {
 }
 
 void MpiTable::fill_part(int thread) {
-  const int rank = shared_.world_.rank();
+  const int rank = shared_.ranks_.rank();
   const auto fill = [&](const Buffer& buffer, std::int64_t bytes, std::int64_t part) {
     if (bytes == 0) return;
     fill_for_timing(*buffer.part(thread * part, bytes), bytes, plan_.element, spec(), rank);
@@ -195,7 +189,7 @@ bool MpiTable::resume() {
   const bool used = active() && (capacity_.send > 0 || capacity_.receive > 0);
   const bool held = buffers.send.holds((threads() - 1) * part_.send + capacity_.send) &&
                     buffers.receive.holds((threads() - 1) * part_.receive + capacity_.receive);
-  if (shared_.world_.anyone(used && !held)) return false;
+  if (shared_.ranks_.any(used && !held)) return false;
   if (!used) return true;
   Filling filling = filling_for_timing(plan_.element, spec());
   filling.part = part_;
@@ -247,7 +241,7 @@ Window MpiTable::make_window(const Geometry& geometry) const {
 OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   Window window = make_window(point.geometry);
   if (spec().one_sided.exposed != Exposed::nothing) {
-    if (shared_.world_.anyone(active() && !window)) {
+    if (shared_.ranks_.any(active() && !window)) {
       // Where a rank has none to free, the others cannot free theirs.
       if (agreement_.any(active() && !window.has_handle())) window.abandon();
       return without_memory(
@@ -256,15 +250,14 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
     if (active()) window.exchange_bases(control_.handle());
   }
   std::unique_ptr<AttachedBuffer> send_buffer = attach_buffer(point);
-  if (shared_.options_.send_mode == SendMode::buffered &&
-      shared_.world_.anyone(send_buffer && !*send_buffer)) {
+  if (shared_.options_.send_mode == SendMode::buffered && shared_.ranks_.any(send_buffer && !*send_buffer)) {
     return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
   if (active() && threads() > 1) return {.batch = make_team(point, gone), .failure = {}};
   std::unique_ptr<Setup> setup = active() ? make_setup(point, gone, std::move(window)) : nullptr;
   if (const Packing packing = shared_.options_.packing; packing != Packing::none) {
     if (setup) setup->add_packed(packing, shared_.packed_memory_);
-    if (shared_.world_.anyone(setup && !*setup->packed)) {
+    if (shared_.ranks_.any(setup && !*setup->packed)) {
       return without_memory(point, std::string("no memory for the messages of -packing ") + name_of(packing));
     }
   }
@@ -272,7 +265,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   setup->send_buffer = std::move(send_buffer);
   adopt_window_memory(*setup);
   // A rank that already accesses another's memory while that one fills it spoils it, and waits for its lock.
-  if (allocated_by_mpi() != Exposed::nothing) MPI_Barrier(control_.handle());
+  if (allocated_by_mpi() != Exposed::nothing) agreement_.barrier();
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
   if (plan_.table.layout.threads == 1) return {.batch = make(std::move(setup)), .failure = {}};
@@ -288,9 +281,9 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
 std::string MpiTable::fill_files(const Point& point) {
   constexpr std::int64_t chunk = 16 * mebibyte;  // written at once
   const Layout& layout = plan_.table.layout;
-  const int ranks = shared_.world_.size();
-  const int reader = (shared_.world_.rank() - shared_.options_.reorder % ranks + ranks) % ranks;
-  MPI_Barrier(shared_.world_.handle());
+  const int ranks = shared_.ranks_.ranks();
+  const int reader = (shared_.ranks_.rank() - shared_.options_.reorder % ranks + ranks) % ranks;
+  shared_.ranks_.barrier();
   const int group = layout.group_of(reader);
   if (group < 0) return {};
   const int rank = layout.rank_in_group(reader);

@@ -65,7 +65,7 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t gone
 // This rank's file and its part of it.
 FileSetup MpiTable::file_of(const Point& point) const {
   const Layout& layout = plan_.table.layout;
-  const int group = layout.group_of(shared_.world_.rank()), rank = group_.rank();
+  const int group = layout.group_of(shared_.ranks_.rank()), rank = group_.rank();
   return {.name = file_name(shared_.file_base_, spec(), layout, group, rank),
           .tile = tile_of(spec(), point.bytes, layout.processes, rank),
           .bytes = point.bytes,
@@ -136,7 +136,7 @@ void MpiTable::adopt_window_memory(Setup& setup) const {
   setup.window_memory = adopt_memory(MemoryKind::host, setup.window.memory(), bytes + Content::guard);
   (send ? setup.send : setup.receive) = setup.window_memory.get();
   const auto fill = [&] {
-    fill_for_timing(*setup.window_memory, bytes, plan_.element, spec(), shared_.world_.rank());
+    fill_for_timing(*setup.window_memory, bytes, plan_.element, spec(), shared_.ranks_.rank());
   };
   if (uses_locks(spec(), setup.sync)) {
     const LockOne own(setup.endpoint.rank, setup.window.handle(), MPI_LOCK_EXCLUSIVE);

@@ -101,7 +101,7 @@ void PassSession::plan() {
     points += table.points.size();
   }
   sample_seconds_ = seconds_of_samples(passes_, points);
-  tick_ = parts_.world.largest(parts_.surroundings.clock_resolution);
+  tick_ = parts_.world.largest(parts_.surroundings.clock_resolution());
   constexpr int first_look = 20;
   next_look_ = first_look;
 }
@@ -141,18 +141,14 @@ void PassSession::open(PassTable& table) {
   table.failure = table.open->failure();
   if (!table.failure) table.failure = warm_up(parts_, table.plan, *table.open);
   if (table.failure) return;
-  for (PassPoint& one : table.points) {
-    if (!one.failure && !table.open->has_memory_for(*one.point)) {
-      one.failure = out_of_memory(*one.point, false, !parts_.options.memory.is_host());
-    }
-  }
+  for (PassPoint& one : table.points) one.failure = why_not(parts_, *table.open, *one.point);
   if (!probed_) choose_exchanges(*table.open);
   probed_ = true;
 }
 
 void PassSession::lose(PassTable& table) {
   for (PassPoint& one : table.points) {
-    if (!one.failure) one.failure = out_of_memory(*one.point, false, !parts_.options.memory.is_host());
+    if (!one.failure) one.failure = no_memory_left(parts_, *one.point);
   }
 }
 
@@ -345,7 +341,7 @@ Measurement PassSession::summary(const PassTable& table, const PassPoint& one) c
 
 void PassSession::show_progress() {
   constexpr double every = 0.2;
-  if (parts_.world.rank() != 0 || !parts_.surroundings.pass_progress || elapsed() < shown_ + every) return;
+  if (parts_.world.rank() != 0 || elapsed() < shown_ + every) return;
   shown_ = elapsed();
   PassProgress progress;
   progress.pass = pass_;

@@ -95,8 +95,8 @@ class PointRun {
   double measured_seconds_ = 0;
   double observing_seconds_ = 0;
   double probe_before_ = 0;
-  Reading reading_;                ///< then
-  std::vector<Reading> observed_;  ///< by world rank, at rank 0
+  std::optional<Reading> reading_;  ///< then
+  std::vector<Reading> observed_;   ///< by world rank, at rank 0
   std::vector<PassSample::Probes> probes_;
 };
 

@@ -56,9 +56,7 @@ void Session::run_points(const TablePlan& plan, OpenTable& open) {
 }
 
 void Session::run_point(const TablePlan& plan, OpenTable& open, const Point& point) {
-  if (point.failure) return outcome_.report(plan.table, *point.failure);
-  if (!open.has_memory_for(point))
-    return outcome_.report(plan.table, out_of_memory(point, false, !parts_.options.memory.is_host()));
+  if (const auto failure = why_not(parts_, open, point)) return outcome_.report(plan.table, *failure);
   try {
     PointRun run(parts_, plan, open, point,
                  {.sampling = parts_.schedule.sampling(plan, point),

@@ -8,25 +8,22 @@ namespace openimb {
 /// A table, or one point of it, for as long as the object lives.
 class UnderWay {
  public:
-  UnderWay(const Surroundings& surroundings, const Table& table,
-           std::optional<std::int64_t> bytes = std::nullopt, std::optional<int> partner = std::nullopt)
+  UnderWay(Surroundings& surroundings, const Table& table, std::optional<std::int64_t> bytes = std::nullopt,
+           std::optional<int> partner = std::nullopt)
       : surroundings_(surroundings), outside_(bytes ? whole(table) : Activity{}) {
     Activity inside = whole(table);
     if (table.spec.kind != Kind::synchronization) inside.bytes = bytes;
     inside.partner = partner;
-    tell(inside);
+    surroundings_.activity(inside);
   }
   UnderWay(const UnderWay&) = delete;
   UnderWay& operator=(const UnderWay&) = delete;
-  ~UnderWay() { tell(outside_); }
+  ~UnderWay() { surroundings_.activity(outside_); }
 
  private:
   static Activity whole(const Table& table) { return {table.spec.name, table.layout.processes, {}}; }
-  void tell(const Activity& activity) const {
-    if (surroundings_.activity) surroundings_.activity(activity);
-  }
 
-  const Surroundings& surroundings_;
+  Surroundings& surroundings_;
   const Activity outside_;
 };
 
