@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,7 +17,6 @@
 #include "app/gpu.h"
 #include "app/launch.h"
 #include "app/scratch.h"
-#include "app/start_watch.h"
 #include "app/threads.h"
 #include "benchmarks/components.h"
 #include "cli/command_line.h"
@@ -91,6 +92,46 @@ system::EndRecords end_records(Ending ending) {
   records.after_reason = text.substr(at + marker.size());
   return records;
 }
+
+constexpr double share_of_start = 10;  // of -pair_timeout: large launches start in minutes
+
+// By the launcher, as MPI may not be up. Without a launcher that numbers them, every rank is rank 0.
+bool is_rank(const char* which) {
+  for (const char* const name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    if (const char* const rank = std::getenv(name)) return std::strcmp(rank, which) == 0;
+  }
+  return std::strcmp(which, "0") == 0;
+}
+
+/// Silence before a sweep has its patient agreement: while MPI starts, and in what follows. From its
+/// construction until over(). After ten times -pair_timeout rank 0 aborts the run; after fifteen
+/// times rank 1 does, if rank 0 is the silent one. Watches nothing in components without rounds, with
+/// -pair_timeout 0 and on simulated ranks.
+class StartWatch {
+ public:
+  StartWatch(const Component& component, std::span<const std::string> arguments) {
+#ifndef OPENIMB_SMPI
+    if (component.list.facts.heads != Heads::rounds) return;
+    const bool first = is_rank("0");
+    const double seconds = requested_pair_timeout(arguments) * share_of_start * (first ? 1 : 1.5);
+    if (seconds <= 0 || (!first && !is_rank("1"))) return;
+    watch_.emplace(seconds, [seconds] {
+      std::array<char, 120> text;
+      std::snprintf(text.data(), text.size(),
+                    "a rank does not answer: the start has taken %.3g s (-pair_timeout)", seconds);
+      abort_run(text.data());
+    });
+    watch_->set(true);
+#else
+    static_cast<void>(component);
+    static_cast<void>(arguments);
+#endif
+  }
+  void over() { watch_.reset(); }
+
+ private:
+  std::optional<system::Watch> watch_;
+};
 
 // One launch that measures, from options that hold on all ranks.
 class Measuring final : public Surroundings {

@@ -3,10 +3,7 @@
 #include <optional>
 
 #include "session/outcome.h"
-#include "session/passes.h"
 #include "session/point_run.h"
-#include "session/sweep.h"
-#include "session/under_way.h"
 
 namespace openimb {
 

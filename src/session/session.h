@@ -70,8 +70,12 @@ struct SessionParts {
   Surroundings& surroundings;
 };
 
-/// Collective over the world. Returns how it ended; the reporter (rank 0's; others are never called) has had
-/// everything but begin() and end().
+/// Launches with options for passes, and those of IMB-FABRIC.
+Ending run_in_passes(const SessionParts& parts);
+Ending run_sweeps(const SessionParts& parts);
+
+/// Collective over the world, as those above. Returns how it ended; the reporter (rank 0's; others are never
+/// called) has had everything but begin() and end().
 Ending run_session(const SessionParts& parts);
 
 }  // namespace openimb

@@ -1,5 +1,6 @@
-#include "session/sweep.h"
-
+// IMB-FABRIC: rounds of pairs of endpoints. A pass has all rounds in random order, a round all benchmarks and
+// lengths; each pair's times go to the reporter at once, so that no rank ever holds more than a round.
+// docs/methodology.md has the reasons.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -11,7 +12,6 @@
 
 #include "session/outcome.h"
 #include "session/point_run.h"
-#include "session/under_way.h"
 
 namespace openimb {
 
