@@ -40,7 +40,7 @@ struct BatchRun {
   Timing timing;
   std::span<double> samples;
   const Setup& setup;
-  ControlBarrier between() const { return {setup.barrier, setup.control}; }
+  ControlBarrier between() const { return {setup.group.barrier, setup.group.control}; }
 };
 
 /// Which of its loops a step has, and what moves in them.
@@ -173,9 +173,9 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
 
  public:
   explicit BatchOf(std::unique_ptr<const Setup> given)
-      : Base(Pattern::spec, peer_of(given->endpoint), std::move(given)), prepared_(context(), plan()) {
+      : Base(Pattern::spec, peer_of(given->group.endpoint), std::move(given)), prepared_(context(), plan()) {
     if constexpr (spec.one_sided.any_sync) {
-      if (in_sync()) synced_.emplace(context(), Pattern::traffic(setup().endpoint));
+      if (in_sync()) synced_.emplace(context(), Pattern::traffic(setup().group.endpoint));
     }
   }
 
@@ -208,9 +208,9 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   }
 
   bool takes_part() const override {
-    if (spec.one_sided.any_sync && needs_targets(setup().sync)) return true;
-    if constexpr (requires { Pattern::takes_part(setup().endpoint); }) {
-      return Pattern::takes_part(setup().endpoint);
+    if (spec.one_sided.any_sync && needs_targets(setup().window.sync)) return true;
+    if constexpr (requires { Pattern::takes_part(setup().group.endpoint); }) {
+      return Pattern::takes_part(setup().group.endpoint);
     }
     return true;
   }
@@ -222,7 +222,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   using Moving = typename Base::Moving;
   struct NoEpoch {};
   static constexpr bool active = spec.access == Access::active_target;
-  bool in_sync() const { return has_sync_loop(spec, setup().sync); }
+  bool in_sync() const { return has_sync_loop(spec, setup().window.sync); }
 
   static constexpr Loops one_by_one{.synchronized = spec.kind == Kind::collective,
                                     .root = spec.rooted || spec.random_partners};
@@ -243,14 +243,14 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     const Context& here = context();
     if constexpr (spec.one_sided.any_sync) {
       if (in_sync()) {
-        return with_sync<typename Pattern::Move, active>(asked.sync, here.win, [&]<class Step>(Step) {
+        return with_sync<typename Pattern::Move, active>(asked.window.sync, here.win, [&]<class Step>(Step) {
           return use(Form<Step, in_sync_loops>{}, synced_->context());
         });
       }
     }
     if constexpr (spec.send_modes.any) {
       if (asked.send_mode != SendMode::standard) {
-        return with_send_mode<Pattern>(asked.send_mode, here, asked.control, plan(), first,
+        return with_send_mode<Pattern>(asked.send_mode, here, asked.group.control, plan(), first,
                                        [&]<class Step>(Step, const auto&... view) {
                                          return use(Form<Step, send_loops>{}, here, view...);
                                        });
@@ -267,7 +267,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
       }
       [[maybe_unused]] const auto around = epoch();
       if constexpr (spec.one_sided.any_sync && !active) {
-        if (asked.sync == SyncMode::flush_local) {
+        if (asked.window.sync == SyncMode::flush_local) {
           return use(Form<typename Pattern::LocalLoop, all_loops>{}, here, prepared...);
         }
       }

@@ -34,7 +34,9 @@ class BufferCheck {
 
  private:
   Endpoint endpoint_of(const Checked& one) const;
-  std::int64_t receive_at(const Checked& one) const { return one.slot * setup_.geometry.receive.stride; }
+  std::int64_t receive_at(const Checked& one) const {
+    return one.slot * setup_.buffers.geometry.receive.stride;
+  }
   std::int64_t elements_in(std::int64_t footprint) const;
   void write_send(const Checked& one);
   void compose(std::span<std::byte> image, std::int64_t begin, std::span<const Checked> round, bool after);
