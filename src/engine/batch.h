@@ -85,8 +85,7 @@ OPENIMB_NOINLINE double run_loop(const Seen& seen, const LapPlan& plan, const Ba
 
 /// The same steps, completed together, without a clock.
 template <class Step, class Seen, class Movement, class... View>
-OPENIMB_NOINLINE void repeat_steps(const Seen& seen, Movement laps, std::int64_t repetitions,
-                                   const View&... view) {
+void repeat_steps(const Seen& seen, Movement laps, std::int64_t repetitions, const View&... view) {
   open<Step>(seen);
   for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) Step::step(seen, laps.lap(), view...);
   close<Step>(seen, view...);
