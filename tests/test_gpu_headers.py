@@ -60,7 +60,7 @@ def compiles(text: str, *words: str) -> None:
 @pytest.mark.parametrize("package", ["cuda_runtime", "cu13"])  # of CUDA 12 and 13
 def test_functions_and_constants_of_cuda(package: str) -> None:
     header = vendor(package, "include/cuda.h")
-    names = look_ups("cuda_calls.cpp")
+    names = look_ups("cuda.cpp")
     # A declaration of the header has the name of the exported function: cuda.h maps cuMemAlloc to cuMemAlloc_v2.
     lines = [
         f"static_assert(alike<decltype(&::{name}), decltype(openimb::cuda::Calls::{member})>, "
@@ -134,7 +134,7 @@ def test_functions_and_constants_of_hip(find: Callable[[], Path]) -> None:
 @pytest.mark.parametrize("architecture", ["sm_50", "sm_70", "sm_90", "sm_120"])
 def test_the_load_is_assembled(architecture: str, tmp_path: Path) -> None:
     assembler = vendor("cuda_nvcc", "bin/ptxas")
-    (text,) = re.findall(r'R"\((\.version.*?)\)"', (DEVICE / "cuda_load.cpp").read_text(), re.DOTALL)
+    (text,) = re.findall(r'R"\((\.version.*?)\)"', (DEVICE / "cuda.cpp").read_text(), re.DOTALL)
     (tmp_path / "load.ptx").write_text(text)
     words = [str(assembler), f"-arch={architecture}", "load.ptx", "-o", "load.cubin"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)

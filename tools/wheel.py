@@ -89,7 +89,8 @@ def symbols_of(library: Path, header: Path) -> tuple[list[str], list[str]]:
 def optional_calls() -> list[str]:
     """What programs refer to weakly, whether this library has it or not."""
     text = (TOP / "src/mpi/optional.h").read_text()
-    return [f"MPI_{name}" for name in re.findall(r"\bcall\((\w+)[,)]", text)]
+    found = re.findall(r" (call|large)\((\w+)\)", text)
+    return [f"MPI_{name}_c" if which == "large" else f"MPI_{name}" for which, name in found]
 
 
 class Builder:

@@ -2,50 +2,29 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <iterator>
 #include <span>
-#include <string_view>
 
 #include "app/gathered_text.h"
-#include "system/machine.h"
+#include "system/cpu_list.h"
+#include "system/threads.h"
 
 namespace openimb {
 
 namespace {
 
-std::vector<std::string_view> pieces(std::string_view text, char end) {
-  std::vector<std::string_view> found;
-  while (!text.empty()) {
-    const std::size_t at = std::min(text.find(end), text.size());
-    found.push_back(text.substr(0, at));
-    text.remove_prefix(std::min(at + 1, text.size()));
-  }
-  return found;
-}
-
-// Of a Linux CPU list, "0-3,8".
-void add_cpus(std::vector<int>& cpus, std::string_view list) {
-  for (const std::string_view piece : pieces(list, ',')) {
-    int first = 0;
-    const char* const end = piece.data() + piece.size();
-    const auto [next, error] = std::from_chars(piece.data(), end, first);
-    if (error != std::errc()) continue;
-    int last = first;
-    if (next != end) std::from_chars(next + 1, end, last);
-    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-  }
-}
-
 // At its first rank: the CPUs on which any rank of the host may run.
-std::vector<int> cpus_of_host(const Communicator& host) {
+std::vector<int> cpus_of_host(Agreement& host) {
   std::vector<int> cpus;
-  for (const std::string& list : host.gather(system::allowed_cpus())) add_cpus(cpus, list);
+  for (const std::string& list : host.gather(system::cpu_list(system::usable_cpus()))) {
+    std::ranges::copy(system::cpus_in(list), std::back_inserter(cpus));
+  }
   return cpus;
 }
 
 }  // namespace
 
-Counters::Counters(const Communicator& host) : evidence_(host.rank() == 0, {.cpus = cpus_of_host(host)}) {}
+Counters::Counters(Agreement& host) : evidence_(host.rank() == 0, {.cpus = cpus_of_host(host)}) {}
 
 Reading Counters::read() {
   const system::ThreadCounters thread = evidence_.thread();
@@ -63,13 +42,10 @@ Reading Counters::read() {
   return reading;
 }
 
-std::vector<std::vector<std::string>> Counters::interfaces(const Communicator& world) const {
-  std::string mine;
-  for (const std::string& name : evidence_.interfaces()) (mine += name) += separator;
+std::vector<std::vector<std::string>> Counters::interfaces(Agreement& world) const {
   std::vector<std::vector<std::string>> all;
-  for (const std::string& names : world.gather(mine)) {
-    std::vector<std::string>& of_rank = all.emplace_back();
-    for (const std::string_view name : pieces(names, separator)) of_rank.emplace_back(name);
+  for (const std::string& names : world.gather(joined(evidence_.interfaces()))) {
+    all.push_back(words_in(names));
   }
   return all;
 }

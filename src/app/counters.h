@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "mpi/world.h"
 #include "result/evidence.h"
+#include "session/agreement.h"
 #include "system/evidence.h"
 
 namespace openimb {
@@ -13,10 +13,10 @@ namespace openimb {
 /// The first rank of a host also reads what is common to the host. Collective over the host to make.
 class Counters {
  public:
-  explicit Counters(const Communicator& host);
+  explicit Counters(Agreement& host);
   Reading read();
   /// By world rank, at rank 0: the interfaces whose bytes it reads. Collective.
-  std::vector<std::vector<std::string>> interfaces(const Communicator& world) const;
+  std::vector<std::vector<std::string>> interfaces(Agreement& world) const;
 
  private:
   system::Evidence evidence_;

@@ -1,13 +1,14 @@
 #include "app/endpoints.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
 
 #include "app/gathered_text.h"
 #include "cli/values.h"
+#include "system/cpu_list.h"
 #include "system/machine.h"
 #include "system/placement.h"
 #include "system/threads.h"
@@ -35,28 +36,17 @@ std::string site_of_this_rank() {
     if (place.numa != common.numa) common.numa = unknown;
     if (place.core != common.core) common.core = unknown;
   }
-  std::string text = system::host_name();
-  for (const int number : {common.socket, common.numa, common.core}) {
-    text += separator + std::to_string(number);
-  }
-  for (const int cpu : cpus) text += separator + std::to_string(cpu);
-  return text;
+  return joined(std::array{system::host_name(), std::to_string(common.socket), std::to_string(common.numa),
+                           std::to_string(common.core), system::cpu_list(cpus)});
 }
 
 RankSite site_in(const std::string& text) {
-  std::vector<std::string_view> pieces = split(text, separator);
-  RankSite site{.host = std::string(pieces.front()), .cpus = {}};
-  std::vector<int> numbers;
-  for (const std::string_view piece : std::span(pieces).subspan(1)) {
-    int number = unknown;
-    std::from_chars(piece.data(), piece.data() + piece.size(), number);
-    numbers.push_back(number);
-  }
-  site.socket = numbers[0];
-  site.numa = numbers[1];
-  site.core = numbers[2];
-  site.cpus.assign(numbers.begin() + 3, numbers.end());
-  return site;
+  const std::vector<std::string> words = words_in(text);
+  return {.host = words[0],
+          .socket = std::stoi(words[1]),
+          .numa = std::stoi(words[2]),
+          .core = std::stoi(words[3]),
+          .cpus = system::cpus_in(words[4])};
 }
 
 // What makes two ranks the same endpoint; empty: it may run on several.
@@ -142,7 +132,7 @@ std::string why_not_these_rounds(const FabricOptions& fabric) {
 
 }  // namespace
 
-std::vector<EndpointFacts> settle_endpoints(const Communicator& world, Options& options) {
+std::vector<EndpointFacts> settle_endpoints(Agreement& world, Options& options) {
   if (!options.fabric) return {};
   FabricOptions& fabric = *options.fabric;
   const std::vector<std::string> sites = world.gather(site_of_this_rank());
@@ -150,12 +140,10 @@ std::vector<EndpointFacts> settle_endpoints(const Communicator& world, Options& 
   if (world.rank() == 0) choice = choose(sites, fabric.endpoint);
   if (const std::string why = world.broadcast(choice.why_not); !why.empty()) throw UsageError(why);
   if (world.rank() == 0) fabric.readers = readers_of(sites, choice.endpoints);
-  std::string ranks;
-  for (const EndpointFacts& endpoint : choice.endpoints)
-    (ranks += std::to_string(endpoint.rank)) += separator;
-  ranks = world.broadcast(ranks);
-  for (const std::string_view number : split(ranks, separator)) {
-    if (!number.empty()) fabric.ranks.push_back(static_cast<int>(whole_number(number, 0, most_int)));
+  std::vector<std::string> ranks;
+  for (const EndpointFacts& endpoint : choice.endpoints) ranks.push_back(std::to_string(endpoint.rank));
+  for (const std::string& rank : words_in(world.broadcast(joined(ranks)))) {
+    fabric.ranks.push_back(std::stoi(rank));
   }
   if (const std::string why = why_not_these_rounds(fabric); !why.empty()) throw UsageError(why);
   return choice.endpoints;

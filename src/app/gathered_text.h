@@ -1,9 +1,27 @@
-// Texts that ranks send to rank 0: what is between their words.
+// Texts of several words that ranks send each other.
 #pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/values.h"
 
 namespace openimb {
 
 /// In no argument, no text file, and no name of a host, an interface or a GPU.
 inline constexpr char separator = '\0';
+
+inline std::string joined(std::span<const std::string> words) {
+  std::string text;
+  for (const std::string& word : words) (text += word) += separator;
+  return text;
+}
+
+inline std::vector<std::string> words_in(std::string_view text) {
+  const std::vector<std::string_view> words = split(text, separator);
+  return {words.begin(), words.end() - 1};
+}
 
 }  // namespace openimb

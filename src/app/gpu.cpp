@@ -1,6 +1,7 @@
 #include "app/gpu.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -47,7 +48,7 @@ FoundApi find_api() {
   return found;
 }
 
-GpuApi settle_api(const Communicator& world, MemoryChoice& memory) {
+GpuApi settle_api(Agreement& world, MemoryChoice& memory) {
   std::optional<GpuApi> api = named_api(memory);
   if (!api && !memory.any_api) api = GpuApi::cuda;  // a load alone, which ROCm does not have
   if (api) return *api;
@@ -63,13 +64,13 @@ GpuApi settle_api(const Communicator& world, MemoryChoice& memory) {
 }
 
 // Of this rank. Throws DeviceError.
-int index_of(const Communicator& world, const Communicator& host, const MemoryChoice& memory, int devices) {
+int index_of(int world_rank, int host_rank, const MemoryChoice& memory, int devices) {
   if (devices == 0) throw DeviceError("the driver sees no GPU");
   switch (memory.gpu) {
     case GpuChoice::local_rank:
-      return host.rank() % devices;
+      return host_rank % devices;
     case GpuChoice::round_robin:
-      return world.rank() % devices;
+      return world_rank % devices;
     case GpuChoice::number:
       break;
   }
@@ -89,12 +90,12 @@ void require_managed(const Device& device, const MemoryChoice& memory) {
   }
 }
 
-std::unique_ptr<Device> open(const Communicator& world, const MemoryChoice& memory, GpuApi api) {
-  const Communicator host = world.of_host();
+std::unique_ptr<Device> open(MpiAgreement& world, const MemoryChoice& memory, GpuApi api) {
+  const int host_rank = world.members().of_host().rank();
   std::unique_ptr<Device> device;
   std::string what = asked_for(memory), why;
   try {
-    const int index = index_of(world, host, memory, count_devices(device_api(api)));
+    const int index = index_of(world.rank(), host_rank, memory, count_devices(device_api(api)));
     device = open_device(device_api(api), index);
     require_managed(*device, memory);
     if (memory.load == LoadPlace::device) {
@@ -116,33 +117,23 @@ std::unique_ptr<Device> open(const Communicator& world, const MemoryChoice& memo
 
 // One text per rank, as all_gpus() reads it.
 std::string text_of(const DeviceFacts& facts) {
-  std::string text;
-  for (const std::string& part :
-       {system::host_name(), std::to_string(facts.index), facts.name,
-        std::string(facts.api == DeviceApi::cuda ? "cuda" : "hip"), facts.driver, facts.bus_address,
-        std::to_string(facts.memory_bytes), std::to_string(facts.l2_bytes)}) {
-    (text += part) += separator;
-  }
-  return text;
+  const std::string api = facts.api == DeviceApi::cuda ? "cuda" : "hip";
+  return joined(std::array{system::host_name(), std::to_string(facts.index), facts.name, api, facts.driver,
+                           facts.bus_address, std::to_string(facts.memory_bytes),
+                           std::to_string(facts.l2_bytes)});
 }
 
 GpuFacts facts_in(std::string_view text) {
-  const auto next = [&text] {
-    const std::size_t end = text.find(separator);
-    const std::string part(text.substr(0, end));
-    text.remove_prefix(end + 1);
-    return part;
-  };
-  GpuFacts facts;
-  facts.host = next();
-  facts.index = std::stoi(next());
-  facts.name = next();
-  facts.api = next();
-  facts.driver = next();
-  facts.bus_address = next();
-  facts.memory_bytes = std::stoll(next());
-  facts.l2_bytes = std::stoll(next());
-  return facts;
+  const std::vector<std::string> words = words_in(text);
+  return {.host = words[0],
+          .index = std::stoi(words[1]),
+          .name = words[2],
+          .api = words[3],
+          .driver = words[4],
+          .bus_address = words[5],
+          .memory_bytes = std::stoll(words[6]),
+          .l2_bytes = std::stoll(words[7]),
+          .ranks = {}};
 }
 
 // In the order of their first ranks.
@@ -162,7 +153,7 @@ std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
 }
 
 // Pinned memory is the host's. Managed memory is not: transports that bypass the CPU cannot follow its pages.
-GpuSupport require_support(const Communicator& world, GpuApi api, Options& options) {
+GpuSupport require_support(Agreement& world, GpuApi api, Options& options) {
   MemoryChoice& memory = options.memory;
   const GpuAnswers answers = ask_for_gpu_support(api, system::find_function);
   const GpuSupport mine = support_of(api, answers);
@@ -194,7 +185,7 @@ void warn_of_shared_gpus(const std::vector<GpuFacts>& all, Options& options) {
 
 }  // namespace
 
-Gpu settle_gpu(const Communicator& world, Options& options) {
+Gpu settle_gpu(MpiAgreement& world, Options& options) {
   MemoryChoice& memory = options.memory;
   if (options.action != Options::Action::run || !memory.needs_gpu()) return {};
 #ifdef OPENIMB_SMPI

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/driver.h"
-#include "mpi/world.h"
+#include "engine/mpi_agreement.h"
 #include "plan/options.h"
 
 namespace openimb {
@@ -22,6 +22,6 @@ struct Gpu {
 
 /// Opens what -memory, -gpu and -load ask for, and settles what they leave open. Collective. Throws
 /// UsageError on all ranks or on none.
-Gpu settle_gpu(const Communicator& world, Options& options);
+Gpu settle_gpu(MpiAgreement& world, Options& options);
 
 }  // namespace openimb

@@ -1,6 +1,7 @@
 #include "app/launch.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -13,10 +14,12 @@
 #include "mpi/datatype.h"
 #include "mpi/optional.h"
 #include "report/catalogue.h"
+#include "system/cpu_list.h"
 #include "system/environment.h"
 #include "system/machine.h"
 #include "system/output_file.h"
 #include "system/storage.h"
+#include "system/threads.h"
 
 namespace openimb {
 
@@ -41,15 +44,6 @@ FileText read_text(const std::string& path) {
   return {false, "", errno != 0 ? std::strerror(errno) : "cannot be read"};
 }
 
-std::vector<std::string> split_words(std::string_view joined) {
-  std::vector<std::string> words;
-  for (std::size_t end = 0; (end = joined.find(separator)) != std::string_view::npos;) {
-    words.emplace_back(joined.substr(0, end));
-    joined.remove_prefix(end + 1);
-  }
-  return words;
-}
-
 void require_type(const char* option, const Element& element) {
   if (base_type(element.type) == MPI_DATATYPE_NULL) {
     throw UsageError(std::string(option) + " " + name_of(element.type) +
@@ -72,7 +66,7 @@ void require_info(const Options& options) {
 }
 
 // Its contents stay until all files are open.
-std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(const Communicator& world, const char* option,
+std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(Agreement& world, const char* option,
                                                            const std::string& path) {
   std::unique_ptr<std::FILE, OutputFiles::Close> file;
   if (path.empty()) return file;
@@ -106,7 +100,7 @@ std::string local_date(std::time_t now) {
 
 }  // namespace
 
-std::string first_message(const Communicator& world, std::string mine) {
+std::string first_message(Agreement& world, std::string mine) {
   for (const std::string& message : world.gather(mine)) {
     if (mine.empty()) mine = message;
   }
@@ -117,10 +111,9 @@ std::string launch_name(const Component& component) {
   return "IMB-" + std::string(component.list.facts.name);
 }
 
-Launch understand(const Component& component, const Communicator& world, int argc, char** argv) {
-  std::string joined;
-  for (int i = 0; i < argc; ++i) (joined += argv[i]) += separator;
-  Launch launch{.command_line = split_words(world.broadcast(joined)), .options = {}};
+Launch understand(const Component& component, Agreement& world, int argc, char** argv) {
+  const std::string joined_here = joined(std::vector<std::string>(argv, argv + argc));
+  Launch launch{.command_line = words_in(world.broadcast(joined_here)), .options = {}};
   const std::vector<std::string> arguments(launch.command_line.begin() + 1, launch.command_line.end());
 
   const ReadFile read_at_rank_0 = [&](const std::string& path) {
@@ -133,7 +126,7 @@ Launch understand(const Component& component, const Communicator& world, int arg
   };
   const std::string name = launch_name(component);
   launch.options =
-      parse(program_of(component, name), arguments, world.size(), read_at_rank_0, same_at_rank_0);
+      parse(program_of(component, name), arguments, world.ranks(), read_at_rank_0, same_at_rank_0);
   require_type("-data_type", launch.options.data);
   require_type("-red_data_type", launch.options.reduction);
   require_info(launch.options);
@@ -178,7 +171,7 @@ std::vector<std::string> warnings_of(const Launch& launch, const Environment& en
   return warnings;
 }
 
-OutputFiles::OutputFiles(const Communicator& world, const Options& options)
+OutputFiles::OutputFiles(Agreement& world, const Options& options)
     : records(open_shared(world, "-json", options.json_file)),
       dump(open_shared(world, "-dumpfile", options.dump_file)) {
   // As opened: a shell may have given their names to standard output, and names that differ in case may be
@@ -201,7 +194,7 @@ OutputFiles::OutputFiles(const Communicator& world, const Options& options)
   }
 }
 
-std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world, const Options& options) {
+std::unique_ptr<system::Interleave> connect_interleave(Agreement& world, const Options& options) {
   std::unique_ptr<system::Interleave> connection;
   if (!options.interleaving) return connection;
   std::string why;
@@ -220,8 +213,7 @@ std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world
   return connection;
 }
 
-std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options,
-                                        std::int64_t gpu_cache) {
+std::optional<OffCache> known_off_cache(Agreement& world, const Options& options, std::int64_t gpu_cache) {
   if (!options.off_cache) return std::nullopt;
   OffCache known = *options.off_cache;
   system::Cache mine = system::last_level_cache();
@@ -251,7 +243,7 @@ constexpr bool starts_processes = false;  // of the simulator, all ranks are in 
 constexpr bool starts_processes = true;
 #endif
 
-Startup gather_startup(const Communicator& world, const InitCall& mine) {
+Startup gather_startup(Agreement& world, const InitCall& mine) {
   const std::vector<double> began = world.gather(mine.began), seconds = world.gather(mine.seconds);
   if (world.rank() != 0) return {};
   const auto [first, last] = std::ranges::minmax(began);
@@ -267,21 +259,21 @@ Startup gather_startup(const Communicator& world, const InitCall& mine) {
 std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
   std::vector<RankPlace> places;
   for (const std::string& text : texts) {
-    const std::size_t end = text.find(separator);
-    places.push_back({text.substr(0, end), text.substr(end + 1)});
+    const std::vector<std::string> words = words_in(text);
+    places.push_back({words[0], words[1]});
   }
   return places;
 }
 
 }  // namespace
 
-RunFacts gather_facts(const Component& component, const Communicator& world, const Environment& environment,
+RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
                       const std::string& scratch_base) {
   // One gather for both: at a thousand ranks, messages that wait at rank 0 for their turn cost more than they
   // carry.
   const std::vector<std::string> places =
-      world.gather(system::host_name() + separator + system::allowed_cpus());
+      world.gather(joined(std::array{system::host_name(), system::cpu_list(system::usable_cpus())}));
   RunFacts facts;
   if (starts_processes) facts.startup = gather_startup(world, environment.init());
   if (world.rank() != 0) return facts;

@@ -13,6 +13,7 @@
 #include "mpi/world.h"
 #include "plan/options.h"
 #include "result/measurement.h"
+#include "session/agreement.h"
 #include "system/interleave.h"
 
 namespace openimb {
@@ -27,11 +28,11 @@ struct Launch {
 std::string launch_name(const Component& component);
 
 /// The first message of any rank that has one, on all ranks; empty where none has. Collective.
-std::string first_message(const Communicator& world, std::string mine);
+std::string first_message(Agreement& world, std::string mine);
 
 /// Rank 0's command line, parsed on every rank; files are read by rank 0 and their text shared. Throws
 /// UsageError on all ranks or on none.
-Launch understand(const Component& component, const Communicator& world, int argc, char** argv);
+Launch understand(const Component& component, Agreement& world, int argc, char** argv);
 
 /// Throws UsageError where ranks that fall silent are to be left out, and this MPI has not the calls for it.
 void require_patience(const Options& options);
@@ -45,7 +46,7 @@ std::vector<std::string> warnings_of(const Launch& launch, const Environment& en
 /// -json and -dumpfile, opened by rank 0 before anything is measured, and emptied once both are open. Throws
 /// UsageError on all ranks or on none.
 struct OutputFiles {
-  OutputFiles(const Communicator& world, const Options& options);
+  OutputFiles(Agreement& world, const Options& options);
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
@@ -54,14 +55,13 @@ struct OutputFiles {
 };
 
 /// -turns: this rank's connection to the interleaving server. Throws UsageError on all ranks or on none.
-std::unique_ptr<system::Interleave> connect_interleave(const Communicator& world, const Options& options);
+std::unique_ptr<system::Interleave> connect_interleave(Agreement& world, const Options& options);
 
 /// -off_cache with what was left open filled in: -set CACHE_SIZE, or the largest of any rank's machine; with
 /// buffers on GPUs theirs, too, `gpu_cache` bytes each.
-std::optional<OffCache> known_off_cache(const Communicator& world, const Options& options,
-                                        std::int64_t gpu_cache);
+std::optional<OffCache> known_off_cache(Agreement& world, const Options& options, std::int64_t gpu_cache);
 
-RunFacts gather_facts(const Component& component, const Communicator& world, const Environment& environment,
+RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
                       const std::string& scratch_base);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,7 +17,6 @@
 #include "app/gpu.h"
 #include "app/launch.h"
 #include "app/scratch.h"
-#include "app/start_watch.h"
 #include "app/threads.h"
 #include "benchmarks/components.h"
 #include "cli/command_line.h"
@@ -68,8 +69,8 @@ bool needs_fixed_load(std::span<const Spec> catalogue, const Options& options) {
 }
 
 // On all ranks at once, as it will run; the slowest one's rate.
-double calibrated_flops(const Communicator& world, CalibratedLoad<CpuLoad>& load, double seconds) {
-  MPI_Barrier(world.handle());
+double calibrated_flops(Agreement& world, CalibratedLoad<CpuLoad>& load, double seconds) {
+  world.barrier();
   load.calibrate(seconds);
   return -world.largest(-load.computation().flops_per_second());
 }
@@ -92,10 +93,50 @@ system::EndRecords end_records(Ending ending) {
   return records;
 }
 
-// One launch that measures, from options that hold on all ranks.
-class Measuring {
+constexpr double share_of_start = 10;  // of -pair_timeout: large launches start in minutes
+
+// By the launcher, as MPI may not be up. Without a launcher that numbers them, every rank is rank 0.
+bool is_rank(const char* which) {
+  for (const char* const name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    if (const char* const rank = std::getenv(name)) return std::strcmp(rank, which) == 0;
+  }
+  return std::strcmp(which, "0") == 0;
+}
+
+/// Silence before a sweep has its patient agreement: while MPI starts, and in what follows. From its
+/// construction until over(). After ten times -pair_timeout rank 0 aborts the run; after fifteen
+/// times rank 1 does, if rank 0 is the silent one. Watches nothing in components without rounds, with
+/// -pair_timeout 0 and on simulated ranks.
+class StartWatch {
  public:
-  Measuring(const Component& component, const Communicator& world, const Launch& launch, const Gpu& gpu,
+  StartWatch(const Component& component, std::span<const std::string> arguments) {
+#ifndef OPENIMB_SMPI
+    if (component.list.facts.heads != Heads::rounds) return;
+    const bool first = is_rank("0");
+    const double seconds = requested_pair_timeout(arguments) * share_of_start * (first ? 1 : 1.5);
+    if (seconds <= 0 || (!first && !is_rank("1"))) return;
+    watch_.emplace(seconds, [seconds] {
+      std::array<char, 120> text;
+      std::snprintf(text.data(), text.size(),
+                    "a rank does not answer: the start has taken %.3g s (-pair_timeout)", seconds);
+      abort_run(text.data());
+    });
+    watch_->set(true);
+#else
+    static_cast<void>(component);
+    static_cast<void>(arguments);
+#endif
+  }
+  void over() { watch_.reset(); }
+
+ private:
+  std::optional<system::Watch> watch_;
+};
+
+// One launch that measures, from options that hold on all ranks.
+class Measuring final : public Surroundings {
+ public:
+  Measuring(const Component& component, MpiAgreement& world, const Launch& launch, const Gpu& gpu,
             std::optional<system::Guardian>& guardian)
       : component_(component),
         world_(world),
@@ -112,20 +153,21 @@ class Measuring {
   int run(const Environment& environment, StartWatch& start) {
     // Simulated ranks are one process, whose counters are of no rank.
 #ifndef OPENIMB_SMPI
-    counters_.emplace(world_.of_host());
+    const Communicator of_host = world_.members().of_host();
+    MpiAgreement host(of_host);
+    counters_.emplace(host);
 #endif
     begin(environment);
     catch_stops();
     const Options& options = launch_.options;
-    const Surroundings around = surroundings();
-    const Schedule schedule(component_.list.benchmarks, options, world_.size(), off_cache_,
+    const Schedule schedule(component_.list.benchmarks, options, world_.ranks(), off_cache_,
                             call::has_large_counts());
     start.over();
     const std::unique_ptr<Agreement> agreement = make_agreement();
-    MpiResources resources(world_, component_.entries, options, loads_, *team_, scratch_.base(),
-                           gpu_.device.get());
+    MpiResources resources(world_.members(), *agreement, component_.entries, options, loads_, *team_,
+                           scratch_.base(), gpu_.device.get());
     const Ending ending =
-        run_session({options, schedule, *agreement, resources, loads_.chosen(), reporters_, around});
+        run_session({options, schedule, *agreement, resources, loads_.chosen(), reporters_, *this});
     system::disarm_stop();
     end(ending);
     if (patient_ != nullptr && !patient_->is_whole()) leave_without_others(exit_incomplete);
@@ -140,13 +182,13 @@ class Measuring {
     if (options.fabric && options.fabric->timeout_seconds > 0) {
       const double seconds = options.fabric->timeout_seconds + 2 * options.settings.seconds_per_sample;
       watch_.emplace(seconds, [this, seconds] { complain_of_wait(seconds); });
-      auto made =
-          std::make_unique<PatientAgreement>(world_, seconds, [this](bool alone) { watch_->set(alone); });
+      auto made = std::make_unique<PatientAgreement>(world_.members(), seconds,
+                                                     [this](bool alone) { watch_->set(alone); });
       patient_ = made.get();
       return made;
     }
 #endif
-    return std::make_unique<MpiAgreement>(world_, barrier_of(launch_.options));
+    return std::make_unique<MpiAgreement>(world_.members(), barrier_of(launch_.options));
   }
 
   // The watching thread: the main one is within a call that does not return. Only rank 0 can report what the
@@ -199,42 +241,34 @@ class Measuring {
 
   bool interleaving_lost() const { return interleave_ && interleave_->lost(); }
 
-  std::string stop_reason() const {
+  bool stop_requested() override { return !system::stop_signal().empty() || interleaving_lost(); }
+  std::string stop_reason() override {
     std::string mine = system::stop_signal();
     if (!mine.empty()) return mine;
     return interleaving_lost() ? connection_lost : "a signal to another rank";
   }
 
-  Surroundings surroundings() {
-    return {.stop_requested = [this] { return !system::stop_signal().empty() || interleaving_lost(); },
-            .stop_reason = [this] { return stop_reason(); },
-            .pause = system::pause_for,
-            .progress = [this](const Ending& so_far) { prepare_end(so_far); },
-            .take_turn =
-                [this](bool row) {
-                  if (interleave_) interleave_->take(row);
-                },
-            .free_bytes = [this] { return system::free_bytes(system::folder_of(scratch_.base())); },
-            .evidence = counters_ ? std::function<Reading()>([this] { return counters_->read(); }) : nullptr,
-            .now = MPI_Wtime,
-            .clock_resolution = WallClock::resolution(),
-            .pass_progress = show_progress(),
-            .activity = note_activity,
-            .before_giving_up =
-                [this](std::function<void()> report) {
-                  const auto keep = [&] { report_rest_ = std::move(report); };
-                  if (watch_) watch_->change(keep);
-                }};
+  void pause(double seconds) override { system::pause_for(seconds); }
+  void progress(const Ending& so_far) override { prepare_end(so_far); }
+  void take_turn(bool row) override {
+    if (interleave_) interleave_->take(row);
   }
-
+  std::int64_t free_bytes() override { return system::free_bytes(system::folder_of(scratch_.base())); }
+  std::optional<Reading> evidence() override {
+    return counters_ ? std::optional(counters_->read()) : std::nullopt;
+  }
+  double now() override { return MPI_Wtime(); }
+  double clock_resolution() override { return WallClock::resolution(); }
+  void activity(const Activity& under_way) override { note_activity(under_way); }
+  void before_giving_up(std::function<void()> report) override {
+    if (watch_) watch_->change([&] { report_rest_ = std::move(report); });
+  }
   // One line that is written over, where someone looks at it.
-  std::function<void(const PassProgress&)> show_progress() const {
-    if (!system::stderr_is_terminal()) return {};
-    return [](const PassProgress& progress) {
-      std::fprintf(stderr, "\rpass %d, %zu of %zu rows done", progress.pass, progress.done, progress.points);
-      if (progress.seconds_left) std::fprintf(stderr, ", %.0f s left", *progress.seconds_left);
-      std::fputs("\x1b[K", stderr);
-    };
+  void pass_progress(const PassProgress& progress) override {
+    if (!system::stderr_is_terminal()) return;
+    std::fprintf(stderr, "\rpass %d, %zu of %zu rows done", progress.pass, progress.done, progress.points);
+    if (progress.seconds_left) std::fprintf(stderr, ", %.0f s left", *progress.seconds_left);
+    std::fputs("\x1b[K", stderr);
   }
 
   void end(Ending ending) {
@@ -247,7 +281,7 @@ class Measuring {
   }
 
   const Component& component_;
-  const Communicator& world_;
+  MpiAgreement& world_;
   const Launch& launch_;
   const Gpu& gpu_;
   const std::optional<OffCache> off_cache_;
@@ -289,7 +323,8 @@ int run(const Component& component, int argc, char** argv) {
   const Environment environment(argc, argv, level);
   note_start_of_mpi(false);
   if (!environment.started()) abort_run("MPI_Init_thread returned an error");
-  const Communicator world = Communicator::duplicate(MPI_COMM_WORLD);
+  const Communicator all = Communicator::duplicate(MPI_COMM_WORLD);
+  MpiAgreement world(all);
   // Only what all ranks throw alike is caught here: for an exception of one rank, see abort_on_exceptions().
   try {
     Launch launch = understand(component, world, argc, argv);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
   throw UsageError("-file: " + why + "; name a folder that exists and is writable, or a new file in one");
 }
 
-void require_writable(const Communicator& world, const std::string& folder) {
+void require_writable(Agreement& world, const std::string& folder) {
   std::string why = system::why_not_writable(folder);
   if (!why.empty())
     why = "cannot make files in " + folder + ": " + why + " (host " + system::host_name() + ")";
@@ -27,8 +27,7 @@ void require_writable(const Communicator& world, const std::string& folder) {
 }
 
 // The files that the user names are none of those that this launch creates and deletes.
-void require_distinct(const Communicator& world, const Options& options, const std::string& wanted,
-                      bool folder) {
+void require_distinct(Agreement& world, const Options& options, const std::string& wanted, bool folder) {
   std::string why;
   const auto look_at = [&](const std::string& path, const std::string& file) {
     if (world.rank() != 0 || path.empty() || !system::is_scratch_file(wanted, path, folder)) return;
@@ -45,7 +44,7 @@ void require_distinct(const Communicator& world, const Options& options, const s
 
 }  // namespace
 
-ScratchFiles::ScratchFiles(const Component& component, const Communicator& world, const Options& options,
+ScratchFiles::ScratchFiles(const Component& component, MpiAgreement& world, const Options& options,
                            std::optional<system::Guardian>& guardian)
     : world_(world), guardian_(guardian) {
   if (!component.list.facts.uses_files) return;
@@ -56,7 +55,7 @@ ScratchFiles::ScratchFiles(const Component& component, const Communicator& world
   const std::string wanted = world.broadcast((folder ? asked / guide_name : asked).string());
   require_distinct(world, options, wanted, folder);
   require_writable(world, fs::path(wanted).parent_path().string());
-  responsible_ = world.of_host().rank() == 0;
+  responsible_ = world.members().of_host().rank() == 0;
   if (!responsible_) guardian_.reset();
   choose(wanted, folder);
   sweep();
@@ -66,9 +65,9 @@ ScratchFiles::ScratchFiles(const Component& component, const Communicator& world
 bool ScratchFiles::reserve(const std::string& base, const std::string& token, bool only_unused) const {
   bool refused = false;
   if (world_.rank() == 0 && guardian_) refused = !guardian_->reserve(base, token, only_unused);
-  if (world_.anyone(refused)) return false;
+  if (world_.any(refused)) return false;
   if (world_.rank() != 0 && guardian_) refused = !guardian_->reserve(base, token, only_unused);
-  if (!world_.anyone(refused)) return true;
+  if (!world_.any(refused)) return true;
   if (guardian_) guardian_->release();
   return false;
 }
@@ -97,9 +96,9 @@ void ScratchFiles::choose(const std::string& wanted, bool folder) {
 }
 
 void ScratchFiles::sweep() const {
-  MPI_Barrier(world_.handle());
+  world_.barrier();
   if (responsible_) system::delete_scratch_files(base_);
-  MPI_Barrier(world_.handle());
+  world_.barrier();
 }
 
 ScratchFiles::~ScratchFiles() {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "benchmarks/components.h"
-#include "mpi/world.h"
+#include "engine/mpi_agreement.h"
 #include "plan/options.h"
 #include "system/guardian.h"
 
@@ -18,7 +18,7 @@ class ScratchFiles {
  public:
   /// `guardian`: of this process; empty for components without files. Throws UsageError on all ranks or on
   /// none: where a rank cannot write, where the name given exists, or where another launch uses it.
-  ScratchFiles(const Component& component, const Communicator& world, const Options& options,
+  ScratchFiles(const Component& component, MpiAgreement& world, const Options& options,
                std::optional<system::Guardian>& guardian);
   ~ScratchFiles();
   ScratchFiles(const ScratchFiles&) = delete;
@@ -32,7 +32,7 @@ class ScratchFiles {
   void choose(const std::string& wanted, bool folder);
   void sweep() const;
 
-  const Communicator& world_;
+  Agreement& world_;
   std::optional<system::Guardian>& guardian_;
   std::string base_;
   bool responsible_ = false;  ///< the first rank of its host

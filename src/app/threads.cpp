@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "app/gathered_text.h"
 #include "benchmarks/components.h"
 #include "cli/values.h"
+#include "system/cpu_list.h"
 #include "system/threads.h"
 
 namespace openimb {
@@ -14,7 +16,7 @@ namespace openimb {
 namespace {
 
 // Of rank 0, as launchers may set it on one host only. A list has the number for the outermost level first.
-int threads_of_environment(const Communicator& world) {
+int threads_of_environment(Agreement& world) {
   const char* const mine = world.rank() == 0 ? std::getenv("OMP_NUM_THREADS") : nullptr;
   const std::string text = world.broadcast(mine != nullptr ? mine : "");
   if (text.empty()) return 1;
@@ -56,7 +58,7 @@ void require_calls_at_once(const Options& options) {
 
 }  // namespace
 
-void settle_threads(const Component& component, const Communicator& world, const Environment& environment,
+void settle_threads(const Component& component, Agreement& world, const Environment& environment,
                     Options& options) {
   Threads& threads = options.threads;
   if (options.action != Options::Action::run || (!options.standard.threaded && !threads.asked)) return;
@@ -86,7 +88,7 @@ void settle_threads(const Component& component, const Communicator& world, const
   }
 }
 
-std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& options, Device* device) {
+std::unique_ptr<ThreadTeam> make_team(MpiAgreement& world, const Options& options, Device* device) {
   const Threads& threads = options.threads;
   std::vector<int> cpus;
   std::function<void(int)> begin;
@@ -95,19 +97,11 @@ std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& 
   if (threads.pinned) {
     cpus = system::usable_cpus();
     // Processes of a host that may use the same CPUs share them out.
-    std::string mine;
-    for (const int cpu : cpus) mine += std::to_string(cpu) + ' ';
-    const Communicator host = world.of_host();
-    const std::vector<std::string> all = host.gather(mine);
-    std::string joined;
-    for (const std::string& one : all) joined += one + '\n';
-    joined = host.broadcast(joined);
-    std::size_t at = 0;
-    for (int rank = 0; rank < host.rank(); ++rank) {
-      const std::size_t end = joined.find('\n', at);
-      if (joined.substr(at, end - at) == mine) first += threads.count;
-      at = end + 1;
-    }
+    const Communicator of_host = world.members().of_host();
+    MpiAgreement host(of_host);
+    const std::string mine = system::cpu_list(cpus);
+    const std::vector<std::string> all = words_in(host.broadcast(joined(host.gather(mine))));
+    first = threads.count * static_cast<int>(std::count(all.begin(), all.begin() + host.rank(), mine));
     begin = [&](int thread) {
       const auto index = static_cast<std::size_t>(first + thread) % std::max<std::size_t>(1, cpus.size());
       if (cpus.empty() || !system::pin_this_thread(cpus[index])) refused = true;
@@ -115,7 +109,7 @@ std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& 
   }
   std::unique_ptr<ThreadTeam> team;
   system::without_signals([&] { team = std::make_unique<ThreadTeam>(threads.count, begin); });
-  if (world.anyone(refused)) {
+  if (world.any(refused)) {
     throw UsageError("-pin_threads: this system does not let a thread be bound to a CPU; leave it out");
   }
   if (device != nullptr) team->run([device](int) { device->attach_thread(); });

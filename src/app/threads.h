@@ -5,15 +5,16 @@
 
 #include "app/launch.h"
 #include "device/driver.h"
+#include "engine/mpi_agreement.h"
 #include "engine/thread_team.h"
 
 namespace openimb {
 
 /// Fills in Options::threads.count. Throws UsageError on all ranks.
-void settle_threads(const Component& component, const Communicator& world, const Environment& environment,
+void settle_threads(const Component& component, Agreement& world, const Environment& environment,
                     Options& options);
 
 /// -threads, and -pin_threads; `device`: null, or the GPU of all threads. Throws UsageError on all ranks.
-std::unique_ptr<ThreadTeam> make_team(const Communicator& world, const Options& options, Device* device);
+std::unique_ptr<ThreadTeam> make_team(MpiAgreement& world, const Options& options, Device* device);
 
 }  // namespace openimb

@@ -8,7 +8,7 @@
 
 #include "benchmarks/parallel_transfer.h"
 #include "benchmarks/single_transfer.h"
-#include "plan/partners.h"
+#include "plan/random.h"
 
 namespace openimb {
 

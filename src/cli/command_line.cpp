@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/draft.h"
 #include "cli/option_table.h"
 #include "cli/values.h"
 

@@ -2,6 +2,7 @@
 // banner derive from it. The rows are in options.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -9,12 +10,30 @@
 #include <string_view>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
-#include "cli/draft.h"
+#include "cli/command_line.h"
+#include "cli/selection.h"
 #include "cli/values.h"
 #include "plan/words.h"
 
 namespace openimb {
+
+/// The command line while it is read.
+struct Draft {
+  const Program& program;
+  int world;
+  const ReadFile& read_file;
+  SameFile same_file = {};
+  std::int64_t wanted_processes = 0;  ///< -npmin as given
+  bool by_exponents = false;          ///< lengths are powers of two that were asked for
+  Options options{};
+  std::optional<std::uint64_t> seed{};  ///< -seed
+  NameLists names{};
+  std::vector<std::string_view> given{};  ///< names of the options, each as often as it was given
+
+  bool has(std::string_view name) const { return std::ranges::find(given, name) != given.end(); }
+};
 
 /// How many values follow an option. optional_switch: on or off, as far as the next word is one; one_or_two:
 /// joined by a comma, as far as is_second() takes the second.

@@ -64,11 +64,6 @@ struct Calls {
   int (*destroy_stream)(Stream* stream);
   int (*synchronize_stream)(Stream* stream);
   int (*query_stream)(Stream* stream);
-
- private:
-  void look_up_devices(const system::Library& library);
-  void look_up_memory(const system::Library& library);
-  void look_up_kernels(const system::Library& library);
 };
 
 }  // namespace openimb::cuda

@@ -16,15 +16,17 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
   synchronize();  // what was in flight before has arrived
   for (std::int64_t done = 0; done < repetitions;) {
     const bool together = setup().aggregate;
-    const std::int64_t round = together ? std::min(setup().geometry.sections, repetitions - done) : 1;
+    const std::int64_t round = together ? std::min(setup().buffers.geometry.sections, repetitions - done) : 1;
     defects += check_round(check, together ? Moving(plan()) : laps, done, round);
     for (std::int64_t i = 0; i < round; ++i) laps.advance();
     done += round;
   }
   with_own_memory([&] {
-    const int rank = setup().endpoint.rank;
-    fill_for_timing(*setup().send, setup().geometry.send.total, setup().element, spec_, rank);
-    fill_for_timing(*setup().receive, setup().geometry.receive.total, setup().element, spec_, rank);
+    const int rank = setup().group.endpoint.rank;
+    fill_for_timing(*setup().buffers.send, setup().buffers.geometry.send.total, setup().buffers.element,
+                    spec_, rank);
+    fill_for_timing(*setup().buffers.receive, setup().buffers.geometry.receive.total, setup().buffers.element,
+                    spec_, rank);
   });
   synchronize();
   return defects;
@@ -33,8 +35,8 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
 // What a rank's own loads and stores see of memory in a window, and what they leave there for others: fences
 // see to that themselves.
 void BufferBatch::with_own_memory(const std::function<void()>& use) const {
-  if (exposes() && uses_locks(spec_, setup().sync)) {
-    const LockOne own(setup().endpoint.rank, setup().window.handle(), MPI_LOCK_EXCLUSIVE);
+  if (exposes() && uses_locks(spec_, setup().window.sync)) {
+    const LockOne own(setup().group.endpoint.rank, setup().window.win.handle(), MPI_LOCK_EXCLUSIVE);
     use();
   } else {
     use();
@@ -42,7 +44,7 @@ void BufferBatch::with_own_memory(const std::function<void()>& use) const {
 }
 
 void BufferBatch::synchronize() const {
-  if (exposes()) MPI_Barrier(setup().comm);
+  if (exposes()) MPI_Barrier(setup().group.comm);
 }
 
 std::int64_t BufferBatch::check_round(BufferCheck& check, const Moving& first, std::int64_t done,

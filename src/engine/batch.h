@@ -21,48 +21,79 @@
 #include "engine/timed_loop.h"
 #include "engine/wall_clock.h"
 #include "plan/attributes.h"
-#include "plan/partners.h"
+#include "plan/random.h"
 #include "session/batch.h"
 
 namespace openimb {
 
-/// One repetition after the other, timed as asked for. `barrier` over `control`: between those of a
-/// synchronized batch, which only collectives have that are completed one by one.
-template <class Step, Kind kind, bool aggregate, class Seen, class Movement, class... View>
-double timed_as(const Seen& context, const Movement& laps, std::int64_t repetitions, Timing timing,
-                std::span<double> samples, const Setup& setup, const View&... view) {
-  switch (timing) {
-    case Timing::total:
-      return drive<Step, WallClock, aggregate>(context, laps, repetitions, Total{}, view...);
-    case Timing::every_repetition:
-      return drive<Step, WallClock, aggregate>(context, laps, repetitions,
-                                               EveryRepetition<WallClock>{samples.data()}, view...);
-    case Timing::synchronized:
-      if constexpr (kind == Kind::collective && !aggregate) {
-        const auto meet = [barrier = setup.barrier, comm = setup.control] { barrier(comm); };
-        return drive<Step, WallClock>(context, laps, repetitions,
-                                      Synchronized<WallClock, decltype(meet)>{samples.data(), meet}, view...);
-      }
-  }
-  return 0;
+/// Between the repetitions of a synchronized batch, which only collectives have that are completed one by
+/// one.
+struct ControlBarrier {
+  void (*barrier)(MPI_Comm);
+  MPI_Comm comm;
+  void operator()() const { barrier(comm); }
+};
+
+/// What a batch is asked for.
+struct BatchRun {
+  std::int64_t repetitions;
+  Timing timing;
+  std::span<double> samples;
+  const Setup& setup;
+  ControlBarrier between() const { return {setup.group.barrier, setup.group.control}; }
+};
+
+/// Which of its loops a step has, and what moves in them.
+struct Loops {
+  bool aggregate = false;     ///< one that completes all repetitions together, too
+  bool synchronized = false;  ///< one with barriers between repetitions, too
+  bool root = false;
+  bool offset = false;
+};
+
+/// The one place where options become the instantiation of drive() that is run: timing, aggregate mode,
+/// moving buffers. All benchmarks with this step and context share it.
+template <class Step, Loops loops, class Seen, class... View>
+OPENIMB_NOINLINE double run_loop(const Seen& seen, const LapPlan& plan, const BatchRun& request,
+                                 const View&... view) {
+  const auto timed = [&]<bool aggregate>(const auto& laps, std::bool_constant<aggregate>) {
+    double* const samples = request.samples.data();
+    switch (request.timing) {
+      case Timing::total:
+        return drive<Step, WallClock, aggregate>(seen, laps, request.repetitions, Total{}, view...);
+      case Timing::every_repetition:
+        return drive<Step, WallClock, aggregate>(seen, laps, request.repetitions,
+                                                 EveryRepetition<WallClock>{samples}, view...);
+      case Timing::synchronized:
+        if constexpr (loops.synchronized && !aggregate) {
+          return drive<Step, WallClock>(seen, laps, request.repetitions,
+                                        Synchronized<WallClock, ControlBarrier>{samples, request.between()},
+                                        view...);
+        }
+    }
+    return 0.0;
+  };
+  const auto completed = [&](const auto& laps) {
+    if constexpr (loops.aggregate) {
+      if (request.setup.aggregate) return timed(laps, std::true_type{});
+    }
+    return timed(laps, std::false_type{});
+  };
+  return plan.slots > 1 ? completed(Laps<true, loops.root, loops.offset>(plan))
+                        : completed(Laps<false, loops.root, loops.offset>(plan));
 }
 
-/// `active`, `aggregates`: which modes and tables the benchmark has. Of all benchmarks with these moves.
-template <class Move, bool active, bool aggregates, Kind kind, class Seen>
-OPENIMB_NOINLINE double timed_in_sync(const Seen& seen, const LapPlan& plan, std::int64_t repetitions,
-                                      Timing timing, std::span<double> samples, const Setup& setup) {
-  return with_sync<Move, active>(setup.sync, seen.win, [&]<class Step>(Step) {
-    const auto run = [&](const auto& laps) {
-      if constexpr (aggregates) {
-        if (setup.aggregate) {
-          return timed_as<Step, kind, true>(seen, laps, repetitions, timing, samples, setup);
-        }
-      }
-      return timed_as<Step, kind, false>(seen, laps, repetitions, timing, samples, setup);
-    };
-    return plan.slots > 1 ? run(Laps<true, false>(plan)) : run(Laps<false, false>(plan));
-  });
+/// The same steps, completed together, without a clock.
+template <class Step, class Seen, class Movement, class... View>
+void repeat_steps(const Seen& seen, Movement laps, std::int64_t repetitions, const View&... view) {
+  open<Step>(seen);
+  for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) Step::step(seen, laps.lap(), view...);
+  close<Step>(seen, view...);
 }
+
+/// A step with its loops.
+template <class Step, Loops loops>
+struct Form {};
 
 /// What a pattern's `prepare` made, or nothing. Its view goes into the timed loop.
 template <class Pattern, class Context>
@@ -141,49 +172,44 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
 
  public:
   explicit BatchOf(std::unique_ptr<const Setup> given)
-      : Base(Pattern::spec, peer_of(given->endpoint), std::move(given)), prepared_(context(), plan()) {
+      : Base(Pattern::spec, peer_of(given->group.endpoint), std::move(given)), prepared_(context(), plan()) {
     if constexpr (spec.one_sided.any_sync) {
-      if (in_sync()) synced_.emplace(context(), Pattern::traffic(setup().endpoint));
+      if (in_sync()) synced_.emplace(context(), Pattern::traffic(setup().group.endpoint));
     }
   }
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
     if (!takes_part()) return 0;
-    if constexpr (spec.one_sided.any_sync) {
-      if (in_sync()) {
-        constexpr Kind kind = spec.kind == Kind::collective ? spec.kind : Kind::single_transfer;
-        return timed_in_sync<typename Pattern::Move, active, spec.aggregation != Aggregation::none, kind>(
-            synced_->context(), plan(), repetitions, timing, samples, setup());
-      }
-      if constexpr (!active) {
-        if (setup().sync == SyncMode::flush_local) {
-          return run_as<typename Pattern::LocalLoop>(repetitions, timing, samples);
-        }
-      }
-    }
-    if constexpr (spec.send_modes.any) {
-      if (setup().send_mode != SendMode::standard) return run_in_send_mode(repetitions, timing, samples);
-    }
-    if constexpr (spec.packs) {
-      if (setup().packing != Packing::none) return run_packed(repetitions, timing, samples);
-    }
-    return run_as<Loop>(repetitions, timing, samples);
+    const BatchRun request{repetitions, timing, samples, setup()};
+    return in_form(plan().beginning(),
+                   [&]<class Step, Loops loops>(Form<Step, loops>, const auto& seen, const auto&... view) {
+                     return run_loop<Step, loops>(seen, plan(), request, view...);
+                   });
   }
 
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
                        LoadUse& load) override {
     if constexpr (spec.overlaps()) {
-      if (setup().device_load != nullptr) return run_beside_device(repetitions, timing, samples, load);
-      const Loaded<Context> loaded{context(), plan_load(*setup().load, load)};
-      return time<WithLoad<Loop, WallClock>, false>(loaded, repetitions, timing, samples);
+      const BatchRun request{repetitions, timing, samples, setup()};
+      const Context& here = context();
+      const LapPlan laps = plan();
+      return with_views([&](const auto&... view) {
+        if (request.setup.device_load != nullptr) {
+          return drive_beside_device<Loop, WallClock>(here, Moving(laps), repetitions, timing, samples,
+                                                      request.between(), {*request.setup.device_load, load},
+                                                      view...);
+        }
+        const Loaded<Context> loaded{here, plan_load(*request.setup.load, load)};
+        return run_loop<WithLoad<Loop, WallClock>, one_by_one>(loaded, laps, request, view...);
+      });
     }
     return 0;
   }
 
   bool takes_part() const override {
-    if (spec.one_sided.any_sync && needs_targets(setup().sync)) return true;
-    if constexpr (requires { Pattern::takes_part(setup().endpoint); }) {
-      return Pattern::takes_part(setup().endpoint);
+    if (spec.one_sided.any_sync && needs_targets(setup().window.sync)) return true;
+    if constexpr (requires { Pattern::takes_part(setup().group.endpoint); }) {
+      return Pattern::takes_part(setup().group.endpoint);
     }
     return true;
   }
@@ -195,63 +221,67 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   using Moving = typename Base::Moving;
   struct NoEpoch {};
   static constexpr bool active = spec.access == Access::active_target;
-  bool in_sync() const { return has_sync_loop(spec, setup().sync); }
+  bool in_sync() const { return has_sync_loop(spec, setup().window.sync); }
 
-  template <class Step>
-  double run_as(std::int64_t repetitions, Timing timing, std::span<double> samples) {
-    [[maybe_unused]] const auto around = epoch();
-    if constexpr (spec.aggregation != Aggregation::none) {
-      if (setup().aggregate) return time<Step, true>(context(), repetitions, timing, samples);
-    }
-    return time<Step, false>(context(), repetitions, timing, samples);
-  }
+  static constexpr Loops one_by_one{.synchronized = spec.kind == Kind::collective,
+                                    .root = spec.rooted || spec.random_partners};
+  static constexpr Loops all_loops{.aggregate = spec.aggregation != Aggregation::none,
+                                   .synchronized = one_by_one.synchronized,
+                                   .root = one_by_one.root};
+  /// With other calls around the same moves, or other calls that send.
+  static constexpr Loops in_sync_loops{.aggregate = all_loops.aggregate,
+                                       .synchronized = one_by_one.synchronized};
+  static constexpr Loops send_loops{.synchronized = one_by_one.synchronized};
+  static constexpr Loops packed_loops{.synchronized = one_by_one.synchronized, .root = spec.rooted};
 
-  OPENIMB_NOINLINE double run_beside_device(std::int64_t repetitions, Timing timing,
-                                            std::span<double> samples, LoadUse& use) {
-    const auto meet = [this] { setup().barrier(setup().control); };
-    const auto run = [&](const auto&... view) {
-      return drive_beside_device<Loop, WallClock>(context(), Moving(plan()), repetitions, timing, samples,
-                                                  meet, {*setup().device_load, use}, view...);
-    };
-    if constexpr (prepares) {
-      return run(prepared_.view());
-    } else {
-      return run();
-    }
-  }
-
-  OPENIMB_NOINLINE double run_in_send_mode(std::int64_t repetitions, Timing timing,
-                                           std::span<double> samples) {
-    return with_send_mode<Pattern>(setup().send_mode, context(), setup().control, plan(), plan().beginning(),
-                                   [&]<class Step>(Step, auto... view) {
-                                     const auto run = [&](const auto& laps) {
-                                       return timed_as<Step, spec.kind, false>(
-                                           context(), laps, repetitions, timing, samples, setup(), view...);
-                                     };
-                                     return plan().slots > 1 ? run(Laps<true, false>(plan()))
-                                                             : run(Laps<false, false>(plan()));
-                                   });
-  }
-
-  OPENIMB_NOINLINE double run_packed(std::int64_t repetitions, Timing timing, std::span<double> samples) {
-    return in_packed_form([&]<class Step>(Step, const Context& seen, const auto&... view) {
-      const auto run = [&](const auto& laps) {
-        return timed_as<Step, spec.kind, false>(seen, laps, repetitions, timing, samples, setup(), view...);
-      };
-      return plan().slots > 1 ? run(Laps<true, spec.rooted>(plan())) : run(Laps<false, spec.rooted>(plan()));
-    });
-  }
-
+  /// Calls `use` with the form of the step that options ask for, what it sees, and views of what it needs
+  /// besides, in the epoch that it needs around it. `first`: the lap that it begins with.
   template <class Use>
-  auto in_packed_form(const Use& use) {
-    const PackedMessages& packed = *setup().packed;
-    return with_packing<Loop>(setup().packing, packed, context(), [&](auto step, const Context& seen) {
-      if constexpr (prepares) {
-        return use(step, seen, packed.view(), prepared_.view());
-      } else {
-        return use(step, seen, packed.view());
+  auto in_form(const Lap& first, const Use& use) {
+    const Setup& asked = setup();
+    const Context& here = context();
+    if constexpr (spec.one_sided.any_sync) {
+      if (in_sync()) {
+        return with_sync<typename Pattern::Move, active>(asked.window.sync, here.win, [&]<class Step>(Step) {
+          return use(Form<Step, in_sync_loops>{}, synced_->context());
+        });
       }
+    }
+    if constexpr (spec.send_modes.any) {
+      if (asked.send_mode != SendMode::standard) {
+        return with_send_mode<Pattern>(asked.send_mode, here, asked.group.control, plan(), first,
+                                       [&]<class Step>(Step, const auto&... view) {
+                                         return use(Form<Step, send_loops>{}, here, view...);
+                                       });
+      }
+    }
+    return with_views([&](const auto&... prepared) {
+      if constexpr (spec.packs) {
+        if (asked.packing != Packing::none) {
+          const PackedMessages& packed = *asked.packed;
+          return with_packing<Loop>(asked.packing, packed, here, [&]<class Step>(Step, const Context& seen) {
+            return use(Form<Step, packed_loops>{}, seen, packed.view(), prepared...);
+          });
+        }
+      }
+      [[maybe_unused]] const auto around = epoch();
+      if constexpr (spec.one_sided.any_sync && !active) {
+        if (asked.window.sync == SyncMode::flush_local) {
+          return use(Form<typename Pattern::LocalLoop, all_loops>{}, here, prepared...);
+        }
+      }
+      return use(Form<Loop, all_loops>{}, here, prepared...);
     });
+  }
+
+  /// Calls `use` with a view of what `prepare` made, if anything.
+  template <class Use>
+  auto with_views(const Use& use) {
+    if constexpr (prepares) {
+      return use(prepared_.view());
+    } else {
+      return use();
+    }
   }
 
   static int peer_of(const Endpoint& endpoint) {
@@ -267,68 +297,11 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     }
   }
 
-  template <class Step, bool aggregate, class Seen>
-  double time(const Seen& seen, std::int64_t repetitions, Timing timing, std::span<double> samples) {
-    return setup().geometry.slots > 1
-               ? time_moving<Step, aggregate, true>(seen, repetitions, timing, samples)
-               : time_moving<Step, aggregate, false>(seen, repetitions, timing, samples);
-  }
-
-  template <class Step, bool aggregate, bool moving, class Seen>
-  double time_moving(const Seen& seen, std::int64_t repetitions, Timing timing, std::span<double> samples) {
-    const Laps<moving, spec.rooted || spec.random_partners> laps(plan());
-    if constexpr (prepares) {
-      return timed_as<Step, spec.kind, aggregate>(seen, laps, repetitions, timing, samples, setup(),
-                                                  prepared_.view());
-    } else {
-      return timed_as<Step, spec.kind, aggregate>(seen, laps, repetitions, timing, samples, setup());
-    }
-  }
-
   void repeat(Moving laps, std::int64_t repetitions) override {
-    if constexpr (spec.one_sided.any_sync) {
-      if (in_sync()) {
-        with_sync<typename Pattern::Move, active>(setup().sync, context().win, [&]<class Step>(Step) {
-          repeat_as<Step>(synced_->context(), laps, repetitions);
-        });
-        return;
-      }
-      if constexpr (!active) {
-        if (setup().sync == SyncMode::flush_local) {
-          [[maybe_unused]] const auto around = epoch();
-          repeat_as<typename Pattern::LocalLoop>(context(), laps, repetitions);
-          return;
-        }
-      }
-    }
-    if constexpr (spec.send_modes.any) {
-      if (setup().send_mode != SendMode::standard) {
-        with_send_mode<Pattern>(
-            setup().send_mode, context(), setup().control, plan(), laps.lap(),
-            [&]<class Step>(Step, auto... view) { repeat_as<Step>(context(), laps, repetitions, view...); });
-        return;
-      }
-    }
-    if constexpr (spec.packs) {
-      if (setup().packing != Packing::none) {
-        return in_packed_form([&]<class Step>(Step, const Context& seen, const auto&... view) {
-          repeat_as<Step>(seen, laps, repetitions, view...);
-        });
-      }
-    }
-    [[maybe_unused]] const auto around = epoch();
-    if constexpr (prepares) {
-      repeat_as<Loop>(context(), laps, repetitions, prepared_.view());
-    } else {
-      repeat_as<Loop>(context(), laps, repetitions);
-    }
-  }
-
-  template <class Step, class Seen, class... View>
-  static void repeat_as(const Seen& seen, Moving laps, std::int64_t repetitions, const View&... view) {
-    open<Step>(seen);
-    for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) Step::step(seen, laps.lap(), view...);
-    close<Step>(seen, view...);
+    in_form(laps.lap(),
+            [&]<class Step, Loops loops>(Form<Step, loops>, const auto& seen, const auto&... view) {
+              repeat_steps<Step>(seen, laps, repetitions, view...);
+            });
   }
 
   Expectation expectation() const override {

@@ -9,12 +9,10 @@ namespace openimb {
 
 void fill_for_timing(Memory& memory, std::int64_t bytes, const Element& element, const Spec& spec, int rank) {
   std::vector<std::byte> chunk(static_cast<std::size_t>(std::min(bytes, image_chunk)));
-  for (std::int64_t at = 0; at < bytes; at += image_chunk) {
-    const std::span part =
-        std::span(chunk).first(static_cast<std::size_t>(std::min(image_chunk, bytes - at)));
+  for_each_chunk(chunk, bytes, [&](std::int64_t at, std::span<std::byte> part) {
     fill_for_timing(part, at, element, spec, rank);
     memory.write(at, part);
-  }
+  });
 }
 
 }  // namespace openimb

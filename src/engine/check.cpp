@@ -11,25 +11,17 @@ BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, Expectation expec
     : spec_(spec),
       setup_(setup),
       expectation_(std::move(expectation)),
-      content_(setup.element, spec.reduction, setup.endpoint.ranks, setup.geometry.elements,
-               setup.geometry.message_extent) {
-  const std::int64_t widest = std::max(setup.geometry.receive_span(setup.geometry.sections) + Content::guard,
-                                       setup.geometry.send.footprint);
+      content_(setup.buffers.element, spec.reduction, setup.group.endpoint.ranks,
+               setup.buffers.geometry.elements, setup.buffers.geometry.message_extent) {
+  const std::int64_t widest =
+      std::max(setup.buffers.geometry.receive_span(setup.buffers.geometry.sections) + Content::guard,
+               setup.buffers.geometry.send.footprint);
   image_.resize(static_cast<std::size_t>(std::min(image_chunk, widest)));
   actual_.resize(image_.size());
 }
 
-// use(where the chunk begins, its image)
-template <class Use>
-void BufferCheck::for_each_chunk(std::int64_t bytes, Use use) {
-  const auto most = static_cast<std::int64_t>(image_.size());
-  for (std::int64_t begin = 0; begin < bytes; begin += most) {
-    use(begin, std::span(image_).first(static_cast<std::size_t>(std::min(most, bytes - begin))));
-  }
-}
-
 Endpoint BufferCheck::endpoint_of(const Checked& one) const {
-  Endpoint endpoint = setup_.endpoint;
+  Endpoint endpoint = setup_.group.endpoint;
   endpoint.root = one.root;
   return endpoint;
 }
@@ -37,25 +29,25 @@ Endpoint BufferCheck::endpoint_of(const Checked& one) const {
 void BufferCheck::arm(std::span<const Checked> round) {
   const std::int64_t first = receive_at(round.front());
   const std::int64_t watched =
-      setup_.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
-  for_each_chunk(watched, [&](std::int64_t begin, std::span<std::byte> image) {
+      setup_.buffers.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
+  for_each_chunk(image_, watched, [&](std::int64_t begin, std::span<std::byte> image) {
     compose(image, begin, round, false);
-    setup_.receive->write(first + begin, image);
+    setup_.buffers.receive->write(first + begin, image);
   });
   for (const Checked& one : round) write_send(one);
 }
 
 std::int64_t BufferCheck::elements_in(std::int64_t footprint) const {
-  const Geometry& geometry = setup_.geometry;
-  if (!setup_.element.layout.has_gaps()) return footprint / setup_.element.extent();
+  const Geometry& geometry = setup_.buffers.geometry;
+  if (!setup_.buffers.element.layout.has_gaps()) return footprint / setup_.buffers.element.extent();
   return geometry.elements == 0 ? 0 : footprint / geometry.message_extent * geometry.elements;
 }
 
 void BufferCheck::write_send(const Checked& one) {
-  const Geometry& geometry = setup_.geometry;
+  const Geometry& geometry = setup_.buffers.geometry;
   const Endpoint endpoint = endpoint_of(one);
-  content_.begin_repetition(one.repetition, setup_.thread);
-  for_each_chunk(geometry.send.footprint, [&](std::int64_t begin, std::span<std::byte> image) {
+  content_.begin_repetition(one.repetition, setup_.team.thread);
+  for_each_chunk(image_, geometry.send.footprint, [&](std::int64_t begin, std::span<std::byte> image) {
     std::ranges::fill(image, Content::armed);
     content_.write(image, begin, {.rank = endpoint.rank, .count = elements_in(geometry.send.footprint)}, 0);
     if (spec_.one_sided.compares) {
@@ -64,19 +56,19 @@ void BufferCheck::write_send(const Checked& one) {
                            .count = endpoint.elements};
       content_.write(image, begin, compared, 0);
     }
-    setup_.send->write(one.slot * geometry.send.stride + begin, image);
+    setup_.buffers.send->write(one.slot * geometry.send.stride + begin, image);
   });
 }
 
 std::int64_t BufferCheck::count_defects(std::span<const Checked> round) {
   const std::int64_t first = receive_at(round.front());
   const std::int64_t watched =
-      setup_.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
+      setup_.buffers.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
   std::int64_t defects = 0;
-  for_each_chunk(watched, [&](std::int64_t begin, std::span<std::byte> image) {
+  for_each_chunk(image_, watched, [&](std::int64_t begin, std::span<std::byte> image) {
     compose(image, begin, round, true);
     const std::span actual = std::span(actual_).first(image.size());
-    setup_.receive->read(first + begin, actual);
+    setup_.buffers.receive->read(first + begin, actual);
     defects += count_differences(actual, image);
   });
   return defects;
@@ -90,7 +82,7 @@ void BufferCheck::compose(std::span<std::byte> image, std::int64_t begin, std::s
   const std::int64_t end = begin + static_cast<std::int64_t>(image.size());
   for (const Checked& one : round) {
     const std::int64_t at = receive_at(one) - receive_at(round.front());
-    if (at >= end || at + setup_.geometry.receive.footprint <= begin) continue;
+    if (at >= end || at + setup_.buffers.geometry.receive.footprint <= begin) continue;
     // From here on relative to this repetition's buffer, of which the image may hold but a part.
     const std::int64_t skipped = std::max<std::int64_t>(0, at - begin);
     compose_one(image.subspan(static_cast<std::size_t>(skipped)), std::max<std::int64_t>(0, begin - at), one,
@@ -102,8 +94,8 @@ void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, co
                               bool after) {
   const Endpoint endpoint = endpoint_of(one);
   const int initial = initial_content(endpoint);
-  content_.begin_repetition(one.repetition, setup_.thread);
-  const std::int64_t all = elements_in(setup_.geometry.receive.footprint);
+  content_.begin_repetition(one.repetition, setup_.team.thread);
+  const std::int64_t all = elements_in(setup_.buffers.geometry.receive.footprint);
   if (sends_in_place(setup_) || expectation_.updates(endpoint)) {
     content_.write(image, begin, {.rank = initial, .count = all}, initial);
   }

@@ -34,13 +34,13 @@ class BufferCheck {
 
  private:
   Endpoint endpoint_of(const Checked& one) const;
-  std::int64_t receive_at(const Checked& one) const { return one.slot * setup_.geometry.receive.stride; }
+  std::int64_t receive_at(const Checked& one) const {
+    return one.slot * setup_.buffers.geometry.receive.stride;
+  }
   std::int64_t elements_in(std::int64_t footprint) const;
   void write_send(const Checked& one);
   void compose(std::span<std::byte> image, std::int64_t begin, std::span<const Checked> round, bool after);
   void compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& one, bool after);
-  template <class Use>
-  void for_each_chunk(std::int64_t bytes, Use use);
 
   const Spec& spec_;
   const Setup& setup_;

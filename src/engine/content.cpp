@@ -6,6 +6,8 @@
 #include <numeric>
 #include <type_traits>
 
+#include "plan/random.h"
+
 namespace openimb {
 
 namespace {
@@ -56,10 +58,7 @@ void with_store(DataType type, Use use) {
 }
 
 std::uint32_t mixed(std::uint64_t rank, std::uint64_t index) {
-  std::uint64_t x = (rank + 1) * 0x9E3779B97F4A7C15U + index * 0xD1B54A32D192ED03U;
-  x ^= x >> 29;
-  x *= 0xBF58476D1CE4E5B9U;
-  return static_cast<std::uint32_t>(x >> 32);
+  return static_cast<std::uint32_t>(SplitMix((rank << 40) ^ (index * SplitMix::step)).next() >> 32);
 }
 
 // A prime, so that segments of any power of two differ; short, so that sums over many ranks are a
@@ -176,14 +175,11 @@ void Content::write_with_gaps(std::span<std::byte> image, std::int64_t begin, co
     std::int64_t row = gone * period.elements;
     for (std::int64_t at = base + gone * period.extent * size; row < message_ && at < end;
          row += period.elements, at += period.extent * size) {
-      std::int64_t in_row = 0;
-      for (const Block& block : period) {
-        const std::int64_t whole = std::min(block.count, message_ - row - in_row);
+      period.for_each_block(message_ - row, [&](const Block& block, std::int64_t in_row) {
         const std::int64_t i = first + row + in_row;
-        const std::int64_t from = std::max(i, piece.receive_at), to = std::min(i + whole, last);
+        const std::int64_t from = std::max(i, piece.receive_at), to = std::min(i + block.count, last);
         if (from < to) write_block(from, at + (block.at + from - i) * size, to - from);
-        in_row += block.count;
-      }
+      });
     }
   }
 }

@@ -2,6 +2,7 @@
 // Images in ordinary memory, no MPI. Source: guide, "Buffer Initialization", "Checking Results".
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -70,6 +71,15 @@ class Content {
       sums_;  ///< of reductions, by position in the period; of the first `summed_` ranks
   mutable int summed_ = 0;
 };
+
+/// Calls use(begin, chunk) for the chunks of `bytes` bytes, with the memory of one after the other.
+template <class Use>
+void for_each_chunk(std::span<std::byte> memory, std::int64_t bytes, const Use& use) {
+  const auto most = static_cast<std::int64_t>(memory.size());
+  for (std::int64_t begin = 0; begin < bytes; begin += most) {
+    use(begin, memory.first(static_cast<std::size_t>(std::min(most, bytes - begin))));
+  }
+}
 
 /// Number of bytes in which the two differ. They are of the same length.
 std::int64_t count_differences(std::span<const std::byte> actual, std::span<const std::byte> expected);

@@ -38,11 +38,11 @@ class EndpointContext {
     add_group(setup, peer);
     add_messages(spec, setup);
     if (spec.displacements != Displacements::none) add_counts();
-    if (is_divided(spec)) add_shares(spec, setup.endpoint.elements);
+    if (is_divided(spec)) add_shares(spec, setup.group.endpoint.elements);
     if (spec.message_rate) add_requests(setup.in_flight);
     if constexpr (std::is_same_v<Context, WindowContext<Count>>) add_window(spec, setup);
     if constexpr (std::is_same_v<Context, ThreadContext<Count>>) add_thread(setup);
-    if constexpr (std::is_same_v<Context, MarkingContext<Count>>) context_.marking = setup.marking;
+    if constexpr (std::is_same_v<Context, MarkingContext<Count>>) context_.marking = setup.team.marking;
   }
   EndpointContext(const EndpointContext&) = delete;
   EndpointContext& operator=(const EndpointContext&) = delete;
@@ -51,19 +51,19 @@ class EndpointContext {
 
  private:
   void add_group(const Setup& setup, int peer) {
-    context_.comm = setup.comm;
-    context_.rank = setup.endpoint.rank;
-    context_.ranks = setup.endpoint.ranks;
+    context_.comm = setup.group.comm;
+    context_.rank = setup.group.endpoint.rank;
+    context_.ranks = setup.group.endpoint.ranks;
     context_.peer = peer;
-    context_.left = setup.endpoint.left();
-    context_.right = setup.endpoint.right();
-    context_.endpoint = &setup.endpoint;
+    context_.left = setup.group.endpoint.left();
+    context_.right = setup.group.endpoint.right();
+    context_.endpoint = &setup.group.endpoint;
   }
   void add_messages(const Spec& spec, const Setup& setup) {
-    context_.count = static_cast<Count>(setup.endpoint.elements / setup.type.covers());
-    context_.span = setup.geometry.message_extent;
-    context_.type = is_divided(spec) ? setup.single.handle() : setup.type.handle();
-    context_.element = setup.single.handle();
+    context_.count = static_cast<Count>(setup.group.endpoint.elements / setup.buffers.type.covers());
+    context_.span = setup.buffers.geometry.message_extent;
+    context_.type = is_divided(spec) ? setup.buffers.single.handle() : setup.buffers.type.handle();
+    context_.element = setup.buffers.single.handle();
     context_.op = setup.op;
   }
   void add_counts() {
@@ -88,21 +88,21 @@ class EndpointContext {
   }
   void add_thread(const Setup& setup) {
     constexpr int tags = 2;  // of a benchmark
-    context_.tag = setup.tagged ? tags * setup.thread : 0;
-    context_.thread = setup.thread;
-    context_.turn = setup.turn;
-    if (setup.turn != nullptr) context_.waiting = &setup.turn->waiting(setup.thread);
+    context_.tag = setup.team.tagged ? tags * setup.team.thread : 0;
+    context_.thread = setup.team.thread;
+    context_.turn = setup.team.turn;
+    if (setup.team.turn != nullptr) context_.waiting = &setup.team.turn->waiting(setup.team.thread);
   }
   void add_window(const Spec& spec, const Setup& setup) {
     for (int step = 1; step < context_.ranks; ++step) {
       others_.push_back((context_.rank + step) % context_.ranks);
     }
     context_.others = others_.data();
-    context_.window_kind = setup.window_kind;
+    context_.window_kind = setup.window.kind;
     context_.info = setup.info;
-    context_.window_bytes = setup.geometry.receive.footprint;
-    context_.win = setup.window.handle();
-    context_.bases = setup.window.bases().data();
+    context_.window_bytes = setup.buffers.geometry.receive.footprint;
+    context_.win = setup.window.win.handle();
+    context_.bases = setup.window.win.bases().data();
     if (spec.one_sided.exposed != Exposed::nothing) {
       context_.peer_base = context_.bases[context_.peer];
     }

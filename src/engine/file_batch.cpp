@@ -9,7 +9,7 @@ namespace openimb {
 
 FileBatch::FileBatch(const Spec& spec, std::unique_ptr<const Setup> setup)
     : spec_(spec), setup_(std::move(setup)) {
-  group_.comm = alone() ? MPI_COMM_SELF : setup_->comm;
+  group_.comm = alone() ? MPI_COMM_SELF : setup_->group.comm;
   MPI_Comm_rank(group_.comm, &group_.rank);
   MPI_Comm_size(group_.comm, &group_.ranks);
   mark_ = mark_of(group_.rank);

@@ -93,28 +93,23 @@ class FileBatchOf final : public FileBatch {
   explicit FileBatchOf(std::unique_ptr<const Setup> setup) : FileBatch(Pattern::spec, std::move(setup)) {}
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
-    if constexpr (!writes) {
-      return time<Loop, false>(context(), repetitions, timing, samples);
-    } else if (setup().file.sync == FileSync::standard) {
-      return time_writes<Completed<Loop, FileSync::standard>>(repetitions, timing, samples);
-    } else {
-      return time_writes<Completed<Loop, FileSync::never>>(repetitions, timing, samples);
-    }
+    const BatchRun request{repetitions, timing, samples, setup()};
+    return in_form([&]<class Step>(Step) {
+      constexpr Loops loops{.aggregate = writes && spec.aggregation != Aggregation::non_aggregate_only,
+                            .synchronized = one_by_one.synchronized,
+                            .offset = one_by_one.offset};
+      return run_loop<Step, loops>(context(), plan(), request);
+    });
   }
 
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
                        LoadUse& load) override {
     if constexpr (spec.overlaps()) {
+      const BatchRun request{repetitions, timing, samples, setup()};
       const Loaded<FileContext<Count>> loaded{context(), plan_load(*setup().load, load)};
-      if constexpr (!writes) {
-        return time<WithLoad<Loop, WallClock>, false>(loaded, repetitions, timing, samples);
-      } else if (setup().file.sync == FileSync::standard) {
-        using Synced = Completed<Loop, FileSync::standard>;
-        return time<WithLoad<Synced, WallClock>, false>(loaded, repetitions, timing, samples);
-      } else {
-        using Unsynced = Completed<Loop, FileSync::never>;
-        return time<WithLoad<Unsynced, WallClock>, false>(loaded, repetitions, timing, samples);
-      }
+      return in_form([&]<class Step>(Step) {
+        return run_loop<WithLoad<Step, WallClock>, one_by_one>(loaded, plan(), request);
+      });
     }
     return 0;
   }
@@ -122,26 +117,19 @@ class FileBatchOf final : public FileBatch {
  private:
   FileContext<Count> context() const { return context_for<Count>(); }
 
-  template <class Step>
-  double time_writes(std::int64_t repetitions, Timing timing, std::span<double> samples) {
-    if constexpr (spec.aggregation != Aggregation::non_aggregate_only) {
-      if (setup().aggregate) return time<Step, true>(context(), repetitions, timing, samples);
+  static constexpr Loops one_by_one{.synchronized = spec.kind == Kind::collective,
+                                    .offset = spec.file.pointer == FilePointer::offset};
+
+  /// Calls `use` with the step that options ask for.
+  template <class Use>
+  auto in_form(const Use& use) {
+    if constexpr (!writes) {
+      return use(Loop{});
+    } else if (setup().file.sync == FileSync::standard) {
+      return use(Completed<Loop, FileSync::standard>{});
+    } else {
+      return use(Completed<Loop, FileSync::never>{});
     }
-    return time<Step, false>(context(), repetitions, timing, samples);
-  }
-
-  template <class Step, bool aggregate, class Seen>
-  double time(const Seen& context, std::int64_t repetitions, Timing timing, std::span<double> samples) {
-    return setup().geometry.slots > 1
-               ? time_moving<Step, aggregate, true>(context, repetitions, timing, samples)
-               : time_moving<Step, aggregate, false>(context, repetitions, timing, samples);
-  }
-
-  template <class Step, bool aggregate, bool moving, class Seen>
-  double time_moving(const Seen& context, std::int64_t repetitions, Timing timing,
-                     std::span<double> samples) {
-    const Laps<moving, false, spec.file.pointer == FilePointer::offset> laps(plan());
-    return timed_as<Step, spec.kind, aggregate>(context, laps, repetitions, timing, samples, setup());
   }
 
   void move(const Lap& lap) const override {

@@ -36,25 +36,18 @@ bool FileCheck::any_order() const {
 }
 
 Tile FileCheck::tile(int rank) const {
-  return tile_of(spec_, setup_.file.bytes, setup_.endpoint.ranks, rank);
+  return tile_of(spec_, setup_.file.bytes, setup_.group.endpoint.ranks, rank);
 }
 
-std::int64_t FileCheck::first_place() const { return first_place_in_all_files(spec_, setup_.endpoint.rank); }
-
-// use(where the chunk begins, its image)
-template <class Use>
-void FileCheck::for_each_chunk(std::int64_t bytes, Use use) {
-  const auto most = static_cast<std::int64_t>(chunk_.size());
-  for (std::int64_t begin = 0; begin < bytes; begin += most) {
-    use(begin, std::span(chunk_).first(static_cast<std::size_t>(std::min(most, bytes - begin))));
-  }
+std::int64_t FileCheck::first_place() const {
+  return first_place_in_all_files(spec_, setup_.group.endpoint.rank);
 }
 
 void FileCheck::write_send(std::int64_t i, std::int64_t slot) {
   const Tile& mine = setup_.file.tile;
-  for_each_chunk(mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+  for_each_chunk(chunk_, mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
     fill_as_file(chunk, first_place() + mine.offset(i) + begin);
-    setup_.send->write(slot * setup_.geometry.send.stride + begin, chunk);
+    setup_.buffers.send->write(slot * setup_.buffers.geometry.send.stride + begin, chunk);
   });
 }
 
@@ -67,11 +60,11 @@ std::int64_t FileCheck::count_written(std::int64_t repetitions, const std::funct
 
 // Bytes beyond what was written are errors, too; unread bytes count as wrong.
 std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file) {
-  const int whose = alone() ? setup_.endpoint.rank : setup_.endpoint.right();
+  const int whose = alone() ? setup_.group.endpoint.rank : setup_.group.endpoint.right();
   const Tile theirs = alone() ? setup_.file.tile : tile(whose);
   std::int64_t defects = 0;
   for (std::int64_t i = 0; i < repetitions; ++i) {
-    for_each_chunk(theirs.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+    for_each_chunk(chunk_, theirs.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
       const std::int64_t position = first_place_in_all_files(spec_, whose) + theirs.offset(i) + begin;
       read_from(file, theirs.offset(i) + begin, chunk, position);
       defects += count_file_defects(chunk, position);
@@ -83,7 +76,7 @@ std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file
 
 std::uint64_t FileCheck::fingerprint_of_content(std::int64_t position, std::int64_t bytes) {
   Fingerprint fingerprint;
-  for_each_chunk(bytes, [&](std::int64_t begin, std::span<std::byte> chunk) {
+  for_each_chunk(chunk_, bytes, [&](std::int64_t begin, std::span<std::byte> chunk) {
     fill_as_file(chunk, position + begin);
     fingerprint.add(chunk);
   });
@@ -91,7 +84,7 @@ std::uint64_t FileCheck::fingerprint_of_content(std::int64_t position, std::int6
 }
 
 std::int64_t FileCheck::count_misplaced_writes(std::int64_t repetitions, const File& file) {
-  const int ranks = setup_.endpoint.ranks;
+  const int ranks = setup_.group.endpoint.ranks;
   Blocks blocks;
   for (int rank = 0; rank < ranks; ++rank) {
     const Tile theirs = tile(rank);
@@ -101,7 +94,7 @@ std::int64_t FileCheck::count_misplaced_writes(std::int64_t repetitions, const F
   }
   const auto fingerprint_at = [&](std::int64_t position, std::int64_t bytes) {
     Fingerprint fingerprint;
-    for_each_chunk(bytes, [&](std::int64_t begin, std::span<std::byte> chunk) {
+    for_each_chunk(chunk_, bytes, [&](std::int64_t begin, std::span<std::byte> chunk) {
       read_from(file, position + begin, chunk, position + begin);
       fingerprint.add(chunk);
     });
@@ -112,29 +105,29 @@ std::int64_t FileCheck::count_misplaced_writes(std::int64_t repetitions, const F
 
 void FileCheck::arm_receive(std::int64_t i, std::int64_t slot) {
   const Tile& mine = setup_.file.tile;
-  const std::int64_t at = slot * setup_.geometry.receive.stride;
-  for_each_chunk(mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+  const std::int64_t at = slot * setup_.buffers.geometry.receive.stride;
+  for_each_chunk(chunk_, mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
     fill_as_file(chunk, first_place() + mine.offset(i) + begin);
     invert(chunk);
-    setup_.receive->write(at + begin, chunk);
+    setup_.buffers.receive->write(at + begin, chunk);
   });
   std::array<std::byte, Content::guard> guard{};
   guard.fill(Content::armed);
-  setup_.receive->write(at + mine.share, guard);
+  setup_.buffers.receive->write(at + mine.share, guard);
 }
 
 void FileCheck::look_at_receive(std::int64_t i, std::int64_t slot) {
   const Tile& mine = setup_.file.tile;
-  const std::int64_t at = slot * setup_.geometry.receive.stride;
+  const std::int64_t at = slot * setup_.buffers.geometry.receive.stride;
   Fingerprint fingerprint;
-  for_each_chunk(mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
-    setup_.receive->read(at + begin, chunk);
+  for_each_chunk(chunk_, mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+    setup_.buffers.receive->read(at + begin, chunk);
     fingerprint.add(chunk);
     if (!any_order()) defects_ += count_file_defects(chunk, first_place() + mine.offset(i) + begin);
   });
   if (any_order()) seen_.push_back(fingerprint.value());
   std::array<std::byte, Content::guard> guard{};
-  setup_.receive->read(at + mine.share, guard);
+  setup_.buffers.receive->read(at + mine.share, guard);
   defects_ += std::ranges::count_if(guard, [](std::byte value) { return value != Content::armed; });
 }
 
@@ -144,7 +137,7 @@ std::int64_t FileCheck::count_read(std::int64_t repetitions) {
 
 // All ranks' blocks together must make up the file.
 std::int64_t FileCheck::count_misplaced_reads(std::int64_t repetitions) {
-  const int ranks = setup_.endpoint.ranks;
+  const int ranks = setup_.group.endpoint.ranks;
   std::vector<std::uint64_t> all(group_.rank == 0 ? seen_.size() * static_cast<std::size_t>(ranks) : 0);
   const int count = static_cast<int>(seen_.size());
   MPI_Gather(seen_.data(), count, MPI_UINT64_T, all.data(), count, MPI_UINT64_T, 0, group_.comm);
@@ -162,11 +155,12 @@ std::int64_t FileCheck::count_misplaced_reads(std::int64_t repetitions) {
 }
 
 void FileCheck::restore() {
-  const Geometry& geometry = setup_.geometry;
-  const int rank = setup_.endpoint.rank;
-  if (setup_.send != nullptr) fill_for_timing(*setup_.send, geometry.send.total, setup_.element, spec_, rank);
-  if (setup_.receive != nullptr) {
-    fill_for_timing(*setup_.receive, geometry.receive.total, setup_.element, spec_, rank);
+  const Geometry& geometry = setup_.buffers.geometry;
+  const int rank = setup_.group.endpoint.rank;
+  if (setup_.buffers.send != nullptr)
+    fill_for_timing(*setup_.buffers.send, geometry.send.total, setup_.buffers.element, spec_, rank);
+  if (setup_.buffers.receive != nullptr) {
+    fill_for_timing(*setup_.buffers.receive, geometry.receive.total, setup_.buffers.element, spec_, rank);
   }
 }
 

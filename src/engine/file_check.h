@@ -42,8 +42,6 @@ class FileCheck {
   std::int64_t count_misplaced_writes(std::int64_t repetitions, const File& file);
   std::int64_t count_misplaced_reads(std::int64_t repetitions);
   std::uint64_t fingerprint_of_content(std::int64_t position, std::int64_t bytes);
-  template <class Use>
-  void for_each_chunk(std::int64_t bytes, Use use);
 
   const Spec& spec_;
   const Setup& setup_;

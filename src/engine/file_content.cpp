@@ -2,18 +2,16 @@
 
 #include <algorithm>
 
+#include "plan/random.h"
+
 namespace openimb {
 
 namespace {
 
 constexpr std::int64_t word = 8;
 
-// SplitMix64. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
 constexpr std::uint64_t word_at(std::int64_t index) {
-  std::uint64_t z = (static_cast<std::uint64_t>(index) + 1) * 0x9E3779B97F4A7C15U;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-  return z ^ (z >> 31);
+  return SplitMix(static_cast<std::uint64_t>(index) * SplitMix::step).next();
 }
 
 // Calls use(index into memory, what belongs there) for every byte.

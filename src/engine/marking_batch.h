@@ -70,7 +70,7 @@ template <class Pattern, class Count>
 struct MarkedBatch {
   static std::unique_ptr<Batch> make(std::unique_ptr<const Setup> setup) {
     if constexpr (Pattern::spec.partitioned) {
-      if (setup->marking != nullptr)
+      if (setup->team.marking != nullptr)
         return make_batch<BatchOf<MarkedByTeam<Pattern>, Count>>(std::move(setup));
     }
     return make_batch<BatchOf<Pattern, Count>>(std::move(setup));

@@ -6,25 +6,33 @@
 
 namespace openimb {
 
+/// What synchronizes ranks: MPI's barrier, or that of -imb_barrier.
+using BarrierFunction = void (*)(MPI_Comm);
+inline void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
+
 class MpiAgreement final : public Agreement {
  public:
-  /// `meet`: what synchronizes the ranks (MPI_Barrier, or -imb_barrier). The communicator stays the
-  /// caller's; a null one stands for this rank alone.
-  MpiAgreement(const Communicator& members, void (*meet)(MPI_Comm)) : ranks_(members), barrier_(meet) {}
+  /// The communicator stays the caller's; a null one stands for this rank alone.
+  explicit MpiAgreement(const Communicator& members, BarrierFunction meet = library_barrier)
+      : members_(members), meet_(meet) {}
+  const Communicator& members() const { return members_; }
 
-  int rank() const override { return ranks_.contains_me() ? ranks_.rank() : 0; }
-  int ranks() const override { return ranks_.contains_me() ? ranks_.size() : 1; }
+  using Agreement::broadcast;
+  using Agreement::gather;
+  int rank() const override { return alone() ? 0 : members_.rank(); }
+  int ranks() const override { return alone() ? 1 : members_.size(); }
   void barrier() override;
   double largest(double mine) override;
   std::vector<double> gather(double mine) override;
   std::vector<std::string> gather(const std::string& mine) override;
-  std::vector<std::vector<double>> gather(std::span<const double> mine) override;
   std::vector<double> slowest(std::span<const double> mine) override;
-  void broadcast(std::span<double> values) override;
+  void broadcast(std::span<std::byte> bytes) override;
 
  private:
-  const Communicator& ranks_;
-  void (*barrier_)(MPI_Comm);
+  bool alone() const { return !members_.contains_me(); }
+
+  const Communicator& members_;
+  BarrierFunction meet_;
 };
 
 }  // namespace openimb

@@ -20,11 +20,13 @@ namespace openimb {
 
 class MpiResources final : public Resources {
  public:
-  /// `entries`: the component's, indexed as its catalog; `file_base`: path of its files without suffixes;
-  /// `device`: null where all buffers are on the host. All but `file_base` outlive the resources.
-  MpiResources(const Communicator& world, std::span<const Entry> entries, const Options& options,
-               Loads& loads, ThreadTeam& team, std::string file_base, Device* device)
+  /// `ranks`: the session's, those of `world`; `entries`: the component's, indexed as its catalog;
+  /// `file_base`: path of its files without suffixes; `device`: null where all buffers are on the host. All
+  /// but `file_base` outlive the resources.
+  MpiResources(const Communicator& world, Agreement& ranks, std::span<const Entry> entries,
+               const Options& options, Loads& loads, ThreadTeam& team, std::string file_base, Device* device)
       : world_(world),
+        ranks_(ranks),
         entries_(entries),
         options_(options),
         loads_(loads),
@@ -39,6 +41,7 @@ class MpiResources final : public Resources {
  private:
   friend class MpiTable;
   const Communicator& world_;
+  Agreement& ranks_;
   std::span<const Entry> entries_;
   const Options& options_;
   Loads& loads_;
@@ -50,8 +53,9 @@ class MpiResources final : public Resources {
   PackedMemory packed_memory_;
 };
 
-/// The barrier in force: MPI's, or that of -imb_barrier.
-using BarrierFunction = void (*)(MPI_Comm);
-BarrierFunction barrier_of(const Options& options);
+/// The barrier in force.
+inline BarrierFunction barrier_of(const Options& options) {
+  return options.own_barrier ? dissemination_barrier : library_barrier;
+}
 
 }  // namespace openimb

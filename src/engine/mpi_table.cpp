@@ -13,13 +13,12 @@
 #include "mpi/file.h"
 #include "plan/files.h"
 #include "plan/saturating.h"
+#include "plan/sending.h"
 #include "plan/synchronization.h"
 
 namespace openimb {
 
 namespace {
-
-void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
 
 Communicator split_for(const Communicator& world, const Layout& layout) {
   const int rank = world.rank();
@@ -43,6 +42,13 @@ std::unique_ptr<Memory> allocate_if_there(MemoryKind kind, std::int64_t bytes, D
   }
 }
 
+// One base element, as elements lie in a buffer.
+Element single_element(Element element) {
+  element.layout = {};
+  element.contiguity = element.extent() == element.size() ? Contiguity::base : Contiguity::resized;
+  return element;
+}
+
 OpenTable::Opened without_memory(const Point& point, std::string detail) {
   return {.batch = nullptr,
           .failure = Failure{.cause = Failure::Cause::out_of_memory,
@@ -52,10 +58,6 @@ OpenTable::Opened without_memory(const Point& point, std::string detail) {
 }
 
 }  // namespace
-
-BarrierFunction barrier_of(const Options& options) {
-  return options.own_barrier ? dissemination_barrier : library_barrier;
-}
 
 std::unique_ptr<OpenTable> MpiResources::open(const TablePlan& plan) {
   return std::make_unique<MpiTable>(*this, plan);
@@ -107,20 +109,20 @@ MemoryKind MpiTable::exposed_kind() const {
 bool MpiTable::windows_work() {
   if (spec().access == Access::two_sided || spec().on_files()) return true;
   bool failed = active() && window_kind() == WindowKind::shared && !share_memory(group_.handle());
-  if (shared_.world_.anyone(failed)) return false;
+  if (shared_.ranks_.any(failed)) return false;
   alignas(64) std::byte on_stack[64];
   std::byte* memory = on_stack;
   std::unique_ptr<Memory> on_device;
   if (exposed_kind() != MemoryKind::host && !allocates(window_kind())) {
     on_device = allocate_if_there(exposed_kind(), sizeof on_stack, shared_.device_);
-    if (shared_.world_.anyone(!on_device)) return true;  // the points' rows have that reason
+    if (shared_.ranks_.any(!on_device)) return true;  // the points' rows have that reason
     memory = on_device->address();
   }
   Window trial;
   if (active())
     trial = Window(window_kind(), memory, sizeof on_stack, shared_.info_.handle(), group_.handle());
   failed = active() && !trial;
-  if (!shared_.world_.anyone(failed)) return true;
+  if (!shared_.ranks_.any(failed)) return true;
   if (agreement_.any(active() && !trial.has_handle())) trial.abandon();
   return false;
 }
@@ -137,7 +139,7 @@ void MpiTable::allocate() {
   if (plan_.warm_up) points.insert(points.begin(), &*plan_.warm_up);
   const std::size_t least = plan_.warm_up ? 1 : 0;
   for (; points.size() > least; points.pop_back()) {
-    if (!shared_.world_.anyone(active() && !try_to_allocate(points))) break;
+    if (!shared_.ranks_.any(active() && !try_to_allocate(points))) break;
     unallocatable_ = points.back()->needed_bytes;
   }
 }
@@ -180,7 +182,7 @@ void MpiTable::fill_buffers() {
 }
 
 void MpiTable::fill_part(int thread) {
-  const int rank = shared_.world_.rank();
+  const int rank = shared_.ranks_.rank();
   const auto fill = [&](const Buffer& buffer, std::int64_t bytes, std::int64_t part) {
     if (bytes == 0) return;
     fill_for_timing(*buffer.part(thread * part, bytes), bytes, plan_.element, spec(), rank);
@@ -195,7 +197,7 @@ bool MpiTable::resume() {
   const bool used = active() && (capacity_.send > 0 || capacity_.receive > 0);
   const bool held = buffers.send.holds((threads() - 1) * part_.send + capacity_.send) &&
                     buffers.receive.holds((threads() - 1) * part_.receive + capacity_.receive);
-  if (shared_.world_.anyone(used && !held)) return false;
+  if (shared_.ranks_.any(used && !held)) return false;
   if (!used) return true;
   Filling filling = filling_for_timing(plan_.element, spec());
   filling.part = part_;
@@ -247,7 +249,7 @@ Window MpiTable::make_window(const Geometry& geometry) const {
 OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   Window window = make_window(point.geometry);
   if (spec().one_sided.exposed != Exposed::nothing) {
-    if (shared_.world_.anyone(active() && !window)) {
+    if (shared_.ranks_.any(active() && !window)) {
       // Where a rank has none to free, the others cannot free theirs.
       if (agreement_.any(active() && !window.has_handle())) window.abandon();
       return without_memory(
@@ -256,15 +258,14 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
     if (active()) window.exchange_bases(control_.handle());
   }
   std::unique_ptr<AttachedBuffer> send_buffer = attach_buffer(point);
-  if (shared_.options_.send_mode == SendMode::buffered &&
-      shared_.world_.anyone(send_buffer && !*send_buffer)) {
+  if (shared_.options_.send_mode == SendMode::buffered && shared_.ranks_.any(send_buffer && !*send_buffer)) {
     return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
   if (active() && threads() > 1) return {.batch = make_team(point, gone), .failure = {}};
   std::unique_ptr<Setup> setup = active() ? make_setup(point, gone, std::move(window)) : nullptr;
   if (const Packing packing = shared_.options_.packing; packing != Packing::none) {
     if (setup) setup->add_packed(packing, shared_.packed_memory_);
-    if (shared_.world_.anyone(setup && !*setup->packed)) {
+    if (shared_.ranks_.any(setup && !*setup->packed)) {
       return without_memory(point, std::string("no memory for the messages of -packing ") + name_of(packing));
     }
   }
@@ -272,12 +273,12 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   setup->send_buffer = std::move(send_buffer);
   adopt_window_memory(*setup);
   // A rank that already accesses another's memory while that one fills it spoils it, and waits for its lock.
-  if (allocated_by_mpi() != Exposed::nothing) MPI_Barrier(control_.handle());
+  if (allocated_by_mpi() != Exposed::nothing) agreement_.barrier();
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
   if (plan_.table.layout.threads == 1) return {.batch = make(std::move(setup)), .failure = {}};
   auto marking = std::make_unique<Marking>(plan_.table.layout.threads);
-  setup->marking = marking.get();
+  setup->team.marking = marking.get();
   return {.batch = std::make_unique<MarkingBatch>(shared_.team_, std::move(marking), make(std::move(setup)),
                                                   meeting_of_ranks()),
           .failure = {}};
@@ -288,9 +289,9 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
 std::string MpiTable::fill_files(const Point& point) {
   constexpr std::int64_t chunk = 16 * mebibyte;  // written at once
   const Layout& layout = plan_.table.layout;
-  const int ranks = shared_.world_.size();
-  const int reader = (shared_.world_.rank() - shared_.options_.reorder % ranks + ranks) % ranks;
-  MPI_Barrier(shared_.world_.handle());
+  const int ranks = shared_.ranks_.ranks();
+  const int reader = (shared_.ranks_.rank() - shared_.options_.reorder % ranks + ranks) % ranks;
+  shared_.ranks_.barrier();
   const int group = layout.group_of(reader);
   if (group < 0) return {};
   const int rank = layout.rank_in_group(reader);
@@ -302,18 +303,143 @@ std::string MpiTable::fill_files(const Point& point) {
     const std::int64_t origin = first_place_in_all_files(spec(), rank);
     std::vector<std::byte> memory(static_cast<std::size_t>(std::min(tile.share, chunk)));
     for (std::int64_t i = 0; file && i < point.planned; ++i) {
-      for (std::int64_t done = 0; done < tile.share; done += chunk) {
-        const std::int64_t at = tile.offset(i) + done;
-        const std::span part =
-            std::span(memory).first(static_cast<std::size_t>(std::min(chunk, tile.share - done)));
+      for_each_chunk(memory, tile.share, [&](std::int64_t begin, std::span<std::byte> part) {
+        const std::int64_t at = tile.offset(i) + begin;
         fill_as_file(part, origin + at);
         MPI_File_write_at(file.handle(), at, part.data(), static_cast<int>(part.size()), MPI_BYTE,
                           MPI_STATUS_IGNORE);
-      }
+      });
     }
     if (file) MPI_File_sync(file.handle());
   }
   return errors.take();
+}
+
+std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Point& point) const {
+  if (shared_.options_.send_mode != SendMode::buffered || !active()) return nullptr;
+  const ElementType type(single_element(plan_.element), 0);
+  return std::make_unique<AttachedBuffer>(buffered_messages(spec(), point.in_flight), point.geometry.elements,
+                                          type.handle(), group_.handle());
+}
+
+// Before each run of a team.
+std::function<void()> MpiTable::meeting_of_ranks() const {
+  return [meets = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
+          comm = control_.handle()] {
+    if (meets) barrier(comm);
+  };
+}
+
+// Each thread with its part of the buffers and its communicator, or tags.
+std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t gone) const {
+  const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
+  const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
+  const bool in_turns = shared_.options_.thread_level == ThreadLevel::serialized;
+  std::unique_ptr<Turn> turn = in_turns ? std::make_unique<Turn>(threads()) : nullptr;
+  std::vector<std::unique_ptr<Batch>> members;
+  for (int thread = 0; thread < threads(); ++thread) {
+    std::unique_ptr<Setup> setup = make_setup(point, gone, {});
+    setup->team.thread = thread;
+    setup->team.tagged = of_threads_.empty();
+    setup->team.turn = turn.get();
+    if (thread > 0 && !of_threads_.empty()) {
+      // Only collectives have barriers between repetitions, and these receive no messages themselves.
+      setup->group.comm = setup->group.control = of_threads_[static_cast<std::size_t>(thread) - 1].handle();
+    }
+    setup->buffers.send_part =
+        shared_.buffers_.send.part(thread * part_.send, capacity_.send + Content::guard);
+    setup->buffers.receive_part =
+        shared_.buffers_.receive.part(thread * part_.receive, capacity_.receive + Content::guard);
+    setup->buffers.send = setup->buffers.send_part.get();
+    setup->buffers.receive = setup->buffers.receive_part.get();
+    members.push_back(make(std::move(setup)));
+  }
+  return std::make_unique<TeamBatch>(shared_.team_, std::move(members), std::move(turn), meeting_of_ranks());
+}
+
+// This rank's file and its part of it.
+FileSetup MpiTable::file_of(const Point& point) const {
+  const Layout& layout = plan_.table.layout;
+  const int group = layout.group_of(shared_.ranks_.rank()), rank = group_.rank();
+  return {.name = file_name(shared_.file_base_, spec(), layout, group, rank),
+          .tile = tile_of(spec(), point.bytes, layout.processes, rank),
+          .bytes = point.bytes,
+          .repetitions = point.planned,
+          .sync = shared_.options_.file_sync};
+}
+
+std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gone, Window window) const {
+  const Options& options = shared_.options_;
+  std::unique_ptr<Setup> setup(new Setup{
+      .group = {.comm = group_.handle(),
+                .control = control_.handle(),
+                .barrier = barrier_of(options),
+                .endpoint = {.rank = group_.rank(),
+                             .ranks = group_.size(),
+                             .root = 0,
+                             .elements = point.geometry.elements,
+                             .own_window = !allocates(window_kind()),
+                             .in_place = options.runs_in_place(spec()),
+                             .pairs = options.pairs.value_or(PairOptions{}),
+                             .stride = options.stride,
+                             .partitions = options.partitions,
+                             .in_flight = point.in_flight},
+                .neighborhood = neighborhood_},
+      .buffers = {.geometry = point.geometry,
+                  .element = plan_.element,
+                  .type = ElementType(plan_.element, is_divided(spec()) ? 0 : point.geometry.elements),
+                  .single = ElementType(single_element(plan_.element), 0),
+                  .in_place = options.in_place ? spec().in_place : InPlace::no,
+                  .send = shared_.buffers_.send.memory(),
+                  .receive = shared_.buffers_.receive.memory(),
+                  .send_part = nullptr,
+                  .receive_part = nullptr},
+      .window = {.kind = window_kind(),
+                 .sync = sync_of(spec(), options.sync_mode),
+                 .win = std::move(window),
+                 .memory = nullptr},
+      .file = file_of(point),
+      .team = {},
+      .aggregate = plan_.table.aggregate(),
+      .root_shift = options.moves_root(spec()),
+      .gone = gone,
+      .in_flight = point.in_flight,
+      // Derived types too: only a predefined operation may be used one-sidedly (MPI 3.1, section 11.3.4).
+      .op = spec().access == Access::two_sided ? sum_.handle() : MPI_SUM,
+      .info = shared_.info_.handle(),
+      .send_mode = options.send_mode,
+      .send_buffer = nullptr,
+      .packed = nullptr,
+      .load = &shared_.loads_.cpu(),
+      .device_load = shared_.loads_.device()});
+  setup->group.endpoint.neighborhood = &setup->group.neighborhood;
+  setup->group.endpoint.meeting = point.meeting;
+  return setup;
+}
+
+Neighborhood MpiTable::neighborhood_of_rank() const {
+  if (!spec().topology.exists() || !active()) return {};
+  return neighborhood_of(spec().topology, group_.size(), group_.rank());
+}
+
+// Memory that MPI allocated takes the place of a buffer. Before the first epoch, a rank's own stores need no
+// lock, which a window with no_locks does not have; passive targets synchronize their copies by one.
+void MpiTable::adopt_window_memory(Setup& setup) const {
+  const Exposed exposed = allocated_by_mpi();
+  if (exposed == Exposed::nothing) return;
+  const bool send = exposed == Exposed::send;
+  const std::int64_t bytes = send ? setup.buffers.geometry.send.total : setup.buffers.geometry.receive.total;
+  setup.window.memory = adopt_memory(MemoryKind::host, setup.window.win.memory(), bytes + Content::guard);
+  (send ? setup.buffers.send : setup.buffers.receive) = setup.window.memory.get();
+  const auto fill = [&] {
+    fill_for_timing(*setup.window.memory, bytes, plan_.element, spec(), shared_.ranks_.rank());
+  };
+  if (uses_locks(spec(), setup.window.sync)) {
+    const LockOne own(setup.group.endpoint.rank, setup.window.win.handle(), MPI_LOCK_EXCLUSIVE);
+    fill();
+  } else {
+    fill();
+  }
 }
 
 }  // namespace openimb

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -53,7 +51,7 @@ MPI_Comm duplicate_of(const Communicator& world) {
 /// One collective call under way, with its buffers.
 struct PatientAgreement::Call {
   std::vector<double> out, in;
-  std::vector<std::byte> bytes_out, bytes_in;
+  std::string text_out, text_in;
   int length = 0;
   std::vector<int> lengths, offsets;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -262,9 +260,9 @@ std::vector<double> PatientAgreement::slowest(std::span<const double> mine) {
 
 // By rank of the launch, at rank 0. The barrier keeps ranks in step: what has ended somewhere has been
 // entered everywhere.
-std::vector<std::vector<std::byte>> PatientAgreement::gather_bytes(std::span<const std::byte> mine) {
+std::vector<std::string> PatientAgreement::gather(const std::string& mine) {
   auto call = std::make_unique<Call>();
-  call->bytes_out.assign(mine.begin(), mine.end());
+  call->text_out = mine;
   call->length = static_cast<int>(mine.size());
   call->lengths.resize(rank_ == 0 ? present_.size() : 0);
   call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
@@ -272,54 +270,29 @@ std::vector<std::vector<std::byte>> PatientAgreement::gather_bytes(std::span<con
   });
   call->offsets.resize(call->lengths.size());
   std::exclusive_scan(call->lengths.begin(), call->lengths.end(), call->offsets.begin(), 0);
-  call->bytes_in.resize(static_cast<std::size_t>(std::reduce(call->lengths.begin(), call->lengths.end())));
+  call->text_in.resize(static_cast<std::size_t>(std::reduce(call->lengths.begin(), call->lengths.end())));
   call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
-    MPI_Igatherv(now.bytes_out.data(), now.length, MPI_BYTE, now.bytes_in.data(), now.lengths.data(),
-                 now.offsets.data(), MPI_BYTE, 0, comm, &now.request);
+    MPI_Igatherv(now.text_out.data(), now.length, MPI_CHAR, now.text_in.data(), now.lengths.data(),
+                 now.offsets.data(), MPI_CHAR, 0, comm, &now.request);
   });
   barrier();
-  std::vector<std::vector<std::byte>> all(rank_ == 0 ? static_cast<std::size_t>(ranks_) : 0);
+  std::vector<std::string> all(rank_ == 0 ? static_cast<std::size_t>(ranks_) : 0);
   for (std::size_t i = 0; i < call->lengths.size(); ++i) {
-    const auto first = call->bytes_in.begin() + call->offsets[i];
-    all[static_cast<std::size_t>(present_[i])].assign(first, first + call->lengths[i]);
+    all[static_cast<std::size_t>(present_[i])] = call->text_in.substr(call->offsets[i], call->lengths[i]);
   }
   return all;
 }
 
-std::vector<double> PatientAgreement::gather(double mine) {
-  std::vector<double> all;
-  for (const std::vector<double>& each : gather(std::span<const double>(&mine, 1))) {
-    all.push_back(each.empty() ? std::numeric_limits<double>::quiet_NaN() : each.front());
-  }
-  return all;
-}
-
-std::vector<std::string> PatientAgreement::gather(const std::string& mine) {
-  std::vector<std::string> all;
-  for (const std::vector<std::byte>& each : gather_bytes(std::as_bytes(std::span(mine)))) {
-    std::string& text = all.emplace_back(each.size(), '\0');
-    if (!each.empty()) std::memcpy(text.data(), each.data(), each.size());
-  }
-  return all;
-}
-
-std::vector<std::vector<double>> PatientAgreement::gather(std::span<const double> mine) {
-  std::vector<std::vector<double>> all;
-  for (const std::vector<std::byte>& each : gather_bytes(std::as_bytes(mine))) {
-    std::vector<double>& numbers = all.emplace_back(each.size() / sizeof(double));
-    if (!each.empty()) std::memcpy(numbers.data(), each.data(), each.size());
-  }
-  return all;
-}
-
-void PatientAgreement::broadcast(std::span<double> values) {
+void PatientAgreement::broadcast(std::span<std::byte> bytes) {
   auto call = std::make_unique<Call>();
-  call->in.assign(values.begin(), values.end());
+  call->text_in.resize(bytes.size());
+  std::ranges::copy(std::as_bytes(std::span(bytes)),
+                    std::as_writable_bytes(std::span(call->text_in)).begin());
   call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
-    MPI_Ibcast(now.in.data(), static_cast<int>(now.in.size()), MPI_DOUBLE, 0, comm, &now.request);
+    MPI_Ibcast(now.text_in.data(), static_cast<int>(now.text_in.size()), MPI_CHAR, 0, comm, &now.request);
   });
   barrier();
-  std::ranges::copy(call->in, values.begin());
+  std::ranges::copy(std::as_bytes(std::span(call->text_in)), bytes.begin());
 }
 
 }  // namespace openimb

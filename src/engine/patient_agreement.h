@@ -31,17 +31,17 @@ class PatientAgreement final : public Agreement {
   PatientAgreement(const PatientAgreement&) = delete;
   PatientAgreement& operator=(const PatientAgreement&) = delete;
 
+  using Agreement::broadcast;
+  using Agreement::gather;
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
   bool is_whole() const { return static_cast<int>(present_.size()) == ranks_; }
 
   void barrier() override;
   double largest(double mine) override;
-  std::vector<double> gather(double mine) override;
   std::vector<std::string> gather(const std::string& mine) override;
-  std::vector<std::vector<double>> gather(std::span<const double> mine) override;
   std::vector<double> slowest(std::span<const double> mine) override;
-  void broadcast(std::span<double> values) override;
+  void broadcast(std::span<std::byte> bytes) override;
 
  private:
   struct Call;
@@ -51,7 +51,6 @@ class PatientAgreement final : public Agreement {
 
   std::unique_ptr<Call> complete(std::unique_ptr<Call> call, const Start& start);
   void finish(Call& call);
-  std::vector<std::vector<std::byte>> gather_bytes(std::span<const std::byte> mine);
   std::vector<double> reduce(std::span<const double> mine);
   void call_roll();
   std::vector<int> those_silent();

@@ -24,6 +24,36 @@
 
 namespace openimb {
 
+/// A rank in its group. The communicators belong to the table and outlive it.
+struct GroupSetup {
+  MPI_Comm comm = MPI_COMM_NULL;        ///< for the calls under test
+  MPI_Comm control = MPI_COMM_NULL;     ///< the same ranks, for all other messages
+  void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
+  Endpoint endpoint;                    ///< root: where it starts
+  Neighborhood neighborhood;            ///< empty where the benchmark has no topology
+};
+
+/// What messages consist of, and where they lie.
+struct BufferSetup {
+  Geometry geometry;
+  Element element;
+  ElementType type;    ///< covers type.covers() base elements
+  ElementType single;  ///< one base element
+  InPlace in_place = InPlace::no;
+  Memory* send = nullptr;
+  Memory* receive = nullptr;
+  std::unique_ptr<Memory> send_part;  ///< a thread's part of the rank's buffer
+  std::unique_ptr<Memory> receive_part;
+};
+
+/// Of one-sided benchmarks.
+struct WindowSetup {
+  WindowKind kind = WindowKind::create;
+  SyncMode sync = SyncMode::standard;  ///< in force
+  Window win;                          ///< without a handle where nothing is exposed
+  std::unique_ptr<Memory> memory;      ///< where MPI allocated it
+};
+
 /// Of benchmarks on files.
 struct FileSetup {
   std::string name;
@@ -36,77 +66,70 @@ struct FileSetup {
 class Marking;
 class Turn;
 
-/// Owned by the batch and destroyed behind it, in the reverse order of members. Communicator, operation, info
-/// and buffers belong to the table and outlive it.
-struct Setup {
-  MPI_Comm comm = MPI_COMM_NULL;     ///< for the calls under test
-  MPI_Comm control = MPI_COMM_NULL;  ///< the same ranks, for all other messages
-  Endpoint endpoint;                 ///< root: where it starts
-  Neighborhood neighborhood;         ///< empty where the benchmark has no topology
-  Geometry geometry;
-  bool aggregate = false;
-  bool root_shift = true;
-  InPlace in_place = InPlace::no;
-  std::int64_t gone = 0;  ///< repetitions of the point before this batch
-  int in_flight = 1;
-  Element element;
-  ElementType type;    ///< covers type.covers() base elements
-  ElementType single;  ///< one base element
-  MPI_Op op = MPI_SUM;
-  MPI_Info info = MPI_INFO_NULL;
-  WindowKind window_kind = WindowKind::create;
-  SyncMode sync = SyncMode::standard;  ///< in force
-  SendMode send_mode = SendMode::standard;
-  std::unique_ptr<AttachedBuffer> send_buffer;  ///< of buffered sends
-  Packing packing = Packing::none;
-  std::unique_ptr<PackedMessages> packed;
-  Window window;                          ///< without a handle where nothing is exposed
-  std::unique_ptr<Memory> window_memory;  ///< where MPI allocated it
-  Memory* send = nullptr;
-  Memory* receive = nullptr;
-  FileSetup file;
-  std::unique_ptr<Memory> send_part;     ///< of a thread's: its part of the rank's buffers
-  std::unique_ptr<Memory> receive_part;  ///< the same
+/// Of a thread among others.
+struct TeamSetup {
   int thread = 0;
   bool tagged = false;         ///< threads share a communicator
   Turn* turn = nullptr;        ///< threads take turns
   Marking* marking = nullptr;  ///< threads mark the parts of a message
+};
+
+/// Owned by the batch and destroyed after it, in the reverse order of members. Operation and info belong to
+/// the table and outlive it.
+struct Setup {
+  GroupSetup group;
+  BufferSetup buffers;
+  WindowSetup window;
+  FileSetup file;
+  TeamSetup team;
+  bool aggregate = false;
+  bool root_shift = true;
+  std::int64_t gone = 0;  ///< repetitions of the point before this batch
+  int in_flight = 1;
+  MPI_Op op = MPI_SUM;
+  MPI_Info info = MPI_INFO_NULL;
+  SendMode send_mode = SendMode::standard;
+  std::unique_ptr<AttachedBuffer> send_buffer;  ///< of buffered sends
+  Packing packing = Packing::none;
+  std::unique_ptr<PackedMessages> packed;
   CpuLoad* load = nullptr;
-  DeviceLoad* device_load = nullptr;    ///< null: overlap is with the CPU's load
-  void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
+  DeviceLoad* device_load = nullptr;  ///< null: overlap is with the CPU's load
 
   void add_packed(Packing how, PackedMemory& memory) {
     // Not every benchmark has both buffers: Bcast's root sends from its receive buffer.
-    const Memory* const message = geometry.send.footprint > 0 ? send : receive;
+    const Memory* const message = buffers.geometry.send.footprint > 0 ? buffers.send : buffers.receive;
     packing = how;
-    packed = std::make_unique<PackedMessages>(memory, how, geometry, element, type, comm, message->address());
+    packed = std::make_unique<PackedMessages>(memory, how, buffers.geometry, buffers.element, buffers.type,
+                                              group.comm, message->address());
   }
 };
 
 /// Whether MPI_IN_PLACE is this rank's send buffer, or its receive buffer, which is the root's.
 inline bool sends_in_place(const Setup& setup) {
-  return setup.in_place == InPlace::everywhere ||
-         (setup.in_place == InPlace::root_sends && setup.endpoint.rank == setup.endpoint.root);
+  return setup.buffers.in_place == InPlace::everywhere ||
+         (setup.buffers.in_place == InPlace::root_sends &&
+          setup.group.endpoint.rank == setup.group.endpoint.root);
 }
 inline bool receives_in_place(const Setup& setup) {
-  return setup.in_place == InPlace::root_receives && setup.endpoint.rank == setup.endpoint.root;
+  return setup.buffers.in_place == InPlace::root_receives &&
+         setup.group.endpoint.rank == setup.group.endpoint.root;
 }
 
 /// From one repetition to the next: `rotates`: the root moves on.
 inline LapPlan lap_plan(const Setup& setup, bool reads_remote, bool rotates) {
-  const Geometry& geometry = setup.geometry;
+  const Geometry& geometry = setup.buffers.geometry;
   const auto address = [](const Memory* memory) {
     return memory != nullptr ? reinterpret_cast<char*>(memory->address()) : nullptr;
   };
   const bool no_send = sends_in_place(setup), no_receive = receives_in_place(setup);
-  return {.first = {.send = no_send ? static_cast<char*>(MPI_IN_PLACE) : address(setup.send),
-                    .receive = no_receive ? static_cast<char*>(MPI_IN_PLACE) : address(setup.receive),
+  return {.first = {.send = no_send ? static_cast<char*>(MPI_IN_PLACE) : address(setup.buffers.send),
+                    .receive = no_receive ? static_cast<char*>(MPI_IN_PLACE) : address(setup.buffers.receive),
                     .offset = setup.file.tile.first},
           .send_stride = no_send ? 0 : geometry.send.stride,
           .receive_stride = no_receive ? 0 : geometry.receive.stride,
           .remote_stride = reads_remote ? geometry.send.stride : geometry.receive.stride,
           .slots = geometry.slots,
-          .ranks = setup.endpoint.ranks,
+          .ranks = setup.group.endpoint.ranks,
           .root_step = rotates && setup.root_shift ? 1 : 0,
           .offset_stride = setup.file.tile.portion,
           .gone = setup.aggregate ? 0 : setup.gone};

@@ -39,9 +39,9 @@ struct InTurns : Pattern {
 template <class Pattern, class Count>
 struct ThreadBatch {
   static std::unique_ptr<Batch> make(std::unique_ptr<const Setup> setup) {
-    if (setup->turn != nullptr) return make_batch<BatchOf<InTurns<Pattern>, Count>>(std::move(setup));
+    if (setup->team.turn != nullptr) return make_batch<BatchOf<InTurns<Pattern>, Count>>(std::move(setup));
     if constexpr (Pattern::spec.kind == Kind::parallel_transfer) {
-      if (setup->tagged) return make_batch<BatchOf<Tagged<Pattern>, Count>>(std::move(setup));
+      if (setup->team.tagged) return make_batch<BatchOf<Tagged<Pattern>, Count>>(std::move(setup));
     }
     return make_batch<BatchOf<Pattern, Count>>(std::move(setup));
   }

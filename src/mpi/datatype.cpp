@@ -82,13 +82,10 @@ class Part {
 
 void make_indexed(const Period& period, std::int64_t elements, MPI_Datatype base, MPI_Datatype* made) {
   std::vector<int> lengths, places;
-  for (const Block& block : period) {
-    const std::int64_t count = std::min(block.count, elements);
-    if (count == 0) break;
-    lengths.push_back(static_cast<int>(count));
+  period.for_each_block(elements, [&](const Block& block, std::int64_t) {
+    lengths.push_back(static_cast<int>(block.count));
     places.push_back(static_cast<int>(block.at));
-    elements -= count;
-  }
+  });
   MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), places.data(), base, made);
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <span>
 
 #include "mpi/world.h"
 

@@ -9,7 +9,7 @@ namespace openimb::call {
 #ifdef OPENIMB_PORTABLE
 
 bool has_large_counts() {
-#define OPENIMB_IS_THERE(name, arguments) &&MPI_##name != nullptr
+#define OPENIMB_IS_THERE(name) &&MPI_##name##_c != nullptr
   static const bool there = true OPENIMB_LARGE_CALLS(OPENIMB_IS_THERE);
 #undef OPENIMB_IS_THERE
   return there;

@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <string_view>
+#include <type_traits>
 
 #include "plan/attributes.h"
 
@@ -56,165 +57,87 @@ std::string_view why_unusable(std::string_view call);
   call(Scatterv_init) call(Session_create_errhandler) call(Session_finalize) call(Session_init) \
   call(Win_detach) call(Win_shared_query) call(Win_sync)
 
-// MPI 4.0, section 2.5.8. Spelled out: the mpi.h of an interface may be older than the library.
-#define OPENIMB_LARGE_CALLS(call) \
-  call(Accumulate_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, \
-       MPI_Op, MPI_Win)) \
-  call(Allgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm)) \
-  call(Allgather_init_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm, \
-       MPI_Info, MPI_Request*)) \
-  call(Allgatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
-       MPI_Datatype, MPI_Comm)) \
-  call(Allgatherv_init_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
-       MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*)) \
-  call(Allreduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
-  call(Allreduce_init_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, \
-       MPI_Request*)) \
-  call(Alltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm)) \
-  call(Alltoall_init_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm, \
-       MPI_Info, MPI_Request*)) \
-  call(Alltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const \
-       MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm)) \
-  call(Alltoallv_init_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const \
-       MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*)) \
-  call(Alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, const \
-       MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm)) \
-  call(Bcast_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
-  call(Bcast_init_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*)) \
-  call(Bsend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)) \
-  call(Buffer_attach_c, (void*, MPI_Count)) call(Buffer_detach_c, (void*, MPI_Count*)) \
-  call(Exscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
-  call(File_iread_at_c, (MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
-  call(File_iread_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
-  call(File_iread_shared_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
-  call(File_iwrite_at_c, (MPI_File, MPI_Offset, const void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
-  call(File_iwrite_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
-  call(File_iwrite_shared_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Request*)) \
-  call(File_read_all_begin_c, (MPI_File, void*, MPI_Count, MPI_Datatype)) \
-  call(File_read_all_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_read_at_all_begin_c, (MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype)) \
-  call(File_read_at_all_c, (MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_read_at_c, (MPI_File, MPI_Offset, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_read_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_read_ordered_begin_c, (MPI_File, void*, MPI_Count, MPI_Datatype)) \
-  call(File_read_ordered_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_read_shared_c, (MPI_File, void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_write_all_begin_c, (MPI_File, const void*, MPI_Count, MPI_Datatype)) \
-  call(File_write_all_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_write_at_all_begin_c, (MPI_File, MPI_Offset, const void*, MPI_Count, MPI_Datatype)) \
-  call(File_write_at_all_c, (MPI_File, MPI_Offset, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_write_at_c, (MPI_File, MPI_Offset, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_write_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_write_ordered_begin_c, (MPI_File, const void*, MPI_Count, MPI_Datatype)) \
-  call(File_write_ordered_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(File_write_shared_c, (MPI_File, const void*, MPI_Count, MPI_Datatype, MPI_Status*)) \
-  call(Gather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
-  call(Gather_init_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \
-       MPI_Comm, MPI_Info, MPI_Request*)) \
-  call(Gatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
-       MPI_Datatype, int, MPI_Comm)) \
-  call(Gatherv_init_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
-       MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*)) \
-  call(Get_accumulate_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \
-       MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Win)) \
-  call(Get_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)) \
-  call(Iallgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm, \
-       MPI_Request*)) \
-  call(Iallgatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
-       MPI_Datatype, MPI_Comm, MPI_Request*)) \
-  call(Iallreduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)) \
-  call(Ialltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm, \
-       MPI_Request*)) \
-  call(Ialltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const \
-       MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*)) \
-  call(Ialltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, const \
-       MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Request*)) \
-  call(Ibcast_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
-  call(Ibsend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
-  call(Iexscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)) \
-  call(Igather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm, \
-       MPI_Request*)) \
-  call(Igatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const MPI_Aint*, \
-       MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
-  call(Ineighbor_allgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
-       MPI_Comm, MPI_Request*)) \
-  call(Ineighbor_allgatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const \
-       MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*)) \
-  call(Ineighbor_alltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
-       MPI_Comm, MPI_Request*)) \
-  call(Ineighbor_alltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const \
-       MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Request*)) \
-  call(Ineighbor_alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
-       const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, MPI_Request*)) \
-  call(Irecv_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
-  call(Ireduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*)) \
-  call(Ireduce_scatter_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm, \
-       MPI_Request*)) \
-  call(Irsend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
-  call(Iscan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)) \
-  call(Iscatter_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm, \
-       MPI_Request*)) \
-  call(Iscatterv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, MPI_Count, \
-       MPI_Datatype, int, MPI_Comm, MPI_Request*)) \
-  call(Isend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
-  call(Issend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
-  call(Mrecv_c, (void*, MPI_Count, MPI_Datatype, MPI_Message*, MPI_Status*)) \
-  call(Neighbor_allgather_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
-       MPI_Comm)) \
-  call(Neighbor_allgatherv_c, (const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count*, const \
-       MPI_Aint*, MPI_Datatype, MPI_Comm)) \
-  call(Neighbor_alltoall_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, \
-       MPI_Comm)) \
-  call(Neighbor_alltoallv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, const \
-       MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm)) \
-  call(Neighbor_alltoallw_c, (const void*, const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, void*, \
-       const MPI_Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm)) \
-  call(Pack_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Count*, MPI_Comm)) \
-  call(Pack_size_c, (MPI_Count, MPI_Datatype, MPI_Comm, MPI_Count*)) \
-  call(Put_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win)) \
-  call(Raccumulate_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, \
-       MPI_Op, MPI_Win, MPI_Request*)) \
-  call(Recv_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status*)) \
-  call(Recv_init_c, (void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
-  call(Reduce_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm)) \
-  call(Reduce_init_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Info, \
-       MPI_Request*)) \
-  call(Reduce_local_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op)) \
-  call(Reduce_scatter_block_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
-  call(Reduce_scatter_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm)) \
-  call(Reduce_scatter_init_c, (const void*, void*, const MPI_Count*, MPI_Datatype, MPI_Op, MPI_Comm, \
-       MPI_Info, MPI_Request*)) \
-  call(Rget_accumulate_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \
-       MPI_Aint, MPI_Count, MPI_Datatype, MPI_Op, MPI_Win, MPI_Request*)) \
-  call(Rget_c, (void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win, \
-       MPI_Request*)) \
-  call(Rput_c, (const void*, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype, MPI_Win, \
-       MPI_Request*)) \
-  call(Rsend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)) \
-  call(Scan_c, (const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)) \
-  call(Scatter_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm)) \
-  call(Scatter_init_c, (const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, \
-       MPI_Comm, MPI_Info, MPI_Request*)) \
-  call(Scatterv_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, MPI_Count, \
-       MPI_Datatype, int, MPI_Comm)) \
-  call(Scatterv_init_c, (const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*, MPI_Count, \
-       MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*)) \
-  call(Send_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)) \
-  call(Send_init_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) \
-  call(Ssend_c, (const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)) \
-  call(Sendrecv_c, (const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, \
-       int, MPI_Comm, MPI_Status*)) \
-  call(Sendrecv_replace_c, (void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*)) \
-  call(Type_contiguous_c, (MPI_Count, MPI_Datatype, MPI_Datatype*)) \
-  call(Type_vector_c, (MPI_Count, MPI_Count, MPI_Count, MPI_Datatype, MPI_Datatype*)) \
-  call(Unpack_c, (const void*, MPI_Count, MPI_Count*, void*, MPI_Count, MPI_Datatype, MPI_Comm))
+// Those that have another form with MPI_Count. Source: MPI 4.0, section 2.5.8.
+#define OPENIMB_LARGE_CALLS(large) \
+  large(Accumulate) large(Allgather) large(Allgather_init) large(Allgatherv) large(Allgatherv_init) \
+  large(Allreduce) large(Allreduce_init) large(Alltoall) large(Alltoall_init) large(Alltoallv) \
+  large(Alltoallv_init) large(Alltoallw) large(Bcast) large(Bcast_init) large(Bsend) large(Buffer_attach) \
+  large(Buffer_detach) large(Exscan) large(File_iread_at) large(File_iread) large(File_iread_shared) \
+  large(File_iwrite_at) large(File_iwrite) large(File_iwrite_shared) large(File_read_all_begin) \
+  large(File_read_all) large(File_read_at_all_begin) large(File_read_at_all) large(File_read_at) \
+  large(File_read) large(File_read_ordered_begin) large(File_read_ordered) large(File_read_shared) \
+  large(File_write_all_begin) large(File_write_all) large(File_write_at_all_begin) \
+  large(File_write_at_all) large(File_write_at) large(File_write) large(File_write_ordered_begin) \
+  large(File_write_ordered) large(File_write_shared) large(Gather) large(Gather_init) large(Gatherv) \
+  large(Gatherv_init) large(Get_accumulate) large(Get) large(Iallgather) large(Iallgatherv) \
+  large(Iallreduce) large(Ialltoall) large(Ialltoallv) large(Ialltoallw) large(Ibcast) large(Ibsend) \
+  large(Iexscan) large(Igather) large(Igatherv) large(Ineighbor_allgather) large(Ineighbor_allgatherv) \
+  large(Ineighbor_alltoall) large(Ineighbor_alltoallv) large(Ineighbor_alltoallw) large(Irecv) \
+  large(Ireduce) large(Ireduce_scatter) large(Irsend) large(Iscan) large(Iscatter) large(Iscatterv) \
+  large(Isend) large(Issend) large(Mrecv) large(Neighbor_allgather) large(Neighbor_allgatherv) \
+  large(Neighbor_alltoall) large(Neighbor_alltoallv) large(Neighbor_alltoallw) large(Pack) \
+  large(Pack_size) large(Put) large(Raccumulate) large(Recv) large(Recv_init) large(Reduce) \
+  large(Reduce_init) large(Reduce_local) large(Reduce_scatter_block) large(Reduce_scatter) \
+  large(Reduce_scatter_init) large(Rget_accumulate) large(Rget) large(Rput) large(Rsend) large(Scan) \
+  large(Scatter) large(Scatter_init) large(Scatterv) large(Scatterv_init) large(Send) large(Send_init) \
+  large(Ssend) large(Sendrecv) large(Sendrecv_replace) large(Type_contiguous) large(Type_vector) \
+  large(Unpack)
 // clang-format on
+
+#ifdef OPENIMB_LARGE_COUNT_UNDECLARED
+namespace openimb::call {
+
+/// An argument of the form with MPI_Count, from that of the form with int and those around it: an int is a
+/// count in front of a type, and a size in front of a position or at the end.
+template <class Before, class Argument, class After>
+struct LargeArgument {
+  static constexpr bool counts =
+      std::is_same_v<After, MPI_Datatype> || std::is_same_v<After, int*> || std::is_void_v<After>;
+  using Type = std::conditional_t<std::is_same_v<Argument, int> && counts, MPI_Count, Argument>;
+};
+template <class Before, class After>
+struct LargeArgument<Before, const int*, After> {  // counts, and then displacements
+  using Type = std::conditional_t<std::is_same_v<Before, const int*>, const MPI_Aint*, const MPI_Count*>;
+};
+template <class Before, class After>
+struct LargeArgument<Before, int*, After> {
+  using Type = MPI_Count*;
+};
+
+template <class Done, class Before, class... Left>
+struct LargeCall;
+template <class... Done, class Before, class Argument, class After, class... Left>
+struct LargeCall<int(Done...), Before, Argument, After, Left...>
+    : LargeCall<int(Done..., typename LargeArgument<Before, Argument, After>::Type), Argument, After,
+                Left...> {};
+template <class... Done, class Before>
+struct LargeCall<int(Done...), Before, void> {
+  using Type = int(Done...);
+};
+
+/// The type of a call's form with MPI_Count.
+template <class Call>
+struct LargeForm;
+template <class... Arguments>
+struct LargeForm<int(Arguments...)> : LargeCall<int(), void, Arguments..., void> {};
+template <>
+struct LargeForm<decltype(MPI_Type_vector)> {
+  using Type = int(MPI_Count, MPI_Count, MPI_Count, MPI_Datatype, MPI_Datatype*);
+};
+
+}  // namespace openimb::call
+#endif
 
 extern "C" {
 #define OPENIMB_DECLARE(name) OPENIMB_WEAK decltype(MPI_##name) MPI_##name;
 OPENIMB_OPTIONAL_CALLS(OPENIMB_DECLARE)
 #undef OPENIMB_DECLARE
-#define OPENIMB_DECLARE(name, arguments) OPENIMB_WEAK int MPI_##name arguments;
+#ifdef OPENIMB_LARGE_COUNT_UNDECLARED  // in this mpi.h, which may be older than the library
+#define OPENIMB_DECLARE(name) \
+  OPENIMB_WEAK openimb::call::LargeForm<decltype(MPI_##name)>::Type MPI_##name##_c;
+#else
+#define OPENIMB_DECLARE(name) OPENIMB_WEAK decltype(MPI_##name##_c) MPI_##name##_c;
+#endif
 OPENIMB_LARGE_CALLS(OPENIMB_DECLARE)
 #undef OPENIMB_DECLARE
 }

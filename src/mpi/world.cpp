@@ -1,8 +1,6 @@
 #include "mpi/world.h"
 
-#include <algorithm>
 #include <chrono>
-#include <numeric>
 
 namespace openimb {
 
@@ -53,41 +51,6 @@ int Communicator::size() const {
   int size = 0;
   MPI_Comm_size(handle_, &size);
   return size;
-}
-
-double Communicator::largest(double mine) const {
-  double all = mine;
-  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, handle_);
-  return all;
-}
-
-std::vector<double> Communicator::gather(double mine) const {
-  std::vector<double> all(rank() == 0 ? size() : 0);
-  MPI_Gather(&mine, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, 0, handle_);
-  return all;
-}
-
-std::vector<std::string> Communicator::gather(const std::string& mine) const {
-  const int length = static_cast<int>(mine.size());
-  std::vector<int> lengths(rank() == 0 ? size() : 0);
-  MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, handle_);
-  std::vector<int> offsets(lengths.size());
-  std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
-  std::string all(static_cast<std::size_t>(std::reduce(lengths.begin(), lengths.end())), '\0');
-  MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0,
-              handle_);
-  std::vector<std::string> texts;
-  texts.reserve(lengths.size());
-  for (std::size_t i = 0; i < lengths.size(); ++i) texts.push_back(all.substr(offsets[i], lengths[i]));
-  return texts;
-}
-
-std::string Communicator::broadcast(std::string text) const {
-  auto length = static_cast<long long>(text.size());
-  MPI_Bcast(&length, 1, MPI_LONG_LONG, 0, handle_);
-  text.resize(static_cast<std::size_t>(length));
-  MPI_Bcast(text.data(), static_cast<int>(length), MPI_CHAR, 0, handle_);
-  return text;
 }
 
 void dissemination_barrier(MPI_Comm comm) {

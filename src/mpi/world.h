@@ -1,12 +1,11 @@
-// RAII over MPI's environment and communicators, and the agreements that keep ranks together.
+// RAII over MPI's environment and communicators.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "mpi/errors.h"
 #include "plan/options.h"
@@ -67,16 +66,6 @@ class Communicator {
   bool contains_me() const { return handle_ != MPI_COMM_NULL; }
   int rank() const;
   int size() const;
-
-  /// The largest value of any rank, on every rank.
-  double largest(double mine) const;
-  bool anyone(bool mine) const { return largest(mine ? 1.0 : 0.0) > 0; }
-  /// One value per rank at rank 0; empty elsewhere.
-  std::vector<double> gather(double mine) const;
-  /// One text per rank at rank 0; empty elsewhere.
-  std::vector<std::string> gather(const std::string& mine) const;
-  /// Rank 0's text on every rank.
-  std::string broadcast(std::string text) const;
 
  private:
   MPI_Comm handle_ = MPI_COMM_NULL;

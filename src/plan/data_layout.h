@@ -1,6 +1,7 @@
 // -layout: where the elements of a message lie in memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,18 @@ struct Period {
 
   constexpr const Block* begin() const { return all.data(); }
   constexpr const Block* end() const { return all.data() + number; }
+
+  /// Calls use(block, elements before it) for the blocks of the first `elements_left` elements.
+  template <class Use>
+  constexpr void for_each_block(std::int64_t elements_left, const Use& use) const {
+    std::int64_t before = 0;
+    for (const Block& block : *this) {
+      const std::int64_t count = std::min(block.count, elements_left - before);
+      if (count <= 0) return;
+      use(Block{block.at, count}, before);
+      before += count;
+    }
+  }
 };
 
 /// A record of three doubles, a char and an int, in bytes: 29 bytes of data in 32, three of them unused in

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plan/partners.h"
+#include "plan/random.h"
 
 namespace openimb {
 

@@ -150,7 +150,7 @@ struct Spec {
   bool in_pairs = false;         ///< two processes each; of an odd number the last is idle
   int most_pairs = 0;            ///< how many pairs at most; 0: no limit
   bool in_rounds = false;        ///< of pairs of endpoints (plan/rounds.h): other partners in each round
-  bool random_partners = false;  ///< others in each repetition: Lap::root is the round (plan/partners.h)
+  bool random_partners = false;  ///< others in each repetition: Lap::root is the round (plan/random.h)
   Stencil stencil = {};          ///< who exchanges with whom
   bool any_torus = false;        ///< dimensions may have an extent of 1
   bool labeled_rows = false;     ///< printed without columns: every figure with its unit

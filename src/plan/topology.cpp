@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "plan/partners.h"
+#include "plan/random.h"
 
 namespace openimb {
 

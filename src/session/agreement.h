@@ -1,7 +1,8 @@
-// What ranks have to agree on, and what they send each other. The session knows ranks by this interface
-// alone: MPI's is engine/mpi_agreement.h, the unit tests have one between threads.
+// What ranks have to agree on, and what they send each other. A launch knows ranks by this interface alone:
+// MPI's is engine/mpi_agreement.h, the unit tests have one between threads.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,13 +28,16 @@ class Agreement {
   virtual double largest(double mine) = 0;
   bool any(bool mine) { return largest(mine ? 1.0 : 0.0) > 0; }
   /// One value per rank at rank 0; empty elsewhere.
-  virtual std::vector<double> gather(double mine) = 0;
+  virtual std::vector<double> gather(double mine);
   virtual std::vector<std::string> gather(const std::string& mine) = 0;
-  virtual std::vector<std::vector<double>> gather(std::span<const double> mine) = 0;
+  std::vector<std::vector<double>> gather(std::span<const double> mine);
   /// Element by element the largest of any rank, at rank 0; empty elsewhere. All ranks give as many.
   virtual std::vector<double> slowest(std::span<const double> mine) = 0;
   /// Rank 0's values on every rank. All ranks give as many.
-  virtual void broadcast(std::span<double> values) = 0;
+  virtual void broadcast(std::span<std::byte> bytes) = 0;
+  void broadcast(std::span<double> values) { broadcast(std::as_writable_bytes(values)); }
+  /// Rank 0's text on every rank.
+  std::string broadcast(std::string text);
 };
 
 }  // namespace openimb

@@ -38,10 +38,18 @@ bool Outcome::stopping(bool mine) {
   return strongest > 0;
 }
 
+std::optional<Failure> why_not(const SessionParts& parts, const OpenTable& table, const Point& point) {
+  if (point.failure) return point.failure;
+  return table.has_memory_for(point) ? std::nullopt : std::optional(no_memory_left(parts, point));
+}
+
+Failure no_memory_left(const SessionParts& parts, const Point& point) {
+  return out_of_memory(point, false, !parts.options.memory.is_host());
+}
+
 std::optional<Failure> warm_up(const SessionParts& parts, const TablePlan& plan, OpenTable& open) {
-  const bool any_point = std::ranges::any_of(
-      plan.points, [&](const Point& point) { return !point.failure && open.has_memory_for(point); });
-  if (!any_point || !plan.warm_up || !open.has_memory_for(*plan.warm_up)) return std::nullopt;
+  const auto has_row = [&](const Point& point) { return !why_not(parts, open, point); };
+  if (!plan.warm_up || !has_row(*plan.warm_up) || std::ranges::none_of(plan.points, has_row)) return {};
   const OpenTable::Opened opened = open.open(*plan.warm_up);
   if (opened.failure) {
     return Failure{.cause = Failure::Cause::unavailable,

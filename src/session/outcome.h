@@ -28,6 +28,11 @@ class Outcome {
   Ending ending_;
 };
 
+/// Why a point of an open table has no row; nothing where it can be measured. Equal on all ranks.
+std::optional<Failure> why_not(const SessionParts& parts, const OpenTable& table, const Point& point);
+/// There was memory, and then there was none.
+Failure no_memory_left(const SessionParts& parts, const Point& point);
+
 /// Guide, "Warm-Up Phase": N_WARMUP repetitions with a short message, once per table. Why that failed, if it
 /// did: the table does not run then. Collective.
 std::optional<Failure> warm_up(const SessionParts& parts, const TablePlan& plan, OpenTable& open);

@@ -1,20 +1,100 @@
-#include "session/passes.h"
-
+// A launch in passes: the whole selection is walked again and again, one sample of each point a pass, each
+// between two probes of the machine, until the figures are known well enough or the budget is spent. Tables
+// stay open; their rows are reported at the end. docs/methodology.md has the reasons.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "result/passes.h"
 #include "session/outcome.h"
-#include "session/pass_figures.h"
 #include "session/point_run.h"
-#include "session/under_way.h"
 
 namespace openimb {
 
 namespace {
+
+/// A point over all passes. Rows are rank 0's; all else is equal on all ranks.
+struct PassPoint {
+  const Point* point = nullptr;
+  int first_row = 0;
+  std::int64_t gone = 0;  ///< repetitions measured
+  double each = 0;        ///< seconds of one, the least of any pass
+  double cost = 0;        ///< seconds of the last sample, with all that goes with it; of this rank
+  int samples = 0;
+  bool done = false;
+  bool within = false;  ///< the precision, at the last judgment
+  std::optional<Failure> failure;
+  std::vector<RowSeries> rows;
+};
+
+struct PassTable {
+  explicit PassTable(TablePlan plan_of_it) : plan(std::move(plan_of_it)) {}
+  const TablePlan plan;
+  bool begun = false;
+  std::unique_ptr<OpenTable> open;
+  std::optional<Failure> failure;
+  std::vector<PassPoint> points;
+
+  bool idle() const {
+    return failure.has_value() ||
+           std::ranges::all_of(points, [](const PassPoint& one) { return one.done || one.failure; });
+  }
+};
+
+using PassTables = std::vector<std::unique_ptr<PassTable>>;
+
+/// From the series of all rows to their figures; at rank 0.
+class PassFigures {
+ public:
+  /// `tables` outlive it.
+  explicit PassFigures(const PassTables& tables) : tables_(tables) {}
+  /// Finds the states anew; see find_states().
+  void assign_states(std::size_t fitted);
+  /// Of a point with samples, once states are assigned.
+  Measurement summary(const PassTable& table, const PassPoint& one) const;
+
+ private:
+  /// Rows that are measured on the same ranks: processes, groups, group.
+  using Ranks = std::tuple<int, int, int>;
+  static Ranks ranks_of(const PassTable& table, const RowSeries& series) {
+    const Layout& layout = table.plan.table.layout;
+    return {layout.processes, layout.group_count(), series.first.group};
+  }
+
+  const PassTables& tables_;
+  std::map<Ranks, MachineStates> states_;
+};
+
+void PassFigures::assign_states(std::size_t fitted) {
+  std::map<Ranks, std::vector<RowSeries*>> together;
+  for (const auto& table : tables_) {
+    for (PassPoint& one : table->points) {
+      for (RowSeries& series : one.rows) together[ranks_of(*table, series)].push_back(&series);
+    }
+  }
+  states_.clear();
+  for (const auto& [ranks, rows] : together) states_[ranks] = openimb::assign_states(rows, fitted);
+}
+
+Measurement PassFigures::summary(const PassTable& table, const PassPoint& one) const {
+  Measurement found{.bytes = one.point->bytes,
+                    .repetitions = 0,
+                    .rows = {},
+                    .first_row = one.first_row,
+                    .fewer_in_flight = one.point->fewer_in_flight()};
+  for (const RowSeries& series : one.rows) {
+    Summary summary = summarize(table.plan.table, found.bytes, one.point->in_flight, series,
+                                states_.at(ranks_of(table, series)));
+    found.repetitions = summary.repetitions;
+    found.rows.push_back(std::move(summary.row));
+  }
+  return found;
+}
 
 // Probes that the states of the machine are fitted to.
 constexpr std::size_t fitted_on_the_way = 400, fitted_in_report = 1000, fitted_in_haste = 200;
@@ -101,7 +181,7 @@ void PassSession::plan() {
     points += table.points.size();
   }
   sample_seconds_ = seconds_of_samples(passes_, points);
-  tick_ = parts_.world.largest(parts_.surroundings.clock_resolution);
+  tick_ = parts_.world.largest(parts_.surroundings.clock_resolution());
   constexpr int first_look = 20;
   next_look_ = first_look;
 }
@@ -141,18 +221,14 @@ void PassSession::open(PassTable& table) {
   table.failure = table.open->failure();
   if (!table.failure) table.failure = warm_up(parts_, table.plan, *table.open);
   if (table.failure) return;
-  for (PassPoint& one : table.points) {
-    if (!one.failure && !table.open->has_memory_for(*one.point)) {
-      one.failure = out_of_memory(*one.point, false, !parts_.options.memory.is_host());
-    }
-  }
+  for (PassPoint& one : table.points) one.failure = why_not(parts_, *table.open, *one.point);
   if (!probed_) choose_exchanges(*table.open);
   probed_ = true;
 }
 
 void PassSession::lose(PassTable& table) {
   for (PassPoint& one : table.points) {
-    if (!one.failure) one.failure = out_of_memory(*one.point, false, !parts_.options.memory.is_host());
+    if (!one.failure) one.failure = no_memory_left(parts_, *one.point);
   }
 }
 
@@ -345,7 +421,7 @@ Measurement PassSession::summary(const PassTable& table, const PassPoint& one) c
 
 void PassSession::show_progress() {
   constexpr double every = 0.2;
-  if (parts_.world.rank() != 0 || !parts_.surroundings.pass_progress || elapsed() < shown_ + every) return;
+  if (parts_.world.rank() != 0 || elapsed() < shown_ + every) return;
   shown_ = elapsed();
   PassProgress progress;
   progress.pass = pass_;

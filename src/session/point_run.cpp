@@ -93,14 +93,14 @@ void PointRun::begin_measuring(std::int64_t total) {
 void PointRun::begin_observing() {
   const double begun = parts_.surroundings.now();
   if (course_.exchanges > 0) probe_before_ = open_.probe(course_.exchanges);
-  if (parts_.surroundings.evidence) reading_ = parts_.surroundings.evidence();
+  reading_ = parts_.surroundings.evidence();
   observing_seconds_ = parts_.surroundings.now() - begun;
 }
 
 void PointRun::end_observing() {
   const double begun = parts_.surroundings.now();
   Reading observed;
-  if (parts_.surroundings.evidence) observed = between(reading_, parts_.surroundings.evidence());
+  if (const auto reading = parts_.surroundings.evidence()) observed = between(*reading_, *reading);
   if (course_.exchanges > 0) {
     observed.push_back(probe_before_);
     observed.push_back(open_.probe(course_.exchanges));
@@ -243,7 +243,7 @@ void PointRun::add_observations(Row& row) {
       slowest.after = std::max(slowest.after, mine.back());
     }
   }
-  if (!parts_.surroundings.evidence) return;
+  if (!reading_) return;
   if (row.group >= 0 && !course_.readers.empty()) {  // of many rows: each without a look at all ranks
     assert(course_.exchanges == 0);                  // no probes behind the counters
     row.evidence = evidence_of(observed_, ranks, course_.readers[static_cast<std::size_t>(row.group)]);

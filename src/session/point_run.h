@@ -9,9 +9,30 @@
 
 #include "result/statistics.h"
 #include "session/session.h"
-#include "session/under_way.h"
 
 namespace openimb {
+
+/// A table, or one point of it, for as long as the object lives.
+class UnderWay {
+ public:
+  UnderWay(Surroundings& surroundings, const Table& table, std::optional<std::int64_t> bytes = std::nullopt,
+           std::optional<int> partner = std::nullopt)
+      : surroundings_(surroundings), outside_(bytes ? whole(table) : Activity{}) {
+    Activity inside = whole(table);
+    if (table.spec.kind != Kind::synchronization) inside.bytes = bytes;
+    inside.partner = partner;
+    surroundings_.activity(inside);
+  }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() { surroundings_.activity(outside_); }
+
+ private:
+  static Activity whole(const Table& table) { return {table.spec.name, table.layout.processes, {}}; }
+
+  Surroundings& surroundings_;
+  const Activity outside_;
+};
 
 /// Thrown by all ranks at once: the point under way becomes this row.
 struct PointFailed {
@@ -95,8 +116,8 @@ class PointRun {
   double measured_seconds_ = 0;
   double observing_seconds_ = 0;
   double probe_before_ = 0;
-  Reading reading_;                ///< then
-  std::vector<Reading> observed_;  ///< by world rank, at rank 0
+  std::optional<Reading> reading_;  ///< then
+  std::vector<Reading> observed_;   ///< by world rank, at rank 0
   std::vector<PassSample::Probes> probes_;
 };
 

@@ -3,10 +3,7 @@
 #include <optional>
 
 #include "session/outcome.h"
-#include "session/passes.h"
 #include "session/point_run.h"
-#include "session/sweep.h"
-#include "session/under_way.h"
 
 namespace openimb {
 
@@ -56,9 +53,7 @@ void Session::run_points(const TablePlan& plan, OpenTable& open) {
 }
 
 void Session::run_point(const TablePlan& plan, OpenTable& open, const Point& point) {
-  if (point.failure) return outcome_.report(plan.table, *point.failure);
-  if (!open.has_memory_for(point))
-    return outcome_.report(plan.table, out_of_memory(point, false, !parts_.options.memory.is_host()));
+  if (const auto failure = why_not(parts_, open, point)) return outcome_.report(plan.table, *failure);
   try {
     PointRun run(parts_, plan, open, point,
                  {.sampling = parts_.schedule.sampling(plan, point),

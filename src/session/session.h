@@ -36,24 +36,27 @@ struct Activity {
   std::optional<int> partner = {};         ///< endpoint with which this rank alone exchanges messages
 };
 
-/// What the session asks of its surroundings. All are called on every rank, but progress.
-struct Surroundings {
-  std::function<bool()> stop_requested;      ///< on this rank; acted on by all, between two points
-  std::function<std::string()> stop_reason;  ///< "SIGTERM"
-  std::function<void(double seconds)> pause;
-  std::function<void(const Ending& so_far)> progress;  ///< rank 0, after each row
+/// What the session asks of its surroundings, on every rank unless noted otherwise.
+class Surroundings {
+ public:
+  virtual ~Surroundings() = default;
+  /// On this rank; acted on by all, between two points.
+  virtual bool stop_requested() = 0;
+  virtual std::string stop_reason() = 0;  ///< "SIGTERM"
+  virtual void pause(double seconds) = 0;
+  virtual void progress(const Ending& so_far) = 0;  ///< rank 0, after each row
   /// Waits until this launch may measure, where launches alternate: before a row, or before a further
   /// segment.
-  std::function<void(bool row)> take_turn;
-  std::function<std::int64_t()> free_bytes;                ///< of storage, where this rank's files lie
-  std::function<Reading()> evidence;                       ///< this rank's counters; empty: there are none
-  std::function<double()> now;                             ///< seconds since some start
-  double clock_resolution = 0;                             ///< seconds
-  std::function<void(const PassProgress&)> pass_progress;  ///< rank 0, now and then in passes
+  virtual void take_turn(bool row) = 0;
+  virtual std::int64_t free_bytes() = 0;              ///< of storage, where this rank's files lie
+  virtual std::optional<Reading> evidence() = 0;      ///< this rank's counters, if there are any
+  virtual double now() = 0;                           ///< seconds since some start
+  virtual double clock_resolution() = 0;              ///< seconds
+  virtual void pass_progress(const PassProgress&) {}  ///< rank 0, now and then in passes
   /// When a table or a point begins and when it ends: for the message when this rank cannot go on.
-  std::function<void(const Activity&)> activity = {};
+  virtual void activity(const Activity&) {}
   /// What is to be reported, by another thread, before the job ends because a call of rank 0 does not return.
-  std::function<void(std::function<void()>)> before_giving_up = {};
+  virtual void before_giving_up(std::function<void()> /*report*/) {}
 };
 
 /// All that a session works with; each outlives it.
@@ -64,11 +67,15 @@ struct SessionParts {
   Resources& resources;
   Load& load;  ///< calibrated, or on first use
   Reporter& reporter;
-  const Surroundings& surroundings;
+  Surroundings& surroundings;
 };
 
-/// Collective over the world. Returns how it ended; the reporter (rank 0's; others are never called) has had
-/// everything but begin() and end().
+/// Launches with options for passes, and those of IMB-FABRIC.
+Ending run_in_passes(const SessionParts& parts);
+Ending run_sweeps(const SessionParts& parts);
+
+/// Collective over the world, as those above. Returns how it ended; the reporter (rank 0's; others are never
+/// called) has had everything but begin() and end().
 Ending run_session(const SessionParts& parts);
 
 }  // namespace openimb

@@ -1,5 +1,6 @@
-#include "session/sweep.h"
-
+// IMB-FABRIC: rounds of pairs of endpoints. A pass has all rounds in random order, a round all benchmarks and
+// lengths; each pair's times go to the reporter at once, so that no rank ever holds more than a round.
+// docs/methodology.md has the reasons.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -11,7 +12,6 @@
 
 #include "session/outcome.h"
 #include "session/point_run.h"
-#include "session/under_way.h"
 
 namespace openimb {
 
@@ -55,7 +55,6 @@ class Sweeps {
   PairSample sample_of(const Row& row, EndpointPair pair) const;
   bool must_end();
   void report_tables();
-  void before_giving_up(std::function<void()> report) const;
   void report_rest(const SweepTable& table, std::int64_t bytes, int round,
                    const std::optional<EndpointPair>& pair);
   int endpoint() const;
@@ -82,7 +81,7 @@ Ending Sweeps::run() {
     ++pass_;
     run_pass();
   }
-  before_giving_up({});
+  parts_.surroundings.before_giving_up({});
   report_tables();
   return outcome_.ending();
 }
@@ -94,8 +93,13 @@ void Sweeps::open_tables() {
     SweepTable& table = *tables_.emplace_back(std::make_unique<SweepTable>(parts_.schedule.plan(key)));
     const UnderWay opening(parts_.surroundings, table.plan.table);
     table.failure = table.plan.failure;
-    if (!table.failure) table.open = parts_.resources.open(table.plan);
-    if (!table.failure) table.failure = table.open->failure();
+    try {
+      if (!table.failure) table.open = parts_.resources.open(table.plan);
+      if (!table.failure) table.failure = table.open->failure();
+    } catch (const Silence& silence) {
+      lose(silence);
+      table.failure = {.cause = Failure::Cause::no_answer, .detail = "a rank does not answer"};
+    }
     table.in_round.table.multi = Multi::each_group;
     table.in_round.table.layout.processes = 2;
   }
@@ -133,7 +137,7 @@ void Sweeps::set_groups(SweepTable& table, const EndpointPairs& pairs) const {
 // A point that cannot be measured at all has one row, in its table. Where ranks fall silent, the pairs that
 // are left are measured anew.
 void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs pairs) {
-  if (point.failure || !table.open->has_memory_for(point)) return;
+  if (why_not(parts_, *table.open, point)) return;
   for (;;) {
     pairs = without_lost(table, point, round, pairs);
     if (pairs.empty()) return;
@@ -144,7 +148,7 @@ void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs 
     const auto pair = std::ranges::find_if(
         pairs, [mine](const EndpointPair& one) { return one.a == mine || one.b == mine; });
     const std::optional<EndpointPair> own = pair == pairs.end() ? std::nullopt : std::optional(*pair);
-    before_giving_up(
+    parts_.surroundings.before_giving_up(
         [this, &table, bytes = point.bytes, round, own] { report_rest(table, bytes, round, own); });
     try {
       return measure(table, point, round, pairs);
@@ -268,10 +272,6 @@ bool Sweeps::must_end() {
   }
 }
 
-void Sweeps::before_giving_up(std::function<void()> report) const {
-  if (parts_.surroundings.before_giving_up) parts_.surroundings.before_giving_up(std::move(report));
-}
-
 // This rank waits for its partner within an exchange, and with it everyone. By another thread: what is under
 // way comes as values.
 void Sweeps::report_rest(const SweepTable& table, std::int64_t bytes, int round,
@@ -295,10 +295,8 @@ void Sweeps::report_tables() {
     }
     if (reports()) parts_.reporter.open_table(table->plan.table);
     for (const Point& point : table->plan.points) {
-      if (point.failure) {
-        outcome_.report(table->plan.table, *point.failure);
-      } else if (!table->open->has_memory_for(point)) {
-        outcome_.report(table->plan.table, out_of_memory(point, false, !parts_.options.memory.is_host()));
+      if (const auto failure = why_not(parts_, *table->open, point)) {
+        outcome_.report(table->plan.table, *failure);
       }
     }
     if (reports()) parts_.reporter.close_table(table->plan.table);

@@ -13,8 +13,6 @@ Machine machine();
 std::string host_name();
 /// Of this process, on this host.
 std::int64_t process_number();
-/// CPUs this process may run on, as a Linux CPU list ("0-3,8"); empty where the system does not report it.
-std::string allowed_cpus();
 
 /// Last-level cache and its line, in bytes; zero where unknown.
 struct Cache {

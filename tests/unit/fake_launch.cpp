@@ -282,18 +282,29 @@ class RecordingReporter final : public Reporter {
   std::vector<Told>& told_;
 };
 
-Surroundings surroundings_of(const Model& model, Rank& rank, std::vector<Ending>& progress) {
-  return {.stop_requested = [&] { return model.stop && model.stop(rank); },
-          .stop_reason = [&] { return numbered("as rank sees it:", rank.rank); },
-          .pause = [&](double seconds) { rank.log.push_back("pause " + std::to_string(seconds)); },
-          .progress = [&](const Ending& so_far) { progress.push_back(so_far); },
-          .take_turn = [&](bool row) { rank.log.push_back(row ? "turn for a row" : "turn for a segment"); },
-          .free_bytes = [&] { return model.free_bytes ? model.free_bytes(rank) : std::int64_t{1} << 50; },
-          .evidence = model.reading ? std::function<Reading()>([&] { return model.reading(rank); }) : nullptr,
-          .now = [&] { return rank.clock; },
-          .clock_resolution = 1e-9,
-          .pass_progress = {}};
-}
+class FakeSurroundings final : public Surroundings {
+ public:
+  FakeSurroundings(const Model& model, Rank& rank, std::vector<Ending>& endings)
+      : model_(model), rank_(rank), endings_(endings) {}
+  bool stop_requested() override { return model_.stop && model_.stop(rank_); }
+  std::string stop_reason() override { return numbered("as rank sees it:", rank_.rank); }
+  void pause(double seconds) override { rank_.log.push_back("pause " + std::to_string(seconds)); }
+  void progress(const Ending& so_far) override { endings_.push_back(so_far); }
+  void take_turn(bool row) override { rank_.log.push_back(row ? "turn for a row" : "turn for a segment"); }
+  std::int64_t free_bytes() override {
+    return model_.free_bytes ? model_.free_bytes(rank_) : std::int64_t{1} << 50;
+  }
+  std::optional<Reading> evidence() override {
+    return model_.reading ? std::optional(model_.reading(rank_)) : std::nullopt;
+  }
+  double now() override { return rank_.clock; }
+  double clock_resolution() override { return 1e-9; }
+
+ private:
+  const Model& model_;
+  Rank& rank_;
+  std::vector<Ending>& endings_;
+};
 
 void run_rank(const Schedule& schedule, const Options& options, const Model& model, World& world, int number,
               Outcome& outcome) {
@@ -303,7 +314,7 @@ void run_rank(const Schedule& schedule, const Options& options, const Model& mod
   FakeResources resources(model, rank, world);
   FakeLoad load(model, rank);
   RecordingReporter reporter(number, world.verdict(), outcome.told);
-  const Surroundings surroundings = surroundings_of(model, rank, outcome.progress);
+  FakeSurroundings surroundings(model, rank, outcome.progress);
   try {
     outcome.endings[static_cast<std::size_t>(number)] =
         run_session({options, schedule, agreement, resources, load, reporter, surroundings});

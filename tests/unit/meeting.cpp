@@ -103,11 +103,6 @@ std::vector<std::string> ThreadAgreement::gather(const std::string& mine) {
   return at_root<std::string>(rank_, meeting_.exchange(rank_, "gather text", mine));
 }
 
-std::vector<std::vector<double>> ThreadAgreement::gather(std::span<const double> mine) {
-  return at_root<std::vector<double>>(
-      rank_, meeting_.exchange(rank_, "gather numbers", std::vector(mine.begin(), mine.end())));
-}
-
 std::vector<double> ThreadAgreement::slowest(std::span<const double> mine) {
   const std::string call = "slowest of " + std::to_string(mine.size());
   std::vector<double> slowest(mine.begin(), mine.end());
@@ -119,10 +114,12 @@ std::vector<double> ThreadAgreement::slowest(std::span<const double> mine) {
   return slowest;
 }
 
-void ThreadAgreement::broadcast(std::span<double> values) {
-  const std::string call = "broadcast of " + std::to_string(values.size());
-  const std::vector<Value> all = meeting_.exchange(rank_, call, std::vector(values.begin(), values.end()));
-  std::ranges::copy(std::get<std::vector<double>>(all.front()), values.begin());
+void ThreadAgreement::broadcast(std::span<std::byte> bytes) {
+  const std::string call = "broadcast of " + std::to_string(bytes.size());
+  std::string mine(bytes.size(), '\0');
+  std::ranges::copy(bytes, std::as_writable_bytes(std::span(mine)).begin());
+  std::string all = std::get<std::string>(meeting_.exchange(rank_, call, mine).front());
+  std::ranges::copy(std::as_bytes(std::span(all)), bytes.begin());
 }
 
 }  // namespace openimb::fake

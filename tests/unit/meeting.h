@@ -67,15 +67,16 @@ class Meeting {
 class ThreadAgreement : public Agreement {
  public:
   ThreadAgreement(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+  using Agreement::broadcast;
+  using Agreement::gather;
   int rank() const override { return rank_; }
   int ranks() const override { return meeting_.ranks(); }
   void barrier() override { meeting_.exchange(rank_, "barrier"); }
   double largest(double mine) override;
   std::vector<double> gather(double mine) override;
   std::vector<std::string> gather(const std::string& mine) override;
-  std::vector<std::vector<double>> gather(std::span<const double> mine) override;
   std::vector<double> slowest(std::span<const double> mine) override;
-  void broadcast(std::span<double> values) override;
+  void broadcast(std::span<std::byte> bytes) override;
 
  private:
   Meeting& meeting_;

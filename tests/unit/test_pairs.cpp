@@ -6,7 +6,7 @@
 #include <set>
 
 #include "plan/layout.h"
-#include "plan/partners.h"
+#include "plan/random.h"
 #include "plan/torus.h"
 
 using namespace openimb;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <string_view>
+#include <string>
 
 namespace openimb::system {
 
@@ -23,20 +23,9 @@ std::string host_name() {
 
 std::int64_t process_number() { return getpid(); }
 
-// /proc and /sys exist on Linux only; elsewhere the files do not open, and the result is "unknown".
-std::string allowed_cpus() {
-  std::ifstream status("/proc/self/status");
-  constexpr std::string_view key = "Cpus_allowed_list:";
-  for (std::string line; std::getline(status, line);) {
-    if (!line.starts_with(key)) continue;
-    const auto value = line.find_first_not_of(" \t", key.size());
-    return value == std::string::npos ? "" : line.substr(value);
-  }
-  return "";
-}
-
 namespace {
 
+// /sys exists on Linux only; elsewhere the files do not open, and the result is "unknown".
 Cache cache_from_sysfs() {
   Cache cache;
   int highest = 0;

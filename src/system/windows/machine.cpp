@@ -52,29 +52,6 @@ std::string host_name() {
 
 std::int64_t process_number() { return GetCurrentProcessId(); }
 
-// Of the group of 64 CPUs that the process is in; CPUs are counted over all groups.
-std::string allowed_cpus() {
-  constexpr int per_group = 64;
-  DWORD_PTR mask = 0, unused = 0;
-  GROUP_AFFINITY group{};
-  if (GetProcessAffinityMask(GetCurrentProcess(), &mask, &unused) == 0 ||
-      GetThreadGroupAffinity(GetCurrentThread(), &group) == 0) {
-    return "";
-  }
-  const auto allows = [&](int cpu) { return cpu < per_group && (mask >> cpu & 1) != 0; };
-  std::string list;
-  for (int first = 0; first < per_group; ++first) {
-    if (!allows(first)) continue;
-    int last = first;
-    while (allows(last + 1)) ++last;
-    const int before = group.Group * per_group;
-    list += (list.empty() ? "" : ",") + std::to_string(before + first);
-    if (last > first) list += "-" + std::to_string(before + last);
-    first = last;
-  }
-  return list;
-}
-
 Cache last_level_cache() {
   using Entry = SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX;
   DWORD size = 0;

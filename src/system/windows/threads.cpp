@@ -7,16 +7,27 @@ namespace openimb::system {
 // Handlers of console events have a thread of their own.
 void without_signals(const std::function<void()>& make) { make(); }
 
+namespace {
+constexpr int per_group = 64;
+}
+
+// Of the group of 64 CPUs that the process is in; CPUs are counted over all groups.
 std::vector<int> usable_cpus() {
   std::vector<int> cpus;
-  DWORD_PTR process = 0, all = 0;
-  if (GetProcessAffinityMask(GetCurrentProcess(), &process, &all) == 0) return cpus;
-  for (int cpu = 0; cpu < static_cast<int>(8 * sizeof process); ++cpu) {
-    if ((process >> cpu & 1) != 0) cpus.push_back(cpu);
+  DWORD_PTR mask = 0, unused = 0;
+  GROUP_AFFINITY group{};
+  if (GetProcessAffinityMask(GetCurrentProcess(), &mask, &unused) == 0 ||
+      GetThreadGroupAffinity(GetCurrentThread(), &group) == 0) {
+    return cpus;
+  }
+  for (int cpu = 0; cpu < static_cast<int>(8 * sizeof mask); ++cpu) {
+    if ((mask >> cpu & 1) != 0) cpus.push_back(group.Group * per_group + cpu);
   }
   return cpus;
 }
 
-bool pin_this_thread(int cpu) { return SetThreadAffinityMask(GetCurrentThread(), DWORD_PTR{1} << cpu) != 0; }
+bool pin_this_thread(int cpu) {
+  return SetThreadAffinityMask(GetCurrentThread(), DWORD_PTR{1} << (cpu % per_group)) != 0;
+}
 
 }  // namespace openimb::system

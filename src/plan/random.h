@@ -1,5 +1,5 @@
-// Partners drawn at random: the same for the same seed on all ranks, with every compiler and C++ library,
-// whose distributions differ. Generator: SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable
+// Random numbers, orders and partners: the same for the same seed on all ranks, with every compiler and C++
+// library, whose distributions differ. Generator: SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable
 // pseudorandom number generators"); order: Fisher and Yates; cycle: Sattolo 1986.
 #pragma once
 
@@ -16,9 +16,11 @@ inline constexpr int partner_rounds = 1024;
 
 class SplitMix {
  public:
+  /// From one state to the next: the n-th number of a seed is SplitMix(seed + n * step).next().
+  static constexpr std::uint64_t step = 0x9E3779B97F4A7C15;
   constexpr explicit SplitMix(std::uint64_t state) : state_(state) {}
   constexpr std::uint64_t next() {
-    state_ += 0x9E3779B97F4A7C15;
+    state_ += step;
     std::uint64_t z = state_;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB;

@@ -1,0 +1,35 @@
+#include "session/agreement.h"
+
+#include <cstring>
+#include <limits>
+
+namespace openimb {
+
+std::vector<double> Agreement::gather(double mine) {
+  std::vector<double> all;
+  for (const std::vector<double>& each : gather(std::span<const double>(&mine, 1))) {
+    all.push_back(each.empty() ? std::numeric_limits<double>::quiet_NaN() : each.front());
+  }
+  return all;
+}
+
+std::vector<std::vector<double>> Agreement::gather(std::span<const double> mine) {
+  std::string bytes(mine.size_bytes(), '\0');
+  if (!mine.empty()) std::memcpy(bytes.data(), mine.data(), bytes.size());
+  std::vector<std::vector<double>> all;
+  for (const std::string& each : gather(bytes)) {
+    std::vector<double>& numbers = all.emplace_back(each.size() / sizeof(double));
+    if (!each.empty()) std::memcpy(numbers.data(), each.data(), each.size());
+  }
+  return all;
+}
+
+std::string Agreement::broadcast(std::string text) {
+  auto length = static_cast<double>(text.size());
+  broadcast(std::span(&length, 1));
+  text.resize(static_cast<std::size_t>(length));
+  broadcast(std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+}  // namespace openimb
