@@ -9,7 +9,6 @@
 
 namespace openimb {
 
-std::string banner(const RunFacts& facts, const Options& options,
-                   const StatedOptions& stated);
+std::string banner(const RunFacts& facts, const Options& options, const StatedOptions& stated);
 
 }  // namespace openimb

@@ -121,8 +121,8 @@ std::string labeled_head(const Table& table) {
 }
 
 std::string table_head(const Table& table, Heads heads, int in_flight) {
-  if (table.kind == TableKind::labeled) return labeled_head(table);
-  const std::vector<Column> columns = columns_of(table);
+  if (table.shown().labeled) return labeled_head(table);
+  const std::vector<Cell> columns = cells_of(table, {}, {}, 1);
   const bool threaded = table.spec.threaded;
   const std::size_t wide = threaded ? std::max(columns_of_threads, columns.size()) : columns.size();
   const std::string rule = std::string("#").append(wide * column_width - 1, '-') += '\n';
@@ -132,9 +132,9 @@ std::string table_head(const Table& table, Heads heads, int in_flight) {
   if (table.spec.message_rate && heads != Heads::classic) text += window_lines(table, heads, in_flight);
   text += rule + mode_lines(table.transfers);
   if (heads != Heads::classic) text = without_blanks_at_ends(text);
-  for (const Column& column : columns) {
-    text += std::string(column_width - std::min<std::size_t>(column_width, column.name.size()), ' ');
-    text += column.name;
+  for (const Cell& column : columns) {
+    text += std::string(column_width - std::min<std::size_t>(column_width, column.head.size()), ' ');
+    text += column.head;
   }
   return text += '\n';
 }
@@ -149,7 +149,7 @@ std::string tail_line(const std::optional<Tail>& tail) {
 // What the reader should know about a row, as a comment line.
 std::string place_of(const Table& table, std::int64_t bytes, const Row& row) {
   std::string where;
-  if (table.spec.kind != Kind::synchronization) where = formatted("%lld B", static_cast<long long>(bytes));
+  if (table.has_lengths()) where = formatted("%lld B", static_cast<long long>(bytes));
   if (table.multi == Multi::each_group) {
     where += (where.empty() ? "" : ", ") + formatted("group %d", row.group);
   }
@@ -162,11 +162,12 @@ std::string note(const std::string& where, const std::string& words) {
 
 std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
   constexpr double noticeable = 0.1;
-  if (!row.load_drift || std::abs(*row.load_drift) <= noticeable) return "";
+  const double drift = row[Figure::load_drift];
+  if (!row.has(Figure::load_drift) || std::abs(drift) <= noticeable) return "";
   return note(
       place_of(table, bytes, row),
       formatted("CPU load ran %.0f %% %s than calibrated; t_CPU and overlap of this row are unreliable",
-                100 * std::abs(*row.load_drift), *row.load_drift > 0 ? "slower" : "faster"));
+                100 * std::abs(drift), drift > 0 ? "slower" : "faster"));
 }
 
 std::string in_flight_note(const Measurement& measurement, int asked, std::int64_t max_memory) {
@@ -189,24 +190,15 @@ std::string levels(const std::vector<PassesFigure::State>& levels, int samples) 
 }
 
 const char* words_for(PassesFigure::Shortfall shortfall) {
-  switch (shortfall) {
-    case PassesFigure::Shortfall::budget:
-      return "the budget was spent";
-    case PassesFigure::Shortfall::passes:
-      return "all passes are done";
-    case PassesFigure::Shortfall::interrupted:
-      return "the launch was interrupted";
-    case PassesFigure::Shortfall::none:
-      break;
-  }
-  return "";
+  constexpr const char* words[] = {"", "the budget was spent", "all passes are done",
+                                   "the launch was interrupted"};
+  return words[static_cast<int>(shortfall)];
 }
 
 std::string lines_of(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {
-  const std::vector<Column> columns = columns_of(table);
   std::string text = table.multi == Multi::each_group ? "\n" : "";
   for (const Row& row : measurement.rows) {
-    for (const Column& column : columns) text += column.cell({table, measurement, row, bytes_per_megabyte});
+    for (const Cell& cell : cells_of(table, measurement, row, bytes_per_megabyte)) text += cell.text;
     text += '\n';
     text += table.tail ? tail_line(row.tail) : "";
   }

@@ -17,7 +17,8 @@ constexpr double tick = 0x1p-10;
 
 constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer};
 constexpr Spec bcast{.name = "Bcast", .rooted = true};
-constexpr Spec ibcast{.name = "Ibcast", .rooted = true, .overlap = Overlap::matched};
+constexpr Spec ibcast{
+    .name = "Ibcast", .table = &tables::overlap, .rooted = true, .overlap = Overlap::matched};
 
 Options in_passes(std::size_t benchmarks, Passes passes) {
   Options options = small_options(benchmarks);
@@ -102,11 +103,13 @@ TEST_CASE("the row is the median over its samples") {
   options.lengths = {64};
   const Outcome outcome = launch(catalogue, options, 2, model);
   std::vector<double> times;
-  for (const PassSample& sample : samples_of(outcome)) times.push_back(sample.measurement.rows.front().t_max);
+  for (const PassSample& sample : samples_of(outcome)) {
+    times.push_back(sample.measurement.rows.front()[Figure::time_max]);
+  }
   std::ranges::sort(times);
   REQUIRE(times.size() == 5);
   CHECK(times.front() < times.back());
-  CHECK(outcome.rows("Sendrecv").front().rows.front().t_max == times[2]);
+  CHECK(outcome.rows("Sendrecv").front().rows.front()[Figure::time_max] == times[2]);
 }
 
 TEST_CASE("a launch in passes ends when every row is known well enough") {
@@ -293,8 +296,8 @@ TEST_CASE("groups have samples of their own") {
   const std::vector<Measurement> pairs = outcome.rows("Sendrecv", 2);
   REQUIRE(pairs.size() == 3);
   REQUIRE(pairs[0].rows.size() == 2);
-  CHECK(pairs[0].rows[0].t_max == tick);
-  CHECK(pairs[0].rows[1].t_max == 3 * tick);
+  CHECK(pairs[0].rows[0][Figure::time_max] == tick);
+  CHECK(pairs[0].rows[1][Figure::time_max] == 3 * tick);
   CHECK(pairs[0].rows[1].passes->samples == 3);
   CHECK(pairs[1].first_row == 2);
 }
@@ -307,9 +310,9 @@ TEST_CASE("overlap is measured in every pass") {
   model.drift = [](int, int) { return 0.0; };
   const Outcome outcome = launch(catalogue, in_passes(1, exactly(3)), 2, model);
   const Row row = outcome.rows("Ibcast")[1].rows.front();
-  CHECK(row.t_overlap == tick);
-  CHECK(row.overlap_percent == 100);
-  CHECK_FALSE(row.load_drift);
+  CHECK(row[Figure::time_overlapped] == tick);
+  CHECK(row[Figure::overlap_percent] == 100);
+  CHECK_FALSE(row.has(Figure::load_drift));
   CHECK(outcome.ranks[0].drifts == 3);
 }
 
