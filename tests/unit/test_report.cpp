@@ -11,6 +11,7 @@
 #include <memory>
 #include <sstream>
 
+#include "figure_lines.h"
 #include "report/json_writer.h"
 #include "report/records.h"
 #include "report/tee.h"
@@ -1387,24 +1388,6 @@ std::string text_in(const std::filesystem::path& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
-}
-
-// The table of figures, for the schema of records and for imb: tools/figures.py reads it.
-std::string figure_lines() {
-  std::string lines;
-  for (const FigureRow& one : figures) {
-    JsonWriter json;
-    json.object([&] {
-      json.field("name", one.name);
-      json.field("unit", name_of(one.unit));
-      json.field("passes", name_of(one.passes));
-      json.field("always", one.presence == FigureRow::always);
-      json.field("head", one.head);
-      json.field("meaning", one.meaning);
-    });
-    lines += std::move(json).line();
-  }
-  return lines;
 }
 
 }  // namespace
