@@ -88,25 +88,25 @@ void write_figures(JsonWriter& json, const Table& table, const Row& row, Number 
   }
 }
 
-void write_passes(JsonWriter& json, const PassesFigure& figure) {
+void write_passes(JsonWriter& json, const SampleStatistics& statistics) {
   json.object("passes", [&] {
-    json.field("samples", figure.samples);
-    json.field("used", figure.used);
-    json.field("interval_seconds",
-               figure.interval ? std::optional(std::array{figure.interval->low, figure.interval->high})
-                               : std::nullopt);
-    json.field("half_width", figure.half_width);
-    json.field("effective_samples", figure.effective);
-    json.field("shortfall", name_of(figure.shortfall));
-    json.field("reference_state", figure.reference);
-    json.field("between_states", figure.between_states);
-    json.array_of_objects("states", figure.states, [&](const PassesFigure::State& one) {
+    json.field("samples", statistics.samples);
+    json.field("used", statistics.used);
+    json.field("interval_seconds", statistics.interval ? std::optional(std::array{statistics.interval->low,
+                                                                                  statistics.interval->high})
+                                                       : std::nullopt);
+    json.field("half_width", statistics.half_width);
+    json.field("effective_samples", statistics.effective);
+    json.field("shortfall", name_of(statistics.shortfall));
+    json.field("reference_state", statistics.reference);
+    json.field("between_states", statistics.between_states);
+    json.array_of_objects("states", statistics.states, [&](const SampleStatistics::State& one) {
       json.field("probe_seconds", one.level);
       json.field("samples", one.samples);
       json.field("time_median_seconds", one.samples > 0 ? std::optional(one.median) : std::nullopt);
     });
-    if (figure.modes.empty()) return;
-    json.array_of_objects("levels", figure.modes, [&](const PassesFigure::State& one) {
+    if (statistics.modes.empty()) return;
+    json.array_of_objects("levels", statistics.modes, [&](const SampleStatistics::State& one) {
       json.field("time_seconds", one.level);
       json.field("samples", one.samples);
     });

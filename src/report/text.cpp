@@ -180,16 +180,16 @@ std::string in_flight_note(const Measurement& measurement, int asked, std::int64
           shortest(significant(static_cast<double>(max_memory) / static_cast<double>(gibibyte))).c_str()));
 }
 
-std::string levels(const std::vector<PassesFigure::State>& levels, int samples) {
+std::string levels(const std::vector<SampleStatistics::State>& levels, int samples) {
   std::string text;
-  for (const PassesFigure::State& one : levels) {
+  for (const SampleStatistics::State& one : levels) {
     text += formatted("%s%.2f usec (%.0f %%)", text.empty() ? "" : ", ", one.level * 1e6,
                       100.0 * one.samples / std::max(1, samples));
   }
   return text;
 }
 
-const char* words_for(PassesFigure::Shortfall shortfall) {
+const char* words_for(SampleStatistics::Shortfall shortfall) {
   constexpr const char* words[] = {"", "the budget was spent", "all passes are done",
                                    "the launch was interrupted"};
   return words[static_cast<int>(shortfall)];
@@ -240,27 +240,27 @@ std::string footer(const Ending& ending) {
 
 }  // namespace
 
-void PassesNotes::add(const std::string& where, int group, const PassesFigure& figure) {
+void PassesNotes::add(const std::string& where, int group, const SampleStatistics& statistics) {
   ++rows_;
-  if (figure.shortfall != PassesFigure::Shortfall::none) {
+  if (statistics.shortfall != SampleStatistics::Shortfall::none) {
     ++short_;
-    shortfall_ = figure.shortfall;
-    if (figure.half_width && *figure.half_width > widest_) {
-      widest_ = *figure.half_width;
+    shortfall_ = statistics.shortfall;
+    if (statistics.half_width && *statistics.half_width > widest_) {
+      widest_ = *statistics.half_width;
       widest_row_ = where;
     }
   }
-  if (!figure.modes.empty() && ++with_levels_ == 1)
-    levels_ = (where.empty() ? "" : where + ": ") + levels(figure.modes, figure.used);
-  if (!figure.reference) ++without_reference_;
+  if (!statistics.modes.empty() && ++with_levels_ == 1)
+    levels_ = (where.empty() ? "" : where + ": ") + levels(statistics.modes, statistics.used);
+  if (!statistics.reference) ++without_reference_;
   Machine& machine = machines_[group];
-  machine.states.resize(figure.states.size());
-  for (std::size_t k = 0; k < figure.states.size(); ++k) {
-    machine.states[k].level = figure.states[k].level;
-    machine.states[k].samples += figure.states[k].samples;
+  machine.states.resize(statistics.states.size());
+  for (std::size_t k = 0; k < statistics.states.size(); ++k) {
+    machine.states[k].level = statistics.states[k].level;
+    machine.states[k].samples += statistics.states[k].samples;
   }
-  machine.between += figure.between_states;
-  machine.samples += figure.samples;
+  machine.between += statistics.between_states;
+  machine.samples += statistics.samples;
 }
 
 std::string PassesNotes::between(const Machine& machine) {

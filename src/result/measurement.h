@@ -30,7 +30,7 @@ inline constexpr std::array<const char*, 12> tail_names = {"min", "p10", "p25", 
 using Tail = std::array<double, 12>;
 
 /// What the samples of a row show together, where they were taken in passes (result/passes.h).
-struct PassesFigure {
+struct SampleStatistics {
   struct State {
     double level = 0;  ///< of the probes, seconds per exchange
     int samples = 0;
@@ -51,7 +51,7 @@ struct PassesFigure {
   Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than asked for
 };
 template <>
-inline constexpr Words<4> words_of<PassesFigure::Shortfall> = {"none", "budget", "passes", "interrupted"};
+inline constexpr Words<4> words_of<SampleStatistics::Shortfall> = {"none", "budget", "passes", "interrupted"};
 
 /// What a row has of plan/figures.h.
 class Figures {
@@ -89,7 +89,7 @@ struct Row : Figures {
   std::optional<Tail> tail;             ///< with -show_tail or -dumpfile
   std::vector<double> samples;          ///< then also each repetition's time in seconds, in order; else empty
   std::optional<Evidence> evidence;     ///< where the system has it
-  std::optional<PassesFigure> passes;
+  std::optional<SampleStatistics> passes;
 };
 
 /// One point: a length in a table, measured.

@@ -31,29 +31,30 @@ double half_width(const MedianEstimate& estimate) {
   return estimate.median > 0 ? wider / estimate.median : 0;
 }
 
-void add_interval(PassesFigure& figure, const Samples& samples, const Few<Figure, 2>& judged) {
+void add_interval(SampleStatistics& statistics, const Samples& samples, const Few<Figure, 2>& judged) {
   for (const Figure one : judged) {
     const MedianEstimate estimate = estimate_median(values_of(samples, one));
     if (one == *judged.begin()) {
-      figure.interval = estimate.interval;
-      figure.effective = estimate.effective;
+      statistics.interval = estimate.interval;
+      statistics.effective = estimate.effective;
     }
-    if (!estimate.interval) return figure.half_width.reset();
-    figure.half_width = std::max(figure.half_width.value_or(0), half_width(estimate));
+    if (!estimate.interval) return statistics.half_width.reset();
+    statistics.half_width = std::max(statistics.half_width.value_or(0), half_width(estimate));
   }
 }
 
-void add_states(PassesFigure& figure, const RowSeries& series, const MachineStates& machine, Figure main) {
+void add_states(SampleStatistics& statistics, const RowSeries& series, const MachineStates& machine,
+                Figure main) {
   for (std::size_t k = 0; k < machine.states.size(); ++k) {
     Samples members;
     for (const RowSample& sample : series.samples) {
       if (sample.state == static_cast<int>(k)) members.push_back(&sample);
     }
-    figure.states.push_back({.level = machine.states[k].level,
-                             .samples = static_cast<int>(members.size()),
-                             .median = members.empty() ? 0 : median_of(values_of(members, main))});
+    statistics.states.push_back({.level = machine.states[k].level,
+                                 .samples = static_cast<int>(members.size()),
+                                 .median = members.empty() ? 0 : median_of(values_of(members, main))});
   }
-  figure.between_states = static_cast<int>(std::ranges::count(series.samples, -1, &RowSample::state));
+  statistics.between_states = static_cast<int>(std::ranges::count(series.samples, -1, &RowSample::state));
 }
 
 // The rank that was the slowest most often.
@@ -96,14 +97,14 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
     all.push_back(&sample);
     if (sample.state == 0) reference.push_back(&sample);
   }
-  PassesFigure figure;
-  figure.samples = static_cast<int>(all.size());
+  SampleStatistics statistics;
+  statistics.samples = static_cast<int>(all.size());
   const auto& judged = table.shown().judged;
-  add_states(figure, series, states, *judged.begin());
-  figure.reference = reference.size() >= std::min(all.size(), fewest_in_reference);
-  const Samples& used = figure.reference ? reference : all;
-  figure.used = static_cast<int>(used.size());
-  add_interval(figure, used, judged);
+  add_states(statistics, series, states, *judged.begin());
+  statistics.reference = reference.size() >= std::min(all.size(), fewest_in_reference);
+  const Samples& used = statistics.reference ? reference : all;
+  statistics.used = static_cast<int>(used.size());
+  add_interval(statistics, used, judged);
 
   Summary summary{.row = series.first};
   Row& row = summary.row;
@@ -117,21 +118,21 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
   row.slowest = usual_slowest(used);
   derive_figures(row, table, bytes, in_flight);
   row.evidence = series.first.evidence ? std::optional(series.evidence) : std::nullopt;
-  row.passes = std::move(figure);
+  row.passes = std::move(statistics);
   std::vector<double> repetitions;
   for (const RowSample* sample : used) repetitions.push_back(static_cast<double>(sample->repetitions));
   summary.repetitions = std::llround(median_of(std::move(repetitions)));
   return summary;
 }
 
-std::vector<PassesFigure::State> modes_of(const Table& table, const RowSeries& series,
-                                          const PassesFigure& figure) {
+std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSeries& series,
+                                              const SampleStatistics& statistics) {
   const Figure main = *table.shown().judged.begin();
   std::vector<double> times;
   for (const RowSample& sample : series.samples) {
-    if (!figure.reference || sample.state == 0) times.push_back(sample.figures[main]);
+    if (!statistics.reference || sample.state == 0) times.push_back(sample.figures[main]);
   }
-  std::vector<PassesFigure::State> modes;
+  std::vector<SampleStatistics::State> modes;
   if (std::ranges::any_of(times, [](double time) { return !(time > 0); })) return modes;
   constexpr std::size_t fitted = 200;
   const MachineStates found = find_states(times, fitted);
@@ -142,8 +143,8 @@ std::vector<PassesFigure::State> modes_of(const Table& table, const RowSeries& s
   return modes;
 }
 
-bool is_within(const PassesFigure& figure, double precision) {
-  return figure.half_width && *figure.half_width <= precision;
+bool is_within(const SampleStatistics& statistics, double precision) {
+  return statistics.half_width && *statistics.half_width <= precision;
 }
 
 }  // namespace openimb

@@ -43,10 +43,10 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
                   const MachineStates& states);
 
 /// Whether the samples used lie at two or three levels anyway: then these, else nothing.
-std::vector<PassesFigure::State> modes_of(const Table& table, const RowSeries& series,
-                                          const PassesFigure& figure);
+std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSeries& series,
+                                              const SampleStatistics& statistics);
 
 /// Whether the row's figures are known as well as that.
-bool is_within(const PassesFigure& figure, double precision);
+bool is_within(const SampleStatistics& statistics, double precision);
 
 }  // namespace openimb

@@ -366,13 +366,13 @@ Measurement PassSession::summary(const PassTable& table, const PassPoint& one) c
   Measurement measurement = figures_of(table, one);
   constexpr double usual = 0.05;
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
-    PassesFigure& figure = *measurement.rows[i].passes;
-    if (is_within(figure, passes_.precision.value_or(usual))) continue;
-    if (!outcome_.interrupted()) figure.modes = modes_of(table.plan.table, one.rows[i], figure);
+    SampleStatistics& statistics = *measurement.rows[i].passes;
+    if (is_within(statistics, passes_.precision.value_or(usual))) continue;
+    if (!outcome_.interrupted()) statistics.modes = modes_of(table.plan.table, one.rows[i], statistics);
     if (!passes_.precision) continue;
-    figure.shortfall = outcome_.interrupted() ? PassesFigure::Shortfall::interrupted
-                       : spent_               ? PassesFigure::Shortfall::budget
-                                              : PassesFigure::Shortfall::passes;
+    statistics.shortfall = outcome_.interrupted() ? SampleStatistics::Shortfall::interrupted
+                           : spent_               ? SampleStatistics::Shortfall::budget
+                                                  : SampleStatistics::Shortfall::passes;
   }
   return measurement;
 }

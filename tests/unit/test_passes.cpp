@@ -63,7 +63,7 @@ TEST_CASE("too few samples have no interval, many have one that holds the median
   Chance chance(1);
   RowSeries many =
       series_of(100, [&](int) { return 1e-6 * std::exp(0.05 * chance.normal()); }, [](int) { return 1e-6; });
-  const PassesFigure figure = *summary_of(many).row.passes;
+  const SampleStatistics figure = *summary_of(many).row.passes;
   REQUIRE(figure.interval);
   CHECK(figure.interval->low < summary_of(many).row[Figure::time_max]);
   CHECK(figure.interval->high > summary_of(many).row[Figure::time_max]);
@@ -80,7 +80,7 @@ TEST_CASE("figures are those of the fastest state, the others are told") {
       [&](int i) { return (slow(i) ? 0.4e-6 : 0.16e-6) * std::exp(0.03 * chance.normal()); });
   const Summary summary = summary_of(series);
   CHECK(summary.row[Figure::time_max] == Approx(2e-6).epsilon(0.02));
-  const PassesFigure& figure = *summary.row.passes;
+  const SampleStatistics& figure = *summary.row.passes;
   REQUIRE(figure.states.size() == 2);
   CHECK(figure.states[0].level == Approx(0.16e-6).epsilon(0.02));
   CHECK(figure.states[1].median == Approx(5e-6).epsilon(0.02));
@@ -97,7 +97,7 @@ TEST_CASE("a sample whose probes saw two states is of neither") {
   series.samples[26].probes.before = 0.16e-6;
   series.samples[26].probes.after = 0.16e-6;
   series.samples[27].probes.before = 0.16e-6;
-  const PassesFigure figure = *summary_of(series).row.passes;
+  const SampleStatistics figure = *summary_of(series).row.passes;
   CHECK(figure.between_states == 2);
   CHECK(figure.states[0].samples + figure.states[1].samples == 198);
 }
@@ -134,7 +134,7 @@ TEST_CASE("levels of samples that no probe tells apart are found in the samples"
   RowSeries series = series_of(
       100, [&](int i) { return ((i / 10) % 2 == 1 ? 5e-6 : 2e-6) * std::exp(0.02 * chance.normal()); },
       [](int) { return 1e-6; });
-  const PassesFigure figure = *summary_of(series).row.passes;
+  const SampleStatistics figure = *summary_of(series).row.passes;
   const auto modes = modes_of(one_table(), series, figure);
   REQUIRE(modes.size() == 2);
   CHECK(modes[0].level == Approx(2e-6).epsilon(0.02));
@@ -144,7 +144,7 @@ TEST_CASE("levels of samples that no probe tells apart are found in the samples"
 TEST_CASE("without probes there are no states") {
   RowSeries series =
       series_of(50, [](int) { return 1e-6; }, [](int) { return std::numeric_limits<double>::quiet_NaN(); });
-  const PassesFigure figure = *summary_of(series).row.passes;
+  const SampleStatistics figure = *summary_of(series).row.passes;
   CHECK(figure.states.empty());
   CHECK(figure.used == 50);
   CHECK(figure.reference);

@@ -582,7 +582,7 @@ TEST_CASE("figures as wide as their column stay apart from the one before") {
   Row row = row_of(1, 12345678901.25, 1, 12345678901.25);
   row[Figure::messages_per_second] = 12345678901234;
   row.defects = 12345678901;
-  row.passes = PassesFigure{.half_width = 123456789012.0};
+  row.passes = SampleStatistics{.half_width = 123456789012.0};
   const std::string text = text_of([&](Reporter& out) {
     out.begin(example_facts(), options);
     out.row(table, one_row(std::int64_t{1} << 62, 1000000000000, row));
@@ -1062,19 +1062,19 @@ Table table_of_passes(const Spec& spec, Layout layout, Multi multi = Multi::off)
 
 Row precise_row(double seconds, double half_width) {
   Row row = row_of(seconds * 1e6, seconds * 1e6, seconds * 1e6, 4e6);
-  row.passes = PassesFigure{.samples = 40,
-                            .used = 40,
-                            .interval = Interval{seconds * (1 - half_width), seconds * (1 + half_width)},
-                            .half_width = half_width,
-                            .effective = 32,
-                            .states = {{.level = 1e-6, .samples = 40, .median = seconds}}};
+  row.passes = SampleStatistics{.samples = 40,
+                                .used = 40,
+                                .interval = Interval{seconds * (1 - half_width), seconds * (1 + half_width)},
+                                .half_width = half_width,
+                                .effective = 32,
+                                .states = {{.level = 1e-6, .samples = 40, .median = seconds}}};
   return row;
 }
 
 // Two states of the machine, samples at two levels in one of them, and a budget that was too small.
 Row unsteady_row() {
   Row row = precise_row(2e-6, 0.125);
-  PassesFigure& figure = *row.passes;
+  SampleStatistics& figure = *row.passes;
   figure.used = 30;
   figure.effective = 7.5;
   figure.states = {{.level = 1e-6, .samples = 30, .median = 2e-6},
@@ -1082,7 +1082,7 @@ Row unsteady_row() {
   figure.between_states = 2;
   figure.modes = {{.level = 2e-6, .samples = 20, .median = 2e-6},
                   {.level = 2.5e-6, .samples = 10, .median = 2.5e-6}};
-  figure.shortfall = PassesFigure::Shortfall::budget;
+  figure.shortfall = SampleStatistics::Shortfall::budget;
   return row;
 }
 
@@ -1136,9 +1136,10 @@ void passes_run(Reporter& out) {
   unsteady.evidence = disturbed();
   row_of_passes(out, pairs, 1, 16, unsteady);
   Row unknown = rate;
-  unknown.passes = PassesFigure{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
+  unknown.passes =
+      SampleStatistics{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
   unknown.passes->reference = false;
-  unknown.passes->shortfall = PassesFigure::Shortfall::budget;
+  unknown.passes->shortfall = SampleStatistics::Shortfall::budget;
   row_of_passes(out, rates, 2, 8, unknown);
   out.failure(rates, failed(Failure::Cause::over_budget, 16, 0,
                             "the budget of the launch was spent before the first sample"));
@@ -1171,7 +1172,7 @@ void overlap_in_passes(Reporter& out) {
   row.waiting_of_threads = {0.5e-6, 1e-6};
   row.drop(OverPasses::dropped);
   for (row.group = 0; row.group < 2; ++row.group) sample_of(out, table, 0, 8, row);
-  row.passes = PassesFigure{.samples = 5, .used = 5, .interval = {}, .half_width = {}, .effective = 5};
+  row.passes = SampleStatistics{.samples = 5, .used = 5, .interval = {}, .half_width = {}, .effective = 5};
   row.passes->states = {{.level = 1e-6, .samples = 5, .median = 3e-6}, {.level = 2e-6, .samples = 0}};
   for (row.group = 0; row.group < 2; ++row.group) row_of_passes(out, table, 0, 8, row);
   Ending ending = stopped(Ending::State::interrupted, "SIGTERM", 1, 0, 0);
@@ -1200,7 +1201,7 @@ void partitioned_run(Reporter& out) {
   row.drop(OverPasses::dropped);
   row[Figure::early_bird_share] = 0.333125;
   sample_of(out, table, 0, 8, row);
-  row.passes = PassesFigure{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
+  row.passes = SampleStatistics{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
   row_of_passes(out, table, 0, 8, row);
   Ending ending = ended(1, 0, 0);
   ending.passes = 1;
@@ -1461,21 +1462,21 @@ TEST_CASE("notes on rows in passes stand behind the table, once for all rows") {
 
 TEST_CASE("a note says why rows are not precise") {
   Row row = precise_row(1e-6, 0.125);
-  const auto note = [&](PassesFigure::Shortfall shortfall) {
+  const auto note = [&](SampleStatistics::Shortfall shortfall) {
     row.passes->shortfall = shortfall;
     return notes_of(table_of_passes(pingpong, all_of(2)), 0.05, {row, row});
   };
   const std::string start = "# note: 2 of 2 rows not within +-5 %, at most +-12.50 % (8 B): ";
-  CHECK(note(PassesFigure::Shortfall::passes) == start + "all passes are done\n");
-  CHECK(note(PassesFigure::Shortfall::interrupted) == start + "the launch was interrupted\n");
+  CHECK(note(SampleStatistics::Shortfall::passes) == start + "all passes are done\n");
+  CHECK(note(SampleStatistics::Shortfall::interrupted) == start + "the launch was interrupted\n");
   row.passes->half_width.reset();
-  CHECK(note(PassesFigure::Shortfall::budget) ==
+  CHECK(note(SampleStatistics::Shortfall::budget) ==
         "# note: 2 of 2 rows not within +-5 %: the budget was spent\n");
 }
 
 TEST_CASE("a note names the group whose samples lie at several levels") {
   Row row = unsteady_row();
-  row.passes->shortfall = PassesFigure::Shortfall::none;
+  row.passes->shortfall = SampleStatistics::Shortfall::none;
   row.passes->states.resize(1);
   row.group = 1;
   CHECK(notes_of(table_of_passes(pingpong, make_layout(4, 2, true, {}), Multi::each_group), {}, {row}) ==
@@ -1493,7 +1494,7 @@ TEST_CASE("a note on rows without enough samples in the fastest state") {
 
 TEST_CASE("where no row has enough samples in the fastest state, the note on the states says so") {
   Row row = unsteady_row();
-  row.passes->shortfall = PassesFigure::Shortfall::none;
+  row.passes->shortfall = SampleStatistics::Shortfall::none;
   row.passes->modes.clear();
   row.passes->reference = false;
   CHECK(notes_of(table_of_passes(pingpong, all_of(2)), {}, {row})
@@ -1502,7 +1503,7 @@ TEST_CASE("where no row has enough samples in the fastest state, the note on the
 
 TEST_CASE("groups have states of their own") {
   Row row = unsteady_row();
-  row.passes->shortfall = PassesFigure::Shortfall::none;
+  row.passes->shortfall = SampleStatistics::Shortfall::none;
   row.passes->modes.clear();
   row.group = 1;
   CHECK(notes_of(table_of_passes(pingpong, make_layout(4, 2, true, {}), Multi::each_group), {}, {row})

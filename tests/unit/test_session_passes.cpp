@@ -119,9 +119,9 @@ TEST_CASE("a launch in passes ends when every row is known well enough") {
   const Outcome outcome = launch(catalogue, in_passes(1, passes), 2, {});
   CHECK(outcome.ending().passes == 24);  // the second judgment
   for (const Measurement& measurement : outcome.rows("Sendrecv")) {
-    const PassesFigure& figure = *measurement.rows.front().passes;
+    const SampleStatistics& figure = *measurement.rows.front().passes;
     CHECK(figure.half_width == 0);
-    CHECK(figure.shortfall == PassesFigure::Shortfall::none);
+    CHECK(figure.shortfall == SampleStatistics::Shortfall::none);
   }
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("a launch that ends before its last pass has every row within the prec
     if (outcome.ending().passes == 2000) continue;
     ++early;
     for (const Measurement& measurement : outcome.rows("Sendrecv")) {
-      CHECK(measurement.rows.front().passes->shortfall == PassesFigure::Shortfall::none);
+      CHECK(measurement.rows.front().passes->shortfall == SampleStatistics::Shortfall::none);
     }
   }
   CHECK(early > 1);
@@ -169,7 +169,7 @@ TEST_CASE("rows that are done are left out of further passes") {
   const std::vector<Measurement> rows = outcome.rows("Sendrecv");
   CHECK(rows[0].rows.front().passes->samples < rows[2].rows.front().passes->samples);
   CHECK(rows[2].rows.front().passes->samples == 40);
-  CHECK(rows[2].rows.front().passes->shortfall == PassesFigure::Shortfall::passes);
+  CHECK(rows[2].rows.front().passes->shortfall == SampleStatistics::Shortfall::passes);
 }
 
 TEST_CASE("the budget bounds the launch, and a row without a sample says so") {
