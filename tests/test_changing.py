@@ -45,7 +45,7 @@ print(record.imbalance, results_of_records([("a", record)]).column("imbalance")[
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory) -> Path:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the page's figure touches, with the changes of the page."""
     folder = tmp_path_factory.mktemp("changed")
     for name in ("src", "schema", "tools", "python", "tests/unit"):
