@@ -19,7 +19,9 @@ def _heading(figure: Figure) -> tuple[str, float]:
     if figure.unit == "messages_per_second":
         return "messages/s", 1
     name = figure.head.partition("[")[0]
-    return (f"{name} µs", 1e6) if figure.unit == "seconds" else (f"{name} %", 1)
+    if figure.unit == "seconds":
+        return f"{name} µs", 1e6
+    return f"{name} %", 1 if figure.unit == "percent" else 100
 
 
 # Field of a result, heading, factor; MB are 10^6 bytes here, as everywhere in the companion.
