@@ -6,6 +6,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import guide
 import lab
 import pytest
 
@@ -43,25 +44,11 @@ LIBRARIES = (
 )
 
 
-def blocks() -> list[tuple[str, str, str, str]]:
-    """(file, "before", "after" or nothing, the text that this refers to, code) of all marked blocks of code."""
-    found = re.findall(r"(?ms)^```cpp file=(\S+)(?: (before|after)=([^\n]+))?\n(.*?)^```$", PAGE.read_text())
-    assert len(found) == 3 and PAGE.read_text().count("```cpp") == 3
-    return found
-
-
 def write_changed_files(folder: Path) -> None:
     """The files that the page makes or changes, at their places below `folder`."""
-    for file, where, anchor, code in blocks():
-        target, source = folder / file, lab.TOP / file
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not where:
-            assert not source.exists(), f"{file} is there already: the page needs another example"
-            target.write_text(code)
-            continue
-        text = (target if target.exists() else source).read_text()
-        assert text.count(anchor) == 1, f"{anchor!r} in {file}"
-        target.write_text(text.replace(anchor, code + anchor if where == "before" else anchor + "\n" + code))
+    for file, text in guide.changed_files(PAGE).items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text)
     catalog = folder / "src/benchmarks/mpi1.h"
     lines = catalog.read_text().replace('#include "benchmarks/reduce_bcast.h"', '#include "two.h"', 1)
     catalog.write_text(lines.replace(f"{NAME},", f"{NAME}, {TWO},", 1))
@@ -203,7 +190,7 @@ def test_a_lying_mpi_is_found_in_the_example(program, liars, how, tmp_path):
 
 
 def test_example_is_short():
-    code = next(code for file, where, _, code in blocks() if not where)
+    code = next(code for file, where, _, code in guide.blocks(PAGE) if not where)
     body = re.search(r"(?ms)^struct .*?^\};", code)
     assert body and len(body[0].splitlines()) <= 10
 
@@ -212,7 +199,7 @@ def test_what_the_page_names_exists():
     text = PAGE.read_text()
     tree = "\n".join(path.read_text() for path in (lab.TOP / "src").rglob("*.h"))
     for path in re.findall(r"`((?:src|tests|cmake)/[\w/.]+\.(?:h|cpp|py|cmake))`", text):
-        made = any(path == file for file, where, *_ in blocks() if not where)
+        made = any(path == file for file, where, *_ in guide.blocks(PAGE) if not where)
         assert made or (lab.TOP / path).exists(), path
     for header in re.findall(r"`(\w+\.h)`", text):
         assert list((lab.TOP / "src").rglob(header)), header

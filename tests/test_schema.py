@@ -2,11 +2,15 @@
 
 import copy
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+import figures
 
 SCHEMA_FOLDER = Path(__file__).resolve().parent.parent / "schema"
 SCHEMA = json.loads((SCHEMA_FOLDER / "record.schema.json").read_text())
@@ -63,6 +67,12 @@ def test_examples_show_every_record_field_and_cause() -> None:
         place = definitions["place"]["properties"].keys() if "$ref" in definitions[name] else set()
         assert fields == set(definitions[name]["properties"]) | set(place)
     assert causes - {None} == set(definitions["failure"]["properties"]["cause"]["enum"])
+
+
+def test_figures_are_those_of_the_table_of_the_suite() -> None:
+    """`tools/figures.py` writes all of these files; a unit test compares the table with schema/figures.jsonl."""
+    for path, text in figures.written().items():
+        assert path.read_text() == text, f"{path.name}: run `python tools/figures.py`"
 
 
 def test_every_property_is_described() -> None:

@@ -40,6 +40,7 @@ class RoundMessages {
 constexpr Spec in_rounds(std::string_view name, std::string_view measures) {
   return {.name = name,
           .kind = Kind::parallel_transfer,
+          .table = &tables::time_and_bandwidth,
           .min_processes = 2,
           .in_rounds = true,
           .measures = measures};
@@ -48,6 +49,7 @@ constexpr Spec in_flight_in_rounds(std::string_view name, std::string_view measu
   Spec spec = in_rounds(name, measures);
   spec.receive = Extent::in_flight;
   spec.message_rate = true;
+  spec.table = &tables::message;
   return spec;
 }
 

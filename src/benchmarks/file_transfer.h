@@ -100,6 +100,8 @@ constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
   constexpr bool writes = Action::use == FileUse::write;
   return {.name = name,
           .kind = Who::kind,
+          .table =
+              Who::kind == Kind::single_transfer ? &tables::time_and_bandwidth : &tables::range_and_bandwidth,
           .send = writes ? Extent::even_share : Extent::none,
           .receive = writes ? Extent::none : Extent::even_share,
           .access = Access::file,
@@ -141,6 +143,7 @@ struct NonblockingFile {
   static constexpr Spec spec = [] {
     Spec spec = file_transfer<Action, Who, Pointer>(name.view(), Aggregation::non_aggregate_only);
     spec.overlap = Overlap::fixed;
+    spec.table = &tables::overlap;
     return spec;
   }();
 };

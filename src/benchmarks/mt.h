@@ -28,8 +28,10 @@ constexpr Spec threaded(Spec spec, std::string_view name) {
   spec.send_modes = {};  // MPI_Buffer_attach is of the process
   spec.packs = false;
   spec.in_default_list = true;
+  if (spec.message_rate) spec.table = &tables::message;
   if (spec.kind == Kind::single_transfer) {
     spec.kind = Kind::parallel_transfer;
+    spec.table = &tables::range_and_bandwidth;
     spec.min_processes = 2;
   }
   return spec;

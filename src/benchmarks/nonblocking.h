@@ -40,6 +40,7 @@ struct Nonblocking : PreparedAs<Blocking> {
 constexpr Spec overlapped(Spec spec, std::string_view name) {
   spec.name = spec.needs = name;
   spec.overlap = Overlap::matched;
+  spec.table = &tables::overlap;
   spec.packs = false;
   return spec;
 }

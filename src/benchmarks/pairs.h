@@ -14,7 +14,11 @@ namespace openimb {
 
 /// `sent`: messages that each process sends in the time shown, on average.
 constexpr Spec for_all_processes(std::string_view name, double sent) {
-  return {.name = name, .kind = Kind::parallel_transfer, .min_processes = 2, .sent = sent};
+  return {.name = name,
+          .kind = Kind::parallel_transfer,
+          .table = &tables::mean_and_rate,
+          .min_processes = 2,
+          .sent = sent};
 }
 constexpr Spec for_all_pairs(std::string_view name, double sent) {
   Spec spec = for_all_processes(name, sent);

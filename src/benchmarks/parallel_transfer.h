@@ -104,6 +104,7 @@ inline constexpr std::string_view one_way =
 struct Uniband : PairsInFlight {
   static constexpr Spec spec{.name = "Uniband",
                              .kind = Kind::parallel_transfer,
+                             .table = &tables::rate,
                              .receive = Extent::in_flight,
                              .message_rate = true,
                              .min_processes = 2,
@@ -142,6 +143,7 @@ struct BibandSends : PairsInFlight {
 struct Biband : BibandSends {
   static constexpr Spec spec{.name = "Biband",
                              .kind = Kind::parallel_transfer,
+                             .table = &tables::rate,
                              .receive = Extent::in_flight,
                              .turnover = 2,
                              .message_rate = true,

@@ -93,9 +93,11 @@ struct LatePart : Partitioned_PingPong {
 /// Partitioned_PingPong, and the same with a late part. What the MPI transfers of the other parts meanwhile
 /// is the overlap.
 struct Partitioned_overlap : LatePart {
-  static constexpr Spec spec =
-      in_parts({.kind = Kind::single_transfer, .time_factor = 0.5, .overlap = Overlap::matched},
-               "Partitioned_overlap");
+  static constexpr Spec spec = in_parts({.kind = Kind::single_transfer,
+                                         .table = &tables::overlap,
+                                         .time_factor = 0.5,
+                                         .overlap = Overlap::matched},
+                                        "Partitioned_overlap");
 };
 
 /// The transfers of Exchange, in parts.

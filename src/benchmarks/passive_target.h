@@ -98,7 +98,7 @@ struct Get_local : PassivePair<Get, OneWay, AtOrigin> {
 struct Truly_passive_put : PassivePair<Put, OneWay> {
   static constexpr Spec spec = [] {
     Spec spec = passive("Truly_passive_put", Kind::single_transfer, Put::exposed);
-    spec.throughput = false;
+    spec.table = &tables::passive;
     spec.one_sided.computing_target = true;
     spec.notes =
         "#     The benchmark measures execution time of MPI_Put for 2 cases:\n"
@@ -124,7 +124,7 @@ constexpr Spec with_all(std::string_view name, Exposed exposed, bool in_default_
   Spec spec = passive(name, Origins::kind, exposed);
   spec.receive = exposed == Exposed::receive && Origins::kind == Kind::multiple_transfer ? Extent::one
                                                                                          : Extent::per_rank;
-  spec.throughput = Origins::kind == Kind::multiple_transfer;
+  if (Origins::kind == Kind::parallel_transfer) spec.table = &tables::range;
   spec.one_sided.any_sync = true;
   spec.min_processes = 2;
   spec.in_default_list = in_default_list;
@@ -203,7 +203,7 @@ struct Get_all_local : WithAll<Get, One, AtOrigin> {
 constexpr Spec with_neighbors(std::string_view name, Exposed exposed) {
   Spec spec = passive(name, Kind::parallel_transfer, exposed);
   spec.send = spec.receive = Extent::two;
-  spec.throughput = false;
+  spec.table = &tables::range;
   spec.one_sided.any_sync = true;
   return spec;
 }

@@ -62,6 +62,7 @@ constexpr Spec on_torus(std::string_view name, int dimensions) {
   const Stencil stencil{.dimensions = dimensions};
   return {.name = name,
           .kind = Kind::parallel_transfer,
+          .table = &tables::mean_and_rate,
           .send = Extent::per_stencil,
           .receive = Extent::per_stencil,
           .min_processes = 2,
@@ -113,7 +114,7 @@ struct SimpleHalo : Halo {
     Spec spec = Halo::spec;
     spec.name = "simple_halo";
     spec.measures = "As Halo, in lines like those of IMB-HALO 2021; time of the slowest rank.";
-    spec.labeled_rows = true;
+    spec.table = &tables::labeled;
     return spec;
   }();
 };

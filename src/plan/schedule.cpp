@@ -129,7 +129,6 @@ TablePlan Schedule::plan(const TableKey& key) const {
                                       .world = ranks_,
                                       .groups = {},
                                       .map = {}},
-                           .kind = table_kind(spec, key.multi),
                            .multi = key.multi,
                            .transfers = key.transfers,
                            .defects = options_.check,

@@ -4,14 +4,15 @@
 #include <optional>
 #include <string_view>
 
+#include "plan/figures.h"
 #include "plan/topology.h"
 #include "plan/torus.h"
 #include "plan/words.h"
 
 namespace openimb {
 
-/// The guide's classes of benchmarks. The kind decides how many processes are active and which table is
-/// printed.
+/// The guide's classes of benchmarks. The kind decides how many processes are active and, where a Spec names
+/// no other one, which table is printed.
 enum class Kind {
   single_transfer,    ///< two active processes
   multiple_transfer,  ///< one process with all others of the group
@@ -19,6 +20,15 @@ enum class Kind {
   collective,         ///< all processes of the group in one MPI collective
   synchronization     ///< no message: one row, no #bytes column
 };
+/// Spelt as in the first records, which stay readable.
+template <>
+inline constexpr Words<5> words_of<Kind> = {"single_transfer", "multiple_transfer", "parallel_transfer",
+                                            "collective", "synchronisation"};
+
+constexpr const TableLayout* usual_table(Kind kind) {
+  if (kind == Kind::single_transfer || kind == Kind::multiple_transfer) return &tables::time_and_bandwidth;
+  return kind == Kind::parallel_transfer ? &tables::range_and_bandwidth : &tables::range;
+}
 
 /// How many messages of the size under test one rank's buffer holds.
 enum class Extent {
@@ -135,17 +145,17 @@ struct FileTransfer {
 struct Spec {
   std::string_view name = {};
   Kind kind = Kind::collective;
+  const TableLayout* table = usual_table(kind);  ///< in which its results are printed
   Extent send = Extent::one;
   Extent receive = Extent::one;
   double time_factor = 1.0;   ///< reported time / time of one repetition (PingPong: 0.5)
   int turnover = 1;           ///< messages into and out of one process per repetition, for the throughput
-  bool throughput = true;     ///< of transfers: whether the table shows one
   bool threaded = false;      ///< run by a team of threads in each process; lengths are those of all together
   bool message_rate = false;  ///< has many messages in flight per repetition; prints Mbytes/sec and Msg/sec
   int min_processes = 1;
 
   /// Messages that each process that takes part sends in the time shown, on average; with message_rate, times
-  /// those in flight. Above 0: the table shows the mean time, and the rates of all processes together.
+  /// those in flight.
   double sent = 0;
   bool in_pairs = false;         ///< two processes each; of an odd number the last is idle
   int most_pairs = 0;            ///< how many pairs at most; 0: no limit
@@ -153,7 +163,6 @@ struct Spec {
   bool random_partners = false;  ///< others in each repetition: Lap::root is the round (plan/random.h)
   Stencil stencil = {};          ///< who exchanges with whom
   bool any_torus = false;        ///< dimensions may have an extent of 1
-  bool labeled_rows = false;     ///< printed without columns: every figure with its unit
   Topology topology = {};        ///< of its communicator, for neighborhood collectives
 
   bool reduction = false;        ///< uses the reduction data type

@@ -12,26 +12,10 @@
 
 namespace openimb {
 
-/// The columns of a table. Source: reference layout of IMB 2021.
-enum class TableKind {
-  time_and_bandwidth,
-  range_and_bandwidth,
-  range,
-  rate,
-  mean_and_rate,
-  labeled,        ///< no columns: figures with their units
-  time_and_rate,  ///< of one message
-  synchronization,
-  passive,
-  overlap,
-  synchronization_overlap
-};
-
 /// One table: a benchmark on one layout.
 struct Table {
   Spec spec;
   Layout layout;
-  TableKind kind = TableKind::range;
   Multi multi = Multi::off;
   Transfers transfers = Transfers::unmarked;
   bool defects = false;         ///< -check adds the column
@@ -43,8 +27,12 @@ struct Table {
   /// of a team mark parts.
   int timed_threads() const { return spec.partitioned ? 1 : layout.threads; }
   bool aggregate() const { return transfers == Transfers::aggregate; }
+  bool has_lengths() const { return spec.kind != Kind::synchronization; }
+  const TableLayout& shown() const {
+    const TableLayout* const all = spec.table->of_all_groups;
+    return multi == Multi::summary && all != nullptr ? *all : *spec.table;
+  }
 };
-TableKind table_kind(const Spec& spec, Multi multi);
 
 /// A pair of endpoints in a round of a pass.
 struct PairPlace {

@@ -2,25 +2,16 @@
 
 #include <optional>
 
-#include "plan/table.h"
 #include "report/json_writer.h"
 
 namespace openimb {
-
-const char* name_of(Kind kind) {
-  // Spelt as in the first records, which stay readable.
-  constexpr const char* names[] = {"single_transfer", "multiple_transfer", "parallel_transfer", "collective",
-                                   "synchronisation"};
-  return names[static_cast<int>(kind)];
-}
 
 namespace {
 
 // Bytes moved per reported time are this times the length, where a table has them as Mbytes/sec.
 std::optional<int> turnover(const Spec& spec) {
-  const TableKind kind = table_kind(spec, Multi::off);
-  const bool shows = kind == TableKind::time_and_bandwidth || kind == TableKind::range_and_bandwidth;
-  if (!shows || spec.kind == Kind::multiple_transfer || spec.on_files()) return std::nullopt;
+  if (spec.table->rates != Rates::of_a_process || spec.kind == Kind::multiple_transfer || spec.on_files())
+    return std::nullopt;
   return spec.turnover;
 }
 

@@ -13,7 +13,4 @@ namespace openimb {
 /// One line; schema/benchmarks.json holds it for an MPI that has all calls.
 std::string catalogue_json(std::span<const ComponentList> components, std::string_view version);
 
-/// A kind's name in records.
-const char* name_of(Kind kind);
-
 }  // namespace openimb

@@ -8,95 +8,35 @@ namespace openimb {
 
 namespace {
 
-std::string whole(std::int64_t number) { return padded(std::to_string(number)); }
-std::string decimals(double number) { return padded(formatted("%.2f", number)); }
-std::string microseconds(double seconds) { return decimals(seconds * 1e6); }
-
-constexpr Column group{"Group", [](const CellSource& from) { return whole(from.row.group); }};
-constexpr Column bytes{"#bytes", [](const CellSource& from) { return whole(from.measurement.bytes); }};
-constexpr Column repetitions{"#repetitions",
-                             [](const CellSource& from) { return whole(from.measurement.repetitions); }};
-constexpr Column time{"t[usec]", [](const CellSource& from) { return microseconds(from.row.t_max); }};
-constexpr Column mean{"t[usec]", [](const CellSource& from) { return microseconds(from.row.t_avg); }};
-constexpr Column t_min{"t_min[usec]", [](const CellSource& from) { return microseconds(from.row.t_min); }};
-constexpr Column t_max{"t_max[usec]", [](const CellSource& from) { return microseconds(from.row.t_max); }};
-constexpr Column t_avg{"t_avg[usec]", [](const CellSource& from) { return microseconds(from.row.t_avg); }};
-constexpr Column t_pure{"t_pure[usec]", [](const CellSource& from) {
-                          return microseconds(from.row.t_pure.value_or(from.row.t_max));
-                        }};
-constexpr Column t_cpu{"t_CPU[usec]",
-                       [](const CellSource& from) { return microseconds(from.row.t_cpu.value_or(0)); }};
-constexpr Column overlap{
-    "overlap[%]", [](const CellSource& from) { return decimals(from.row.overlap_percent.value_or(0)); }};
-constexpr Column t_overlap{
-    "t_ovrl[usec]", [](const CellSource& from) { return microseconds(from.row.t_overlap.value_or(0)); }};
-constexpr Column bandwidth{"Mbytes/sec", [](const CellSource& from) {
-                             return decimals(from.row.bytes_per_second.value_or(0) / from.bytes_per_megabyte);
-                           }};
-constexpr Column message_rate{"Msg/sec", [](const CellSource& from) {
-                                return padded(formatted("%.0f", from.row.messages_per_second.value_or(0)));
-                              }};
-// A floating-point number by the guide's description of -DCHECK.
-constexpr Column defects{"defects", [](const CellSource& from) {
-                           return decimals(static_cast<double>(from.row.defects.value_or(0)));
-                         }};
+// In the unit of text. A table may show what a row lacks.
+double shown(const Row& row, Figure figure, double bytes_per_megabyte) {
+  if (!row.has(figure) && facts_of(figure).presence != FigureRow::always) return 0;
+  const Unit unit = facts_of(figure).unit;
+  if (unit == Unit::seconds) return row[figure] * 1e6;
+  return unit == Unit::bytes_per_second ? row[figure] / bytes_per_megabyte : row[figure];
+}
 
 // Of a row with too few samples nothing is known.
-constexpr Column precision{"+-[%]", [](const CellSource& from) {
-                             const auto& passes = from.row.passes;
-                             if (!passes || !passes->half_width) return padded("n/a");
-                             return decimals(*passes->half_width * 100);
-                           }};
+std::string precision(const Row& row, bool labeled) {
+  if (!row.passes || !row.passes->half_width) return "n/a";
+  return formatted(labeled ? "%g" : "%.2f", *row.passes->half_width * 100);
+}
 
 // Of the reference layout of IMB-HALO: six digits, as C++ streams print them. A blank precedes each figure
 // but the first. (xN): N messages per repetition; Mb/s counts all N.
-std::string labeled(double number, const char* unit) { return formatted(" %g(%s)", number, unit); }
-
-constexpr Column labeled_length{
-    "", [](const CellSource& from) { return labeled_length_of(from.table, from.measurement.bytes); }};
-constexpr Column labeled_time{"",
-                              [](const CellSource& from) { return labeled(from.row.t_max * 1e6, "usec"); }};
-constexpr Column labeled_rate{"", [](const CellSource& from) {
-                                return labeled(
-                                    from.row.bytes_per_second.value_or(0) / from.bytes_per_megabyte, "Mb/s");
-                              }};
-constexpr Column labeled_group{"", [](const CellSource& from) { return labeled(from.row.group, "group"); }};
-constexpr Column labeled_precision{"", [](const CellSource& from) -> std::string {
-                                     const auto& passes = from.row.passes;
-                                     if (!passes || !passes->half_width) return " n/a(+-%)";
-                                     return labeled(*passes->half_width * 100, "+-%");
-                                   }};
-constexpr Column labeled_defects{"", [](const CellSource& from) {
-                                   const std::int64_t wrong = from.row.defects.value_or(0);
-                                   return formatted(" %lld(defects)", static_cast<long long>(wrong));
-                                 }};
-
-std::vector<Column> columns_of(TableKind kind) {
-  switch (kind) {
-    case TableKind::time_and_bandwidth:
-      return {bytes, repetitions, time, bandwidth};
-    case TableKind::range_and_bandwidth:
-      return {bytes, repetitions, t_min, t_max, t_avg, bandwidth};
-    case TableKind::range:
-      return {bytes, repetitions, t_min, t_max, t_avg};
-    case TableKind::rate:
-      return {bytes, repetitions, bandwidth, message_rate};
-    case TableKind::mean_and_rate:
-      return {bytes, repetitions, mean, bandwidth, message_rate};
-    case TableKind::time_and_rate:
-      return {bytes, repetitions, t_avg, bandwidth, message_rate};
-    case TableKind::synchronization:
-      return {repetitions, t_min, t_max, t_avg};
-    case TableKind::passive:
-      return {bytes, repetitions, t_pure, t_overlap};
-    case TableKind::overlap:
-      return {bytes, repetitions, t_overlap, t_pure, t_cpu, overlap};
-    case TableKind::synchronization_overlap:
-      return {repetitions, t_overlap, t_pure, t_cpu, overlap};
-    case TableKind::labeled:
-      return {labeled_length, labeled_time, labeled_rate};
+std::vector<Cell> labeled_cells(const Table& table, const Measurement& measurement, const Row& row,
+                                double bytes_per_megabyte) {
+  std::vector<Cell> cells{{"", labeled_length_of(table, measurement.bytes)}};
+  const auto add = [&](const std::string& number, std::string_view unit) {
+    cells.push_back({"", " " + number + "(" + std::string(unit) + ")"});
+  };
+  for (const Shown& one : table.shown().columns) {
+    add(formatted("%g", shown(row, one.figure, bytes_per_megabyte)), one.head);
   }
-  return {};
+  if (table.multi == Multi::each_group) add(std::to_string(row.group), "group");
+  if (table.precision) add(precision(row, true), "+-%");
+  if (table.defects) add(std::to_string(row.defects.value_or(0)), "defects");
+  return cells;
 }
 
 }  // namespace
@@ -106,21 +46,32 @@ std::string padded(const std::string& text) {
   return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
 }
 
+std::string whole(std::int64_t number) { return padded(std::to_string(number)); }
+
+std::string decimals(double number) { return padded(formatted("%.2f", number)); }
+
 std::string labeled_length_of(const Table& table, std::int64_t bytes) {
   const Spec& spec = table.spec;
   const double messages = spec.sent * spec.processes_taking_part(table.layout.processes);
   return formatted("%lld(x%lld)(bytes)", static_cast<long long>(bytes), std::llround(messages));
 }
 
-std::vector<Column> columns_of(const Table& table) {
-  const bool labels = table.kind == TableKind::labeled;
-  std::vector<Column> columns = columns_of(table.kind);
-  if (table.multi == Multi::each_group) {
-    columns.insert(labels ? columns.end() : columns.begin(), labels ? labeled_group : group);
+std::vector<Cell> cells_of(const Table& table, const Measurement& measurement, const Row& row,
+                           double bytes_per_megabyte) {
+  if (table.shown().labeled) return labeled_cells(table, measurement, row, bytes_per_megabyte);
+  std::vector<Cell> cells;
+  if (table.multi == Multi::each_group) cells.push_back({"Group", whole(row.group)});
+  if (table.has_lengths()) cells.push_back({"#bytes", whole(measurement.bytes)});
+  cells.push_back({"#repetitions", whole(measurement.repetitions)});
+  for (const Shown& one : table.shown().columns) {
+    const double number = shown(row, one.figure, bytes_per_megabyte);
+    const bool rounded = facts_of(one.figure).unit == Unit::messages_per_second;
+    cells.push_back({one.head, rounded ? padded(formatted("%.0f", number)) : decimals(number)});
   }
-  if (table.precision) columns.push_back(labels ? labeled_precision : precision);
-  if (table.defects) columns.push_back(labels ? labeled_defects : defects);
-  return columns;
+  if (table.precision) cells.push_back({"+-[%]", padded(precision(row, false))});
+  // A floating-point number by the guide's description of -DCHECK.
+  if (table.defects) cells.push_back({"defects", decimals(static_cast<double>(row.defects.value_or(0)))});
+  return cells;
 }
 
 }  // namespace openimb

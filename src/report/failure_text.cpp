@@ -23,7 +23,7 @@ std::string amounts(const Failure& failure) {
 }
 
 std::string failure_row(const Table& table, std::int64_t length, const std::string& words) {
-  if (table.kind == TableKind::labeled) return "# " + labeled_length_of(table, length) + " " + words + "\n";
+  if (table.shown().labeled) return "# " + labeled_length_of(table, length) + " " + words + "\n";
   const char* const group_cell = table.multi == Multi::each_group ? "\n             " : "";
   return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(length), words.c_str());
 }
@@ -68,7 +68,7 @@ std::string failure_text(const Table& table, const Failure& failure) {
   std::string cause = name_of(failure.cause);
   std::ranges::replace(cause, '_', ' ');
   std::string text = std::string(table.spec.name) + ", " + counted(table.layout.processes, "process");
-  if (is_about_a_length(failure.cause) && table.spec.kind != Kind::synchronization) {
+  if (is_about_a_length(failure.cause) && table.has_lengths()) {
     text += formatted(", %lld B", static_cast<long long>(failure.bytes));
   }
   if (failure.pair) text += formatted(", pair %d-%d", failure.pair->pair.a, failure.pair->pair.b);

@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "report/catalogue.h"
 #include "report/failure_text.h"
 #include "report/format.h"
 #include "report/json_writer.h"
@@ -69,59 +68,50 @@ void write_evidence(JsonWriter& json, const Evidence& evidence, const Readers& r
 }
 
 template <class Number>
-void write_times(JsonWriter& json, const Table& table, const Row& row, Number number) {
-  const auto if_any = [&](const char* name, const std::optional<double>& value) {
-    if (value) json.field(name, number(*value));
-  };
-  json.field("time_min_seconds", number(row.t_min));
-  json.field("time_max_seconds", number(row.t_max));
-  json.field("time_avg_seconds", number(row.t_avg));
-  json.field("slowest_rank", row.slowest_rank);
-  if (table.timed_threads() > 1) json.field("slowest_thread", row.slowest_thread);
+void write_slowest(JsonWriter& json, const Table& table, const Row& row, Number number) {
+  json.field("slowest_rank", row.slowest.rank);
+  if (table.timed_threads() > 1) json.field("slowest_thread", row.slowest.thread);
   const auto by_thread = [&](const char* name, std::vector<double> seconds) {
     std::ranges::transform(seconds, seconds.begin(), number);
     if (!seconds.empty()) json.field(name, seconds);
   };
   by_thread("time_of_threads_seconds", row.of_threads);
   by_thread("time_waiting_of_threads_seconds", row.waiting_of_threads);
-  if_any("time_overlapped_seconds", row.t_overlap);
-  if_any("time_pure_seconds", row.t_pure);
-  if_any("time_cpu_seconds", row.t_cpu);
-  if_any("overlap_percent", row.overlap_percent);
-  if (table.spec.partitioned && row.overlap_percent) {
-    json.field("early_bird_share", number(*row.overlap_percent / 100));
+}
+
+template <class Number>
+void write_figures(JsonWriter& json, const Table& table, const Row& row, Number number) {
+  for (const FigureRow& one : figures) {
+    const bool has = one.presence == FigureRow::always || row.has(one.figure);
+    if (has) json.field(one.name, number(row[one.figure]));
+    if (one.figure == Figure::time_avg) write_slowest(json, table, row, number);
   }
 }
 
-void write_levels(JsonWriter& json, const char* name, const char* level,
-                  const std::vector<PassesFigure::State>& levels) {
-  json.array_of_objects(name, levels, [&](const PassesFigure::State& one) {
-    json.field(level, one.level);
-    json.field("samples", one.samples);
-    if (std::string_view(level) == "probe_seconds") {
-      json.field("time_median_seconds", one.samples > 0 ? std::optional(one.median) : std::nullopt);
-    }
-  });
-}
-
-void write_passes(JsonWriter& json, const PassesFigure& figure) {
+void write_passes(JsonWriter& json, const SampleStatistics& statistics) {
   json.object("passes", [&] {
-    json.field("samples", figure.samples);
-    json.field("used", figure.used);
-    json.field("interval_seconds",
-               figure.interval ? std::optional(std::array{figure.interval->low, figure.interval->high})
-                               : std::nullopt);
-    json.field("half_width", figure.half_width);
-    json.field("effective_samples", figure.effective);
-    json.field("shortfall", name_of(figure.shortfall));
-    json.field("reference_state", figure.reference);
-    json.field("between_states", figure.between_states);
-    write_levels(json, "states", "probe_seconds", figure.states);
-    if (!figure.modes.empty()) write_levels(json, "levels", "time_seconds", figure.modes);
+    json.field("samples", statistics.samples);
+    json.field("used", statistics.used);
+    json.field("interval_seconds", statistics.interval ? std::optional(std::array{statistics.interval->low,
+                                                                                  statistics.interval->high})
+                                                       : std::nullopt);
+    json.field("half_width", statistics.half_width);
+    json.field("effective_samples", statistics.effective);
+    json.field("shortfall", name_of(statistics.shortfall));
+    json.field("reference_state", statistics.reference);
+    json.field("between_states", statistics.between_states);
+    json.array_of_objects("states", statistics.states, [&](const SampleStatistics::State& one) {
+      json.field("probe_seconds", one.level);
+      json.field("samples", one.samples);
+      json.field("time_median_seconds", one.samples > 0 ? std::optional(one.median) : std::nullopt);
+    });
+    if (statistics.modes.empty()) return;
+    json.array_of_objects("levels", statistics.modes, [&](const SampleStatistics::State& one) {
+      json.field("time_seconds", one.level);
+      json.field("samples", one.samples);
+    });
   });
 }
-
-double as_it_is(double number) { return number; }
 
 std::optional<int> number_of(const Measurement& measurement, const Row& row) {
   if (!measurement.first_row) return std::nullopt;
@@ -138,10 +128,7 @@ std::string result_record(const Table& table, const Measurement& measurement, co
     json.field_if_any("in_flight", measurement.fewer_in_flight);
     json.field("bytes", measurement.bytes);
     json.field("repetitions", measurement.repetitions);
-    write_times(json, table, row, as_it_is);
-    json.field_if_any("load_drift", row.load_drift);
-    json.field_if_any("bytes_per_second", row.bytes_per_second);
-    json.field_if_any("messages_per_second", row.messages_per_second);
+    write_figures(json, table, row, [](double number) { return number; });
     json.field_if_any("defects", row.defects);
     if (!row.hints.empty()) {
       json.object("hints", [&] {
@@ -174,9 +161,7 @@ std::string sample_record(const Table& table, const PassSample& sample, const Ro
     json.field("pass", sample.pass);
     json.field("at_seconds", significant(sample.at, 9));
     json.field("repetitions", sample.measurement.repetitions);
-    write_times(json, table, row, [](double number) { return significant(number); });
-    if (row.bytes_per_second) json.field("bytes_per_second", significant(*row.bytes_per_second));
-    if (row.messages_per_second) json.field("messages_per_second", significant(*row.messages_per_second));
+    write_figures(json, table, row, [](double number) { return significant(number); });
     json.field_if_any("defects", row.defects);
     json.field("probe_before_seconds", significant(probes.before));
     json.field("probe_after_seconds", significant(probes.after));

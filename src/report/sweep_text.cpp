@@ -20,16 +20,6 @@ std::size_t class_of(double seconds) {
   return static_cast<std::size_t>(std::log(within / shortest_seconds) / width);
 }
 
-std::string cell(const std::string& text) { return padded(text); }
-std::string cell(std::int64_t number) { return cell(std::to_string(number)); }
-std::string cell(double number) { return cell(formatted("%.2f", number)); }
-
-std::string line_of(std::initializer_list<std::string> cells) {
-  std::string line;
-  for (const std::string& one : cells) line += one;
-  return line += '\n';
-}
-
 std::string rule(std::size_t columns) {
   return std::string("#").append(columns * column_width - 1, '-') += '\n';
 }
@@ -71,8 +61,8 @@ std::string SweepText::pairs(const Table& table, std::span<const PairSample> sam
   std::string text;
   if (fabric_.matrix && !matrix_begun_) {
     matrix_begun_ = true;
-    text = "\n" + line_of({cell("pass"), cell("round"), cell("a"), cell("b"), cell("#bytes"),
-                           cell("#repetitions"), cell("t[usec]"), "  benchmark"});
+    text = "\n" + padded("pass") + padded("round") + padded("a") + padded("b") + padded("#bytes") +
+           padded("#repetitions") + padded("t[usec]") + "  benchmark\n";
   }
   for (const PairSample& sample : samples) {
     OfLength& all = of_length(table, sample.bytes);
@@ -84,10 +74,9 @@ std::string SweepText::pairs(const Table& table, std::span<const PairSample> sam
     passes_ = std::max(passes_, sample.place.pass);
     if (!fabric_.matrix) continue;
     const PairPlace& place = sample.place;
-    text +=
-        line_of({cell(std::int64_t{place.pass}), cell(std::int64_t{place.round}),
-                 cell(std::int64_t{place.pair.a}), cell(std::int64_t{place.pair.b}), cell(sample.bytes),
-                 cell(sample.repetitions), cell(sample.seconds * 1e6), "  " + std::string(table.spec.name)});
+    text += whole(place.pass) + whole(place.round) + whole(place.pair.a) + whole(place.pair.b) +
+            whole(sample.bytes) + whole(sample.repetitions) + decimals(sample.seconds * 1e6) + "  " +
+            std::string(table.spec.name) + "\n";
   }
   return text;
 }
@@ -118,17 +107,20 @@ std::string SweepText::table(const Table& table) const {
   text += formatted("# #endpoints = %d, #passes = %d\n", table.layout.processes, passes_);
   if (table.spec.message_rate) text += formatted("# window_size = %d\n", in_flight_);
   text += rule(columns);
-  text += cell("#bytes") + cell("#repetitions") + cell("t_min[usec]") + cell("t_median") +
-          cell("t_max[usec]") + cell("Mbytes/sec") + cell("#pairs") + cell("#failed") +
-          (table.defects ? cell("defects") : "") + "\n";
+  for (const char* const head : {"#bytes", "#repetitions", "t_min[usec]", "t_median", "t_max[usec]",
+                                 "Mbytes/sec", "#pairs", "#failed"}) {
+    text += padded(head);
+  }
+  text += table.defects ? padded("defects") + "\n" : "\n";
   const auto found = benchmarks_.find(table.spec.name);
   if (found == benchmarks_.end()) return text;
   for (const auto& [bytes, all] : found->second) {
     const double median = all.times.median();
     const double rate = median > 0 ? static_cast<double>(bytes) / median / bytes_per_megabyte_ : 0;
-    text += line_of({cell(bytes), cell(all.repetitions), cell(all.times.least() * 1e6), cell(median * 1e6),
-                     cell(all.times.most() * 1e6), cell(rate), cell(all.times.count()), cell(all.failed),
-                     table.defects ? cell(static_cast<double>(all.defects)) : ""});
+    text += whole(bytes) + whole(all.repetitions) + decimals(all.times.least() * 1e6) +
+            decimals(median * 1e6) + decimals(all.times.most() * 1e6) + decimals(rate) +
+            whole(all.times.count()) + whole(all.failed);
+    text += table.defects ? decimals(static_cast<double>(all.defects)) + "\n" : "\n";
   }
   return text;
 }

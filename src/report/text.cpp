@@ -121,8 +121,8 @@ std::string labeled_head(const Table& table) {
 }
 
 std::string table_head(const Table& table, Heads heads, int in_flight) {
-  if (table.kind == TableKind::labeled) return labeled_head(table);
-  const std::vector<Column> columns = columns_of(table);
+  if (table.shown().labeled) return labeled_head(table);
+  const std::vector<Cell> columns = cells_of(table, {}, {}, 1);
   const bool threaded = table.spec.threaded;
   const std::size_t wide = threaded ? std::max(columns_of_threads, columns.size()) : columns.size();
   const std::string rule = std::string("#").append(wide * column_width - 1, '-') += '\n';
@@ -132,9 +132,9 @@ std::string table_head(const Table& table, Heads heads, int in_flight) {
   if (table.spec.message_rate && heads != Heads::classic) text += window_lines(table, heads, in_flight);
   text += rule + mode_lines(table.transfers);
   if (heads != Heads::classic) text = without_blanks_at_ends(text);
-  for (const Column& column : columns) {
-    text += std::string(column_width - std::min<std::size_t>(column_width, column.name.size()), ' ');
-    text += column.name;
+  for (const Cell& column : columns) {
+    text += std::string(column_width - std::min<std::size_t>(column_width, column.head.size()), ' ');
+    text += column.head;
   }
   return text += '\n';
 }
@@ -149,7 +149,7 @@ std::string tail_line(const std::optional<Tail>& tail) {
 // What the reader should know about a row, as a comment line.
 std::string place_of(const Table& table, std::int64_t bytes, const Row& row) {
   std::string where;
-  if (table.spec.kind != Kind::synchronization) where = formatted("%lld B", static_cast<long long>(bytes));
+  if (table.has_lengths()) where = formatted("%lld B", static_cast<long long>(bytes));
   if (table.multi == Multi::each_group) {
     where += (where.empty() ? "" : ", ") + formatted("group %d", row.group);
   }
@@ -162,11 +162,12 @@ std::string note(const std::string& where, const std::string& words) {
 
 std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
   constexpr double noticeable = 0.1;
-  if (!row.load_drift || std::abs(*row.load_drift) <= noticeable) return "";
+  const double drift = row[Figure::load_drift];
+  if (!row.has(Figure::load_drift) || std::abs(drift) <= noticeable) return "";
   return note(
       place_of(table, bytes, row),
       formatted("CPU load ran %.0f %% %s than calibrated; t_CPU and overlap of this row are unreliable",
-                100 * std::abs(*row.load_drift), *row.load_drift > 0 ? "slower" : "faster"));
+                100 * std::abs(drift), drift > 0 ? "slower" : "faster"));
 }
 
 std::string in_flight_note(const Measurement& measurement, int asked, std::int64_t max_memory) {
@@ -179,34 +180,25 @@ std::string in_flight_note(const Measurement& measurement, int asked, std::int64
           shortest(significant(static_cast<double>(max_memory) / static_cast<double>(gibibyte))).c_str()));
 }
 
-std::string levels(const std::vector<PassesFigure::State>& levels, int samples) {
+std::string levels(const std::vector<SampleStatistics::State>& levels, int samples) {
   std::string text;
-  for (const PassesFigure::State& one : levels) {
+  for (const SampleStatistics::State& one : levels) {
     text += formatted("%s%.2f usec (%.0f %%)", text.empty() ? "" : ", ", one.level * 1e6,
                       100.0 * one.samples / std::max(1, samples));
   }
   return text;
 }
 
-const char* words_for(PassesFigure::Shortfall shortfall) {
-  switch (shortfall) {
-    case PassesFigure::Shortfall::budget:
-      return "the budget was spent";
-    case PassesFigure::Shortfall::passes:
-      return "all passes are done";
-    case PassesFigure::Shortfall::interrupted:
-      return "the launch was interrupted";
-    case PassesFigure::Shortfall::none:
-      break;
-  }
-  return "";
+const char* words_for(SampleStatistics::Shortfall shortfall) {
+  constexpr const char* words[] = {"", "the budget was spent", "all passes are done",
+                                   "the launch was interrupted"};
+  return words[static_cast<int>(shortfall)];
 }
 
 std::string lines_of(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {
-  const std::vector<Column> columns = columns_of(table);
   std::string text = table.multi == Multi::each_group ? "\n" : "";
   for (const Row& row : measurement.rows) {
-    for (const Column& column : columns) text += column.cell({table, measurement, row, bytes_per_megabyte});
+    for (const Cell& cell : cells_of(table, measurement, row, bytes_per_megabyte)) text += cell.text;
     text += '\n';
     text += table.tail ? tail_line(row.tail) : "";
   }
@@ -248,27 +240,27 @@ std::string footer(const Ending& ending) {
 
 }  // namespace
 
-void PassesNotes::add(const std::string& where, int group, const PassesFigure& figure) {
+void PassesNotes::add(const std::string& where, int group, const SampleStatistics& statistics) {
   ++rows_;
-  if (figure.shortfall != PassesFigure::Shortfall::none) {
+  if (statistics.shortfall != SampleStatistics::Shortfall::none) {
     ++short_;
-    shortfall_ = figure.shortfall;
-    if (figure.half_width && *figure.half_width > widest_) {
-      widest_ = *figure.half_width;
+    shortfall_ = statistics.shortfall;
+    if (statistics.half_width && *statistics.half_width > widest_) {
+      widest_ = *statistics.half_width;
       widest_row_ = where;
     }
   }
-  if (!figure.modes.empty() && ++with_levels_ == 1)
-    levels_ = (where.empty() ? "" : where + ": ") + levels(figure.modes, figure.used);
-  if (!figure.reference) ++without_reference_;
+  if (!statistics.modes.empty() && ++with_levels_ == 1)
+    levels_ = (where.empty() ? "" : where + ": ") + levels(statistics.modes, statistics.used);
+  if (!statistics.reference) ++without_reference_;
   Machine& machine = machines_[group];
-  machine.states.resize(figure.states.size());
-  for (std::size_t k = 0; k < figure.states.size(); ++k) {
-    machine.states[k].level = figure.states[k].level;
-    machine.states[k].samples += figure.states[k].samples;
+  machine.states.resize(statistics.states.size());
+  for (std::size_t k = 0; k < statistics.states.size(); ++k) {
+    machine.states[k].level = statistics.states[k].level;
+    machine.states[k].samples += statistics.states[k].samples;
   }
-  machine.between += figure.between_states;
-  machine.samples += figure.samples;
+  machine.between += statistics.between_states;
+  machine.samples += statistics.samples;
 }
 
 std::string PassesNotes::between(const Machine& machine) {

@@ -19,20 +19,20 @@ namespace openimb {
 class PassesNotes {
  public:
   /// `where`: the row, "8 B"; `group`: Row::group.
-  void add(const std::string& where, int group, const PassesFigure& figure);
+  void add(const std::string& where, int group, const SampleStatistics& statistics);
   /// Comment lines; `precision`: what was asked for.
   std::string notes(std::optional<double> precision) const;
 
  private:
   struct Machine {
-    std::vector<PassesFigure::State> states;
+    std::vector<SampleStatistics::State> states;
     int samples = 0, between = 0;
   };
   static std::string between(const Machine& machine);
 
   int rows_ = 0;
   int short_ = 0;
-  PassesFigure::Shortfall shortfall_ = PassesFigure::Shortfall::none;
+  SampleStatistics::Shortfall shortfall_ = SampleStatistics::Shortfall::none;
   double widest_ = 0;
   std::string widest_row_;
   int with_levels_ = 0;

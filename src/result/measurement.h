@@ -2,12 +2,18 @@
 #pragma once
 
 #include <array>
+#include <cmath>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "plan/component.h"
+#include "plan/figures.h"
 #include "plan/options.h"
 #include "plan/table.h"
 #include "plan/words.h"
@@ -24,19 +30,19 @@ inline constexpr std::array<const char*, 12> tail_names = {"min", "p10", "p25", 
 using Tail = std::array<double, 12>;
 
 /// What the samples of a row show together, where they were taken in passes (result/passes.h).
-struct PassesFigure {
+struct SampleStatistics {
   struct State {
     double level = 0;  ///< of the probes, seconds per exchange
     int samples = 0;
-    double median = 0;  ///< of the time that `half_width` is about
+    double median = 0;  ///< of the figure that has the interval
   };
   enum class Shortfall { none, budget, passes, interrupted };
 
   int samples = 0;
   int used = 0;                           ///< those in the reference state, or all of them
-  std::optional<Interval> interval = {};  ///< of t_max, or t_ovrl where the table has it: 95 %, seconds
+  std::optional<Interval> interval = {};  ///< 95 %, of the first figure that the table has judged; seconds
   std::optional<double>
-      half_width;        ///< of the interval, as a share of the median; the largest of the times shown
+      half_width;        ///< of the interval, as a share of the median; the largest of the figures judged
   double effective = 0;  ///< number of independent samples that show as much
   std::vector<State> states = {};  ///< of the machine, the fastest first
   int between_states = 0;          ///< samples whose two probes saw different states
@@ -45,33 +51,45 @@ struct PassesFigure {
   Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than asked for
 };
 template <>
-inline constexpr Words<4> words_of<PassesFigure::Shortfall> = {"none", "budget", "passes", "interrupted"};
+inline constexpr Words<4> words_of<SampleStatistics::Shortfall> = {"none", "budget", "passes", "interrupted"};
+
+/// What a row has of plan/figures.h.
+class Figures {
+ public:
+  Figures() { values_.fill(std::numeric_limits<double>::quiet_NaN()); }
+  bool has(Figure figure) const { return !std::isnan((*this)[figure]); }
+  double& operator[](Figure figure) { return values_.at(static_cast<std::size_t>(figure)); }
+  double operator[](Figure figure) const { return values_.at(static_cast<std::size_t>(figure)); }
+  void drop(OverPasses passes) {
+    for (const FigureRow& one : figures) {
+      if (one.passes == passes) (*this)[one.figure] = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+
+ private:
+  std::array<double, std::size(figures)> values_;  ///< NaN: it has not
+};
+
+/// Where time_max was measured.
+struct Slowest {
+  int rank = 0;  ///< of the world
+  int thread = 0;
+  auto operator<=>(const Slowest&) const = default;
+};
 
 /// One line of a table: one group, or all groups together.
-struct Row {
+struct Row : Figures {
   int group = -1;       ///< index into layout.groups; -1: all groups (or the only one)
   int taking_part = 0;  ///< processes of a group that have a time: some may be idle
-  double t_min = 0;     ///< seconds; over ranks and threads, of each one's mean over its repetitions
-  double t_max = 0;
-  double t_avg = 0;
-  int slowest_rank = 0;                    ///< world rank with t_max
-  int slowest_thread = 0;                  ///< its thread with t_max
-  std::vector<double> of_threads;          ///< of each thread t_max over the ranks; empty: one thread
+  Slowest slowest;
+  std::vector<double> of_threads;          ///< of each thread time_max over the ranks; empty: one thread
   std::vector<double> waiting_of_threads;  ///< of it, where threads take turns, the wait for the turn
-  std::optional<double> t_overlap;         ///< the largest time with computation
-  std::optional<double> t_pure;            ///< overlap: without computation, of the rank with t_overlap
-  std::optional<double> t_cpu;             ///< overlap: of the computation, on that rank
-  std::optional<double> overlap_percent;   ///< 0 to 100
-  std::optional<double>
-      load_drift;  ///< overlap: the load's time afterwards / as calibrated - 1, the largest of any rank
-  std::optional<double> bytes_per_second;                  ///< where the table shows a throughput
-  std::optional<double> messages_per_second;               ///< Uniband, Biband
   std::vector<std::pair<std::string, std::string>> hints;  ///< files: those in force
   std::optional<std::int64_t> defects;  ///< received bytes that differ from what a correct MPI delivers
   std::optional<Tail> tail;             ///< with -show_tail or -dumpfile
   std::vector<double> samples;          ///< then also each repetition's time in seconds, in order; else empty
   std::optional<Evidence> evidence;     ///< where the system has it
-  std::optional<PassesFigure> passes;
+  std::optional<SampleStatistics> passes;
 };
 
 /// One point: a length in a table, measured.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "result/interval.h"
@@ -18,26 +17,13 @@ namespace {
 // another state are wrong by all that lies between the states.
 constexpr std::size_t fewest_in_reference = 3;
 
-using Samples = std::vector<const SampleFigures*>;
+using Samples = std::vector<const RowSample*>;
 
-template <class Figure>
 std::vector<double> values_of(const Samples& samples, Figure figure) {
   std::vector<double> values;
-  for (const SampleFigures* sample : samples) values.push_back(figure(*sample));
+  for (const RowSample* sample : samples) values.push_back(sample->figures[figure]);
   return values;
 }
-
-double median_figure(const Samples& samples, double SampleFigures::* figure) {
-  return median_of(values_of(samples, [figure](const SampleFigures& one) { return one.*figure; }));
-}
-
-std::optional<double> median_figure(const Samples& samples, std::optional<double> SampleFigures::* figure) {
-  if (!(samples.front()->*figure)) return std::nullopt;
-  return median_of(
-      values_of(samples, [figure](const SampleFigures& one) { return (one.*figure).value_or(0); }));
-}
-
-double main_time(const SampleFigures& sample) { return sample.t_overlap.value_or(sample.t_max); }
 
 double half_width(const MedianEstimate& estimate) {
   const double wider =
@@ -45,36 +31,36 @@ double half_width(const MedianEstimate& estimate) {
   return estimate.median > 0 ? wider / estimate.median : 0;
 }
 
-void add_interval(PassesFigure& figure, const Samples& samples) {
-  const MedianEstimate estimate = estimate_median(values_of(samples, main_time));
-  figure.interval = estimate.interval;
-  figure.effective = estimate.effective;
-  if (!estimate.interval) return;
-  figure.half_width = half_width(estimate);
-  if (!samples.front()->t_pure) return;
-  const MedianEstimate pure =
-      estimate_median(values_of(samples, [](const SampleFigures& one) { return one.t_pure.value_or(0); }));
-  figure.half_width =
-      pure.interval ? std::optional(std::max(*figure.half_width, half_width(pure))) : std::nullopt;
+void add_interval(SampleStatistics& statistics, const Samples& samples, const Few<Figure, 2>& judged) {
+  for (const Figure one : judged) {
+    const MedianEstimate estimate = estimate_median(values_of(samples, one));
+    if (one == *judged.begin()) {
+      statistics.interval = estimate.interval;
+      statistics.effective = estimate.effective;
+    }
+    if (!estimate.interval) return statistics.half_width.reset();
+    statistics.half_width = std::max(statistics.half_width.value_or(0), half_width(estimate));
+  }
 }
 
-void add_states(PassesFigure& figure, const RowSeries& series, const MachineStates& machine) {
+void add_states(SampleStatistics& statistics, const RowSeries& series, const MachineStates& machine,
+                Figure main) {
   for (std::size_t k = 0; k < machine.states.size(); ++k) {
     Samples members;
-    for (const SampleFigures& sample : series.samples) {
+    for (const RowSample& sample : series.samples) {
       if (sample.state == static_cast<int>(k)) members.push_back(&sample);
     }
-    figure.states.push_back({.level = machine.states[k].level,
-                             .samples = static_cast<int>(members.size()),
-                             .median = members.empty() ? 0 : median_of(values_of(members, main_time))});
+    statistics.states.push_back({.level = machine.states[k].level,
+                                 .samples = static_cast<int>(members.size()),
+                                 .median = members.empty() ? 0 : median_of(values_of(members, main))});
   }
-  figure.between_states = static_cast<int>(std::ranges::count(series.samples, -1, &SampleFigures::state));
+  statistics.between_states = static_cast<int>(std::ranges::count(series.samples, -1, &RowSample::state));
 }
 
 // The rank that was the slowest most often.
-std::pair<int, int> usual_slowest(const Samples& samples) {
-  std::map<std::pair<int, int>, int> times;
-  for (const SampleFigures* sample : samples) ++times[{sample->slowest_rank, sample->slowest_thread}];
+Slowest usual_slowest(const Samples& samples) {
+  std::map<Slowest, int> times;
+  for (const RowSample* sample : samples) ++times[sample->slowest];
   return std::ranges::max_element(times, {}, [](const auto& entry) { return entry.second; })->first;
 }
 
@@ -82,33 +68,17 @@ bool known(double probe) { return std::isfinite(probe) && probe > 0; }
 
 }  // namespace
 
-SampleFigures figures_of(const Row& row, std::int64_t repetitions, double at,
-                         const PassSample::Probes& probes) {
-  return {.at = at,
-          .repetitions = repetitions,
-          .t_min = row.t_min,
-          .t_max = row.t_max,
-          .t_avg = row.t_avg,
-          .t_overlap = row.t_overlap,
-          .t_pure = row.t_pure,
-          .t_cpu = row.t_cpu,
-          .overlap_percent = row.overlap_percent,
-          .slowest_rank = row.slowest_rank,
-          .slowest_thread = row.slowest_thread,
-          .probes = probes};
-}
-
 MachineStates assign_states(std::span<RowSeries* const> rows, std::size_t fitted) {
-  std::vector<SampleFigures*> samples;
+  std::vector<RowSample*> samples;
   for (RowSeries* row : rows) {
-    for (SampleFigures& sample : row->samples) {
+    for (RowSample& sample : row->samples) {
       sample.state = 0;
       if (known(sample.probes.before) && known(sample.probes.after)) samples.push_back(&sample);
     }
   }
-  std::ranges::sort(samples, {}, &SampleFigures::at);
+  std::ranges::sort(samples, {}, &RowSample::at);
   std::vector<double> probes;
-  for (const SampleFigures* sample : samples) {
+  for (const RowSample* sample : samples) {
     probes.push_back(sample->probes.before);
     probes.push_back(sample->probes.after);
   }
@@ -123,45 +93,46 @@ MachineStates assign_states(std::span<RowSeries* const> rows, std::size_t fitted
 Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const RowSeries& series,
                   const MachineStates& states) {
   Samples all, reference;
-  for (const SampleFigures& sample : series.samples) {
+  for (const RowSample& sample : series.samples) {
     all.push_back(&sample);
     if (sample.state == 0) reference.push_back(&sample);
   }
-  PassesFigure figure;
-  figure.samples = static_cast<int>(all.size());
-  add_states(figure, series, states);
-  figure.reference = reference.size() >= std::min(all.size(), fewest_in_reference);
-  const Samples& used = figure.reference ? reference : all;
-  figure.used = static_cast<int>(used.size());
-  add_interval(figure, used);
+  SampleStatistics statistics;
+  statistics.samples = static_cast<int>(all.size());
+  const auto& judged = table.shown().judged;
+  add_states(statistics, series, states, *judged.begin());
+  statistics.reference = reference.size() >= std::min(all.size(), fewest_in_reference);
+  const Samples& used = statistics.reference ? reference : all;
+  statistics.used = static_cast<int>(used.size());
+  add_interval(statistics, used, judged);
 
   Summary summary{.row = series.first};
   Row& row = summary.row;
   row.of_threads.clear();  // the first sample's
   row.waiting_of_threads.clear();
-  row.t_min = median_figure(used, &SampleFigures::t_min);
-  row.t_max = median_figure(used, &SampleFigures::t_max);
-  row.t_avg = median_figure(used, &SampleFigures::t_avg);
-  row.t_overlap = median_figure(used, &SampleFigures::t_overlap);
-  row.t_pure = median_figure(used, &SampleFigures::t_pure);
-  row.t_cpu = median_figure(used, &SampleFigures::t_cpu);
-  row.overlap_percent = median_figure(used, &SampleFigures::overlap_percent);
-  std::tie(row.slowest_rank, row.slowest_thread) = usual_slowest(used);
-  add_rates(row, table, bytes, in_flight);
+  for (const FigureRow& one : figures) {
+    if (one.passes == OverPasses::median && row.has(one.figure)) {
+      row[one.figure] = median_of(values_of(used, one.figure));
+    }
+  }
+  row.slowest = usual_slowest(used);
+  derive_figures(row, table, bytes, in_flight);
   row.evidence = series.first.evidence ? std::optional(series.evidence) : std::nullopt;
-  row.passes = std::move(figure);
-  const double middle = median_of(
-      values_of(used, [](const SampleFigures& one) { return static_cast<double>(one.repetitions); }));
-  summary.repetitions = std::llround(middle);
+  row.passes = std::move(statistics);
+  std::vector<double> repetitions;
+  for (const RowSample* sample : used) repetitions.push_back(static_cast<double>(sample->repetitions));
+  summary.repetitions = std::llround(median_of(std::move(repetitions)));
   return summary;
 }
 
-std::vector<PassesFigure::State> modes_of(const RowSeries& series, const PassesFigure& figure) {
+std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSeries& series,
+                                              const SampleStatistics& statistics) {
+  const Figure main = *table.shown().judged.begin();
   std::vector<double> times;
-  for (const SampleFigures& sample : series.samples) {
-    if (!figure.reference || sample.state == 0) times.push_back(main_time(sample));
+  for (const RowSample& sample : series.samples) {
+    if (!statistics.reference || sample.state == 0) times.push_back(sample.figures[main]);
   }
-  std::vector<PassesFigure::State> modes;
+  std::vector<SampleStatistics::State> modes;
   if (std::ranges::any_of(times, [](double time) { return !(time > 0); })) return modes;
   constexpr std::size_t fitted = 200;
   const MachineStates found = find_states(times, fitted);
@@ -172,8 +143,8 @@ std::vector<PassesFigure::State> modes_of(const RowSeries& series, const PassesF
   return modes;
 }
 
-bool is_within(const PassesFigure& figure, double precision) {
-  return figure.half_width && *figure.half_width <= precision;
+bool is_within(const SampleStatistics& statistics, double precision) {
+  return statistics.half_width && *statistics.half_width <= precision;
 }
 
 }  // namespace openimb

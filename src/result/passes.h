@@ -14,22 +14,19 @@
 namespace openimb {
 
 /// What one pass would have printed of a row, and how the machine was.
-struct SampleFigures {
+struct RowSample {
   double at = 0;  ///< seconds since the start of the session
   std::int64_t repetitions = 0;
-  double t_min = 0, t_max = 0, t_avg = 0;
-  std::optional<double> t_overlap, t_pure, t_cpu, overlap_percent;
-  int slowest_rank = 0, slowest_thread = 0;
-  PassSample::Probes probes;
+  Figures figures = {};
+  Slowest slowest = {};
+  PassSample::Probes probes = {};
   int state = 0;  ///< index into the states; -1: the two probes saw different ones
 };
-SampleFigures figures_of(const Row& row, std::int64_t repetitions, double at,
-                         const PassSample::Probes& probes);
 
 /// The samples of one row, in the order of time, and what does not change from pass to pass.
 struct RowSeries {
   Row first;
-  std::vector<SampleFigures> samples;
+  std::vector<RowSample> samples;
   Evidence evidence;
 };
 
@@ -46,9 +43,10 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
                   const MachineStates& states);
 
 /// Whether the samples used lie at two or three levels anyway: then these, else nothing.
-std::vector<PassesFigure::State> modes_of(const RowSeries& series, const PassesFigure& figure);
+std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSeries& series,
+                                              const SampleStatistics& statistics);
 
 /// Whether the row's figures are known as well as that.
-bool is_within(const PassesFigure& figure, double precision);
+bool is_within(const SampleStatistics& statistics, double precision);
 
 }  // namespace openimb

@@ -26,13 +26,16 @@ struct Extremes {
   }
 };
 
+// Of all threads, or of one.
 Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threads,
-                     std::span<const double> seconds) {
+                     std::span<const double> seconds, std::optional<std::size_t> thread = {}) {
   Extremes extremes;
   for (const std::vector<int>& group : groups) {
     for (const int world_rank : group) {
       const std::size_t first = static_cast<std::size_t>(world_rank) * threads;
-      for (std::size_t i = first; i < first + threads; ++i) extremes.include(i, seconds[i]);
+      for (std::size_t i = first; i < first + threads; ++i) {
+        if (i - first == thread.value_or(i - first)) extremes.include(i, seconds[i]);
+      }
     }
   }
   return extremes;
@@ -44,13 +47,7 @@ std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups,
                                        double factor) {
   std::vector<double> slowest(threads);
   for (std::size_t thread = 0; thread < threads; ++thread) {
-    Extremes extremes;
-    for (const std::vector<int>& group : groups) {
-      for (const int world_rank : group) {
-        const std::size_t index = static_cast<std::size_t>(world_rank) * threads + thread;
-        extremes.include(index, seconds[index]);
-      }
-    }
+    const Extremes extremes = extremes_of(groups, threads, seconds, thread);
     slowest[thread] = extremes.count > 0 ? factor * shown[extremes.slowest] : 0;
   }
   return slowest;
@@ -73,19 +70,20 @@ Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> 
   const Extremes times = extremes_of(members, threads, seconds);
   Row row;
   row.taking_part = times.count / static_cast<int>(threads * members.size());
-  row.t_min = factor * times.least;
-  row.t_max = factor * times.most;
-  row.t_avg = times.count > 0 ? factor * times.sum / times.count : 0;
-  row.slowest_rank = static_cast<int>(times.slowest / threads);
-  row.slowest_thread = static_cast<int>(times.slowest % threads);
+  row[Figure::time_min] = factor * times.least;
+  row[Figure::time_max] = factor * times.most;
+  row[Figure::time_avg] = times.count > 0 ? factor * times.sum / times.count : 0;
+  row.slowest = {.rank = static_cast<int>(times.slowest / threads),
+                 .thread = static_cast<int>(times.slowest % threads)};
   if (threads > 1) row.of_threads = slowest_of_threads(members, threads, seconds, seconds, factor);
   if (overlapped.t_ovrl.empty()) return row;
   const Extremes slowest = extremes_of(members, threads, overlapped.t_ovrl);
-  row.t_overlap = factor * slowest.most;
+  const double with_load = row[Figure::time_overlapped] = factor * slowest.most;
   if (overlapped.t_cpu.empty()) return row;
-  row.t_pure = factor * seconds[slowest.slowest];
-  row.t_cpu = factor * computation_of(table, members, overlapped.t_cpu, slowest.slowest);
-  row.overlap_percent = overlap_percent(*row.t_pure, *row.t_cpu, *row.t_overlap);
+  const double pure = row[Figure::time_pure] = factor * seconds[slowest.slowest];
+  const double cpu = row[Figure::time_cpu] =
+      factor * computation_of(table, members, overlapped.t_cpu, slowest.slowest);
+  row[Figure::overlap_percent] = overlap_percent(pure, cpu, with_load);
   return row;
 }
 
@@ -101,43 +99,45 @@ std::int64_t defects_of(const Table& table, const Row& row, std::span<const doub
   return defects;
 }
 
-// Tables with the rates of what all processes send together.
-bool counts_sent(TableKind kind) { return kind == TableKind::mean_and_rate || kind == TableKind::labeled; }
-bool shows_messages(TableKind kind) { return kind == TableKind::rate || counts_sent(kind); }
+// In the time that they are divided by.
+double messages_of(const Table& table, const Row& row, int in_flight) {
+  const Spec& spec = table.spec;
+  const int pairs = row.taking_part / 2;
+  switch (table.shown().rates) {
+    case Rates::of_a_process:
+      return spec.turnover * (spec.kind == Kind::multiple_transfer ? table.layout.processes - 1.0 : 1.0);
+    case Rates::of_pairs:
+      return static_cast<double>(spec.turnover) * in_flight * pairs;
+    case Rates::of_all:
+      return spec.sent * row.taking_part * (spec.message_rate ? in_flight : 1);
+    case Rates::of_one_message:
+      return static_cast<double>(pairs) * table.timed_threads();
+    case Rates::none:
+      break;
+  }
+  return 0;
+}
 
 }  // namespace
 
 double factor_of(const Table& table, int in_flight) {
-  if (table.kind != TableKind::time_and_rate) return table.spec.time_factor;
+  if (table.shown().rates != Rates::of_one_message) return table.spec.time_factor;
   return table.spec.time_factor / (static_cast<double>(table.spec.turnover) * in_flight);
 }
 
-void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight) {
-  constexpr TableKind with_rates[] = {TableKind::time_and_bandwidth,
-                                      TableKind::range_and_bandwidth,
-                                      TableKind::rate,
-                                      TableKind::mean_and_rate,
-                                      TableKind::labeled,
-                                      TableKind::time_and_rate};
-  if (std::ranges::find(with_rates, table.kind) == std::end(with_rates)) return;
-  const int pairs = row.taking_part / 2;
+void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_flight) {
+  if (table.spec.partitioned) row[Figure::early_bird_share] = row[Figure::overlap_percent] / 100;
+  const Rates rates = table.shown().rates;
+  if (rates == Rates::none) return;
+  const auto in = [&](Figure time, double count) { return row[time] > 0 ? count / row[time] : 0; };
+  const double messages = messages_of(table, row, in_flight);
   // As IMB-MT has them: the rate of messages by the mean of all threads, the throughput by the slowest.
-  if (table.kind == TableKind::time_and_rate) {
-    const double threads = table.timed_threads();
-    row.messages_per_second = row.t_avg > 0 ? pairs * threads / row.t_avg : 0;
-    row.bytes_per_second = row.t_max > 0 ? pairs * static_cast<double>(bytes) / row.t_max : 0;
-    return;
+  const bool of_one = rates == Rates::of_one_message;
+  if (rates != Rates::of_a_process) {
+    row[Figure::messages_per_second] = in(of_one ? Figure::time_avg : Figure::time_max, messages);
   }
-  double messages = table.spec.turnover;
-  if (table.spec.kind == Kind::multiple_transfer) messages *= table.layout.processes - 1;
-  if (table.kind == TableKind::rate) messages *= static_cast<double>(in_flight) * pairs;
-  if (counts_sent(table.kind)) {
-    messages = table.spec.sent * row.taking_part;
-    if (table.spec.message_rate) messages *= in_flight;
-  }
-  const double per_second = row.t_max > 0 ? messages / row.t_max : 0;
-  if (shows_messages(table.kind)) row.messages_per_second = per_second;
-  row.bytes_per_second = per_second * static_cast<double>(bytes);
+  const double lengths = of_one ? row.taking_part / 2 : messages;
+  row[Figure::bytes_per_second] = in(Figure::time_max, lengths) * static_cast<double>(bytes);
 }
 
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
@@ -149,7 +149,7 @@ std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
     Row& row = rows.emplace_back(
         row_of(table, in_flight, each ? groups.subspan(first, 1) : groups, seconds, overlapped));
     row.group = each ? static_cast<int>(first) : -1;
-    add_rates(row, table, bytes, in_flight);
+    derive_figures(row, table, bytes, in_flight);
   }
   return rows;
 }
@@ -173,7 +173,7 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
                              static_cast<std::size_t>(table.timed_threads()), times.seconds, times.waiting,
                              factor_of(table, in_flight));
     }
-    row.load_drift = times.load_drift;
+    if (times.load_drift) row[Figure::load_drift] = *times.load_drift;
     row.hints = times.hints;
   }
   return measurement;

@@ -25,9 +25,9 @@ struct PointTimes {
   std::vector<double> seconds;  ///< mean of one repetition each
   Overlapped overlapped = {};
   std::vector<std::vector<double>> samples =
-      {};                                 ///< of each repetition the slowest time, a series per row; or none
-  std::vector<double> defects = {};       ///< wrong bytes by world rank; empty without -check
-  std::optional<double> load_drift = {};  ///< Row::load_drift
+      {};                            ///< of each repetition the slowest time, a series per row; or none
+  std::vector<double> defects = {};  ///< wrong bytes by world rank; empty without -check
+  std::optional<double> load_drift = {};
   std::vector<std::pair<std::string, std::string>> hints = {};
   std::vector<double> waiting = {};  ///< of them, where threads take turns, for the turn; as `seconds`
 };
@@ -45,8 +45,9 @@ std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
 /// From the time of a repetition to the one that the table shows.
 double factor_of(const Table& table, int in_flight);
 
-/// Throughput and message rate, from t_max and the processes that took part, where the table shows them.
-void add_rates(Row& row, const Table& table, std::int64_t bytes, int in_flight);
+/// The figures that follow from others of the row and from the processes that took part
+/// (OverPasses::derived).
+void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_flight);
 
 /// How much of the shorter of communication and computation the other one hid, in percent: guide, "Measuring
 /// Communication and Computation Overlap". 0 where either takes no time.

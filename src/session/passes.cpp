@@ -1,6 +1,6 @@
 // A launch in passes: the whole selection is walked again and again, one sample of each point a pass, each
 // between two probes of the machine, until the figures are known well enough or the budget is spent. Tables
-// stay open; their rows are reported at the end. docs/methodology.md has the reasons.
+// stay open; their rows are reported at the end. docs/architecture.md has the reasons.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -99,17 +99,48 @@ Measurement PassFigures::summary(const PassTable& table, const PassPoint& one) c
 // Probes that the states of the machine are fitted to.
 constexpr std::size_t fitted_on_the_way = 400, fitted_in_report = 1000, fitted_in_haste = 200;
 
+/// A point over all passes. Rows are rank 0's; all else is equal on all ranks.
+struct PassPoint {
+  const Point* point = nullptr;
+  int first_row = 0;
+  std::int64_t gone = 0;  ///< repetitions measured
+  double each = 0;        ///< seconds of one, the least of any pass
+  double cost = 0;        ///< seconds of the last sample, with all that goes with it; of this rank
+  int samples = 0;
+  bool done = false;
+  bool within = false;  ///< the precision, at the last judgment
+  std::optional<Failure> failure;
+  std::vector<RowSeries> rows;
+};
+
+struct PassTable {
+  explicit PassTable(TablePlan plan_of_it) : plan(std::move(plan_of_it)) {}
+  const TablePlan plan;
+  bool begun = false;
+  std::unique_ptr<OpenTable> open;
+  std::optional<Failure> failure;
+  std::vector<PassPoint> points;
+
+  bool idle() const {
+    return failure.has_value() ||
+           std::ranges::all_of(points, [](const PassPoint& one) { return one.done || one.failure; });
+  }
+};
+
 class PassSession {
  public:
   explicit PassSession(const SessionParts& parts)
-      : parts_(parts),
-        passes_(*parts.options.passes),
-        outcome_(parts),
-        start_(parts.surroundings.now()),
-        figures_(tables_) {}
+      : parts_(parts), passes_(*parts.options.passes), outcome_(parts), start_(parts.surroundings.now()) {}
   Ending run();
 
  private:
+  /// Rows that are measured on the same ranks: processes, groups, group.
+  using Ranks = std::tuple<int, int, int>;
+  static Ranks ranks_of(const PassTable& table, const RowSeries& series) {
+    const Layout& layout = table.plan.table.layout;
+    return {layout.processes, layout.group_count(), series.first.group};
+  }
+
   void plan();
   void run_pass();
   void begin(PassTable& table);
@@ -129,6 +160,8 @@ class PassSession {
   void report(PassTable& table);
   void report(const PassTable& table, PassPoint& one);
   Measurement summary(const PassTable& table, const PassPoint& one) const;
+  void assign_states(std::size_t fitted);
+  Measurement figures_of(const PassTable& table, const PassPoint& one) const;
   void show_progress();
   double elapsed() const { return parts_.surroundings.now() - start_ - waited_; }
 
@@ -147,8 +180,8 @@ class PassSession {
   int pass_ = 0;
   int next_look_ = 0;
   bool spent_ = false;  ///< the budget
-  PassTables tables_;
-  PassFigures figures_;
+  std::vector<std::unique_ptr<PassTable>> tables_;
+  std::map<Ranks, MachineStates> states_;
 };
 
 Ending PassSession::run() {
@@ -269,13 +302,14 @@ void PassSession::keep(PassTable& table, PassPoint& one, PointRun& run, Measurem
   PassSample sample{.pass = pass_, .at = at, .measurement = {}, .probes = run.probes()};
   sample.probes.resize(measurement.rows.size(), {std::nan(""), std::nan("")});
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
-    const Row& row = measurement.rows[i];
-    if (one.rows.size() <= i) {
-      RowSeries& series = one.rows.emplace_back();
-      series.first = row;
-      series.first.load_drift.reset();
-    }
-    one.rows[i].samples.push_back(figures_of(row, measurement.repetitions, at, sample.probes[i]));
+    Row& row = measurement.rows[i];
+    row.drop(OverPasses::dropped);
+    if (one.rows.size() <= i) one.rows.emplace_back().first = row;
+    one.rows[i].samples.push_back({.at = at,
+                                   .repetitions = measurement.repetitions,
+                                   .figures = row,
+                                   .slowest = row.slowest,
+                                   .probes = sample.probes[i]});
     if (row.evidence) one.rows[i].evidence += *row.evidence;
   }
   sample.measurement = std::move(measurement);
@@ -355,7 +389,7 @@ bool PassSession::all_are_done() {
 void PassSession::judge() {
   const double begun = parts_.surroundings.now();
   for (const std::size_t fitted : {fitted_on_the_way, fitted_in_report}) {
-    figures_.assign_states(fitted);
+    assign_states(fitted);
     for (const auto& table : tables_) {
       for (PassPoint& one : table->points) one.done = is_done(*table, one);
     }
@@ -368,7 +402,7 @@ void PassSession::judge() {
 // shown a faster state since.
 bool PassSession::is_done(const PassTable& table, PassPoint& one) const {
   if (one.failure || one.rows.empty()) return false;
-  const Measurement measurement = figures_.summary(table, one);
+  const Measurement measurement = figures_of(table, one);
   const bool within = std::ranges::all_of(measurement.rows, [&](const Row& row) {
     return row.passes->reference && is_within(*row.passes, *passes_.precision);
   });
@@ -377,8 +411,7 @@ bool PassSession::is_done(const PassTable& table, PassPoint& one) const {
 
 // An interrupted launch has a fraction of a second left.
 void PassSession::report() {
-  if (parts_.world.rank() == 0)
-    figures_.assign_states(outcome_.interrupted() ? fitted_in_haste : fitted_in_report);
+  if (parts_.world.rank() == 0) assign_states(outcome_.interrupted() ? fitted_in_haste : fitted_in_report);
   for (const auto& table : tables_) report(*table);
 }
 
@@ -405,18 +438,44 @@ void PassSession::report(const PassTable& table, PassPoint& one) {
 // Rank 0's; on other ranks nothing is known.
 Measurement PassSession::summary(const PassTable& table, const PassPoint& one) const {
   if (parts_.world.rank() != 0) return {.bytes = one.point->bytes, .repetitions = 0, .rows = {}};
-  Measurement measurement = figures_.summary(table, one);
+  Measurement measurement = figures_of(table, one);
   constexpr double usual = 0.05;
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
-    PassesFigure& figure = *measurement.rows[i].passes;
-    if (is_within(figure, passes_.precision.value_or(usual))) continue;
-    if (!outcome_.interrupted()) figure.modes = modes_of(one.rows[i], figure);
+    SampleStatistics& statistics = *measurement.rows[i].passes;
+    if (is_within(statistics, passes_.precision.value_or(usual))) continue;
+    if (!outcome_.interrupted()) statistics.modes = modes_of(table.plan.table, one.rows[i], statistics);
     if (!passes_.precision) continue;
-    figure.shortfall = outcome_.interrupted() ? PassesFigure::Shortfall::interrupted
-                       : spent_               ? PassesFigure::Shortfall::budget
-                                              : PassesFigure::Shortfall::passes;
+    statistics.shortfall = outcome_.interrupted() ? SampleStatistics::Shortfall::interrupted
+                           : spent_               ? SampleStatistics::Shortfall::budget
+                                                  : SampleStatistics::Shortfall::passes;
   }
   return measurement;
+}
+
+void PassSession::assign_states(std::size_t fitted) {
+  std::map<Ranks, std::vector<RowSeries*>> together;
+  for (const auto& table : tables_) {
+    for (PassPoint& one : table->points) {
+      for (RowSeries& series : one.rows) together[ranks_of(*table, series)].push_back(&series);
+    }
+  }
+  states_.clear();
+  for (const auto& [ranks, rows] : together) states_[ranks] = openimb::assign_states(rows, fitted);
+}
+
+Measurement PassSession::figures_of(const PassTable& table, const PassPoint& one) const {
+  Measurement found{.bytes = one.point->bytes,
+                    .repetitions = 0,
+                    .rows = {},
+                    .first_row = one.first_row,
+                    .fewer_in_flight = one.point->fewer_in_flight()};
+  for (const RowSeries& series : one.rows) {
+    Summary summary = summarize(table.plan.table, found.bytes, one.point->in_flight, series,
+                                states_.at(ranks_of(table, series)));
+    found.repetitions = summary.repetitions;
+    found.rows.push_back(std::move(summary.row));
+  }
+  return found;
 }
 
 void PassSession::show_progress() {

@@ -1,6 +1,6 @@
 // IMB-FABRIC: rounds of pairs of endpoints. A pass has all rounds in random order, a round all benchmarks and
 // lengths; each pair's times go to the reporter at once, so that no rank ever holds more than a round.
-// docs/methodology.md has the reasons.
+// docs/architecture.md has the reasons.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -248,13 +248,13 @@ void Sweeps::report(const SweepTable& table, const Measurement& measurement, int
 
 // A hub's time is that of all its pairs together.
 PairSample Sweeps::sample_of(const Row& row, EndpointPair pair) const {
-  const bool a_is_slower = row.slowest_rank == rank_of(pair.a);
+  const bool a_is_slower = row.slowest.rank == rank_of(pair.a);
   PairSample sample{.place = {.pair = pair},
-                    .seconds_of_a = a_is_slower ? row.t_max : row.t_min,
-                    .seconds_of_b = a_is_slower ? row.t_min : row.t_max,
+                    .seconds_of_a = a_is_slower ? row[Figure::time_max] : row[Figure::time_min],
+                    .seconds_of_b = a_is_slower ? row[Figure::time_min] : row[Figure::time_max],
                     .defects = row.defects,
                     .evidence = row.evidence};
-  sample.seconds = plan_.has_hub() ? sample.seconds_of_b : row.t_max;
+  sample.seconds = plan_.has_hub() ? sample.seconds_of_b : row[Figure::time_max];
   return sample;
 }
 

@@ -137,14 +137,9 @@ TEST_CASE("how often, on how many processes, with how much memory") {
 TEST_CASE("throughput is that of the portion, of collectives too") {
   Spec collective = common;
   collective.kind = Kind::collective;
-  CHECK(table_kind(single, Multi::off) == TableKind::time_and_bandwidth);
-  CHECK(table_kind(single, Multi::summary) == TableKind::range_and_bandwidth);
-  CHECK(table_kind(common, Multi::off) == TableKind::range_and_bandwidth);
-  CHECK(table_kind(collective, Multi::off) == TableKind::range_and_bandwidth);
-  const Table table{
-      .spec = collective, .layout = make_layout(4, 4, false, {}), .kind = TableKind::range_and_bandwidth};
+  const Table table{.spec = collective, .layout = make_layout(4, 4, false, {})};
   const std::vector<double> seconds{1, 2, 4, 2};
-  CHECK(rows_of(table, 1000, 1, seconds).front().bytes_per_second == 250);
+  CHECK(rows_of(table, 1000, 1, seconds).front()[Figure::bytes_per_second] == 250);
 }
 
 TEST_CASE("what a file holds never repeats") {

@@ -10,10 +10,9 @@ using namespace openimb;
 
 namespace {
 
-Table one_table(TableKind kind) {
+Table one_table(const TableLayout& shown = tables::time_and_bandwidth) {
   Table table;
-  table.spec = {.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
-  table.kind = kind;
+  table.spec = {.name = "PingPong", .kind = Kind::single_transfer, .table = &shown, .time_factor = 0.5};
   table.layout.processes = 2;
   table.layout.groups = {{0, 1}};
   return table;
@@ -25,20 +24,22 @@ RowSeries series_of(int samples, Time time, Probe probe) {
   RowSeries series;
   for (int i = 0; i < samples; ++i) {
     Row row;
-    row.t_max = time(i);
-    row.t_min = row.t_max / 2;
-    row.t_avg = row.t_max * 3 / 4;
-    row.slowest_rank = i % 3 == 0 ? 0 : 1;
+    row[Figure::time_max] = time(i);
+    row[Figure::time_min] = row[Figure::time_max] / 2;
+    row[Figure::time_avg] = row[Figure::time_max] * 3 / 4;
+    row.slowest.rank = i % 3 == 0 ? 0 : 1;
+    if (i == 0) series.first = row;
     const double p = probe(i);
-    series.samples.push_back(figures_of(row, 100 + i, i, {p, p}));
+    series.samples.push_back(
+        {.at = 1.0 * i, .repetitions = 100 + i, .figures = row, .slowest = row.slowest, .probes = {p, p}});
   }
   return series;
 }
 
-Summary summary_of(RowSeries& series, TableKind kind = TableKind::time_and_bandwidth) {
+Summary summary_of(RowSeries& series, const TableLayout& shown = tables::time_and_bandwidth) {
   RowSeries* const rows[] = {&series};
   const MachineStates states = assign_states(rows, 1000);
-  return summarize(one_table(kind), 1024, 1, series, states);
+  return summarize(one_table(shown), 1024, 1, series, states);
 }
 
 }  // namespace
@@ -46,12 +47,12 @@ Summary summary_of(RowSeries& series, TableKind kind = TableKind::time_and_bandw
 TEST_CASE("without states a row is the plain median of all its samples") {
   RowSeries series = series_of(5, [](int i) { return 1e-6 * (i + 1); }, [](int) { return 1e-6; });
   const Summary summary = summary_of(series);
-  CHECK(summary.row.t_max == 3e-6);
-  CHECK(summary.row.t_min == 1.5e-6);
-  CHECK(summary.row.t_avg == Approx(2.25e-6));
+  CHECK(summary.row[Figure::time_max] == 3e-6);
+  CHECK(summary.row[Figure::time_min] == 1.5e-6);
+  CHECK(summary.row[Figure::time_avg] == Approx(2.25e-6));
   CHECK(summary.repetitions == 102);
-  CHECK(summary.row.slowest_rank == 1);
-  CHECK(*summary.row.bytes_per_second == Approx(1024 / 3e-6));
+  CHECK(summary.row.slowest.rank == 1);
+  CHECK(summary.row[Figure::bytes_per_second] == Approx(1024 / 3e-6));
   CHECK(summary.row.passes->samples == 5);
   CHECK(summary.row.passes->used == 5);
 }
@@ -62,10 +63,10 @@ TEST_CASE("too few samples have no interval, many have one that holds the median
   Chance chance(1);
   RowSeries many =
       series_of(100, [&](int) { return 1e-6 * std::exp(0.05 * chance.normal()); }, [](int) { return 1e-6; });
-  const PassesFigure figure = *summary_of(many).row.passes;
+  const SampleStatistics figure = *summary_of(many).row.passes;
   REQUIRE(figure.interval);
-  CHECK(figure.interval->low < summary_of(many).row.t_max);
-  CHECK(figure.interval->high > summary_of(many).row.t_max);
+  CHECK(figure.interval->low < summary_of(many).row[Figure::time_max]);
+  CHECK(figure.interval->high > summary_of(many).row[Figure::time_max]);
   CHECK(*figure.half_width < 0.03);
   CHECK(is_within(figure, 0.03));
   CHECK_FALSE(is_within(figure, 1e-4));
@@ -78,14 +79,14 @@ TEST_CASE("figures are those of the fastest state, the others are told") {
       200, [&](int i) { return (slow(i) ? 5e-6 : 2e-6) * std::exp(0.02 * chance.normal()); },
       [&](int i) { return (slow(i) ? 0.4e-6 : 0.16e-6) * std::exp(0.03 * chance.normal()); });
   const Summary summary = summary_of(series);
-  CHECK(summary.row.t_max == Approx(2e-6).epsilon(0.02));
-  const PassesFigure& figure = *summary.row.passes;
+  CHECK(summary.row[Figure::time_max] == Approx(2e-6).epsilon(0.02));
+  const SampleStatistics& figure = *summary.row.passes;
   REQUIRE(figure.states.size() == 2);
   CHECK(figure.states[0].level == Approx(0.16e-6).epsilon(0.02));
   CHECK(figure.states[1].median == Approx(5e-6).epsilon(0.02));
   CHECK(figure.used == 100);
   CHECK(figure.reference);
-  CHECK(modes_of(series, figure).empty());
+  CHECK(modes_of(one_table(), series, figure).empty());
 }
 
 TEST_CASE("a sample whose probes saw two states is of neither") {
@@ -96,7 +97,7 @@ TEST_CASE("a sample whose probes saw two states is of neither") {
   series.samples[26].probes.before = 0.16e-6;
   series.samples[26].probes.after = 0.16e-6;
   series.samples[27].probes.before = 0.16e-6;
-  const PassesFigure figure = *summary_of(series).row.passes;
+  const SampleStatistics figure = *summary_of(series).row.passes;
   CHECK(figure.between_states == 2);
   CHECK(figure.states[0].samples + figure.states[1].samples == 198);
 }
@@ -110,21 +111,21 @@ Summary late_row(std::ptrdiff_t in_reference) {
   late.samples.erase(late.samples.begin(), late.samples.begin() + 60 - in_reference);
   RowSeries* const rows[] = {&seen, &late};
   const MachineStates states = assign_states(rows, 1000);
-  return summarize(one_table(TableKind::time_and_bandwidth), 8, 1, late, states);
+  return summarize(one_table(), 8, 1, late, states);
 }
 
 TEST_CASE("a row that the reference state hardly saw has figures of all its samples, and says so") {
   const Summary summary = late_row(2);
   CHECK_FALSE(summary.row.passes->reference);
   CHECK(summary.row.passes->used == 62);
-  CHECK(summary.row.t_max == 5e-6);
+  CHECK(summary.row[Figure::time_max] == 5e-6);
 }
 
 TEST_CASE("three samples in the reference state stand for a row, without an interval") {
   const Summary summary = late_row(3);
   CHECK(summary.row.passes->reference);
   CHECK(summary.row.passes->used == 3);
-  CHECK(summary.row.t_max == 2e-6);
+  CHECK(summary.row[Figure::time_max] == 2e-6);
   CHECK_FALSE(summary.row.passes->interval);
 }
 
@@ -133,8 +134,8 @@ TEST_CASE("levels of samples that no probe tells apart are found in the samples"
   RowSeries series = series_of(
       100, [&](int i) { return ((i / 10) % 2 == 1 ? 5e-6 : 2e-6) * std::exp(0.02 * chance.normal()); },
       [](int) { return 1e-6; });
-  const PassesFigure figure = *summary_of(series).row.passes;
-  const auto modes = modes_of(series, figure);
+  const SampleStatistics figure = *summary_of(series).row.passes;
+  const auto modes = modes_of(one_table(), series, figure);
   REQUIRE(modes.size() == 2);
   CHECK(modes[0].level == Approx(2e-6).epsilon(0.02));
   CHECK(modes[0].samples == 50);
@@ -143,7 +144,7 @@ TEST_CASE("levels of samples that no probe tells apart are found in the samples"
 TEST_CASE("without probes there are no states") {
   RowSeries series =
       series_of(50, [](int) { return 1e-6; }, [](int) { return std::numeric_limits<double>::quiet_NaN(); });
-  const PassesFigure figure = *summary_of(series).row.passes;
+  const SampleStatistics figure = *summary_of(series).row.passes;
   CHECK(figure.states.empty());
   CHECK(figure.used == 50);
   CHECK(figure.reference);
@@ -154,16 +155,17 @@ TEST_CASE("figures of overlap are medians each, and the wider interval counts") 
   Chance chance(4);
   for (int i = 0; i < 60; ++i) {
     Row row;
-    row.t_max = 1e-6;
-    row.t_pure = 1e-6 * std::exp(0.2 * chance.normal());
-    row.t_overlap = 2e-6 * std::exp(0.01 * chance.normal());
-    row.t_cpu = 1e-6;
-    row.overlap_percent = i % 2 == 0 ? 40 : 60;
-    series.samples.push_back(figures_of(row, 10, i, {1e-6, 1e-6}));
+    row[Figure::time_max] = 1e-6;
+    row[Figure::time_pure] = 1e-6 * std::exp(0.2 * chance.normal());
+    row[Figure::time_overlapped] = 2e-6 * std::exp(0.01 * chance.normal());
+    row[Figure::time_cpu] = 1e-6;
+    row[Figure::overlap_percent] = i % 2 == 0 ? 40 : 60;
+    series.samples.push_back({.at = 1.0 * i, .repetitions = 10, .figures = row, .probes = {1e-6, 1e-6}});
+    if (i == 0) series.first = row;
   }
-  const Summary summary = summary_of(series, TableKind::overlap);
-  CHECK(*summary.row.t_overlap == Approx(2e-6).epsilon(0.01));
-  CHECK(*summary.row.t_pure == Approx(1e-6).epsilon(0.2));
-  CHECK(*summary.row.overlap_percent == 50);
+  const Summary summary = summary_of(series, tables::overlap);
+  CHECK(summary.row[Figure::time_overlapped] == Approx(2e-6).epsilon(0.01));
+  CHECK(summary.row[Figure::time_pure] == Approx(1e-6).epsilon(0.2));
+  CHECK(summary.row[Figure::overlap_percent] == 50);
   CHECK(*summary.row.passes->half_width > 0.03);
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <sstream>
 
+#include "figure_lines.h"
 #include "report/json_writer.h"
 #include "report/records.h"
 #include "report/tee.h"
@@ -52,7 +53,8 @@ std::string records_of(const std::function<void(Reporter&)>& use) {
 
 constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
 constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
-constexpr Spec uniband{.name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true};
+constexpr Spec uniband{
+    .name = "Uniband", .kind = Kind::parallel_transfer, .table = &tables::rate, .message_rate = true};
 constexpr Spec allreduce{.name = "Allreduce", .kind = Kind::collective, .reduction = true};
 constexpr Spec barrier{
     .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
@@ -63,37 +65,44 @@ constexpr Spec shared_load{.name = "Shared_load",
                            .access = Access::passive_target,
                            .one_sided = {.window = WindowKind::shared}};
 constexpr Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
-constexpr Spec iallreduce{.name = "Iallreduce", .reduction = true, .overlap = Overlap::matched};
-constexpr Spec ibarrier{.name = "Ibarrier", .kind = Kind::synchronization, .overlap = Overlap::matched};
+constexpr Spec iallreduce{
+    .name = "Iallreduce", .table = &tables::overlap, .reduction = true, .overlap = Overlap::matched};
+constexpr Spec ibarrier{.name = "Ibarrier",
+                        .kind = Kind::synchronization,
+                        .table = &tables::overlap,
+                        .overlap = Overlap::matched};
 constexpr Spec partitioned_overlap{.name = "Partitioned_overlap",
                                    .kind = Kind::single_transfer,
+                                   .table = &tables::overlap,
                                    .time_factor = 0.5,
                                    .partitioned = true,
                                    .overlap = Overlap::matched};
-constexpr Spec passive_put{
-    .name = "Truly_passive_put", .kind = Kind::single_transfer, .one_sided = {.computing_target = true}};
+constexpr Spec passive_put{.name = "Truly_passive_put",
+                           .kind = Kind::single_transfer,
+                           .table = &tables::passive,
+                           .one_sided = {.computing_target = true}};
 
 Table table_of(const Spec& spec, Layout layout, Multi multi = Multi::off) {
-  return {.spec = spec, .layout = std::move(layout), .kind = table_kind(spec, multi), .multi = multi};
+  return {.spec = spec, .layout = std::move(layout), .multi = multi};
 }
 Layout all_of(int processes) { return make_layout(processes, processes, false, {}); }
 
-Row row_of(double t_min, double t_max, double t_avg, std::optional<double> bytes_per_second = {}) {
+Row row_of(double t_min, double t_max, double t_avg, double bytes_per_second = std::nan("")) {
   Row row;
-  row.t_min = t_min / 1e6;
-  row.t_max = t_max / 1e6;
-  row.t_avg = t_avg / 1e6;
-  row.bytes_per_second = bytes_per_second;
+  row[Figure::time_min] = t_min / 1e6;
+  row[Figure::time_max] = t_max / 1e6;
+  row[Figure::time_avg] = t_avg / 1e6;
+  row[Figure::bytes_per_second] = bytes_per_second;
   return row;
 }
 
 Row overlapped_row() {
   Row row = row_of(1.75, 2, 1.875);
-  row.t_overlap = 3e-6;
-  row.t_pure = 2e-6;
-  row.t_cpu = 1.5e-6;
-  row.overlap_percent = 33.3125;
-  row.load_drift = -0.0625;
+  row[Figure::time_overlapped] = 3e-6;
+  row[Figure::time_pure] = 2e-6;
+  row[Figure::time_cpu] = 1.5e-6;
+  row[Figure::overlap_percent] = 33.3125;
+  row[Figure::load_drift] = -0.0625;
   return row;
 }
 Failure failed(Failure::Cause cause, std::int64_t bytes = 0, std::int64_t needed_bytes = 0,
@@ -469,7 +478,7 @@ TEST_CASE("rows of all table kinds") {
   CHECK(lines_of(table_of(barrier, all_of(4)), one_row(0, 10, row_of(7205.97, 7999.23, 7604.22))) ==
         "           10      7205.97      7999.23      7604.22\n");
   Row rate = row_of(1, 2, 1.5, 1048576.0);
-  rate.messages_per_second = 1234567.6;
+  rate[Figure::messages_per_second] = 1234567.6;
   CHECK(lines_of(table_of(uniband, all_of(2)), one_row(1, 100, rate)) ==
         "            1          100         1.00      1234568\n");
   CHECK(lines_of(table_of(iallreduce, all_of(2)), one_row(8, 100, overlapped_row())) ==
@@ -477,7 +486,7 @@ TEST_CASE("rows of all table kinds") {
   CHECK(lines_of(table_of(ibarrier, all_of(2)), one_row(0, 100, overlapped_row())) ==
         "          100         3.00         2.00         1.50        33.31\n");
   Row passive = row_of(1.5, 1.75, 1.625);
-  passive.t_overlap = 2.25e-6;
+  passive[Figure::time_overlapped] = 2.25e-6;
   CHECK(lines_of(table_of(passive_put, all_of(2)), one_row(8, 100, passive)) ==
         "            8          100         1.75         2.25\n");
 }
@@ -486,7 +495,7 @@ TEST_CASE("a load that has drifted is a note after the blank line that ends the 
   const Table table = table_of(iallreduce, all_of(2));
   const auto row_with = [](double drift) {
     Row row = overlapped_row();
-    row.load_drift = drift;
+    row[Figure::load_drift] = drift;
     return row;
   };
   const auto written_rows = [&](double first, double second, bool close) {
@@ -529,7 +538,7 @@ TEST_CASE("fewer messages in flight than asked for are a note behind the table, 
 
 TEST_CASE("a note names what identifies its row") {
   Row row = overlapped_row();
-  row.load_drift = 0.5;
+  row[Figure::load_drift] = 0.5;
   row.group = 3;
   const auto note_of = [&](const Table& table) {
     const std::string text = text_of([&](Reporter& out) {
@@ -548,7 +557,7 @@ TEST_CASE("a note names what identifies its row") {
 TEST_CASE("notes of a table that was not closed stand before what follows") {
   const Table table = table_of(iallreduce, all_of(2));
   Row row = overlapped_row();
-  row.load_drift = 0.5;
+  row[Figure::load_drift] = 0.5;
   const auto begun = [&](Reporter& out) { out.row(table, one_row(8, 1, row)); };
   const std::string next_table = text_of([&](Reporter& out) {
     begun(out);
@@ -571,9 +580,9 @@ TEST_CASE("figures as wide as their column stay apart from the one before") {
   Table table = table_of(uniband, all_of(2));
   table.precision = table.defects = true;
   Row row = row_of(1, 12345678901.25, 1, 12345678901.25);
-  row.messages_per_second = 12345678901234;
+  row[Figure::messages_per_second] = 12345678901234;
   row.defects = 12345678901;
-  row.passes = PassesFigure{.half_width = 123456789012.0};
+  row.passes = SampleStatistics{.half_width = 123456789012.0};
   const std::string text = text_of([&](Reporter& out) {
     out.begin(example_facts(), options);
     out.row(table, one_row(std::int64_t{1} << 62, 1000000000000, row));
@@ -798,7 +807,7 @@ TEST_CASE("JSON structure") {
 
 TEST_CASE("a result that is no number is null") {
   Row row = row_of(1, 1, 1);
-  row.t_avg = std::nan("");
+  row[Figure::time_avg] = std::nan("");
   const std::string line =
       records_of([&](Reporter& out) { out.row(table_of(allreduce, all_of(2)), one_row(4, 1, row)); });
   CHECK(line.find("\"time_avg_seconds\":null") != std::string::npos);
@@ -826,13 +835,13 @@ void complete_run(Reporter& out) {
   const auto measured = [&](const Spec& spec, std::int64_t bytes, std::int64_t repetitions, Row row) {
     const Table table = table_of(spec, all_of(2));
     out.open_table(table);
-    row.slowest_rank = 1;
+    row.slowest.rank = 1;
     out.row(table, one_row(bytes, repetitions, std::move(row)));
   };
   measured(pingpong, 0, 1000, row_of(1.17, 1.1875, 1.17875, 0));
   measured(sendrecv, 8, 1000, row_of(1.25, 1.3125, 1.28125, 12190476.19));
   Row rate = row_of(20.25, 25, 22.5, 81920000);
-  rate.messages_per_second = 10240000;
+  rate[Figure::messages_per_second] = 10240000;
   measured(uniband, 8, 1000, rate);
   measured(allreduce, 8, 1000, row_of(0.3, 0.33, 0.32));
   measured(barrier, 0, 1000, row_of(0.5, 0.5, 0.5));
@@ -867,7 +876,7 @@ void troubled_run(Reporter& out) {
   for (int group = 0; group < 2; ++group) {
     Row row = row_of(1.5, 2.5, 2, 6400000);
     row.group = group;
-    row.slowest_rank = group;
+    row.slowest.rank = group;
     row.defects = group == 0 ? 0 : 3;
     row.tail = Tail{};
     row.tail->fill(2.5e-6);
@@ -920,11 +929,11 @@ void grouped_run(Reporter& out) {
   groups.layout.threads = 2;
   out.open_table(groups);
   Row row = row_of(0.5, 0.625, 0.5625);
-  row.slowest_rank = 3;
-  row.slowest_thread = 1;
+  row.slowest.rank = 3;
+  row.slowest.thread = 1;
   row.of_threads = {0.5e-6, 0.625e-6};
   row.waiting_of_threads = {0.25e-6, 0.375e-6};
-  row.t_avg = std::nan("");
+  row[Figure::time_avg] = std::nan("");
   out.row(groups, one_row(0, 100, row));
   out.end(ended(1, 0, 0));
 }
@@ -953,7 +962,7 @@ void one_sided_run(Reporter& out) {
   measured(bidir_put, Transfers::aggregate, row_of(0.5, 0.625, 0.5625, 12800000));
   measured(one_put_all, Transfers::unmarked, row_of(2, 2, 2, 4000000));
   Row row = row_of(1.5, 1.5, 1.5);
-  row.t_overlap = 2.75e-6;
+  row[Figure::time_overlapped] = 2.75e-6;
   measured(passive_put, Transfers::unmarked, row);
   measured(shared_load, Transfers::unmarked, row_of(0.125, 0.125, 0.125));
   out.end(ended(5, 0, 0));
@@ -976,7 +985,7 @@ void overlap_run(Reporter& out) {
   };
   measured(iallreduce, 8, overlapped_row());
   Row drifted = overlapped_row();
-  drifted.load_drift = 0.25;
+  drifted[Figure::load_drift] = 0.25;
   measured(ibarrier, 0, drifted);
   measured({.name = "Ibcast_pure", .rooted = true}, 8, row_of(1.5, 1.75, 1.625));
   out.end(ended(3, 0, 0));
@@ -1001,7 +1010,10 @@ void file_run(Reporter& out) {
   const auto measured = [&](std::string_view name, Transfers transfers, Row row) {
     Table table =
         table_of({.name = name, .kind = Kind::parallel_transfer, .access = Access::file}, all_of(2));
-    table.spec.overlap = row.t_overlap ? Overlap::fixed : Overlap::none;
+    if (row.has(Figure::time_overlapped)) {
+      table.spec.overlap = Overlap::fixed;
+      table.spec.table = &tables::overlap;
+    }
     table.transfers = transfers;
     out.open_table(table);
     row.hints = {{"cb_nodes", "1"}, {"striping_unit", "1048576"}};
@@ -1050,19 +1062,19 @@ Table table_of_passes(const Spec& spec, Layout layout, Multi multi = Multi::off)
 
 Row precise_row(double seconds, double half_width) {
   Row row = row_of(seconds * 1e6, seconds * 1e6, seconds * 1e6, 4e6);
-  row.passes = PassesFigure{.samples = 40,
-                            .used = 40,
-                            .interval = Interval{seconds * (1 - half_width), seconds * (1 + half_width)},
-                            .half_width = half_width,
-                            .effective = 32,
-                            .states = {{.level = 1e-6, .samples = 40, .median = seconds}}};
+  row.passes = SampleStatistics{.samples = 40,
+                                .used = 40,
+                                .interval = Interval{seconds * (1 - half_width), seconds * (1 + half_width)},
+                                .half_width = half_width,
+                                .effective = 32,
+                                .states = {{.level = 1e-6, .samples = 40, .median = seconds}}};
   return row;
 }
 
 // Two states of the machine, samples at two levels in one of them, and a budget that was too small.
 Row unsteady_row() {
   Row row = precise_row(2e-6, 0.125);
-  PassesFigure& figure = *row.passes;
+  SampleStatistics& figure = *row.passes;
   figure.used = 30;
   figure.effective = 7.5;
   figure.states = {{.level = 1e-6, .samples = 30, .median = 2e-6},
@@ -1070,7 +1082,7 @@ Row unsteady_row() {
   figure.between_states = 2;
   figure.modes = {{.level = 2e-6, .samples = 20, .median = 2e-6},
                   {.level = 2.5e-6, .samples = 10, .median = 2.5e-6}};
-  figure.shortfall = PassesFigure::Shortfall::budget;
+  figure.shortfall = SampleStatistics::Shortfall::budget;
   return row;
 }
 
@@ -1110,7 +1122,7 @@ void passes_run(Reporter& out) {
   delayed.evidence = disturbed();
   sample_of(out, pairs, 1, 16, delayed);
   Row rate = row_of(20.25, 25, 22.5, 81920000);
-  rate.messages_per_second = 10240000;
+  rate[Figure::messages_per_second] = 10240000;
   sample_of(out, rates, 2, 8, rate, {std::nan(""), std::nan("")});
   delayed.defects.reset();
   sample_of(out, pairs, 1, 16, delayed, {1.5e-6, 1.5e-6}, 2);
@@ -1124,9 +1136,10 @@ void passes_run(Reporter& out) {
   unsteady.evidence = disturbed();
   row_of_passes(out, pairs, 1, 16, unsteady);
   Row unknown = rate;
-  unknown.passes = PassesFigure{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
+  unknown.passes =
+      SampleStatistics{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
   unknown.passes->reference = false;
-  unknown.passes->shortfall = PassesFigure::Shortfall::budget;
+  unknown.passes->shortfall = SampleStatistics::Shortfall::budget;
   row_of_passes(out, rates, 2, 8, unknown);
   out.failure(rates, failed(Failure::Cause::over_budget, 16, 0,
                             "the budget of the launch was spent before the first sample"));
@@ -1154,12 +1167,12 @@ void overlap_in_passes(Reporter& out) {
   Table table = table_of_passes(iallreduce, make_layout(4, 2, true, {}), Multi::each_group);
   table.layout.threads = 2;
   Row row = overlapped_row();
-  row.slowest_thread = 1;
+  row.slowest.thread = 1;
   row.of_threads = {1.5e-6, 2e-6};
   row.waiting_of_threads = {0.5e-6, 1e-6};
-  row.load_drift.reset();
+  row.drop(OverPasses::dropped);
   for (row.group = 0; row.group < 2; ++row.group) sample_of(out, table, 0, 8, row);
-  row.passes = PassesFigure{.samples = 5, .used = 5, .interval = {}, .half_width = {}, .effective = 5};
+  row.passes = SampleStatistics{.samples = 5, .used = 5, .interval = {}, .half_width = {}, .effective = 5};
   row.passes->states = {{.level = 1e-6, .samples = 5, .median = 3e-6}, {.level = 2e-6, .samples = 0}};
   for (row.group = 0; row.group < 2; ++row.group) row_of_passes(out, table, 0, 8, row);
   Ending ending = stopped(Ending::State::interrupted, "SIGTERM", 1, 0, 0);
@@ -1185,9 +1198,10 @@ void partitioned_run(Reporter& out) {
   Table table = table_of_passes(partitioned_overlap, all_of(2));
   table.layout.threads = 4;
   Row row = overlapped_row();
-  row.load_drift.reset();
+  row.drop(OverPasses::dropped);
+  row[Figure::early_bird_share] = 0.333125;
   sample_of(out, table, 0, 8, row);
-  row.passes = PassesFigure{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
+  row.passes = SampleStatistics{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
   row_of_passes(out, table, 0, 8, row);
   Ending ending = ended(1, 0, 0);
   ending.passes = 1;
@@ -1218,18 +1232,22 @@ void thread_run(Reporter& out) {
   const auto measured = [&](const Spec& spec, Row row) {
     Table table = table_of(spec, all_of(2));
     table.layout.threads = 2;
-    row.slowest_rank = 1;
-    row.slowest_thread = 1;
-    row.of_threads = {row.t_avg, row.t_max};
-    row.waiting_of_threads = {row.t_min / 2, row.t_max / 2};
+    row.slowest.rank = 1;
+    row.slowest.thread = 1;
+    row.of_threads = {row[Figure::time_avg], row[Figure::time_max]};
+    row.waiting_of_threads = {row[Figure::time_min] / 2, row[Figure::time_max] / 2};
     out.open_table(table);
     out.row(table, one_row(64, 1000, row));
   };
   measured({.name = "PingPongMT", .kind = Kind::parallel_transfer, .time_factor = 0.5, .threaded = true},
            row_of(1, 2, 1.5, 32e6));
   Row rate = row_of(1, 2, 1.5, 32e6);
-  rate.messages_per_second = 1e6;
-  measured({.name = "UniBandMT", .kind = Kind::parallel_transfer, .threaded = true, .message_rate = true},
+  rate[Figure::messages_per_second] = 1e6;
+  measured({.name = "UniBandMT",
+            .kind = Kind::parallel_transfer,
+            .table = &tables::message,
+            .threaded = true,
+            .message_rate = true},
            rate);
   out.end(ended(2, 0, 0));
 }
@@ -1249,9 +1267,11 @@ void pairs_run(Reporter& out) {
   options.pairs = PairOptions{.seed = 7, .halo = {.dimensions = 2, .corners = true}, .most_pairs = 1};
   out.begin(facts, options);
   const auto measured = [&](std::string_view name, double bytes_per_second) {
-    const Table table = table_of({.name = name, .kind = Kind::parallel_transfer, .sent = 1}, all_of(4));
+    const Table table =
+        table_of({.name = name, .kind = Kind::parallel_transfer, .table = &tables::mean_and_rate, .sent = 1},
+                 all_of(4));
     Row row = row_of(1, 2, 1.5, bytes_per_second);
-    row.messages_per_second = bytes_per_second / 8;
+    row[Figure::messages_per_second] = bytes_per_second / 8;
     out.open_table(table);
     out.row(table, one_row(8, 1000, row));
   };
@@ -1291,7 +1311,10 @@ void fabric_run(Reporter& out) {
   options.fabric = FabricOptions{.endpoint = EndpointKind::core, .seed = 7, .listed = {}, .ranks = {0, 1, 3}};
   out.begin(facts, options);
 
-  constexpr Spec latency{.name = "Pair_Latency", .kind = Kind::parallel_transfer, .in_rounds = true};
+  constexpr Spec latency{.name = "Pair_Latency",
+                         .kind = Kind::parallel_transfer,
+                         .table = &tables::time_and_bandwidth,
+                         .in_rounds = true};
   Table table = table_of(latency, {.processes = 3, .world = 4, .groups = {{0, 1, 3}}, .map = {}});
   table.defects = true;
   PairSample first = pair_of({0, 1}, 2, 1e-6);
@@ -1354,26 +1377,34 @@ constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"fabric.jsonl", fabric_run},
                                 {"gpu.jsonl", gpu_run}};
 
+const std::filesystem::path schema_folder = std::filesystem::path(__FILE__).parent_path() / "../../schema";
+
 std::filesystem::path example_path(const Example& example) {
-  return std::filesystem::path(__FILE__).parent_path() / "../../schema/examples" / example.file;
+  return schema_folder / "examples" / example.file;
+}
+
+std::string text_in(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  REQUIRE(file);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 }  // namespace
 
 TEST_CASE("records are the golden examples") {
   for (const Example& example : examples) {
-    std::ifstream file(example_path(example), std::ios::binary);
-    REQUIRE(file);
-    std::ostringstream golden;
-    golden << file.rdbuf();
-    CHECK(records_of(example.write) == golden.str());
+    CHECK(records_of(example.write) == text_in(example_path(example)));
   }
+  CHECK(figure_lines() == text_in(schema_folder / "figures.jsonl"));
 }
 
 TEST_CASE("write the golden examples anew", "[.write-examples]") {
   for (const Example& example : examples) {
     std::ofstream(example_path(example), std::ios::binary) << records_of(example.write);
   }
+  std::ofstream(schema_folder / "figures.jsonl", std::ios::binary) << figure_lines();
 }
 
 TEST_CASE("passes add the precision of a row, before the defects") {
@@ -1383,7 +1414,7 @@ TEST_CASE("passes add the precision of a row, before the defects") {
             "\n       #bytes #repetitions      t[usec]   Mbytes/sec        +-[%]      defects\n") !=
         std::string::npos);
   Row row = precise_row(1.5e-6, 0.01234);
-  row.bytes_per_second = 1048576;
+  row[Figure::bytes_per_second] = 1048576;
   row.defects = 0;
   CHECK(lines_of(table, one_row(8, 500, row)) ==
         "            8          500         1.50         1.00         1.23         0.00\n");
@@ -1431,21 +1462,21 @@ TEST_CASE("notes on rows in passes stand behind the table, once for all rows") {
 
 TEST_CASE("a note says why rows are not precise") {
   Row row = precise_row(1e-6, 0.125);
-  const auto note = [&](PassesFigure::Shortfall shortfall) {
+  const auto note = [&](SampleStatistics::Shortfall shortfall) {
     row.passes->shortfall = shortfall;
     return notes_of(table_of_passes(pingpong, all_of(2)), 0.05, {row, row});
   };
   const std::string start = "# note: 2 of 2 rows not within +-5 %, at most +-12.50 % (8 B): ";
-  CHECK(note(PassesFigure::Shortfall::passes) == start + "all passes are done\n");
-  CHECK(note(PassesFigure::Shortfall::interrupted) == start + "the launch was interrupted\n");
+  CHECK(note(SampleStatistics::Shortfall::passes) == start + "all passes are done\n");
+  CHECK(note(SampleStatistics::Shortfall::interrupted) == start + "the launch was interrupted\n");
   row.passes->half_width.reset();
-  CHECK(note(PassesFigure::Shortfall::budget) ==
+  CHECK(note(SampleStatistics::Shortfall::budget) ==
         "# note: 2 of 2 rows not within +-5 %: the budget was spent\n");
 }
 
 TEST_CASE("a note names the group whose samples lie at several levels") {
   Row row = unsteady_row();
-  row.passes->shortfall = PassesFigure::Shortfall::none;
+  row.passes->shortfall = SampleStatistics::Shortfall::none;
   row.passes->states.resize(1);
   row.group = 1;
   CHECK(notes_of(table_of_passes(pingpong, make_layout(4, 2, true, {}), Multi::each_group), {}, {row}) ==
@@ -1463,7 +1494,7 @@ TEST_CASE("a note on rows without enough samples in the fastest state") {
 
 TEST_CASE("where no row has enough samples in the fastest state, the note on the states says so") {
   Row row = unsteady_row();
-  row.passes->shortfall = PassesFigure::Shortfall::none;
+  row.passes->shortfall = SampleStatistics::Shortfall::none;
   row.passes->modes.clear();
   row.passes->reference = false;
   CHECK(notes_of(table_of_passes(pingpong, all_of(2)), {}, {row})
@@ -1472,7 +1503,7 @@ TEST_CASE("where no row has enough samples in the fastest state, the note on the
 
 TEST_CASE("groups have states of their own") {
   Row row = unsteady_row();
-  row.passes->shortfall = PassesFigure::Shortfall::none;
+  row.passes->shortfall = SampleStatistics::Shortfall::none;
   row.passes->modes.clear();
   row.group = 1;
   CHECK(notes_of(table_of_passes(pingpong, make_layout(4, 2, true, {}), Multi::each_group), {}, {row})

@@ -81,12 +81,7 @@ class SmallDisk {
 SmallDisk* SmallDisk::current = nullptr;
 
 constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer};
-Table table() {
-  return {.spec = pingpong,
-          .layout = make_layout(2, 2, false, {}),
-          .kind = TableKind::time_and_bandwidth,
-          .multi = Multi::off};
-}
+Table table() { return {.spec = pingpong, .layout = make_layout(2, 2, false, {}), .multi = Multi::off}; }
 Measurement measurement(std::int64_t bytes) {
   Measurement made{.bytes = bytes, .repetitions = 2, .rows = {}};
   Row row;
@@ -214,7 +209,7 @@ TEST_CASE("a tee closes tables everywhere, and one bad output does not hide the 
   tee.add(std::make_unique<TextReporter>(disk.file(), StatedOptions{}));
   CHECK(tee.ok());
   Measurement drifted = measurement(8);
-  drifted.rows.front().load_drift = 0.5;
+  drifted.rows.front()[Figure::load_drift] = 0.5;
   errors_of([&] {
     tee.open_table(table());
     tee.row(table(), drifted);

@@ -16,9 +16,7 @@ constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer};
 constexpr Spec barrier{.name = "Barrier", .kind = Kind::synchronization};
 
 Table table_of(const Spec& spec, int processes) {
-  return {.spec = spec,
-          .layout = make_layout(processes, processes, false, {}),
-          .kind = table_kind(spec, Multi::off)};
+  return {.spec = spec, .layout = make_layout(processes, processes, false, {})};
 }
 Ending ended(int failed, std::int64_t defects) {
   return {.reason = "", .measured = 3, .failed = failed, .defects = defects};

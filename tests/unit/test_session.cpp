@@ -17,7 +17,8 @@ constexpr double tick = 0x1p-10;  // sums of ticks are exact
 
 constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
 constexpr Spec bcast{.name = "Bcast", .rooted = true, .shares_buffer = true};
-constexpr Spec uniband{.name = "Uniband", .kind = Kind::parallel_transfer, .message_rate = true};
+constexpr Spec uniband{
+    .name = "Uniband", .kind = Kind::parallel_transfer, .table = &tables::rate, .message_rate = true};
 constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
 constexpr Spec barrier{
     .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
@@ -61,10 +62,10 @@ TEST_CASE("a row has the extremes and the mean over the active ranks") {
     REQUIRE(measurement.rows.size() == 1);
     const Row& row = measurement.rows[0];
     CHECK(row.group == -1);
-    CHECK(row.t_min == tick);
-    CHECK(row.t_max == 4 * tick);
-    CHECK(row.t_avg == 2.5 * tick);
-    CHECK(row.slowest_rank == 3);
+    CHECK(row[Figure::time_min] == tick);
+    CHECK(row[Figure::time_max] == 4 * tick);
+    CHECK(row[Figure::time_avg] == 2.5 * tick);
+    CHECK(row.slowest.rank == 3);
     CHECK_FALSE(row.defects);
     CHECK_FALSE(row.tail);
   }
@@ -75,18 +76,18 @@ TEST_CASE("of two active ranks among five a ping-pong is reported, by half its t
   const Outcome outcome = launch(catalogue, small_options(1), 5, later_ranks_are_slower());
   const auto rows = outcome.rows("PingPong");
   REQUIRE(rows.size() == 3);
-  CHECK(rows[1].rows[0].t_min == tick / 2);
-  CHECK(rows[1].rows[0].t_max == tick);
-  CHECK(rows[1].rows[0].slowest_rank == 1);
-  CHECK(rows[1].rows[0].bytes_per_second == 8 / tick);
-  CHECK(rows[2].rows[0].bytes_per_second == 64 / tick);
+  CHECK(rows[1].rows[0][Figure::time_min] == tick / 2);
+  CHECK(rows[1].rows[0][Figure::time_max] == tick);
+  CHECK(rows[1].rows[0].slowest.rank == 1);
+  CHECK(rows[1].rows[0][Figure::bytes_per_second] == 8 / tick);
+  CHECK(rows[2].rows[0][Figure::bytes_per_second] == 64 / tick);
 }
 
 TEST_CASE("a rank's time is its mean over the repetitions") {
   const Spec catalogue[] = {bcast};
   const Model model{.seconds = [](const At& at) { return static_cast<double>(at.repetition + 1) * tick; }};
   const auto rows = launch(catalogue, small_options(1), 2, model).rows("Bcast");
-  CHECK(rows.at(0).rows.at(0).t_max == 4.5 * tick);  // of 1 to 8
+  CHECK(rows.at(0).rows.at(0)[Figure::time_max] == 4.5 * tick);  // of 1 to 8
 }
 
 TEST_CASE("-multi 1: every group has its row, and the rank that is left over waits") {
@@ -97,11 +98,11 @@ TEST_CASE("-multi 1: every group has its row, and the rank that is left over wai
   const Measurement point = outcome.rows("Sendrecv", 2).at(1);
   REQUIRE(point.rows.size() == 2);
   CHECK((point.rows[0].group == 0 && point.rows[1].group == 1));
-  CHECK((point.rows[0].t_min == tick && point.rows[0].t_max == 2 * tick));
-  CHECK((point.rows[1].t_min == 3 * tick && point.rows[1].t_max == 4 * tick));
-  CHECK((point.rows[0].slowest_rank == 1 && point.rows[1].slowest_rank == 3));
-  CHECK(point.rows[0].bytes_per_second == 2 * 8 / (2 * tick));
-  CHECK(point.rows[1].bytes_per_second == 2 * 8 / (4 * tick));
+  CHECK((point.rows[0][Figure::time_min] == tick && point.rows[0][Figure::time_max] == 2 * tick));
+  CHECK((point.rows[1][Figure::time_min] == 3 * tick && point.rows[1][Figure::time_max] == 4 * tick));
+  CHECK((point.rows[0].slowest.rank == 1 && point.rows[1].slowest.rank == 3));
+  CHECK(point.rows[0][Figure::bytes_per_second] == 2 * 8 / (2 * tick));
+  CHECK(point.rows[1][Figure::bytes_per_second] == 2 * 8 / (4 * tick));
   CHECK(outcome.rows("Sendrecv", 4).at(1).rows.size() == 1);
   CHECK(outcome.log(4, {"run"}).size() == 6);  // on five processes only
 }
@@ -119,8 +120,8 @@ TEST_CASE("-multi 0 and a Multi- prefix: one row over all groups") {
   REQUIRE(rows.size() == 3);
   REQUIRE(rows[1].rows.size() == 1);
   CHECK(rows[1].rows[0].group == -1);
-  CHECK((rows[1].rows[0].t_min == tick && rows[1].rows[0].t_max == 4 * tick));
-  CHECK(rows[1].rows[0].messages_per_second == options.in_flight / (4 * tick));
+  CHECK((rows[1].rows[0][Figure::time_min] == tick && rows[1].rows[0][Figure::time_max] == 4 * tick));
+  CHECK(rows[1].rows[0][Figure::messages_per_second] == options.in_flight / (4 * tick));
 }
 
 TEST_CASE("rates are those of the messages that were in flight") {
@@ -134,7 +135,7 @@ TEST_CASE("rates are those of the messages that were in flight") {
   if (in_passes) options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
   const Measurement point = launch(catalogue, options, 2, later_ranks_are_slower()).rows("Uniband", 2).at(0);
   CHECK(point.fewer_in_flight == 3);
-  CHECK(point.rows[0].messages_per_second == 3 / point.rows[0].t_max);
+  CHECK(point.rows[0][Figure::messages_per_second] == 3 / point.rows[0][Figure::time_max]);
 }
 
 TEST_CASE("-map: ranks report by their number in the world") {
@@ -144,8 +145,8 @@ TEST_CASE("-map: ranks report by their number in the world") {
   options.multi = Multi::each_group;
   const auto rows = launch(catalogue, options, 4, later_ranks_are_slower()).rows("Sendrecv", 2);
   REQUIRE(rows.at(0).rows.size() == 2);
-  CHECK(rows[0].rows[0].slowest_rank == 2);  // groups {0, 2} and {1, 3}
-  CHECK(rows[0].rows[1].t_min == 2 * tick);
+  CHECK(rows[0].rows[0].slowest.rank == 2);  // groups {0, 2} and {1, 3}
+  CHECK(rows[0].rows[1][Figure::time_min] == 2 * tick);
 }
 
 TEST_CASE("a synchronization has one row, of no length") {
@@ -176,7 +177,7 @@ TEST_CASE("repetitions are as many as fit into the time, by the slowest rank's e
   const auto rows = outcome.rows("Bcast", 3);
   REQUIRE(rows.size() == 3);
   CHECK(rows[0].repetitions == 5);
-  CHECK(rows[0].rows[0].t_max == 2.0);
+  CHECK(rows[0].rows[0][Figure::time_max] == 2.0);
   CHECK(outcome.rows("Bcast", 2).at(0).repetitions == 8);
   // One repetition, some more because the one may have been unlucky, the measurement.
   const Lines runs = outcome.log(0, {"run"});
@@ -197,7 +198,7 @@ TEST_CASE("policy off: all repetitions, no estimate, whatever they take") {
   options.settings.policy = IterationPolicy::off;
   const Outcome outcome = launch(catalogue, options, 2, {.seconds = [](const At&) { return 100.0; }});
   CHECK(outcome.log(1, {"run"}) == Lines{"run 8", "run 8", "run 8"});
-  CHECK(outcome.rows("Bcast").at(2).rows.at(0).t_max == 100.0);
+  CHECK(outcome.rows("Bcast").at(2).rows.at(0)[Figure::time_max] == 100.0);
 }
 
 TEST_CASE("policy multiple_np: every rank is root equally often") {
@@ -299,7 +300,7 @@ TEST_CASE("-show_tail: of each repetition the slowest rank's time") {
   CHECK(row.samples == std::vector<double>{5 * tick, 5.5 * tick, 6 * tick, 6.5 * tick});
   REQUIRE(row.tail);
   CHECK((row.tail->front() == 5 * tick && row.tail->back() == 6.5 * tick));
-  CHECK(row.t_max == (1 + 11 + 1 + 13) * tick / 4 / 2);  // a mean over one rank's repetitions
+  CHECK(row[Figure::time_max] == (1 + 11 + 1 + 13) * tick / 4 / 2);  // a mean over one rank's repetitions
 }
 
 TEST_CASE("-dumpfile with -multi 1: a series for each group, and none of the idle rank") {
@@ -335,7 +336,7 @@ TEST_CASE("-sync on alone keeps no samples") {
   options.synchronize_each = true;
   const auto rows = launch(catalogue, options, 2, {}).rows("Bcast");
   CHECK(rows.at(0).rows.at(0).samples.empty());
-  CHECK(rows.at(0).rows.at(0).t_max == tick);
+  CHECK(rows.at(0).rows.at(0)[Figure::time_max] == tick);
 }
 
 TEST_CASE("ranks of a group that have no time to report do not count") {
@@ -344,9 +345,9 @@ TEST_CASE("ranks of a group that have no time to report do not count") {
   const Model model{.seconds = [](const At&) { return tick; },
                     .takes_part = [](const Table&, int rank) { return rank == 0; }};
   const auto rows = launch(catalogue, small_options(1), 4, model).rows("One_put_all", 4);
-  CHECK(rows.at(1).rows.at(0).t_min == tick);
-  CHECK(rows.at(1).rows.at(0).t_avg == tick);
-  CHECK(rows.at(1).rows.at(0).bytes_per_second == 3 * 8 / tick);
+  CHECK(rows.at(1).rows.at(0)[Figure::time_min] == tick);
+  CHECK(rows.at(1).rows.at(0)[Figure::time_avg] == tick);
+  CHECK(rows.at(1).rows.at(0)[Figure::bytes_per_second] == 3 * 8 / tick);
 }
 
 TEST_CASE("ranks that disagree are told by name, and none waits forever") {

@@ -27,6 +27,7 @@ constexpr Spec reading{.name = "P_Read_Expl",
                        .file = {.use = FileUse::read, .pointer = FilePointer::offset}};
 constexpr Spec writing_nonblocking{.name = "P_IWrite_Expl",
                                    .kind = Kind::parallel_transfer,
+                                   .table = &tables::overlap,
                                    .access = Access::file,
                                    .overlap = Overlap::fixed,
                                    .file = {.use = FileUse::write, .pointer = FilePointer::offset}};

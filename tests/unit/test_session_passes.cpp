@@ -17,7 +17,8 @@ constexpr double tick = 0x1p-10;
 
 constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer};
 constexpr Spec bcast{.name = "Bcast", .rooted = true};
-constexpr Spec ibcast{.name = "Ibcast", .rooted = true, .overlap = Overlap::matched};
+constexpr Spec ibcast{
+    .name = "Ibcast", .table = &tables::overlap, .rooted = true, .overlap = Overlap::matched};
 
 Options in_passes(std::size_t benchmarks, Passes passes) {
   Options options = small_options(benchmarks);
@@ -102,11 +103,13 @@ TEST_CASE("the row is the median over its samples") {
   options.lengths = {64};
   const Outcome outcome = launch(catalogue, options, 2, model);
   std::vector<double> times;
-  for (const PassSample& sample : samples_of(outcome)) times.push_back(sample.measurement.rows.front().t_max);
+  for (const PassSample& sample : samples_of(outcome)) {
+    times.push_back(sample.measurement.rows.front()[Figure::time_max]);
+  }
   std::ranges::sort(times);
   REQUIRE(times.size() == 5);
   CHECK(times.front() < times.back());
-  CHECK(outcome.rows("Sendrecv").front().rows.front().t_max == times[2]);
+  CHECK(outcome.rows("Sendrecv").front().rows.front()[Figure::time_max] == times[2]);
 }
 
 TEST_CASE("a launch in passes ends when every row is known well enough") {
@@ -116,9 +119,9 @@ TEST_CASE("a launch in passes ends when every row is known well enough") {
   const Outcome outcome = launch(catalogue, in_passes(1, passes), 2, {});
   CHECK(outcome.ending().passes == 24);  // the second judgment
   for (const Measurement& measurement : outcome.rows("Sendrecv")) {
-    const PassesFigure& figure = *measurement.rows.front().passes;
+    const SampleStatistics& figure = *measurement.rows.front().passes;
     CHECK(figure.half_width == 0);
-    CHECK(figure.shortfall == PassesFigure::Shortfall::none);
+    CHECK(figure.shortfall == SampleStatistics::Shortfall::none);
   }
 }
 
@@ -143,7 +146,7 @@ TEST_CASE("a launch that ends before its last pass has every row within the prec
     if (outcome.ending().passes == 2000) continue;
     ++early;
     for (const Measurement& measurement : outcome.rows("Sendrecv")) {
-      CHECK(measurement.rows.front().passes->shortfall == PassesFigure::Shortfall::none);
+      CHECK(measurement.rows.front().passes->shortfall == SampleStatistics::Shortfall::none);
     }
   }
   CHECK(early > 1);
@@ -166,7 +169,7 @@ TEST_CASE("rows that are done are left out of further passes") {
   const std::vector<Measurement> rows = outcome.rows("Sendrecv");
   CHECK(rows[0].rows.front().passes->samples < rows[2].rows.front().passes->samples);
   CHECK(rows[2].rows.front().passes->samples == 40);
-  CHECK(rows[2].rows.front().passes->shortfall == PassesFigure::Shortfall::passes);
+  CHECK(rows[2].rows.front().passes->shortfall == SampleStatistics::Shortfall::passes);
 }
 
 TEST_CASE("the budget bounds the launch, and a row without a sample says so") {
@@ -293,8 +296,8 @@ TEST_CASE("groups have samples of their own") {
   const std::vector<Measurement> pairs = outcome.rows("Sendrecv", 2);
   REQUIRE(pairs.size() == 3);
   REQUIRE(pairs[0].rows.size() == 2);
-  CHECK(pairs[0].rows[0].t_max == tick);
-  CHECK(pairs[0].rows[1].t_max == 3 * tick);
+  CHECK(pairs[0].rows[0][Figure::time_max] == tick);
+  CHECK(pairs[0].rows[1][Figure::time_max] == 3 * tick);
   CHECK(pairs[0].rows[1].passes->samples == 3);
   CHECK(pairs[1].first_row == 2);
 }
@@ -307,9 +310,9 @@ TEST_CASE("overlap is measured in every pass") {
   model.drift = [](int, int) { return 0.0; };
   const Outcome outcome = launch(catalogue, in_passes(1, exactly(3)), 2, model);
   const Row row = outcome.rows("Ibcast")[1].rows.front();
-  CHECK(row.t_overlap == tick);
-  CHECK(row.overlap_percent == 100);
-  CHECK_FALSE(row.load_drift);
+  CHECK(row[Figure::time_overlapped] == tick);
+  CHECK(row[Figure::overlap_percent] == 100);
+  CHECK_FALSE(row.has(Figure::load_drift));
   CHECK(outcome.ranks[0].drifts == 3);
 }
 

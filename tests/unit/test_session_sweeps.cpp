@@ -17,11 +17,15 @@ namespace {
 
 constexpr Spec latency{.name = "Pair_Latency",
                        .kind = Kind::parallel_transfer,
+                       .table = &tables::time_and_bandwidth,
                        .time_factor = 0.5,
                        .min_processes = 2,
                        .in_rounds = true};
-constexpr Spec bandwidth{
-    .name = "Pair_Bandwidth", .kind = Kind::parallel_transfer, .min_processes = 2, .in_rounds = true};
+constexpr Spec bandwidth{.name = "Pair_Bandwidth",
+                         .kind = Kind::parallel_transfer,
+                         .table = &tables::time_and_bandwidth,
+                         .min_processes = 2,
+                         .in_rounds = true};
 
 Options options_of(std::vector<int> ranks, std::size_t benchmarks = 1) {
   Options options = small_options(benchmarks);

@@ -10,9 +10,15 @@ using namespace openimb;
 
 namespace {
 
-constexpr Spec latency{.name = "Pair_Latency", .kind = Kind::parallel_transfer, .in_rounds = true};
-constexpr Spec bandwidth{
-    .name = "Pair_Bandwidth", .kind = Kind::parallel_transfer, .message_rate = true, .in_rounds = true};
+constexpr Spec latency{.name = "Pair_Latency",
+                       .kind = Kind::parallel_transfer,
+                       .table = &tables::time_and_bandwidth,
+                       .in_rounds = true};
+constexpr Spec bandwidth{.name = "Pair_Bandwidth",
+                         .kind = Kind::parallel_transfer,
+                         .table = &tables::message,
+                         .message_rate = true,
+                         .in_rounds = true};
 
 Table table_of(const Spec& spec, bool defects = false) {
   Table table{.spec = spec, .layout = {.processes = 3, .world = 3, .groups = {{0, 1, 2}}, .map = {}}};

@@ -23,6 +23,7 @@ constexpr Spec pingpong{
     .name = "PingPongMT", .kind = Kind::parallel_transfer, .time_factor = 0.5, .threaded = true};
 constexpr Spec uniband{.name = "UniBandMT",
                        .kind = Kind::parallel_transfer,
+                       .table = &tables::message,
                        .turnover = 2,
                        .threaded = true,
                        .message_rate = true};
@@ -75,9 +76,7 @@ TablePlan planned(const Spec& spec, Options options, int ranks = 4) {
 }
 
 Table table_of(const Spec& spec, int processes, int threads) {
-  Table table{.spec = spec,
-              .layout = make_layout(processes, processes, false, {}),
-              .kind = table_kind(spec, Multi::off)};
+  Table table{.spec = spec, .layout = make_layout(processes, processes, false, {})};
   table.layout.threads = threads;
   return table;
 }
@@ -246,13 +245,13 @@ TEST_CASE("IMB-MT has lengths, types and processes of its own") {
 
 TEST_CASE("a rate is of messages by the mean, a throughput by the slowest") {
   const Table table = table_of(uniband, 2, 2);
-  CHECK(table.kind == TableKind::time_and_rate);
+  CHECK(&table.shown() == &tables::message);
   const Measurement found = measurement_of(table, 64, 10, 4, {.seconds = {8, 16, 24, 32}});
   const Row& row = found.rows.at(0);
-  CHECK((row.t_min == 1 && row.t_max == 4 && row.t_avg == 2.5));
+  CHECK((row[Figure::time_min] == 1 && row[Figure::time_max] == 4 && row[Figure::time_avg] == 2.5));
   CHECK(row.of_threads == std::vector<double>{3, 4});
-  CHECK(*row.messages_per_second == Approx(2 / 2.5));
-  CHECK(*row.bytes_per_second == 16);
+  CHECK(row[Figure::messages_per_second] == Approx(2 / 2.5));
+  CHECK(row[Figure::bytes_per_second] == 16);
 }
 
 TEST_CASE("rates are those of the pairs that took part, with a stride, too") {
@@ -261,10 +260,10 @@ TEST_CASE("rates are those of the pairs that took part, with a stride, too") {
   const Table table = table_of(uniband, 8, 1);
   const std::vector<double> seconds{16, 16, 16, 16, 16, 16, none, none};
   const Row row = measurement_of(table, 64, 10, 4, {.seconds = seconds}).rows.at(0);
-  CHECK(row.t_avg == 2);
+  CHECK(row[Figure::time_avg] == 2);
   CHECK(row.taking_part == 6);
-  CHECK(*row.messages_per_second == Approx(3 / 2.0));
-  CHECK(*row.bytes_per_second == Approx(3 * 64 / 2.0));
+  CHECK(row[Figure::messages_per_second] == Approx(3 / 2.0));
+  CHECK(row[Figure::bytes_per_second] == Approx(3 * 64 / 2.0));
 }
 
 TEST_CASE("a length whose threads need more than every number is out of memory") {
@@ -287,6 +286,6 @@ TEST_CASE("a length whose threads need more than every number is out of memory")
 
 TEST_CASE("of one thread there are no times of threads") {
   const Row row = measurement_of(table_of(pingpong, 2, 1), 8, 10, 4, {.seconds = {2, 4}}).rows.at(0);
-  CHECK((row.t_max == 2 && row.of_threads.empty()));
-  CHECK(*row.bytes_per_second == 4);
+  CHECK((row[Figure::time_max] == 2 && row.of_threads.empty()));
+  CHECK(row[Figure::bytes_per_second] == 4);
 }

@@ -13,6 +13,7 @@ import os
 import secrets
 import shutil
 import time
+import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain, compress
@@ -28,6 +29,7 @@ from imb.archive.reading import UnreadableFile
 from imb.archive.runs_table import RUNS, Columns, TableFile, arrow_of, decoded, encoded, sealed, unsealed
 from imb.archive.store import SHORT, Archive, StoredRun
 from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.figures import FIGURES
 from imb.model.notes import note
 
 if TYPE_CHECKING:
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
 
     from imb.archive.entries import Entry
 
-# Of the columns and of what is read from logs; another one is another folder, which is filled anew.
+# Of the columns and of what is read from logs; another one, or other figures, are another folder, which is filled anew.
 VERSION = 7
+_FOLDER = f"index-{VERSION}-{zlib.crc32(repr(FIGURES).encode()):08x}"
 _RUNS_FILE = "runs.msgpack"
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
@@ -69,7 +72,7 @@ class Index:
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
         name = hashlib.sha256(str(archive.folder).encode()).hexdigest()[:16]
-        self.folder = platformdirs.user_cache_path("openimb") / f"index-{VERSION}" / name
+        self.folder = platformdirs.user_cache_path("openimb") / _FOLDER / name
 
     # --- Writing -------------------------------------------------------------------------------------
 

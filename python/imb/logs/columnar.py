@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from imb.logs.table import Array, Head, LoggedLaunch, Stretch, figures
 from imb.model.catalog import kind_of
+from imb.model.figures import FIGURES
 from imb.model.records import QUANTILES, TIME_FIGURES, Component, Counter, Evidence, Failure, Passes, Result
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -67,10 +68,7 @@ RESULTS = pa.schema(
         *((name, pa.float64()) for name in TIME_FIGURES),
         ("slowest_rank", pa.int64()),
         ("slowest_thread", pa.int64()),
-        ("overlap_percent", pa.float64()),
-        ("load_drift", pa.float64()),
-        ("bytes_per_second", pa.float64()),
-        ("messages_per_second", pa.float64()),
+        *((figure.name, pa.float64()) for figure in FIGURES if figure.unit != "seconds"),
         ("defects", pa.int64()),
         *((name, kind) for name, (kind, _) in _OF_PASSES.items()),
         *((name, pa.float64()) for name in QUANTILE_COLUMNS.values()),

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from imb.model.catalog import kind_of
-from imb.model.records import End, Failure, Mode, Multi, Problem, Record, Result, Run
+from imb.model.figures import FIGURES
+from imb.model.records import TIME_FIGURES, End, Failure, Mode, Multi, Problem, Record, Result, Run
 
 Array: TypeAlias = npt.NDArray[Any]
 CELL = 13  # characters of a cell in a table of IMB
@@ -25,20 +26,12 @@ FIELDS = {
     "bytes": "bytes",
     "repetitions": "repetitions",
     "t": "time_max_seconds",
-    "t_min": "time_min_seconds",
-    "t_max": "time_max_seconds",
-    "t_avg": "time_avg_seconds",
-    "t_ovrl": "time_overlapped_seconds",
-    "t_pure": "time_pure_seconds",
-    "t_cpu": "time_cpu_seconds",
-    "overlap": "overlap_percent",
-    "mbytes/sec": "bytes_per_second",
-    "msg/sec": "messages_per_second",
+    **{figure.head.partition("[")[0].lower(): figure.name for figure in FIGURES if figure.head},
     "+-": "half_width",
     "defects": "defects",
 }
 WHOLE = frozenset({"group", "bytes", "repetitions"})
-TIMES = frozenset({"t", "t_min", "t_max", "t_avg", "t_ovrl", "t_pure", "t_cpu"})
+TIMES = frozenset(column for column, field in FIELDS.items() if field in TIME_FIGURES)
 # In the table of the passive target, t_pure is the time of the whole group: there is no t_CPU.
 PASSIVE = ("bytes", "repetitions", "t_pure", "t_ovrl")
 # In tables of IMB-P2P t is the mean over processes.

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from imb.model.errors import UNDECODABLE
+from imb.model.figures import FIGURES
 
 SCHEMA = "openimb-record/1"
 RECORD = b'{"record":'  # how a file of records begins
@@ -52,6 +53,9 @@ Cause: TypeAlias = Literal[
 ]
 State: TypeAlias = Literal["complete", "interrupted", "aborted"]
 Shortfall: TypeAlias = Literal["none", "budget", "passes", "interrupted", "cut_off"]
+TIME_FIGURES = tuple(figure.name for figure in FIGURES if figure.unit == "seconds")
+SAMPLED_FIGURES = tuple(figure.name for figure in FIGURES if figure.passes != "dropped")
+_OPTIONAL_FIGURES = frozenset(figure.name for figure in FIGURES if not figure.always)
 QUANTILES = ("min", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "p99.99", "max")
 
 
@@ -440,18 +444,11 @@ class SampledRow(msgspec.Struct, kw_only=True, tag_field="record", tag="row"):
 class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", rename={"pass_": "pass"}):
     """One sample of a row that is measured in passes."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
+    OPTIONAL: ClassVar[frozenset[str]] = _OPTIONAL_FIGURES.intersection(SAMPLED_FIGURES).union(
         [
             "slowest_thread",
             "time_of_threads_seconds",
             "time_waiting_of_threads_seconds",
-            "time_overlapped_seconds",
-            "time_pure_seconds",
-            "time_cpu_seconds",
-            "overlap_percent",
-            "early_bird_share",
-            "bytes_per_second",
-            "messages_per_second",
             "defects",
             "evidence",
         ]
@@ -508,7 +505,7 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
     Records of older versions have no `threads`: each process had one.
     """
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
+    OPTIONAL: ClassVar[frozenset[str]] = _OPTIONAL_FIGURES.union(
         [
             "row",
             "passes",
@@ -520,14 +517,6 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
             "slowest_thread",
             "time_of_threads_seconds",
             "time_waiting_of_threads_seconds",
-            "time_overlapped_seconds",
-            "time_pure_seconds",
-            "time_cpu_seconds",
-            "overlap_percent",
-            "early_bird_share",
-            "load_drift",
-            "bytes_per_second",
-            "messages_per_second",
             "defects",
             "hints",
             "quantiles",
@@ -804,17 +793,6 @@ def _drop_negative_times(result: Result) -> bool:
     return bool(wrong)
 
 
-TIME_FIGURES = (
-    "time_min_seconds",
-    "time_max_seconds",
-    "time_avg_seconds",
-    "time_overlapped_seconds",
-    "time_pure_seconds",
-    "time_cpu_seconds",
-)
-_FIGURES = (*TIME_FIGURES, "overlap_percent", "early_bird_share", "bytes_per_second", "messages_per_second")
-
-
 class _Sampled:
     """Rows of one launch in passes, and the lines of their samples. `first`: index of its first record."""
 
@@ -857,7 +835,7 @@ def from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
     """A row of at least one sample: plain medians, whatever state the machine was in, and no interval."""
     place = {name: getattr(row, name) for name in row.__struct_fields__}
     figures: dict[str, Any] = {}
-    for name in _FIGURES:
+    for name in SAMPLED_FIGURES:
         known = [value for sample in samples if (value := getattr(sample, name)) is not None]
         figures[name] = median(known) if known else None
     defects = [sample.defects for sample in samples if sample.defects is not None]

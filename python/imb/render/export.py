@@ -20,6 +20,7 @@ from imb.archive.runs_table import arrow_of
 from imb.archive.store import Archive, StoredRun
 from imb.model import records
 from imb.model.errors import ImbError
+from imb.model.figures import FIGURES
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
 from imb.model.text import csv_text, natural
 from imb.render import classic, terminal
@@ -83,16 +84,9 @@ _OF_SAMPLE = {
     "pass": pa.int64(),
     "at_seconds": pa.float64(),
     "repetitions": pa.int64(),
-    "time_min_seconds": pa.float64(),
-    "time_max_seconds": pa.float64(),
-    "time_avg_seconds": pa.float64(),
+    **{figure.name: pa.float64() for figure in FIGURES if figure.always},
     "slowest_rank": pa.int64(),
-    "time_overlapped_seconds": pa.float64(),
-    "time_pure_seconds": pa.float64(),
-    "time_cpu_seconds": pa.float64(),
-    "overlap_percent": pa.float64(),
-    "bytes_per_second": pa.float64(),
-    "messages_per_second": pa.float64(),
+    **{figure.name: pa.float64() for figure in FIGURES if not figure.always and figure.passes != "dropped"},
     "probe_before_seconds": pa.float64(),
     "probe_after_seconds": pa.float64(),
     **{name: pa.float64() for name in Evidence.COUNTERS},

@@ -6,24 +6,30 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from imb.model.figures import FIGURES, Figure
 from imb.model.records import Counter, Failure, Result, added
 from imb.model.units import NOT_KNOWN, amount, decimal, duration, known_width
 from imb.render.markup import escaped, pipes
+
+
+def _heading(figure: Figure) -> tuple[str, float]:
+    """That of its column, and what its values are multiplied by."""
+    if figure.unit == "bytes_per_second":
+        return "MB/s", 1e-6
+    if figure.unit == "messages_per_second":
+        return "messages/s", 1
+    name = figure.head.partition("[")[0]
+    if figure.unit == "seconds":
+        return f"{name} µs", 1e6
+    return f"{name} %", 1 if figure.unit == "percent" else 100
+
 
 # Field of a result, heading, factor; MB are 10^6 bytes here, as everywhere in the companion.
 _COLUMNS: tuple[tuple[str, str, float | None], ...] = (
     ("group", "group", None),
     ("bytes", "bytes", None),
     ("repetitions", "repetitions", None),
-    ("time_min_seconds", "t_min µs", 1e6),
-    ("time_max_seconds", "t_max µs", 1e6),
-    ("time_avg_seconds", "t_avg µs", 1e6),
-    ("time_overlapped_seconds", "t_ovrl µs", 1e6),
-    ("time_pure_seconds", "t_pure µs", 1e6),
-    ("time_cpu_seconds", "t_CPU µs", 1e6),
-    ("overlap_percent", "overlap %", 1),
-    ("bytes_per_second", "MB/s", 1e-6),
-    ("messages_per_second", "messages/s", 1),
+    *((figure.name, *_heading(figure)) for figure in FIGURES if figure.head),
     ("half_width", "± %", 100),
     ("defects", "defects", None),
 )

@@ -1,0 +1,30 @@
+"""Pages of docs/ whose blocks of code are changes of files: "cpp file=PATH", and "before=" or "after=" a line of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import lab
+
+
+def blocks(page: Path) -> list[tuple[str, str, str, str]]:
+    """(file, "before", "after" or nothing, the text that this refers to, code) of all marked blocks of code."""
+    text = page.read_text()
+    found = re.findall(r"(?ms)^```cpp file=(\S+)(?: (before|after)=([^\n]+))?\n(.*?)^```$", text)
+    assert len(found) == text.count("```cpp") > 0
+    return found
+
+
+def changed_files(page: Path) -> dict[str, str]:
+    """Path below the top of the project -> text, of all files that the page makes or changes."""
+    files: dict[str, str] = {}
+    for file, where, anchor, code in blocks(page):
+        if not where:
+            assert not (lab.TOP / file).exists(), f"{file} is there already: the page needs another example"
+            files[file] = code
+            continue
+        text = files.get(file) or (lab.TOP / file).read_text()
+        assert text.count(anchor) == 1, f"{anchor!r} in {file}"
+        files[file] = text.replace(anchor, code + anchor if where == "before" else anchor + "\n" + code)
+    return files
