@@ -259,7 +259,7 @@ class Measuring final : public Surroundings {
   }
   double now() override { return MPI_Wtime(); }
   double clock_resolution() override { return WallClock::resolution(); }
-  void activity(const Activity& under_way) override { note_activity(under_way); }
+  void activity(const Activity& what) override { note_activity(what); }
   void before_giving_up(std::function<void()> report) override {
     if (watch_) watch_->change([&] { report_rest_ = std::move(report); });
   }
