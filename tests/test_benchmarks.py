@@ -72,7 +72,7 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
     # The text says the same as the records.
     text_rows = sum(len(table.rows) for table in lab.tables(done.text))
     assert text_rows == len(done.rows)
-    assert ("All processes entering MPI_Finalize" in done.text) == (not impossible)
+    assert "All processes entering MPI_Finalize" in done.text
 
 
 @pytest.mark.parametrize(
@@ -126,20 +126,20 @@ def test_more_than_an_int_can_count(mpi, tmp_path):
     if mpi.flavor == "mpich":
         assert done.code == 0 and [row["bytes"] for row in done.rows] == 2 * [2**31 + 8, 16]
     else:
-        assert done.code == 3 and kinds == ["run", *["failure", "result"] * 2, "end"]
+        assert done.code == 0 and kinds == ["run", *["failure", "result"] * 2, "end"]
         assert done.records[1]["cause"] == "int_overflow" and "int-overflow." in done.text
 
 
 def test_too_much_memory_is_a_row_and_later_lengths_still_run(mpi, tmp_path):
     done = lab.run(mpi, 2, "-msgsize 8,2m,16 -mem 1m -iter 2 PingPong Sendrecv", records=tmp_path)
-    assert done.code == 3
+    assert done.code == 0
     assert [row["bytes"] for row in done.rows] == [8, 16, 8, 16]
     failures = [record for record in done.records if record["record"] == "failure"]
     assert [(f["cause"], f["bytes"], f["needed_bytes"]) for f in failures] == [
         ("out_of_memory", 1 << 21, 1 << 22)
     ] * 2
     assert re.search(r"(?m)^ {6}2097152 out-of-mem\.; needed X=   0\.004 GB; use flag \"-mem X\"", done.text)
-    assert "All processes entering MPI_Finalize" not in done.text
+    assert "All processes entering MPI_Finalize" in done.text
 
 
 def test_messages_in_flight_that_exceed_the_memory_are_fewer(mpi, tmp_path):
@@ -158,7 +158,7 @@ def test_messages_in_flight_that_exceed_the_memory_are_fewer(mpi, tmp_path):
 def test_no_length_that_fits_is_a_table_of_failures(mpi, tmp_path):
     """The short warm-up message must not run in buffers that were never allocated."""
     done = lab.run(mpi, 2, "-msgsize 2m -mem 1m -iter 2 Alltoall Reduce", records=tmp_path)
-    assert done.code == 3 and done.rows == []
+    assert done.code == 0 and done.rows == []
     assert [record["record"] for record in done.records] == ["run", "failure", "failure", "end"]
 
 
@@ -166,7 +166,7 @@ def test_a_repetition_that_takes_too_long_is_a_row(mpi, tmp_path):
     done = lab.run(mpi, 2, "-msgsize 8m,0 -time 0.0001 -iter 5 PingPong", records=tmp_path)
     assert (done.records[1]["record"], done.records[1]["cause"]) == ("failure", "time_out")
     assert (
-        done.code == 3
+        done.code == 0
         and "time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use" in done.text
     )
 
@@ -240,7 +240,7 @@ def test_tail_and_dump_file(mpi, tmp_path):
 def test_times_of_repetitions_count_as_memory(mpi, tmp_path):
     words = "-iter 10000000 -msgsize 8 -mem 1m -show_tail on PingPong"
     done = lab.run(mpi, 2, words, records=tmp_path)
-    assert done.code == 3 and done.rows == []
+    assert done.code == 0 and done.rows == []
     assert done.records[1]["cause"] == "out_of_memory"
     assert done.records[1]["needed_bytes"] == 16 + 2 * 8 * 5242880
 

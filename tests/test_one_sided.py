@@ -82,7 +82,7 @@ def test_every_benchmark_is_complete_and_correct(mpi, component, mode, ranks, tm
         assert ("time_overlapped_seconds" in row) == (row["benchmark"] == "Truly_passive_put")
     text_rows = sum(len(table.rows) for table in lab.tables(done.text))
     assert text_rows == len(done.rows)
-    assert ("All processes entering MPI_Finalize" in done.text) == (not impossible)
+    assert "All processes entering MPI_Finalize" in done.text
 
 
 def completed_by(component: str, mode: str) -> list[str]:
@@ -251,7 +251,7 @@ def test_aggregate_transfers_go_to_memory_of_their_own(mpi, tmp_path):
     done = lab.run(mpi, 2, f"{words} -check Unidir_put", component="RMA", records=tmp_path)
     assert done.code == 0 and done.rows[0]["repetitions"] == 100
     refused = lab.run(mpi, 2, f"{words} -mem 1m Unidir_put", component="RMA", records=tmp_path)
-    assert refused.code == 3 and refused.rows == []
+    assert refused.code == 0 and refused.rows == []
     assert refused.records[1]["needed_bytes"] == 2 * 2**20
 
 

@@ -459,7 +459,7 @@ def test_a_library_that_lacks_calls(venv, bare_tools, tmp_path):
         str(tmp_path / "large.jsonl"),
     ]
     done = run([*mpi.launcher, "-n", "2", "IMB-MPI1", *words], env)
-    assert done.returncode == 3
+    assert done.returncode == 0
     assert "no large-count calls" in done.stdout + done.stderr
 
 

@@ -45,7 +45,7 @@ namespace openimb {
 namespace {
 
 constexpr int exit_usage = 2;       // nothing was measured
-constexpr int exit_incomplete = 3;  // at least one failure row, or output that could not be written
+constexpr int exit_incomplete = 3;  // a row that was promised failed, or output that could not be written
 constexpr int exit_defects = 4;     // -check found wrong bytes
 // exit_aborted, 5: a rank could not go on; 128 + signal: a stop that did not come about in time
 
@@ -55,9 +55,11 @@ constexpr double stop_grace_seconds = 0.15;
 constexpr const char* connection_lost =
     "lost connection to the interleaving server; run stopped after the last complete row";
 
-int exit_status(const Ending& ending, bool written) {
+// Rows beyond a limit are results, as they are IMB's: job scripts with `set -e` go on.
+int exit_status(const Ending& ending, bool strict, bool written) {
   if (ending.defects > 0) return exit_defects;
-  if (ending.failed > 0 || !written || ending.state != Ending::State::complete) return exit_incomplete;
+  const int failed = strict ? ending.failed : ending.failed - ending.limited;
+  if (failed > 0 || !written || ending.state != Ending::State::complete) return exit_incomplete;
   return 0;
 }
 
@@ -171,7 +173,7 @@ class Measuring final : public Surroundings {
     system::disarm_stop();
     end(ending);
     if (patient_ != nullptr && !patient_->is_whole()) leave_without_others(exit_incomplete);
-    return static_cast<int>(world_.largest(exit_status(ending, reporters_.ok())));
+    return static_cast<int>(world_.largest(exit_status(ending, options.strict, reporters_.ok())));
   }
 
  private:

@@ -1448,6 +1448,13 @@ constexpr Option own_rows[] = {
      .details = "In a separate pass before the timed one, so times stay comparable. A defect is a received "
                 "byte that differs from what a correct MPI delivers.",
      .home = at<&Options::check>},
+    {.name = "strict",
+     .syntax = "on|off",
+     .help = "exit status 3 for rows beyond -mem, -time or -budget, too",
+     .standard = "off",
+     .example = "-strict on",
+     .details = "Such a row says which limit. Without -strict the exit status stays 0, as IMB's does.",
+     .home = at<&Options::strict>},
     {.name = "json",
      .common = true,
      .syntax = "FILE",

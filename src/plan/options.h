@@ -215,6 +215,7 @@ struct Options {
   bool show_tail = false;
   std::string dump_file;
   bool check = false;
+  bool strict = false;  ///< rows beyond a limit make the exit status that of failures
   bool header = true;  ///< -noheader: no banner
   std::string json_file;
   std::vector<std::string> input_files;  ///< which the command line has read

@@ -36,7 +36,8 @@ Failure out_of_memory(const Point& point, bool beyond_limit, bool on_gpu) {
   return {.cause = Failure::Cause::out_of_memory,
           .bytes = point.bytes,
           .needed_bytes = point.needed_bytes,
-          .detail = beyond_limit ? "above the limit set by -mem" : left};
+          .detail = beyond_limit ? "above the limit set by -mem" : left,
+          .limit = beyond_limit};
 }
 
 Schedule::Schedule(std::span<const Spec> catalogue, const Options& options, int ranks,
@@ -246,7 +247,8 @@ std::optional<Failure> Schedule::failure_of(const Point& point) const {
   if (point.geometry.exceeds_int && !large_counts_) {
     return Failure{.cause = Failure::Cause::int_overflow,
                    .bytes = point.bytes,
-                   .detail = "a count or displacement exceeds an int and this MPI has no large-count calls"};
+                   .detail = "a count or displacement exceeds an int and this MPI has no large-count calls",
+                   .limit = true};
   }
   return std::nullopt;
 }

@@ -61,6 +61,7 @@ struct Failure {
   double seconds = 0;                  ///< time_out: what one repetition takes
   std::string detail;                  ///< one line, for the record
   bool counts = true;                  ///< the launch was asked for it
+  bool limit = false;                  ///< a limit was asked for, or the MPI has it: no row was promised
   std::optional<PairPlace> pair = {};  ///< of endpoints, where only that one failed
 };
 template <>

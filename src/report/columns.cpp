@@ -16,10 +16,11 @@ double shown(const Row& row, Figure figure, double bytes_per_megabyte) {
   return unit == Unit::bytes_per_second ? row[figure] / bytes_per_megabyte : row[figure];
 }
 
-// Of a row with too few samples nothing is known.
+// Of a row with too few samples nothing is known. The percent sign keeps scripts from reading it as a figure of
+// IMB's.
 std::string precision(const Row& row, bool labeled) {
   if (!row.passes || !row.passes->half_width) return "n/a";
-  return formatted(labeled ? "%g" : "%.2f", *row.passes->half_width * 100);
+  return formatted(labeled ? "%g" : "%.2f%%", *row.passes->half_width * 100);
 }
 
 // Of the reference layout of IMB-HALO: six digits, as C++ streams print them. A blank precedes each figure

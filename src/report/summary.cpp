@@ -8,7 +8,8 @@ namespace openimb {
 void SummaryReporter::begin(const RunFacts& facts, const Options&) { program_ = "IMB-" + facts.component; }
 
 void SummaryReporter::failure(const Table& table, const Failure& failure) {
-  if (first_.empty() && failure.counts) first_ = failure_text(table, failure);
+  std::string& first = failure.limit ? first_beyond_limit_ : first_;
+  if (first.empty() && failure.counts) first = failure_text(table, failure);
 }
 
 void SummaryReporter::end(const Ending& ending) {
@@ -17,11 +18,12 @@ void SummaryReporter::end(const Ending& ending) {
   if (ending.state == Ending::State::interrupted) {
     add("interrupted: " + ending.reason + "; " + counted(ending.measured, "point") + " measured");
   }
-  if (ending.failed > 0) {
-    std::string line = counted(ending.failed, "row") + " failed";
-    if (!first_.empty()) line += (ending.failed > 1 ? ", the first: " : ": ") + first_;
-    add(line);
-  }
+  const auto add_rows = [&](int count, const char* what, const std::string& first) {
+    if (count <= 0) return;
+    add(counted(count, "row") + what + (first.empty() ? "" : (count > 1 ? ", the first: " : ": ") + first));
+  };
+  add_rows(ending.limited, " beyond a limit", first_beyond_limit_);
+  add_rows(ending.failed - ending.limited, " failed", first_);
   if (ending.defects > 0) add(counted(ending.defects, "wrong byte") + "; do not trust these results");
   std::fputs(text.c_str(), err_);
 }

@@ -8,7 +8,8 @@
 
 namespace openimb {
 
-/// A line each for an early end, for failed rows with the first cause, and for wrong bytes; else nothing.
+/// A line each for an early end, for rows beyond a limit and failed rows with the first cause of each, and for
+/// wrong bytes; else nothing.
 class SummaryReporter final : public Reporter {
  public:
   /// `err` stays the caller's; it may be a launcher's pipe.
@@ -23,7 +24,7 @@ class SummaryReporter final : public Reporter {
  private:
   std::FILE* err_;
   std::string program_ = "IMB";
-  std::string first_;  ///< failure
+  std::string first_, first_beyond_limit_;  ///< failure
 };
 
 }  // namespace openimb

@@ -230,12 +230,15 @@ std::string passes_line(const Ending& ending) {
                    ending.probes ? "" : "; no probes: exchanges take too long");
 }
 
-// Existing scripts take the reference's last line for full success, so no other ending may print it.
+// The reference's last line, for which existing scripts look, follows whenever all ranks go on to MPI_Finalize
+// in order; never after an early end.
 std::string footer(const Ending& ending) {
   const bool complete = ending.state == Ending::State::complete;
-  if (complete && ending.failed == 0 && ending.defects == 0) return "All processes entering MPI_Finalize";
-  return (complete ? shortcomings(ending) : interruption(ending)) +
-         (ending.defects > 0 ? ": do not trust these results" : "");
+  const std::string warning = ending.defects > 0 ? ": do not trust these results" : "";
+  if (!complete) return "# " + interruption(ending) + warning;
+  const std::string last = "# All processes entering MPI_Finalize";
+  if (ending.failed == 0 && ending.defects == 0) return last;
+  return "# " + shortcomings(ending) + warning + "\n" + last;
 }
 
 }  // namespace
@@ -345,7 +348,7 @@ void TextReporter::close_table(const Table& table) {
 
 void TextReporter::end(const Ending& ending) {
   const char* const ends = heads_ == Heads::threads ? "\n" : "\n\n";
-  write(take_notes() + passes_line(ending) + ends + "# " + footer(ending) + "\n" +
+  write(take_notes() + passes_line(ending) + ends + footer(ending) + "\n" +
         (heads_ == Heads::threads ? "" : "\n"));
 }
 

@@ -132,6 +132,7 @@ struct Ending {
   std::string reason;             ///< "SIGTERM", ...; empty when complete
   int measured = 0;               ///< points with a row
   int failed = 0;                 ///< points with a failure row
+  int limited = 0;                ///< of them, beyond a limit: Failure::limit
   std::int64_t defects = 0;       ///< over all points
   std::optional<double> at = {};  ///< time of day of rank 0, seconds since 1970-01-01 UTC
   int passes = 0;                 ///< begun; 0: not measured in passes

@@ -5,7 +5,10 @@
 namespace openimb {
 
 void Outcome::report(const Table& table, const Failure& failure) {
-  if (failure.counts) ++ending_.failed;
+  if (failure.counts) {
+    ++ending_.failed;
+    if (failure.limit) ++ending_.limited;
+  }
   if (parts_.world.rank() != 0) return;
   parts_.reporter.failure(table, failure);
   parts_.surroundings.progress(ending_);

@@ -351,7 +351,8 @@ void PassSession::report(const PassTable& table, PassPoint& one) {
   if (!one.failure && one.samples == 0 && spent_) {
     one.failure = {.cause = Failure::Cause::over_budget,
                    .bytes = one.point->bytes,
-                   .detail = "the budget of the launch was spent before the first sample"};
+                   .detail = "the budget of the launch was spent before the first sample",
+                   .limit = true};
   }
   if (one.failure) return outcome_.report(table.plan.table, *one.failure);
   if (one.samples > 0) outcome_.report_summary(table.plan.table, summary(table, one));

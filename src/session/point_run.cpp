@@ -17,7 +17,8 @@ Failure time_out(const Point& point, double seconds_each) {
   return {.cause = Failure::Cause::time_out,
           .bytes = point.bytes,
           .seconds = seconds_each,
-          .detail = "one repetition takes longer than the limit of -time"};
+          .detail = "one repetition takes longer than the limit of -time",
+          .limit = true};
 }
 
 std::optional<int> partner_in(const Point& point) {

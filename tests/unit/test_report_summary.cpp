@@ -18,8 +18,8 @@ constexpr Spec barrier{.name = "Barrier", .kind = Kind::synchronization};
 Table table_of(const Spec& spec, int processes) {
   return {.spec = spec, .layout = make_layout(processes, processes, false, {})};
 }
-Ending ended(int failed, std::int64_t defects) {
-  return {.reason = "", .measured = 3, .failed = failed, .defects = defects};
+Ending ended(int failed, std::int64_t defects, int limited = 0) {
+  return {.reason = "", .measured = 3, .failed = failed, .limited = limited, .defects = defects};
 }
 
 std::string summary_of(const std::function<void(Reporter&)>& use) {
@@ -43,23 +43,27 @@ TEST_CASE("a launch that measured everything ends without a line on stderr") {
   CHECK(summary_of([](Reporter& out) { out.end(ended(0, 0)); }).empty());
 }
 
-TEST_CASE("failed rows are one line with the first cause") {
+TEST_CASE("rows beyond a limit and failed rows have a line each with the first cause") {
   const Failure memory{.cause = Failure::Cause::out_of_memory,
                        .bytes = 4194304,
                        .needed_bytes = 8388608,
-                       .detail = "above the limit set by -mem"};
+                       .detail = "above the limit set by -mem",
+                       .limit = true};
   const std::string first =
       "PingPong, 2 processes, 4194304 B: out of memory: above the limit set by -mem (0.008 GB needed); give "
       "more memory with -mem, or run shorter messages (-msglog) or fewer processes\n";
   CHECK(summary_of([&](Reporter& out) {
           out.failure(table_of(pingpong, 2), memory);
-          out.end(ended(1, 0));
-        }) == "IMB-MPI1: 1 row failed: " + first);
+          out.end(ended(1, 0, 1));
+        }) == "IMB-MPI1: 1 row beyond a limit: " + first);
   CHECK(summary_of([&](Reporter& out) {
+          out.failure(table_of(barrier, 2), {.cause = Failure::Cause::no_space, .detail = "full"});
           out.failure(table_of(pingpong, 2), memory);
-          out.failure(table_of(barrier, 2), {.cause = Failure::Cause::time_out, .detail = ""});
-          out.end(ended(2, 0));
-        }) == "IMB-MPI1: 2 rows failed, the first: " + first);
+          out.failure(table_of(barrier, 2), {.cause = Failure::Cause::time_out, .detail = "", .limit = true});
+          out.end(ended(3, 0, 2));
+        }) == "IMB-MPI1: 2 rows beyond a limit, the first: " +
+                  first + "IMB-MPI1: 1 row failed: Barrier, 2 processes: no space: full; choose a folder with more " +
+                  "space (-file), or run shorter lengths (-msglog) or fewer repetitions (-iter)\n");
 }
 
 TEST_CASE("a table that failed is named without a length") {

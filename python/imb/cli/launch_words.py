@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 # Exit statuses. A launcher may replace the suite's 2 by 1.
 _USAGE_ERRORS = (1, 2)
-_FAILURES = {0: "failed", 3: "some rows could not be measured", 4: "wrong data received"}
+_FAILURES = {
+    0: "some rows could not be measured",
+    3: "some rows could not be measured",
+    4: "wrong data received",
+}
 
 
 def title_of(made: Plan) -> str:

@@ -171,6 +171,7 @@ def _read(text: bytes) -> Preamble:
     excerpt = ""  # of a list of benchmarks that was cut out together with the table
     groups: list[list[int]] = []
     mapped = collecting = False
+    incomplete = -1  # number of events after "Finished with"
     state = ""
     lines = text.split(b"\n")
     boxed = _in_boxes(lines)
@@ -215,11 +216,14 @@ def _read(text: bytes) -> Preamble:
             groups, mapped, collecting, state = [], False, True, ""
             head_at = here
         elif found := _ENDED.match(bare):
+            if found[1] and len(events) == incomplete:
+                continue  # behind the line of a launch that lacks rows, IMB's line is no second end
             ended: State = (
                 "complete" if found[1] or found[2] else "aborted" if found[3] == "Aborted" else "interrupted"
             )
             reason = found[4] or "" if ended != "complete" else ""
             events.append(LogEvent("end", here, reason[:200], state=ended))
+            incomplete = len(events) if found[2] else -1
             head, state = Head(""), ""
         elif found := _PASSES.match(bare):
             events.append(LogEvent("passes", here, parts=(found[1], found[2], found[3])))

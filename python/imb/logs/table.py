@@ -137,7 +137,7 @@ def number(token: str, column: str) -> float | int | None:
         return whole
     if token == NOT_KNOWN and (column == "+-" or column in TIMES):
         return None
-    value = float(token)
+    value = float(token.removesuffix("%") if column == "+-" else token)
     return value if abs(value) < 1e300 and not (value < 0 and column in TIMES) else None
 
 

@@ -287,7 +287,8 @@ def _cell(column: str, row: Result, unit: float) -> str:
         seconds = micro[column]
         return f"{NOT_KNOWN:>{CELL}}" if seconds is None else f"{seconds * 1e6:{CELL}.2f}"
     if column == "+-[%]":
-        return f"{NOT_KNOWN:>{CELL}}" if row.half_width is None else f"{row.half_width * 100:{CELL}.2f}"
+        width = NOT_KNOWN if row.half_width is None else f"{row.half_width * 100:.2f}%"
+        return f"{width:>{CELL}}"
     number = {
         "Mbytes/sec": (row.bytes_per_second or 0) / unit,
         "overlap[%]": row.overlap_percent or 0,
