@@ -64,6 +64,7 @@ TOOLS = {
         CYCLONEDX,  # tools/sbom.py
         "easybuild-framework==5.4.1",
         "check-jsonschema==0.39.0",  # has the schema of CITATION.cff
+        "prometheus-client==0.26.0",  # reads what `imb export --format prometheus` writes
         *(NVIDIA if sys.platform == "linux" and platform.machine() == "x86_64" else []),
     ],
     "lowest": PYTEST,

@@ -289,7 +289,7 @@ def test_what_an_import_makes_of_a_file(imb: Imb, name: str) -> None:
     if not case.launches:
         assert "; 0 runs, 0 of them new" in said.out
         return
-    records = [json.loads(line) for line in imb("export", path, "-f", "json").out.splitlines()]
+    records = [json.loads(line) for line in imb("export", path, "-f", "jsonl").out.splitlines()]
     starts = [at for at, record in enumerate(records) if record["record"] == "run"]
     found = [records[start:stop] for start, stop in zip(starts, [*starts[1:], None], strict=True)]
     assert len(found) == len(case.launches)

@@ -317,7 +317,7 @@ def test_export_parquet_json_and_markdown(imb: Imb, tmp_path: Path) -> None:
     imb("import", REFERENCES / "rma-np4.txt")
     assert imb("export", "--format", "parquet", "--output", tmp_path / "r.parquet").code == 0
     assert pq.read_table(tmp_path / "r.parquet").num_rows == 36
-    lines = read(imb("export", "--format", "json").out.encode(), "out")
+    lines = read(imb("export", "--format", "jsonl").out.encode(), "out")
     assert not lines.problems and len(lines.records) == 38
     markdown = imb("export", "--format", "markdown").out
     assert markdown.count("### ") == 9 and r"### One\_put\_all, 4 processes" in markdown

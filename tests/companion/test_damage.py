@@ -56,7 +56,7 @@ def reading(folder: Path) -> list[list[object]]:
         ["show", "all"],
         ["query", "FROM runs JOIN results USING (run)"],
         ["export"],
-        ["export", "all", "--format", "json"],
+        ["export", "all", "--format", "jsonl"],
         ["export", "--format", "log", "-o", folder / "logs"],
         ["compare", "all", "all"],
         ["diagnose", "all"],

@@ -23,7 +23,10 @@ def command(
             show_default="all",
         ),
     ] = None,
-    format: Annotated[Literal["csv", "json", "parquet", "markdown", "log"], FORMAT] = "csv",
+    format: Annotated[
+        Literal["csv", "json", "jsonl", "parquet", "markdown", "log", "prometheus", "github-benchmark"],
+        FORMAT,
+    ] = "csv",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -53,9 +56,13 @@ def command(
     \b
     csv       a row per measured point; seconds, bytes, bytes per second;
               empty columns are left out
-    json      the runs' records as JSON lines (schema/record.schema.json)
+    json      the runs' records (schema/record.schema.json), an array
+    jsonl     the same as JSON lines, as the suite wrote them
     parquet   as csv, with types and all columns
     markdown  a table per benchmark
+    prometheus        gauges for node_exporter: medians over the runs
+    github-benchmark  times for github-action-benchmark
+                      (customSmallerIsBetter): medians over the runs
     log       a file per run in a folder, its original text, else generated:
               IMBrun_<processes>_<host>_<MPI>_<single|parallel|collective|all>_<multi|nomulti>_<map>.log
 
@@ -70,7 +77,7 @@ def command(
     """
     from imb.archive.files import sources_of
     from imb.archive.outputs import refuse_overwriting
-    from imb.render.export import write_csv, write_json, write_logs, write_markdown, write_parquet
+    from imb.render import export
 
     if separator is not None and format != "csv":
         raise ImbError(f"--separator: not with --format {format}; it is of csv")
@@ -82,21 +89,29 @@ def command(
     if output is None and format in ("parquet", "log"):
         raise ImbError(f"{format} needs --output {'FOLDER' if format == 'log' else 'FILE'}")
     if samples and format not in ("csv", "parquet"):
-        raise ImbError(f"--samples: not with --format {format}; use csv or parquet (json has them always)")
+        raise ImbError(
+            f"--samples: not with --format {format}; use csv or parquet (json and jsonl have them always)"
+        )
     store = Archive(archive)
     chosen = readable(store, runs) if runs else each_readable(store.ids(), store.whole_run)
     if output and format != "log":  # of which each file has its name
         refuse_overwriting(store, output, sources_of(chosen), "--output")
     match format:
         case "csv":
-            write_csv(store, chosen, output, separator, samples=samples)
+            export.write_csv(store, chosen, output, separator, samples=samples)
         case "parquet":
             assert output
-            write_parquet(store, chosen, output, samples=samples)
+            export.write_parquet(store, chosen, output, samples=samples)
         case "json":
-            write_json(chosen, output)
+            export.write_json(chosen, output)
+        case "jsonl":
+            export.write_json_lines(chosen, output)
         case "markdown":
-            write_markdown(chosen, output)
+            export.write_markdown(chosen, output)
+        case "prometheus":
+            export.write_prometheus(chosen, output)
+        case "github-benchmark":
+            export.write_github_benchmark(chosen, output)
         case "log":
             assert output
-            say(f"{write_logs(store, chosen, output)} logs in {output}")
+            say(f"{export.write_logs(store, chosen, output)} logs in {output}")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -23,7 +24,7 @@ from imb.model.errors import ImbError
 from imb.model.figures import FIGURES
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
 from imb.model.text import csv_text, natural
-from imb.render import classic, terminal
+from imb.render import classic, metrics, terminal
 from imb.render.markup import escaped
 from imb.render.tables import failures_of, markdown
 from imb.render.tables import tables_of as tables_for_reading
@@ -173,10 +174,41 @@ def write_parquet(archive: Archive, runs: Sequence[AnyRun], output: Path, *, sam
     _write(sink.getvalue().to_pybytes(), output)
 
 
-def write_json(runs: Sequence[AnyRun], output: Path | None) -> None:
+def write_json_lines(runs: Sequence[AnyRun], output: Path | None) -> None:
     """JSON lines: the suite's own as they are, others from their logs. Raises OSError."""
-    lines = (run.part("records.jsonl") or records.write(run.records().records) for run in runs)
-    _write(b"".join(each if each.endswith(b"\n") else each + b"\n" for each in lines if each), output)
+    _write(b"".join(each if each.endswith(b"\n") else each + b"\n" for each in _lines(runs) if each), output)
+
+
+def write_json(runs: Sequence[AnyRun], output: Path | None) -> None:
+    """One JSON document, an array of the same; a line that was cut off is left out. Raises OSError."""
+    lines = [line for each in _lines(runs) for line in each.splitlines() if _is_json(line)]
+    _write(b"[\n" + b",\n".join(lines) + b"\n]\n" if lines else b"[]\n", output)
+
+
+def write_prometheus(runs: Sequence[AnyRun], output: Path | None) -> None:
+    """Gauges of node_exporter's textfile collector. Raises OSError."""
+    _write(metrics.prometheus(*_measured(runs)).encode(), output)
+
+
+def write_github_benchmark(runs: Sequence[AnyRun], output: Path | None) -> None:
+    """The data of github-action-benchmark. Raises OSError."""
+    _write(metrics.github_benchmark(_measured(runs)[0]).encode(), output)
+
+
+def _lines(runs: Sequence[AnyRun]) -> Iterator[bytes]:
+    return (run.part("records.jsonl") or records.write(run.records().records) for run in runs)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _measured(runs: Sequence[AnyRun]) -> tuple[metrics.Measured, int]:
+    return metrics.measured(run.records().records for run in sorted(runs, key=_when))
 
 
 def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:
