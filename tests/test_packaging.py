@@ -193,6 +193,39 @@ def test_citation() -> None:
     assert f"\nversion: {version()}\n" in file.read_text()
 
 
+def texts_of(value: Any) -> list[str]:
+    """All texts of a document, at any depth."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [text for each in value for text in texts_of(each)] if isinstance(value, list) else [str(value)]
+
+
+@pytest.mark.parametrize(
+    ("name", "schema"), [("github", "vendor.github-workflows"), ("gitlab", "vendor.gitlab-ci")]
+)
+def test_examples_of_ci_services(name: str, schema: str, tmp_path: Path) -> None:
+    """The services' schemas accept them, their steps run in a shell, and what `imb` says decides as the comments say."""
+    needs("check_jsonschema")
+    from ruamel.yaml import YAML  # of check-jsonschema
+
+    file = lab.TOP / "examples" / "ci" / f"{name}.yml"
+    run(sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, file)
+    (check,) = [text for text in texts_of(YAML(typ="safe").load(file)) if "baseline check" in text]
+    stand_in = tmp_path / "imb"
+    stand_in.write_text('#!/bin/sh\necho "<testsuites/>"\nexit $VERDICT\n')
+    stand_in.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    for verdict, code in ((0, 0), (12, 0), (10, 10), (11, 11), (2, 2)):
+        done = subprocess.run(
+            ["bash", "-e", "-c", check],
+            cwd=tmp_path,
+            env={"PATH": path, "VERDICT": str(verdict)},
+            check=False,
+        )
+        assert done.returncode == code
+        assert (tmp_path / "verdict.xml").read_text() == "<testsuites/>\n"
+
+
 class SpackStandIn:
     """The directives that the recipe uses, with the arguments in Spack's documentation, and no others. Spack is not on
     PyPI."""

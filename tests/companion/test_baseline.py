@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from companion import fake_mpi
-from companion.door import Imb
+from companion.door import Imb, junit_cases
 from imb.archive import baselines
 from imb.archive.names import load
 from imb.archive.store import Archive, Content
@@ -70,6 +70,9 @@ def test_results_are_judged(
     assert (found["name"], found["version"], found["warnings"]) == ("fabric", 1, [])
     said = imb("baseline", "check", "fabric", "now", *tolerance)
     assert said.code == code and "A: baseline fabric@1, 6 launches" in said.out
+    said = imb("baseline", "check", "fabric", "now", "--format", "junit", *tolerance)
+    outcomes = [outcome for (group, _), outcome in junit_cases(said.out).items() if group == "verdict"]
+    assert (said.code, outcomes) == (code, ["failure" if verdict == "slower" else "passed"])
 
 
 @pytest.mark.parametrize(

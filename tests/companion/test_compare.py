@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 import scipy.stats
-from companion.door import Imb
+from companion.door import Imb, junit_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from imb.archive.store import Archive, Content
@@ -360,6 +360,13 @@ def test_exit_status_says_the_verdict(
     assert (
         found.verdict == verdict and msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
     )
+    said = imb("compare", "before", "after", "--format", "junit")
+    outcome = {"slower": "failure", "inconclusive": "skipped"}.get(verdict, "passed")
+    cases = junit_cases(said.out)
+    assert (said.code, cases["verdict", "before, after"]) == (code, outcome)
+    assert len(cases) == 1 + len(found.bands) + len(found.rows)
+    ((key, of_row),) = [(one, cases[one]) for one in cases if one[1] == str(found.rows[0])]
+    assert key[0].endswith(f".{found.rows[0].key.benchmark}") and (verdict != "slower" or of_row == "failure")
 
 
 def test_the_headline_names_bands_and_sides(imb: Imb, before: Archive) -> None:

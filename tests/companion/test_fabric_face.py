@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from companion import fabrics, fake_mpi
-from companion.door import Imb
+from companion.door import Imb, junit_cases
 from imb.archive.store import Archive
 from imb.logs.topology_text import parse_topology
 from imb.measure.drain import drain_of
@@ -58,8 +58,13 @@ def test_bad_and_healthy(imb: Imb, tmp_path: Path) -> None:
     assert "scontrol update nodename=n018 state=drain" in said.out
     found = json.loads(imb("fabric", file, "--topology", topology, "--format", "json").out)
     assert (found["state"], found["exit_status"]) == ("bad", 10)
+    cases = junit_cases(imb("fabric", file, "--topology", topology, "--format", "junit").out)
+    assert len(cases) >= 65 and cases["verdict", "hosts"] == cases["host", "n018"] == "failure"
+    assert {outcome for key, outcome in cases.items() if key[0] == "host" and key[1] != "n018"} == {"passed"}
     file.write_bytes(fabrics.records(names))
     assert imb("fabric", file, "--topology", topology).code == 0
+    cases = junit_cases(imb("fabric", file, "--topology", topology, "--format", "junit").out)
+    assert len(cases) == 65 and set(cases.values()) == {"passed"}
 
 
 def test_odd_records(imb: Imb, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from imb.cli.common import (
     AssumeOneSessionOption,
     AssumeStableOption,
     FormatOption,
+    VerdictFormatOption,
     refuse_options,
     share_of,
 )
@@ -222,7 +223,7 @@ def check(
         bool, typer.Option("--force-owner", help="Repeat launches that another user may have recorded.")
     ] = False,
     rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
-    format: FormatOption = "terminal",
+    format: VerdictFormatOption = "terminal",
     archive: ArchiveOption = None,
 ) -> None:
     """Check results against a baseline, or repeat its measurement and check that.
@@ -290,6 +291,15 @@ def check(
 
         told = {"verdict": verdict, **msgspec.to_builtins(judged)}
         data(msgspec.json.format(msgspec.json.encode(told)) + b"\n")
+    elif format == "junit":
+        from imb.render import junit
+
+        title = f"imb baseline check {name}"
+        suites = [
+            (f"{title}, {one.settings.metric}", junit.of_comparison(one, results))
+            for one in judged.comparisons
+        ]
+        data(junit.document(suites))
     else:
         for warning in judged.warnings:
             say(f"! {warning}")

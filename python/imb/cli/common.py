@@ -64,6 +64,7 @@ RunArgument = Annotated[
 ]
 FORMAT = typer.Option("--format", "-f", help="Output format.")  # of what, each command has in its type
 FormatOption = Annotated[Literal["terminal", "json"], FORMAT]
+VerdictFormatOption = Annotated[Literal["terminal", "json", "junit"], FORMAT]
 AssumeOneSessionOption = Annotated[
     bool,
     typer.Option(

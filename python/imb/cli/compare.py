@@ -41,7 +41,7 @@ def command(
     bands: BandsOption = USUAL_BANDS,
     benchmark: BenchmarkOption = None,
     rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
-    format: Annotated[Literal["terminal", "markdown", "json", "html"], FORMAT] = "terminal",
+    format: Annotated[Literal["terminal", "markdown", "json", "junit", "html"], FORMAT] = "terminal",
     force: Annotated[
         bool,
         typer.Option(
@@ -104,6 +104,10 @@ def command(
         import msgspec
 
         data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+    elif format == "junit":
+        from imb.render import junit
+
+        data(junit.document([("imb compare", junit.of_comparison(found, sides[1]))]))
     elif format == "markdown":
         from imb.render.comparison import comparison_markdown
 

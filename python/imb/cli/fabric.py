@@ -13,7 +13,7 @@ import typer
 import typer.core
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, FormatOption, LabelOption, refuse_options, share_of
+from imb.cli.common import ArchiveOption, LabelOption, VerdictFormatOption, refuse_options, share_of
 from imb.cli.launching import (
     CpusOption,
     EnvOption,
@@ -154,7 +154,7 @@ def command(
         Path | None,
         typer.Option("--page", metavar="FILE", help="Write an HTML page with the matrix of all pairs."),
     ] = None,
-    format: FormatOption = "terminal",
+    format: VerdictFormatOption = "terminal",
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
     ] = 3600,
@@ -305,6 +305,10 @@ def command(
         from imb.render.fabric import value
 
         data(value(judged, status, listed))
+    elif format == "junit":
+        from imb.render import junit
+
+        data(junit.document([("imb fabric", junit.of_fabric(judged))]))
     else:
         _print(judged, drains, unnamable, results)
         if page:
