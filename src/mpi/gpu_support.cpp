@@ -44,7 +44,7 @@ GpuAnswers ask_for_gpu_support(GpuApi api, FindFunction find) {
     const auto query = reinterpret_cast<int (*)()>(find(name));
     if (query == nullptr) continue;
     answers.call = name;
-    answers.said_yes = query() != 0;
+    answers.supported = query() != 0;
     break;
   }
   return answers;

@@ -34,33 +34,34 @@ Next GuideSampling::next(std::span<const Sample> so_far) const {
   const std::int64_t trials = count_of(so_far, Purpose::trial);
   if (trials == 0) return prepare(Purpose::trial, 1);
   const Sample& last = so_far.back();
-  const double each = last.seconds / static_cast<double>(last.step.repetitions) + limits_.load_seconds;
+  const double seconds_each =
+      last.seconds / static_cast<double>(last.step.repetitions) + limits_.load_seconds;
   const std::int64_t fitting =
-      within_time(settings, limits_.policy, limits_.planned, each, limits_.processes);
+      within_time(settings, limits_.policy, limits_.planned, seconds_each, limits_.processes);
   if (fitting < limits_.planned && trials == 1) {
-    return prepare(Purpose::trial, estimate_repetitions(settings, limits_.planned, each));
+    return prepare(Purpose::trial, estimate_repetitions(settings, limits_.planned, seconds_each));
   }
-  if (fitting == 0) return {.answer = Next::Answer::time_out, .seconds_each = each};
+  if (fitting == 0) return {.answer = Next::Answer::time_out, .seconds_each = seconds_each};
   return measure(fitting);
 }
 
 Next PatientSampling::next(std::span<const Sample> so_far) const {
-  const Next next = whole_->next(so_far);
+  const Next next = inner_->next(so_far);
   return next.answer == Next::Answer::time_out ? measure(1) : next;
 }
 
 Next SegmentedSampling::next(std::span<const Sample> so_far) const {
   const std::int64_t measured = count_of(so_far, Purpose::measure);
-  const auto settled = so_far.first(so_far.size() - static_cast<std::size_t>(measured));
-  Next next = whole_->next(settled);
+  const auto before_measuring = so_far.first(so_far.size() - static_cast<std::size_t>(measured));
+  Next next = inner_->next(before_measuring);
   if (next.answer != Next::Answer::step || next.step.purpose != Purpose::measure) return next;
-  const std::int64_t all = next.step.repetitions;
-  const std::int64_t cycles = all / cycle_;
+  const std::int64_t total = next.step.repetitions;
+  const std::int64_t cycles = total / cycle_;
   const std::int64_t segments = std::clamp(cycles, std::int64_t{1}, std::int64_t{segments_});
   if (measured == segments) return {.answer = Next::Answer::done};
   // The last segment has the repetitions that make no whole cycle, too.
   const auto end_of = [&](std::int64_t segment) {
-    return segment == segments ? all : cycles * segment / segments * cycle_;
+    return segment == segments ? total : cycles * segment / segments * cycle_;
   };
   next.step.repetitions = end_of(measured + 1) - end_of(measured);
   next.step.further_segment = measured > 0;
@@ -81,13 +82,13 @@ Next PassSampling::next(std::span<const Sample> so_far) const {
     if (trials == 0) return prepare(Purpose::trial, 1);
     const Sample& last = so_far[static_cast<std::size_t>(trials - 1)];
     each = last.seconds / static_cast<double>(last.step.repetitions);
-    // The first of its kind is often slow.
+    // The first repetition is often slow.
     constexpr std::int64_t more = 4;
     const std::int64_t fitting = repetitions(each);
     if (trials == 1 && fitting > more) return prepare(Purpose::trial, std::max(more, fitting / more));
-    const double whole = each + guide_.load_seconds;
-    if (within_time(settings, guide_.policy, guide_.planned, whole, guide_.processes) == 0) {
-      return {.answer = Next::Answer::time_out, .seconds_each = whole};
+    const double with_load = each + guide_.load_seconds;
+    if (within_time(settings, guide_.policy, guide_.planned, with_load, guide_.processes) == 0) {
+      return {.answer = Next::Answer::time_out, .seconds_each = with_load};
     }
   }
   const std::int64_t count = repetitions(each);
