@@ -83,7 +83,7 @@ void on_stop(int number) noexcept {
 
 std::vector<std::string> stop_signal_names() {
   std::vector<std::string> names;
-  for (const StopSignal& one : stop_signals()) names.emplace_back(one.name);
+  for (const StopSignal& signal : stop_signals()) names.emplace_back(signal.name);
   return names;
 }
 
@@ -94,8 +94,8 @@ void catch_stop_signals(double grace_seconds) {
 }
 
 std::string stop_signal() {
-  for (const StopSignal& one : stop_signals()) {
-    if (one.number == arrived.load()) return one.name;
+  for (const StopSignal& signal : stop_signals()) {
+    if (signal.number == arrived.load()) return signal.name;
   }
   return "";
 }
