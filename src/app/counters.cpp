@@ -13,7 +13,7 @@ namespace openimb {
 
 namespace {
 
-// At its first rank: the CPUs on which any rank of the host may run.
+// At the host's first rank: the CPUs on which any rank of the host may run.
 std::vector<int> cpus_of_host(Agreement& host) {
   std::vector<int> cpus;
   for (const std::string& list : host.gather(system::cpu_list(system::usable_cpus()))) {

@@ -26,7 +26,7 @@ void require_writable(Agreement& world, const std::string& folder) {
   if (!why.empty()) refuse(why);
 }
 
-// The files that the user names are none of those that this launch creates and deletes.
+// Throws where a file that the user names is one that this launch creates and deletes.
 void require_distinct(Agreement& world, const Options& options, const std::string& wanted, bool folder) {
   std::string why;
   const auto look_at = [&](const std::string& path, const std::string& file) {
@@ -72,8 +72,8 @@ bool ScratchFiles::reserve(const std::string& base, const std::string& token, bo
   return false;
 }
 
-// In a folder the guide's name, or one of its own where another launch has that. A file named by the user is
-// that file or nothing: what existed there is the user's.
+// In a folder: the guide's name, or a numbered one where another launch uses that. A name given by the user
+// is used as it is or refused: files that exist there are the user's.
 void ScratchFiles::choose(const std::string& wanted, bool folder) {
   constexpr int most_launches = 99;
   const std::string token = world_.broadcast(system::launch_token());
