@@ -8,7 +8,7 @@ namespace openimb {
 inline constexpr int exit_aborted = 5;
 
 /// Installs the terminate handler. An exception without a handler on the stack calls it without unwinding, so
-/// that no collective destructor (a barrier, MPI_Win_free) waits for ranks that do not come. Therefore
+/// that no collective destructor (a barrier, MPI_Win_free) waits for ranks that never call it. Therefore
 /// nothing below may catch std::exception. `program`: "IMB-MPI1"; must live as long as the process.
 void abort_on_exceptions(const char* program);
 /// Ends the job in the same way without an exception, with `reason`.

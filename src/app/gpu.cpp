@@ -141,9 +141,9 @@ std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
   std::vector<GpuFacts> all;
   std::vector<std::string_view> seen;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const auto known = std::ranges::find(seen, std::string_view(texts[rank]));
-    const auto index = static_cast<std::size_t>(known - seen.begin());
-    if (known == seen.end()) {
+    const auto position = std::ranges::find(seen, std::string_view(texts[rank]));
+    const auto index = static_cast<std::size_t>(position - seen.begin());
+    if (position == seen.end()) {
       seen.emplace_back(texts[rank]);
       all.push_back(facts_in(texts[rank]));
     }

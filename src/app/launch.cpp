@@ -216,7 +216,7 @@ std::unique_ptr<system::Interleave> connect_interleave(Agreement& world, const O
 
 std::optional<OffCache> known_off_cache(Agreement& world, const Options& options, std::int64_t gpu_cache) {
   if (!options.off_cache) return std::nullopt;
-  OffCache known = *options.off_cache;
+  OffCache cache = *options.off_cache;
   system::Cache mine = system::last_level_cache();
   if (options.memory.on_device() || options.memory.is_managed()) {
     constexpr int gpu_line = 128;
@@ -225,15 +225,15 @@ std::optional<OffCache> known_off_cache(Agreement& world, const Options& options
   }
   const auto size = static_cast<std::int64_t>(world.largest(static_cast<double>(mine.size)));
   const int line = static_cast<int>(world.largest(mine.line));
-  if (known.cache_size == 0) known.cache_size = options.settings.cache_size;
-  if (known.cache_size == 0) known.cache_size = size;
-  if (known.cache_line == 0) known.cache_line = options.settings.cache_line;
-  if (known.cache_line == 0) known.cache_line = line > 0 ? line : 64;
-  if (known.cache_size == 0) {
+  if (cache.cache_size == 0) cache.cache_size = options.settings.cache_size;
+  if (cache.cache_size == 0) cache.cache_size = size;
+  if (cache.cache_line == 0) cache.cache_line = options.settings.cache_line;
+  if (cache.cache_line == 0) cache.cache_line = line > 0 ? line : 64;
+  if (cache.cache_size == 0) {
     throw UsageError(
         "-off_cache -1: cache size of this machine unknown; give the size in MB, for example: -off_cache 32");
   }
-  return known;
+  return cache;
 }
 
 namespace {

@@ -85,8 +85,8 @@ void ScratchFiles::choose(const std::string& wanted, bool folder) {
   if (base_.empty()) refuse(wanted + " is in use by another IMB-IO");
   std::string why;
   if (world_.rank() == 0 && !folder) {
-    if (const auto there = system::scratch_files(base_); !there.empty()) {
-      why = there.front() + " exists and would be deleted";
+    if (const auto existing = system::scratch_files(base_); !existing.empty()) {
+      why = existing.front() + " exists and would be deleted";
     }
   }
   why = first_message(world_, why);

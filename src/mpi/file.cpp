@@ -110,10 +110,10 @@ std::vector<std::pair<std::string, std::string>> File::hints() const {
   for (int i = 0; i < count; ++i) {
     std::array<char, MPI_MAX_INFO_KEY + 1> key{};
     std::array<char, MPI_MAX_INFO_VAL + 1> value{};
-    int found = 0;
+    int is_set = 0;
     MPI_Info_get_nthkey(info, i, key.data());
-    MPI_Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &found);
-    if (found != 0) hints.emplace_back(key.data(), value.data());
+    MPI_Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &is_set);
+    if (is_set != 0) hints.emplace_back(key.data(), value.data());
   }
   MPI_Info_free(&info);
   std::ranges::sort(hints);

@@ -26,10 +26,10 @@ std::string memory_kinds() {
   MPI_Comm_get_info(MPI_COMM_WORLD, &info);
   if (info == MPI_INFO_NULL) return {};
   std::array<char, MPI_MAX_INFO_VAL + 1> value{};
-  int found = 0;
-  MPI_Info_get(info, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL, value.data(), &found);
+  int is_set = 0;
+  MPI_Info_get(info, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL, value.data(), &is_set);
   MPI_Info_free(&info);
-  return found != 0 ? value.data() : "";
+  return is_set != 0 ? value.data() : "";
 #endif
 }
 

@@ -18,8 +18,8 @@ std::string file_name(const std::string& base, const Spec& spec, const Layout& l
 /// begins i * portion further on.
 struct Tile {
   std::int64_t portion = 0;  ///< bytes of the file that one repetition moves, of all processes together
-  std::int64_t first = 0;    ///< of these, where this process's begin
-  std::int64_t share = 0;    ///< and how many there are
+  std::int64_t first = 0;    ///< offset in them of this process's first byte
+  std::int64_t share = 0;    ///< bytes of this process
 
   std::int64_t offset(std::int64_t repetition) const { return repetition * portion + first; }
 };

@@ -76,35 +76,35 @@ Next PassSampling::next(std::span<const Sample> so_far) const {
     return warmed ? measure(guide_.planned)
                   : prepare(Purpose::warm_up, warm_up_repetitions(settings, guide_.planned));
   }
-  double each = pass_.each;
-  if (each <= 0) {
+  double seconds_each = pass_.seconds_each;
+  if (seconds_each <= 0) {
     const std::int64_t trials = count_of(so_far, Purpose::trial);
     if (trials == 0) return prepare(Purpose::trial, 1);
     const Sample& last = so_far[static_cast<std::size_t>(trials - 1)];
-    each = last.seconds / static_cast<double>(last.step.repetitions);
+    seconds_each = last.seconds / static_cast<double>(last.step.repetitions);
     // The first repetition is often slow.
     constexpr std::int64_t more = 4;
-    const std::int64_t fitting = repetitions(each);
+    const std::int64_t fitting = repetitions(seconds_each);
     if (trials == 1 && fitting > more) return prepare(Purpose::trial, std::max(more, fitting / more));
-    const double with_load = each + guide_.load_seconds;
+    const double with_load = seconds_each + guide_.load_seconds;
     if (within_time(settings, guide_.policy, guide_.planned, with_load, guide_.processes) == 0) {
       return {.answer = Next::Answer::time_out, .seconds_each = with_load};
     }
   }
-  const std::int64_t count = repetitions(each);
+  const std::int64_t count = repetitions(seconds_each);
   return warmed ? measure(count) : prepare(Purpose::warm_up, warm_up_repetitions(settings, count));
 }
 
-std::int64_t PassSampling::repetitions(double each) const {
+std::int64_t PassSampling::repetitions(double seconds_each) const {
   if (guide_.policy == IterationPolicy::off) return guide_.planned;
   const auto fitting = [&](double seconds, double cost) {
     constexpr double most = 1e9;
     return static_cast<std::int64_t>(cost > 0 ? std::min(most, std::ceil(seconds / cost)) : most);
   };
-  const double cost = each * pass_.runs + guide_.load_seconds;
-  const bool limited = pass_.limited || each <= 0;
+  const double cost = seconds_each * pass_.runs + guide_.load_seconds;
+  const bool limited = pass_.limited || seconds_each <= 0;
   std::int64_t count = fitting(pass_.seconds, cost);
-  count = limited ? std::min(guide_.planned, count) : std::max(count, fitting(pass_.shortest, each));
+  count = limited ? std::min(guide_.planned, count) : std::max(count, fitting(pass_.shortest, seconds_each));
   const std::int64_t rounds = (count + pass_.cycle - 1) / pass_.cycle * pass_.cycle;
   return rounds <= std::max(count, guide_.planned) ? rounds : count;
 }

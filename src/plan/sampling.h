@@ -97,12 +97,12 @@ class SegmentedSampling final : public Sampling {
 
 /// What one sample of a pass depends on beside the guide's limits.
 struct PassLimits {
-  double seconds = 0;      ///< desired duration of a sample
-  double shortest = 0;     ///< shortest duration that the clock can measure
-  double each = 0;         ///< seconds of one repetition in earlier passes; 0: not known yet
-  std::int64_t cycle = 1;  ///< repetitions until the first root is root again
-  bool limited = false;    ///< no more than `planned` repetitions are possible or wanted
-  double runs = 1;         ///< runs of each repetition: more than one where it is also timed with computation
+  double seconds = 0;       ///< desired duration of a sample
+  double shortest = 0;      ///< shortest duration that the clock can measure
+  double seconds_each = 0;  ///< seconds of one repetition in earlier passes; 0: not known yet
+  std::int64_t cycle = 1;   ///< repetitions until the first root is root again
+  bool limited = false;     ///< no more than `planned` repetitions are possible or wanted
+  double runs = 1;  ///< runs of each repetition: more than one where it is also timed with computation
 };
 
 /// One sample of a pass. In the first pass, trials estimate the time of a repetition.
@@ -112,7 +112,7 @@ class PassSampling final : public Sampling {
   Next next(std::span<const Sample> so_far) const override;
 
  private:
-  std::int64_t repetitions(double each) const;
+  std::int64_t repetitions(double seconds_each) const;
 
   SamplingLimits guide_;
   PassLimits pass_;

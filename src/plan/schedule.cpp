@@ -255,12 +255,12 @@ std::optional<Failure> Schedule::failure_of(const Point& point) const {
 }
 
 std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point) const {
-  auto whole = std::make_unique<GuideSampling>(limits(plan, point));
-  if (options_.fabric) return std::make_unique<PatientSampling>(std::move(whole));
+  auto guide = std::make_unique<GuideSampling>(limits(plan, point));
+  if (options_.fabric) return std::make_unique<PatientSampling>(std::move(guide));
   // Not divided: aggregate transfers complete together, and repetitions continue in a file.
-  if (!options_.interleaving || plan.spec().on_files() || plan.table.aggregate()) return whole;
+  if (!options_.interleaving || plan.spec().on_files() || plan.table.aggregate()) return guide;
   const std::int64_t cycle = std::max(point.geometry.slots, rotation(plan));
-  return std::make_unique<SegmentedSampling>(std::move(whole), options_.interleaving->segments, cycle);
+  return std::make_unique<SegmentedSampling>(std::move(guide), options_.interleaving->segments, cycle);
 }
 
 std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point,

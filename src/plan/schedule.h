@@ -72,7 +72,7 @@ class Schedule {
 
   /// The rule that decides the repetitions of a point.
   std::unique_ptr<Sampling> sampling(const TablePlan& plan, const Point& point) const;
-  /// The rule for one pass. `pass`: with `seconds`, `shortest` and `each` filled in.
+  /// The rule for one pass. `pass`: with `seconds`, `shortest` and `seconds_each` filled in.
   std::unique_ptr<Sampling> sampling(const TablePlan& plan, const Point& point, PassLimits pass) const;
 
  private:

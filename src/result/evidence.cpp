@@ -77,8 +77,8 @@ Evidence& Evidence::operator+=(const Evidence& other) {
     if (std::ranges::find(moved, rank) == moved.end()) moved.push_back(rank);
   }
   for (const InterfaceBytes& bytes : other.interfaces) {
-    const auto same = std::ranges::find_if(interfaces, [&](const InterfaceBytes& own) {
-      return own.rank == bytes.rank && own.interface == bytes.interface;
+    const auto same = std::ranges::find_if(interfaces, [&](const InterfaceBytes& candidate) {
+      return candidate.rank == bytes.rank && candidate.interface == bytes.interface;
     });
     if (same == interfaces.end()) {
       interfaces.push_back(bytes);

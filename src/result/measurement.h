@@ -61,8 +61,8 @@ class Figures {
   double& operator[](Figure figure) { return values_.at(static_cast<std::size_t>(figure)); }
   double operator[](Figure figure) const { return values_.at(static_cast<std::size_t>(figure)); }
   void drop(OverPasses passes) {
-    for (const FigureRow& one : figures) {
-      if (one.passes == passes) (*this)[one.figure] = std::numeric_limits<double>::quiet_NaN();
+    for (const FigureRow& facts : figures) {
+      if (facts.passes == passes) (*this)[facts.figure] = std::numeric_limits<double>::quiet_NaN();
     }
   }
 

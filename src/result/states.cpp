@@ -18,7 +18,7 @@ using Numbers = std::vector<double>;
 
 constexpr int fewest_probes = 20;     // with fewer, one state is assumed
 constexpr double degrees = 3;         // of freedom: the weight of the tails
-constexpr double least_scale = 1e-3;  // of a scale: closer levels are one state
+constexpr double least_scale = 1e-3;  // lower bound of a scale: closer levels are one state
 constexpr double least_share = 0.05;  // share of the probes that a state must have
 constexpr double least_dwell = 2;     // mean dwell time of a state, in probes; shorter: a disturbance
 constexpr double least_distance = 2;  // between two levels, in sums of their scales

@@ -143,12 +143,12 @@ void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_fli
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
                          std::span<const double> seconds, const Overlapped& overlapped) {
   const std::span<const std::vector<int>> groups = table.layout.groups;
-  const bool each = table.multi == Multi::each_group;
+  const bool per_group = table.multi == Multi::each_group;
   std::vector<Row> rows;
-  for (std::size_t first = 0; first < groups.size(); first += each ? 1 : groups.size()) {
+  for (std::size_t first = 0; first < groups.size(); first += per_group ? 1 : groups.size()) {
     Row& row = rows.emplace_back(
-        row_of(table, in_flight, each ? groups.subspan(first, 1) : groups, seconds, overlapped));
-    row.group = each ? static_cast<int>(first) : -1;
+        row_of(table, in_flight, per_group ? groups.subspan(first, 1) : groups, seconds, overlapped));
+    row.group = per_group ? static_cast<int>(first) : -1;
     derive_figures(row, table, bytes, in_flight);
   }
   return rows;

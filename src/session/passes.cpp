@@ -26,7 +26,7 @@ struct PassPoint {
   const Point* point = nullptr;
   int first_row = 0;
   std::int64_t completed = 0;  ///< repetitions measured
-  double each = 0;             ///< seconds of one repetition: seconds_each_after()
+  double seconds_each = 0;     ///< seconds of one repetition: seconds_each_after()
   double cost = 0;             ///< seconds of the last sample and all that was measured with it, on this rank
   int samples = 0;
   bool done = false;
@@ -198,7 +198,8 @@ void PassSession::run_point(PassTable& table, PassPoint& entry) {
 
 void PassSession::take_sample(PassTable& table, PassPoint& entry) {
   constexpr double ticks = 1000;  // of the clock, in a sample: a permille
-  const PassLimits limits{.seconds = sample_seconds_, .shortest = ticks * tick_, .each = entry.each};
+  const PassLimits limits{
+      .seconds = sample_seconds_, .shortest = ticks * tick_, .seconds_each = entry.seconds_each};
   const bool first = entry.samples == 0;
   PointRun run(parts_, table.plan, *table.open, *entry.point,
                {.sampling = parts_.schedule.sampling(table.plan, *entry.point, limits),
@@ -211,8 +212,7 @@ void PassSession::take_sample(PassTable& table, PassPoint& entry) {
   if (!measurement) return;
   ++entry.samples;
   entry.completed += measurement->repetitions;
-  const double each = run.seconds_each();
-  entry.each = seconds_each_after(entry.each, each);
+  entry.seconds_each = seconds_each_after(entry.seconds_each, run.seconds_each());
   outcome_.ending().measuring_seconds += run.measured_seconds();
   outcome_.ending().observing_seconds += run.observing_seconds();
   if (first) outcome_.count_defects(*measurement);
@@ -259,16 +259,16 @@ void PassSession::take_turn() {
 void PassSession::choose_exchanges(OpenTable& open) {
   constexpr int fewest = 5, usual = 50;
   constexpr double share = 0.015, ticks = 200, longest_sample = 20e-3;
-  double each = 0;
+  double exchange_seconds = 0;
   for (const int trial : {fewest, usual}) {
     const double mine = open.probe(trial);
-    each = parts_.world.largest(std::isfinite(mine) ? mine : 0);
-    if (fewest * each / share > longest_sample) each = 0;
-    if (each <= 0) return;
+    exchange_seconds = parts_.world.largest(std::isfinite(mine) ? mine : 0);
+    if (fewest * exchange_seconds / share > longest_sample) exchange_seconds = 0;
+    if (exchange_seconds <= 0) return;
   }
   const double wanted = std::max(share * sample_seconds_, ticks * tick_);
-  exchanges_ = std::max(fewest, static_cast<int>(wanted / each));
-  sample_seconds_ = std::max(sample_seconds_, exchanges_ * each / share);
+  exchanges_ = std::max(fewest, static_cast<int>(wanted / exchange_seconds));
+  sample_seconds_ = std::max(sample_seconds_, exchanges_ * exchange_seconds / share);
   if (sample_seconds_ <= longest_sample) return;
   sample_seconds_ = longest_sample;
   exchanges_ = 0;

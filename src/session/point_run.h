@@ -107,7 +107,7 @@ class PointRun {
   std::int64_t total_ = 0;                       ///< measured repetitions
   std::int64_t wrong_ = 0;                       ///< bytes, of -check
   std::vector<Step> segments_;                   ///< measured
-  std::vector<double> seconds_;                  ///< of each, on this rank, per repetition
+  std::vector<double> seconds_;                  ///< of each segment, on this rank, per repetition
   std::vector<std::vector<double>> of_threads_;  ///< the same by thread, where there are several
   std::vector<std::vector<double>> waiting_;     ///< the part of them spent waiting, where threads take turns
   std::vector<double> repetition_seconds_;       ///< of each repetition, where these are wanted

@@ -147,9 +147,9 @@ void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs 
     const int mine = endpoint();
     const auto pair = std::ranges::find_if(
         pairs, [mine](const EndpointPair& candidate) { return candidate.a == mine || candidate.b == mine; });
-    const std::optional<EndpointPair> own = pair == pairs.end() ? std::nullopt : std::optional(*pair);
+    const std::optional<EndpointPair> own_pair = pair == pairs.end() ? std::nullopt : std::optional(*pair);
     parts_.surroundings.before_giving_up(
-        [this, &table, bytes = point.bytes, round, own] { report_rest(table, bytes, round, own); });
+        [this, &table, bytes = point.bytes, round, own_pair] { report_rest(table, bytes, round, own_pair); });
     try {
       return measure(table, point, round, pairs);
     } catch (const PointFailed& failed) {

@@ -72,14 +72,14 @@ std::vector<std::string> scratch_files(const std::string& base) {
 }
 
 bool is_scratch_file(const std::string& base, const std::string& path, bool numbered) {
-  const std::filesystem::path own(base);
-  const std::string stem = own.filename().string();
+  const std::filesystem::path base_path(base);
+  const std::string stem = base_path.filename().string();
   return std::ranges::any_of(names_along(path), [&](const std::string& along) {
     const std::filesystem::path other(along);
     const std::string name = other.filename().string();
     std::string_view rest = name;
     return take_stem(rest, stem, numbered) && (is_own_suffix(rest) || rest == lock_suffix) &&
-           same_file(own.parent_path().string(), other.parent_path().string());
+           same_file(base_path.parent_path().string(), other.parent_path().string());
   });
 }
 

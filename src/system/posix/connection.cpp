@@ -95,15 +95,15 @@ std::optional<char> SocketConnection::receive() {
 
 std::unique_ptr<Connection> connect_tcp(const std::string& host, const std::string& port,
                                         const std::string& greeting) {
-  addrinfo hints{}, *found = nullptr;
+  addrinfo hints{}, *addresses = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   const std::string where = host + ":" + port + ": ";
-  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
+  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &addresses); error != 0) {
     throw std::runtime_error(where + gai_strerror(error));
   }
-  const int socket = connected(found);
+  const int socket = connected(addresses);
   const int error = errno;
-  freeaddrinfo(found);
+  freeaddrinfo(addresses);
   if (socket < 0) throw std::runtime_error(where + std::strerror(error));
   const int at_once = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);

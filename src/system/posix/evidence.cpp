@@ -141,7 +141,7 @@ void read_counter(const KeptFile& file, double& bytes) noexcept {
 }
 
 std::vector<Interface> network_interfaces(const KeptFile& file, const std::string& sys) {
-  std::vector<Interface> found;
+  std::vector<Interface> interfaces;
   each_line(file, [&](std::string_view text) {
     const auto line = interface_line(text);
     if (!line || line->name.empty()) return true;
@@ -150,21 +150,21 @@ std::vector<Interface> network_interfaces(const KeptFile& file, const std::strin
     std::error_code unused;
     interface.physical =
         interface.name == "lo" || fs::exists(sys + "/class/net/" + interface.name + "/device", unused);
-    found.push_back(std::move(interface));
+    interfaces.push_back(std::move(interface));
     return true;
   });
-  return found;
+  return interfaces;
 }
 
 std::vector<Interface> rdma_ports(const std::string& sys) {
-  std::vector<Interface> found;
+  std::vector<Interface> rdma_interfaces;
   const std::string devices = sys + "/class/infiniband";
   for (const std::string& device : names_in(devices)) {
     std::string ports = devices;
     ports.append("/").append(device).append("/ports");
     const auto numbers = names_in(ports);
     for (const std::string& port : numbers) {
-      if (found.size() == Evidence::most_interfaces) return found;
+      if (rdma_interfaces.size() == Evidence::most_interfaces) return rdma_interfaces;
       std::string counters = ports;
       counters.append("/").append(port).append("/counters/");
       std::error_code unused;
@@ -175,10 +175,10 @@ std::vector<Interface> rdma_ports(const std::string& sys) {
       interface.physical = true;
       interface.sent_file = KeptFile(counters + "port_xmit_data");
       interface.received_file = KeptFile(counters + "port_rcv_data");
-      found.push_back(std::move(interface));
+      rdma_interfaces.push_back(std::move(interface));
     }
   }
-  return found;
+  return rdma_interfaces;
 }
 
 struct CpuSteal {
@@ -198,7 +198,7 @@ struct Evidence::Host {
     steal_.erase(repeated.begin(), repeated.end());
     read_steal();
     // A CPU that comes online later would add all that it has counted since the machine started.
-    std::erase_if(steal_, [](const CpuSteal& one) { return std::isnan(one.ticks); });
+    std::erase_if(steal_, [](const CpuSteal& cpu) { return std::isnan(cpu.ticks); });
     last_read_ = Clock::now();
   }
 
@@ -218,7 +218,7 @@ struct Evidence::Host {
       last_read_ = now;
     }
     double ticks = 0;
-    for (const CpuSteal& one : steal_) ticks += one.ticks;
+    for (const CpuSteal& cpu : steal_) ticks += cpu.ticks;
     return ticks / ticks_per_second_;
   }
 
@@ -236,26 +236,26 @@ struct Evidence::Host {
       interfaces_.erase(interfaces_.begin() + most_interfaces, interfaces_.end());
       std::ranges::sort(interfaces_, {}, &Interface::position);
       in_net_file_ = static_cast<std::size_t>(std::ranges::count_if(
-          interfaces_, [&](const Interface& one) { return one.position < in_net_file_; }));
+          interfaces_, [&](const Interface& interface) { return interface.position < in_net_file_; }));
     }
-    for (const Interface& one : interfaces_) names_.push_back(one.name);
+    for (const Interface& interface : interfaces_) names_.push_back(interface.name);
   }
 
   void read_interfaces() noexcept {
     const std::span in_file(interfaces_.data(), in_net_file_);
-    std::size_t found = 0, next = 0;  // lines keep their order, unless interfaces come or go
+    std::size_t matched = 0, next = 0;  // lines keep their order, unless interfaces come or go
     if (!in_file.empty()) {
       each_line(net_file_, [&](std::string_view text) {
         const auto line = interface_line(text);
         if (!line) return true;
-        const auto is_it = [&](const Interface& one) { return one.name == line->name; };
+        const auto is_it = [&](const Interface& candidate) { return candidate.name == line->name; };
         auto at = std::find_if(in_file.begin() + static_cast<std::ptrdiff_t>(next), in_file.end(), is_it);
         if (at == in_file.end()) at = std::find_if(in_file.begin(), in_file.end(), is_it);
         if (at == in_file.end()) return true;
         next = static_cast<std::size_t>(at - in_file.begin()) + 1;
         if (const auto value = number(line->counters, 1)) at->received = *value;
         if (const auto value = number(line->counters, 9)) at->sent = *value;
-        return ++found < in_file.size();
+        return ++matched < in_file.size();
       });
     }
     for (Interface& port : std::span(interfaces_).subspan(in_net_file_)) {
