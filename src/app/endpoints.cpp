@@ -86,9 +86,10 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
     const RankSite site = site_in(sites[static_cast<std::size_t>(rank)]);
     const std::string key = key_of(site, kind, rank);
     if (key.empty()) {
-      choice.why_not =
-          option + "rank " + std::to_string(rank) + " on " + site.host +
-          " may run on several, or this system does not report it; bind ranks by options of the launcher";
+      choice.why_not = option + "rank " + std::to_string(rank) + " on " + site.host +
+                       " may run on more than one " +
+                       (kind == EndpointKind::numa ? "NUMA node" : name_of(kind)) +
+                       ", or this system does not report it; bind ranks with options of the launcher";
       return choice;
     }
     if (!seen.insert(key).second) continue;

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 void require_writable(Agreement& world, const std::string& folder) {
   std::string why = system::why_not_writable(folder);
   if (!why.empty())
-    why = "cannot make files in " + folder + ": " + why + " (host " + system::host_name() + ")";
+    why = "cannot create files in " + folder + ": " + why + " (host " + system::host_name() + ")";
   why = first_message(world, why);
   if (!why.empty()) refuse(why);
 }
