@@ -46,9 +46,9 @@ std::string padded(const std::string& text) {
   return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
 }
 
-std::string whole(std::int64_t number) { return padded(std::to_string(number)); }
+std::string integer_cell(std::int64_t number) { return padded(std::to_string(number)); }
 
-std::string decimals(double number) { return padded(formatted("%.2f", number)); }
+std::string decimal_cell(double number) { return padded(formatted("%.2f", number)); }
 
 std::string labeled_length_of(const Table& table, std::int64_t bytes) {
   const Spec& spec = table.spec;
@@ -60,17 +60,17 @@ std::vector<Cell> cells_of(const Table& table, const Measurement& measurement, c
                            double bytes_per_megabyte) {
   if (table.shown().labeled) return labeled_cells(table, measurement, row, bytes_per_megabyte);
   std::vector<Cell> cells;
-  if (table.multi == Multi::each_group) cells.push_back({"Group", whole(row.group)});
-  if (table.has_lengths()) cells.push_back({"#bytes", whole(measurement.bytes)});
-  cells.push_back({"#repetitions", whole(measurement.repetitions)});
+  if (table.multi == Multi::each_group) cells.push_back({"Group", integer_cell(row.group)});
+  if (table.has_lengths()) cells.push_back({"#bytes", integer_cell(measurement.bytes)});
+  cells.push_back({"#repetitions", integer_cell(measurement.repetitions)});
   for (const Shown& column : table.shown().columns) {
     const double number = shown(row, column.figure, bytes_per_megabyte);
     const bool rounded = facts_of(column.figure).unit == Unit::messages_per_second;
-    cells.push_back({column.head, rounded ? padded(formatted("%.0f", number)) : decimals(number)});
+    cells.push_back({column.head, rounded ? padded(formatted("%.0f", number)) : decimal_cell(number)});
   }
   if (table.precision) cells.push_back({"+-[%]", padded(precision(row, false))});
   // The guide's description of -DCHECK has a floating-point number.
-  if (table.defects) cells.push_back({"defects", decimals(static_cast<double>(row.defects.value_or(0)))});
+  if (table.defects) cells.push_back({"defects", decimal_cell(static_cast<double>(row.defects.value_or(0)))});
   return cells;
 }
 

@@ -20,8 +20,8 @@ struct Cell {
 /// The text, right-aligned in a column. Text that fills the column or is longer has a blank before it, which
 /// separates it from the cell before.
 std::string padded(const std::string& text);
-std::string whole(std::int64_t number);  ///< padded
-std::string decimals(double number);     ///< padded, with two decimals
+std::string integer_cell(std::int64_t number);  ///< padded
+std::string decimal_cell(double number);        ///< padded, with two decimals
 
 /// With -multi 1 the group comes first. After the figures come the interval's half width (in passes) and the
 /// defects (with -check). In a labeled table cells are not padded and have no heads, and the group comes

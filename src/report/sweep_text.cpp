@@ -74,9 +74,9 @@ std::string SweepText::pairs(const Table& table, std::span<const PairSample> sam
     passes_ = std::max(passes_, sample.place.pass);
     if (!fabric_.matrix) continue;
     const PairPlace& place = sample.place;
-    text += whole(place.pass) + whole(place.round) + whole(place.pair.a) + whole(place.pair.b) +
-            whole(sample.bytes) + whole(sample.repetitions) + decimals(sample.seconds * 1e6) + "  " +
-            std::string(table.spec.name) + "\n";
+    text += integer_cell(place.pass) + integer_cell(place.round) + integer_cell(place.pair.a) +
+            integer_cell(place.pair.b) + integer_cell(sample.bytes) + integer_cell(sample.repetitions) +
+            decimal_cell(sample.seconds * 1e6) + "  " + std::string(table.spec.name) + "\n";
   }
   return text;
 }
@@ -118,10 +118,11 @@ std::string SweepText::table(const Table& table) const {
   for (const auto& [bytes, summary] : lengths->second) {
     const double median = summary.times.median();
     const double rate = median > 0 ? static_cast<double>(bytes) / median / bytes_per_megabyte_ : 0;
-    text += whole(bytes) + whole(summary.repetitions) + decimals(summary.times.least() * 1e6) +
-            decimals(median * 1e6) + decimals(summary.times.most() * 1e6) + decimals(rate) +
-            whole(summary.times.count()) + whole(summary.failed);
-    text += table.defects ? decimals(static_cast<double>(summary.defects)) + "\n" : "\n";
+    text += integer_cell(bytes) + integer_cell(summary.repetitions) +
+            decimal_cell(summary.times.least() * 1e6) + decimal_cell(median * 1e6) +
+            decimal_cell(summary.times.most() * 1e6) + decimal_cell(rate) +
+            integer_cell(summary.times.count()) + integer_cell(summary.failed);
+    text += table.defects ? decimal_cell(static_cast<double>(summary.defects)) + "\n" : "\n";
   }
   return text;
 }

@@ -21,7 +21,8 @@ namespace {
 // Numbers of probes to which the states of the machine are fitted.
 constexpr std::size_t fitted_for_judgment = 400, fitted_for_report = 1000, fitted_when_interrupted = 200;
 
-/// A point over all passes. Only rank 0 has rows; all else is equal on all ranks, except `cost`.
+/// A point over all passes. Only rank 0 has `rows` and `within`, and `cost` is this rank's; all else is equal
+/// on all ranks.
 struct PassPoint {
   const Point* point = nullptr;
   int first_row = 0;
