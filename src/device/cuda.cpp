@@ -108,7 +108,7 @@ class LoadKernel {
   LoadKernel(const Calls& calls, Handle device);
   LoadKernel(const LoadKernel&) = delete;
   LoadKernel& operator=(const LoadKernel&) = delete;
-  ~LoadKernel() { give_back(); }
+  ~LoadKernel() { free_resources(); }
 
   void start(std::int64_t units);
   bool is_done();
@@ -116,7 +116,7 @@ class LoadKernel {
 
  private:
   void make(Handle device);
-  void give_back() noexcept;
+  void free_resources() noexcept;
 
   const Calls& calls_;
   Module* module_ = nullptr;
@@ -130,7 +130,7 @@ LoadKernel::LoadKernel(const Calls& calls, Handle device) : calls_(calls) {
   try {
     make(device);
   } catch (...) {
-    give_back();
+    free_resources();
     throw;
   }
 }
@@ -147,7 +147,7 @@ void LoadKernel::make(Handle device) {
   calls_.require(calls_.create_stream(&stream_, non_blocking), "cuStreamCreate");
 }
 
-void LoadKernel::give_back() noexcept {
+void LoadKernel::free_resources() noexcept {
   if (stream_ != nullptr) calls_.destroy_stream(stream_);
   if (results_ != 0) calls_.release(results_);
   if (module_ != nullptr) calls_.unload_module(module_);
@@ -250,7 +250,7 @@ class CudaDevice final : public Device {
   void attach_thread() override { calls_.require(context_.make_current(), "cuCtxSetCurrent"); }
 
   std::byte* allocate(DeviceMemory kind, std::int64_t bytes) override;
-  void give_back(DeviceMemory kind, std::byte* address) noexcept override;
+  void deallocate(DeviceMemory kind, std::byte* address) noexcept override;
   void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void synchronize() override { calls_.require(calls_.synchronize(), "cuCtxSynchronize"); }
@@ -291,7 +291,7 @@ std::byte* CudaDevice::allocate(DeviceMemory kind, std::int64_t bytes) {
 }
 
 // An error here is an earlier error of the device, which the next call that can throw reports.
-void CudaDevice::give_back(DeviceMemory kind, std::byte* address) noexcept {
+void CudaDevice::deallocate(DeviceMemory kind, std::byte* address) noexcept {
   if (kind == DeviceMemory::pinned) {
     calls_.free_host(address);
   } else {

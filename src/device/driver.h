@@ -42,7 +42,7 @@ class Device {
   virtual void attach_thread() = 0;
   /// Throws std::bad_alloc where there is not enough memory, otherwise DeviceError.
   virtual std::byte* allocate(DeviceMemory kind, std::int64_t bytes) = 0;
-  virtual void give_back(DeviceMemory kind, std::byte* address) noexcept = 0;
+  virtual void deallocate(DeviceMemory kind, std::byte* address) noexcept = 0;
   /// Complete when they return. Throw DeviceError.
   virtual void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
   virtual void copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;

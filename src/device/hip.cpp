@@ -112,7 +112,7 @@ class HipDevice final : public Device {
   void attach_thread() override { calls_.require(calls_.set_device(facts_.index), "hipSetDevice"); }
 
   std::byte* allocate(DeviceMemory kind, std::int64_t bytes) override;
-  void give_back(DeviceMemory kind, std::byte* address) noexcept override;
+  void deallocate(DeviceMemory kind, std::byte* address) noexcept override;
   void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) override {
     copy(to, from, bytes, hip::to_device);
     synchronize();
@@ -157,7 +157,7 @@ std::byte* HipDevice::allocate(DeviceMemory kind, std::int64_t bytes) {
 }
 
 // An error here is an earlier error of the device, which the next call that can throw reports.
-void HipDevice::give_back(DeviceMemory kind, std::byte* address) noexcept {
+void HipDevice::deallocate(DeviceMemory kind, std::byte* address) noexcept {
   if (kind == DeviceMemory::pinned) {
     calls_.free_host(address);
   } else {

@@ -28,7 +28,7 @@ class Allocation {
       : kind_(other.kind_), device_(other.device_), address_(std::exchange(other.address_, nullptr)) {}
   Allocation& operator=(Allocation&&) = delete;
   ~Allocation() {
-    if (address_ != nullptr) device_->give_back(kind_, address_);
+    if (address_ != nullptr) device_->deallocate(kind_, address_);
   }
   std::byte* address() const { return address_; }
 
