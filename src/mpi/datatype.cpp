@@ -89,10 +89,10 @@ void make_indexed(const Period& period, std::int64_t elements, MPI_Datatype base
   MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), displacements.data(), base, result);
 }
 
-void make_record(MPI_Datatype* result) {
+void make_struct(MPI_Datatype* result) {
   const int lengths[] = {3, 1, 1};
-  const MPI_Aint displacements[] = {offsetof(Record, position), offsetof(Record, kind),
-                                    offsetof(Record, number)};
+  const MPI_Aint displacements[] = {offsetof(ExampleStruct, position), offsetof(ExampleStruct, kind),
+                                    offsetof(ExampleStruct, number)};
   const MPI_Datatype types[] = {MPI_DOUBLE, MPI_CHAR, MPI_INT};
   MPI_Type_create_struct(3, lengths, displacements, types, result);
 }
@@ -116,7 +116,7 @@ void make_periods(const Element& element, std::int64_t periods, MPI_Datatype bas
   if (element.layout.placement == Placement::indexed) {
     make_indexed(period, period.elements, base, bare.target());
   } else {
-    make_record(bare.target());
+    make_struct(bare.target());
   }
   MPI_Type_create_resized(bare.handle(), 0, period.extent * element.size(), one_period.target());
   make_vector(periods, one_period.handle(), result);

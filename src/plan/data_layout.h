@@ -54,7 +54,7 @@ struct Period {
 };
 
 /// The element of -layout struct: 29 of its 32 bytes are data, and three bytes of padding precede the int.
-struct Record {
+struct ExampleStruct {
   double position[3];
   char kind;
   int number;
@@ -79,11 +79,12 @@ struct DataLayout {
                 .elements = 36,
                 .extent = 64};
       case Placement::structure: {
-        constexpr std::int64_t front = offsetof(Record, kind) + 1, back = offsetof(Record, number);
+        constexpr std::int64_t front = offsetof(ExampleStruct, kind) + 1,
+                               back = offsetof(ExampleStruct, number);
         return {.all = {Block{0, front}, {back, sizeof(int)}},
                 .number = 2,
                 .elements = front + static_cast<std::int64_t>(sizeof(int)),
-                .extent = sizeof(Record)};
+                .extent = sizeof(ExampleStruct)};
       }
     }
     return {.all = {Block{0, 1}}, .number = 1, .elements = 1, .extent = 1};
