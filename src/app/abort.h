@@ -1,11 +1,10 @@
 // How one rank alone ends the job after an error: one line, the `end` record, MPI_Abort.
 #pragma once
 
+#include "mpi/errors.h"
 #include "session/session.h"
 
 namespace openimb {
-
-inline constexpr int exit_aborted = 5;
 
 /// Installs the terminate handler. An exception without a handler on the stack calls it without unwinding, so
 /// that no collective destructor (a barrier, MPI_Win_free) waits for ranks that never call it. Therefore

@@ -11,8 +11,6 @@ namespace openimb {
 
 namespace {
 
-constexpr int exit_aborted = 5;
-
 AbortJob abort_job_with = [](const char* message) {
   std::fprintf(stderr, "IMB: %s\n", message);
   MPI_Abort(MPI_COMM_WORLD, exit_aborted);

@@ -117,10 +117,11 @@ double seconds_each_after(double before, double now) {
 }
 
 double seconds_of_samples(const Passes& passes, std::size_t points) {
-  constexpr double without_budget = 2e-3, shortest = 0.5e-3, longest = 20e-3;
+  constexpr double without_budget = 2e-3, shortest = 0.5e-3;
   constexpr double wanted_passes = 150;
   if (!passes.budget || points == 0) return without_budget;
-  return std::clamp(*passes.budget / static_cast<double>(points) / wanted_passes, shortest, longest);
+  return std::clamp(*passes.budget / static_cast<double>(points) / wanted_passes, shortest,
+                    longest_sample_seconds);
 }
 
 }  // namespace openimb

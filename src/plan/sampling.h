@@ -123,6 +123,9 @@ class PassSampling final : public Sampling {
 /// sample of more than four times the estimate raises it to half of that sample.
 double seconds_each_after(double before, double now);
 
+/// Longest sample of a pass, in seconds, unless a repetition takes longer.
+inline constexpr double longest_sample_seconds = 20e-3;
+
 /// Desired seconds of a sample, with so many points. A pass should be short compared with the time for which
 /// a machine keeps its state, and there should be many passes.
 double seconds_of_samples(const Passes& passes, std::size_t points);

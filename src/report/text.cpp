@@ -161,9 +161,8 @@ std::string note(const std::string& where, const std::string& text) {
 }
 
 std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
-  constexpr double noticeable = 0.1;
   const double drift = row[Figure::load_drift];
-  if (!row.has(Figure::load_drift) || std::abs(drift) <= noticeable) return "";
+  if (!row.has(Figure::load_drift) || std::abs(drift) <= noticeable_drift) return "";
   return note(
       row_label(table, bytes, row),
       formatted("CPU load ran %.0f %% %s than calibrated; t_CPU and overlap of this row are unreliable",

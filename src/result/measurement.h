@@ -70,6 +70,9 @@ class Figures {
   std::array<double, std::size(figures)> values_;  ///< NaN: the row does not have it
 };
 
+/// A load_drift (plan/figures.h) beyond which t_CPU is unreliable and the load is calibrated again.
+inline constexpr double noticeable_drift = 0.1;
+
 /// Where time_max was measured.
 struct Slowest {
   int rank = 0;  ///< of the world

@@ -259,19 +259,19 @@ void PassSession::take_turn() {
 // clock. Where exchanges are slow, samples get longer; where they are very slow, there are no probes.
 void PassSession::choose_exchanges(OpenTable& open) {
   constexpr int fewest = 5, usual = 50;
-  constexpr double share = 0.015, ticks = 200, longest_sample = 20e-3;
+  constexpr double share = 0.015, ticks = 200;
   double exchange_seconds = 0;
   for (const int trial : {fewest, usual}) {
     const double mine = open.probe(trial);
     exchange_seconds = parts_.world.largest(std::isfinite(mine) ? mine : 0);
-    if (fewest * exchange_seconds / share > longest_sample) exchange_seconds = 0;
+    if (fewest * exchange_seconds / share > longest_sample_seconds) exchange_seconds = 0;
     if (exchange_seconds <= 0) return;
   }
   const double wanted = std::max(share * sample_seconds_, ticks * tick_);
   exchanges_ = std::max(fewest, static_cast<int>(wanted / exchange_seconds));
   sample_seconds_ = std::max(sample_seconds_, exchanges_ * exchange_seconds / share);
-  if (sample_seconds_ <= longest_sample) return;
-  sample_seconds_ = longest_sample;
+  if (sample_seconds_ <= longest_sample_seconds) return;
+  sample_seconds_ = longest_sample_seconds;
   exchanges_ = 0;
 }
 

@@ -285,10 +285,9 @@ std::vector<std::vector<double>> PointRun::gather_samples() {
 // The drift of the load on the rank where it is largest. A rank on which the load has changed calibrates it
 // again.
 double PointRun::drift_of_load() {
-  constexpr double noticeable = 0.1;
   const double seconds = parts_.options.settings.target_cpu_seconds;
   const double mine = parts_.load.drift(seconds);
-  if (std::abs(mine) > noticeable) parts_.load.calibrate(seconds);
+  if (std::abs(mine) > noticeable_drift) parts_.load.calibrate(seconds);
   const double highest = parts_.world.largest(mine), lowest = -parts_.world.largest(-mine);
   return highest > -lowest ? highest : lowest;
 }
@@ -298,7 +297,7 @@ void PointRun::prepare() {
   require_no_error(batch_->take_error());
 }
 
-// The free space, where it is known, must suffice for all that a point writes.
+// The free space, where it is known, must hold everything that a point writes.
 void PointRun::require_space() const {
   const std::int64_t needed = times(point_.planned, point_.bytes, plan_.table.layout.group_count());
   const double least = -parts_.world.largest(-static_cast<double>(parts_.surroundings.free_bytes()));
