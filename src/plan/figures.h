@@ -127,8 +127,8 @@ enum class Rates {
 /// How a benchmark is printed, and which of its figures are judged.
 struct TableLayout {
   Few<Shown, 4> columns;  ///< after length and repetitions
-  Few<Figure, 2> judged = {
-      Figure::time_max};  ///< in passes: the interval is that of the first, the half width the largest of all
+  /// In passes: the interval is that of the first, the half width the largest of all.
+  Few<Figure, 2> judged = {Figure::time_max};
   Rates rates = Rates::none;
   const TableLayout* of_all_groups = nullptr;  ///< layout of a row over all groups; nullptr: the same layout
   bool labeled = false;                        ///< no columns: the head follows each figure as its unit

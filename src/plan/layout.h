@@ -14,8 +14,8 @@ struct Layout {
   int processes = 0;  ///< in each group
   int threads = 1;    ///< communicating threads of each process
   int world = 0;      ///< ranks of the launch
-  std::vector<std::vector<int>>
-      groups;  ///< world ranks by rank in the group; groups ordered by their first rank
+  /// World ranks by rank in the group; groups ordered by their first rank.
+  std::vector<std::vector<int>> groups;
   std::optional<Map> map;
 
   int group_count() const { return static_cast<int>(groups.size()); }

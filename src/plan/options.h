@@ -156,8 +156,8 @@ struct Interleaving {
 /// pass, until one of these limits is reached.
 struct Passes {
   std::optional<int> most;
-  std::optional<double>
-      precision;  ///< half width of the 95 % interval of each row's figure, as a share of the figure
+  /// Half width of the 95 % interval of each row's figure, as a share of the figure.
+  std::optional<double> precision;
   std::optional<double> budget;  ///< seconds, of the launch
 };
 
@@ -180,8 +180,8 @@ struct Options {
   std::optional<OffCache> off_cache;
   Standard standard;
   Settings settings;  ///< in force: the defaults as -set and options change them
-  std::vector<std::int64_t>
-      lengths;                       ///< -msglen or -msgsize, bytes, in the order given; empty: powers of two
+  /// -msglen or -msgsize, bytes, in the order given; empty: powers of two.
+  std::vector<std::int64_t> lengths;
   std::vector<std::int64_t> counts;  ///< -count, elements; empty: lengths by bytes
   std::optional<Map> map;
   ThreadLevel thread_level = ThreadLevel::single;

@@ -47,9 +47,9 @@ struct FabricOptions {
   int each_meets = 0;   ///< -rounds K; 0: all
   bool serial = false;  ///< one pair of a round after the other
   bool matrix = false;  ///< the text has a line for each pair
-  double timeout_seconds =
-      30;                  ///< -pair_timeout: a rank that does not answer for so long is lost; 0: no limit
-  std::uint64_t seed = 1;  ///< of the order of rounds and, where only some run, of the choice
+  /// -pair_timeout: a rank that does not answer for so long is lost; 0: no limit.
+  double timeout_seconds = 30;
+  std::uint64_t seed = 1;             ///< of the order of rounds and, where only some run, of the choice
   std::vector<EndpointPairs> listed;  ///< -pairs_file
   std::vector<int> ranks = {};    ///< by endpoint its world rank, ascending; known once all ranks have sent
                                   ///< where they run

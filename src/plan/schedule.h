@@ -30,8 +30,8 @@ struct Point {
   std::int64_t needed_bytes = 0;   ///< per process, as -mem counts them
   std::int64_t planned = 0;        ///< repetitions before their time is known
   std::optional<Failure> failure;  ///< why it cannot be measured, if that is known beforehand
-  const RoundPartners* meeting =
-      nullptr;  ///< this rank's partners in a round of pairs; outlives the open point
+  /// This rank's partners in a round of pairs; outlives the open point.
+  const RoundPartners* meeting = nullptr;
 
   std::optional<int> fewer_in_flight() const { return fewer ? std::optional(in_flight) : std::nullopt; }
 };

@@ -51,7 +51,7 @@ enum class Displacements { none, elements, bytes };
 enum class InPlace {
   no,
   everywhere,     ///< every rank's input lies in its receive buffer
-  root_sends,     ///< the root's does: it sends nothing to itself
+  root_sends,     ///< the root's input does: it sends nothing to itself
   root_receives,  ///< what the root would receive stays in its send buffer
 };
 
@@ -149,8 +149,8 @@ struct Spec {
   Extent receive = Extent::one;
   double time_factor = 1.0;  ///< reported time / time of one repetition (PingPong: 0.5)
   int turnover = 1;          ///< messages into and out of one process per repetition, for the throughput
-  bool threaded =
-      false;  ///< run by a team of threads in each process; a length is that of all threads together
+  /// Run by a team of threads in each process; a length is that of all threads together.
+  bool threaded = false;
   bool message_rate = false;  ///< has many messages in flight per repetition; prints Mbytes/sec and Msg/sec
   int min_processes = 1;
 
@@ -160,8 +160,8 @@ struct Spec {
   bool in_pairs = false;   ///< processes work in pairs; with an odd number the last is idle
   int most_pairs = 0;      ///< how many pairs at most; 0: no limit
   bool in_rounds = false;  ///< measures pairs of endpoints in rounds (plan/rounds.h)
-  bool random_partners =
-      false;               ///< partners change with each repetition: Lap::root is the round (plan/random.h)
+  /// Partners change with each repetition: Lap::root is the round (plan/random.h).
+  bool random_partners = false;
   Stencil stencil = {};    ///< which neighbors exchange messages
   bool any_torus = false;  ///< dimensions may have an extent of 1
   Topology topology = {};  ///< of its communicator, for neighborhood collectives

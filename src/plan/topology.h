@@ -23,9 +23,9 @@ inline constexpr Words<3> words_of<TopologyKind> = {"cartesian", "graph", "rando
 struct Topology {
   TopologyKind kind = TopologyKind::cartesian;
   int dimensions = 0;  ///< of the grid
-  std::array<int, most_dimensions>
-      extents{};   ///< where the group has as many processes as their product; 0: as equal as possible
-  int degree = 0;  ///< random: destinations of each process, and sources
+  /// In force where the group has as many processes as their product; 0: as equal as possible.
+  std::array<int, most_dimensions> extents{};
+  int degree = 0;          ///< random: destinations of each process, and sources
   std::uint64_t seed = 1;  ///< random
 
   constexpr bool exists() const { return dimensions > 0 || degree > 0; }

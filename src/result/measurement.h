@@ -41,9 +41,9 @@ struct SampleStatistics {
   int samples = 0;
   int used = 0;                           ///< those in the reference state, or all of them
   std::optional<Interval> interval = {};  ///< 95 %, of the first figure that the table has judged; seconds
-  std::optional<double>
-      half_width;        ///< of the interval, as a share of the median; the largest of the figures judged
-  double effective = 0;  ///< number of independent samples that have as wide an interval
+  /// Of the interval, as a share of the median; the largest of the figures judged.
+  std::optional<double> half_width;
+  double effective = 0;            ///< number of independent samples that have as wide an interval
   std::vector<State> states = {};  ///< of the machine, the fastest first
   int between_states = 0;          ///< samples whose two probes are in different states
   bool reference = true;           ///< whether the samples used are those of the fastest state
@@ -86,8 +86,8 @@ struct Row : Figures {
   int taking_part = 0;  ///< processes of a group that have a time: some may be idle
   Slowest slowest;
   std::vector<double> of_threads;  ///< time_max of each thread over the ranks; empty: one thread
-  std::vector<double>
-      waiting_of_threads;  ///< where threads take turns, the part of it spent waiting for the turn
+  /// Where threads take turns, the part of it spent waiting for the turn.
+  std::vector<double> waiting_of_threads;
   std::vector<std::pair<std::string, std::string>> hints;  ///< of the file, as in force
   std::optional<std::int64_t> defects;  ///< received bytes that differ from what a correct MPI delivers
   std::optional<Tail> tail;             ///< with -show_tail or -dumpfile
@@ -101,8 +101,8 @@ struct Measurement {
   std::int64_t bytes = 0;
   std::int64_t repetitions = 0;
   std::vector<Row> rows;
-  std::optional<int> first_row =
-      {};  ///< in passes: number of the first row in the launch; further groups follow
+  /// In passes: number of the first row in the launch; further groups follow.
+  std::optional<int> first_row = {};
   std::optional<int> fewer_in_flight = {};  ///< messages, where -window_size exceeds -mem
 };
 

@@ -25,13 +25,13 @@ struct Overlapped {
 struct PointTimes {
   std::vector<double> seconds;  ///< mean of one repetition each
   Overlapped overlapped = {};
-  std::vector<std::vector<double>> samples =
-      {};                            ///< the slowest time of each repetition, a series per row; or none
+  /// The slowest time of each repetition, a series per row; or none.
+  std::vector<std::vector<double>> samples = {};
   std::vector<double> defects = {};  ///< wrong bytes by world rank; empty without -check
   std::optional<double> load_drift = {};
   std::vector<std::pair<std::string, std::string>> hints = {};
-  std::vector<double> waiting =
-      {};  ///< where threads take turns: the part of `seconds` spent waiting for the turn
+  /// Where threads take turns: the part of `seconds` spent waiting for the turn.
+  std::vector<double> waiting = {};
 };
 
 /// The figures of a point. `in_flight`: messages in flight per repetition, of benchmarks that print a message

@@ -27,9 +27,9 @@ struct LoadUse {
 class Batch {
  public:
   virtual ~Batch() = default;
-  /// Untimed, before each timed run and each check: restores what they must find unused.
+  /// Untimed, before each timed run and each check: renews what they must find unused, such as a file.
   virtual void prepare() {}
-  /// Untimed, after all measured repetitions: verifies what they should have done.
+  /// Untimed, after all measured repetitions: verifies their effect, such as the size of a file.
   virtual void conclude(std::int64_t /*repetitions*/) {}
   /// Seconds that `repetitions` took. `samples`: room for each repetition's time unless Timing::total.
   virtual double run(std::int64_t repetitions, Timing timing, std::span<double> samples) = 0;

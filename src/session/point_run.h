@@ -47,8 +47,8 @@ struct PointSettings {
   bool check = false;              ///< run the check pass
   bool drift = false;              ///< check the calibration of the load afterwards
   int exchanges = 0;  ///< of each of the two probes, before and after what is timed; 0: no probes
-  std::vector<std::vector<int>> readers =
-      {};  ///< by group: ranks that read the counters of its hosts; empty: those of all hosts
+  /// By group: ranks that read the counters of its hosts; empty: those of all hosts.
+  std::vector<std::vector<int>> readers = {};
 };
 
 /// Collective over the world to make, to use and to destroy.
