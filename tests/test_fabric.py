@@ -231,8 +231,8 @@ def test_what_is_one_endpoint_or_several_is_refused(mpi, what):
     refused = lab.run(mpi, 2, f"{ONE} -endpoint core", component="FABRIC", wrap=free)
     assert refused.code == 2
     assert re.fullmatch(
-        r"IMB-FABRIC: -endpoint core: rank 0 on \S+ may run on several, or this system does not report it; "
-        "bind ranks by options of the launcher",
+        r"IMB-FABRIC: -endpoint core: rank 0 on \S+ may run on more than one core, or this system does not "
+        "report it; bind ranks with options of the launcher",
         refused.own_errors[0],
     )
 

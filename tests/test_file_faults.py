@@ -139,7 +139,7 @@ def test_a_folder_that_cannot_be_written(mpi, tmp_path):
         subprocess.run(["umount", "-l", str(folder)], check=True)
     assert done.code == 2 and not done.text
     (line,) = done.own_errors
-    assert line.startswith(f"IMB-IO: -file: cannot make files in {folder}: Read-only file system")
+    assert line.startswith(f"IMB-IO: -file: cannot create files in {folder}: Read-only file system")
     assert "name a folder that exists and is writable" in line
 
 

@@ -18,8 +18,8 @@ namespace openimb {
 
 namespace {
 
-constexpr double abort_seconds = 0.5;  // MPI_Abort that takes longer hangs
-constexpr double start_seconds = 5;    // the same for MPI_Init
+constexpr double abort_seconds = 0.5;  // an MPI_Abort that takes longer hangs
+constexpr double start_seconds = 5;    // an MPI_Init that takes longer hangs
 // Open MPI's launcher loses output that arrives together with an abort.
 constexpr double output_seconds = 0.1;
 
@@ -61,10 +61,10 @@ void with_reason_of_exception(Use use) {
   }
 }
 
-// The reason, behind what was under way: "PingPong, 2 processes, 8 B: out of memory".
+// The reason, after what was under way: "PingPong, 2 processes, 8 B: out of memory".
 const char* located(const char* reason) {
   static std::array<char, 512> text;
-  // Not awaited: an error may come out of a change.
+  // The lock is not waited for: the error may be in note_activity().
   const std::unique_lock lock(under_way_mutex, std::try_to_lock);
   if (!lock || under_way.benchmark.empty()) return reason;
   std::array<char, 32> length{};
@@ -102,8 +102,8 @@ void print_reason(const char* reason, bool with_rank, const char* outcome = "; t
 // `with_reason` calls its argument with the text, which need not outlive the call.
 template <class WithReason>
 [[noreturn]] void leave(WithReason with_reason) {
-  // The first reason counts. A thread that comes later leaves the job to the first; one that comes again, in
-  // an error of the way out, ends at once.
+  // Only the first reason is reported. A thread that comes later gives the first one time to abort; the first
+  // thread, if it meets another error here, ends the process at once.
   if (aborting.exchange(true)) {
     if (aborting_thread.load() != std::this_thread::get_id()) system::pause_for(abort_seconds);
     system::exit_now(exit_aborted);
@@ -138,7 +138,7 @@ void abort_run(const char* reason) {
 void warn_of_wait(const char* reason) { print_reason(located(reason), true, ""); }
 
 void leave_without_others(int status) {
-  constexpr double for_the_others = 10;  // which rank 0 ends
+  constexpr double for_the_others = 10;  // rank 0 ends the job before
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank != 0) {

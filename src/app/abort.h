@@ -1,26 +1,26 @@
-// The one way out for what one rank alone runs into: one line, the `end` record, MPI_Abort.
+// How one rank alone ends the job after an error: one line, the `end` record, MPI_Abort.
 #pragma once
 
+#include "mpi/errors.h"
 #include "session/session.h"
 
 namespace openimb {
 
-inline constexpr int exit_aborted = 5;
-
 /// Installs the terminate handler. An exception without a handler on the stack calls it without unwinding, so
-/// that no collective destructor (a barrier, MPI_Win_free) waits for ranks that do not come. Therefore
+/// that no collective destructor (a barrier, MPI_Win_free) waits for ranks that never call it. Therefore
 /// nothing below may catch std::exception. `program`: "IMB-MPI1"; must live as long as the process.
 void abort_on_exceptions(const char* program);
-/// The same for an error that is no exception: one line with `reason`; does not return.
+/// Ends the job in the same way without an exception, with `reason`.
 [[noreturn]] void abort_run(const char* reason);
-/// One line about this rank, which goes on: its call under way does not end.
+/// Prints one line about this rank, whose current call does not return, and returns.
 void warn_of_wait(const char* reason);
-/// All is reported, but ranks that no longer answer would not come to MPI_Finalize: rank 0 ends the job with
-/// this status, the others wait for that.
+/// For the end of a launch of which all is reported, but some ranks do not respond and would not call
+/// MPI_Finalize: rank 0 ends the job with this status, the others wait for that.
 [[noreturn]] void leave_without_others(int status);
-/// What is under way, for that line and that record.
+/// Sets what is under way, for the line and the record.
 void note_activity(const Activity& activity);
-/// Call it before MPI_Init, which must not be called again while it runs, and after it.
+/// Call it before MPI_Init with true, as MPI_Init must not be called again while it runs, and after it with
+/// false.
 void note_start_of_mpi(bool runs);
 
 }  // namespace openimb

@@ -13,7 +13,7 @@ namespace openimb {
 
 namespace {
 
-// At its first rank: the CPUs on which any rank of the host may run.
+// At the host's first rank: the CPUs on which any rank of the host may run.
 std::vector<int> cpus_of_host(Agreement& host) {
   std::vector<int> cpus;
   for (const std::string& list : host.gather(system::cpu_list(system::usable_cpus()))) {
@@ -28,16 +28,16 @@ Counters::Counters(Agreement& host) : evidence_(host.rank() == 0, {.cpus = cpus_
 
 Reading Counters::read() {
   const system::ThreadCounters thread = evidence_.thread();
-  const std::array own = {thread.voluntary_switches,
-                          thread.involuntary_switches,
-                          thread.minor_faults,
-                          thread.major_faults,
-                          thread.run_delay_seconds,
-                          evidence_.steal_seconds(),
-                          static_cast<double>(thread.cpu)};
-  const std::size_t first_interface = own.size();
+  const std::array values = {thread.voluntary_switches,
+                             thread.involuntary_switches,
+                             thread.minor_faults,
+                             thread.major_faults,
+                             thread.run_delay_seconds,
+                             evidence_.steal_seconds(),
+                             static_cast<double>(thread.cpu)};
+  const std::size_t first_interface = values.size();
   Reading reading(first_interface + 2 * evidence_.interfaces().size());
-  std::ranges::copy(own, reading.begin());
+  std::ranges::copy(values, reading.begin());
   evidence_.traffic(std::span(reading).subspan(first_interface));
   return reading;
 }

@@ -1,4 +1,4 @@
-// What the operating system counts on this rank, as readings of results.
+// The operating system's counters of this rank, as readings of src/result.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// The first rank of a host also reads what is common to the host. Collective over the host to make.
+/// The first rank of a host also reads what is common to the host. Construction is collective over the host.
 class Counters {
  public:
   explicit Counters(Agreement& host);

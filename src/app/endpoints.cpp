@@ -19,7 +19,8 @@ namespace {
 
 constexpr int unknown = -1;
 
-/// Where one rank may run; what its CPUs do not have in common is unknown.
+/// The CPUs on which one rank may run, and their socket, NUMA node and core, where all have the same; else
+/// unknown.
 struct RankSite {
   std::string host;
   int socket = unknown, numa = unknown, core = unknown;
@@ -49,7 +50,7 @@ RankSite site_in(const std::string& text) {
           .cpus = system::cpus_in(words[4])};
 }
 
-// What makes two ranks the same endpoint; empty: it may run on several.
+// Ranks with the same key are one endpoint. Empty: the rank may run on several.
 std::string key_of(const RankSite& site, EndpointKind kind, int rank) {
   const auto on_host = [&](int number) {
     return number == unknown ? "" : site.host + separator + std::to_string(number);
@@ -71,7 +72,7 @@ std::string key_of(const RankSite& site, EndpointKind kind, int rank) {
 
 std::optional<int> if_known(int number) { return number == unknown ? std::nullopt : std::optional(number); }
 
-/// The first rank of each endpoint, or why there are none.
+/// The first rank of each endpoint, or why they cannot be used.
 struct Choice {
   std::vector<EndpointFacts> endpoints;
   std::string why_not;
@@ -85,9 +86,10 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
     const RankSite site = site_in(sites[static_cast<std::size_t>(rank)]);
     const std::string key = key_of(site, kind, rank);
     if (key.empty()) {
-      choice.why_not =
-          option + "rank " + std::to_string(rank) + " on " + site.host +
-          " may run on several, or this system does not report it; bind ranks by options of the launcher";
+      choice.why_not = option + "rank " + std::to_string(rank) + " on " + site.host +
+                       " may run on more than one " +
+                       (kind == EndpointKind::numa ? "NUMA node" : name_of(kind)) +
+                       ", or this system does not report it; bind ranks with options of the launcher";
       return choice;
     }
     if (!seen.insert(key).second) continue;
@@ -112,7 +114,7 @@ std::vector<int> readers_of(const std::vector<std::string>& sites,
   return readers;
 }
 
-// Of the rounds, what so few endpoints do not have.
+// Why the requested rounds need more endpoints; empty where they do not.
 std::string why_not_these_rounds(const FabricOptions& fabric) {
   const int endpoints = static_cast<int>(fabric.ranks.size());
   const std::string there_are = "; there are " + std::to_string(endpoints) + " endpoints: ";

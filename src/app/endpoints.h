@@ -8,8 +8,9 @@
 
 namespace openimb {
 
-/// Chooses them by where ranks may run and fills in FabricOptions::ranks; returns what is known of them at
-/// rank 0. Nothing without a fabric. Collective. Throws UsageError on all ranks or on none.
+/// Chooses the endpoints by the CPUs on which ranks may run and fills in FabricOptions::ranks; returns facts
+/// about them at rank 0. Does nothing in other components. Collective. Throws UsageError on all ranks or on
+/// none.
 std::vector<EndpointFacts> settle_endpoints(Agreement& world, Options& options);
 
 }  // namespace openimb

@@ -1,4 +1,4 @@
-// Texts of several words that ranks send each other.
+// Lists of texts that ranks send each other as one text.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// In no argument, no text file, and no name of a host, an interface or a GPU.
+/// Separates the texts: it occurs in no argument, no text file, and no name of a host, an interface or a GPU.
 inline constexpr char separator = '\0';
 
 inline std::string joined(std::span<const std::string> words) {

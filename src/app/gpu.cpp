@@ -29,13 +29,13 @@ std::optional<GpuApi> named_api(const MemoryChoice& memory) {
   return send ? send : api_of(memory.receive);
 }
 
-/// The driver that rank 0 finds, CUDA's before ROCm's; or why there is none.
-struct FoundApi {
+/// The API that rank 0 finds a driver and a GPU for, CUDA before ROCm; or why there is none.
+struct ApiChoice {
   std::optional<GpuApi> api;
   std::string why;
 };
-FoundApi find_api() {
-  FoundApi found;
+ApiChoice find_api() {
+  ApiChoice choice;
   for (const GpuApi api : {GpuApi::cuda, GpuApi::rocm}) {
     std::string why = "no GPU";
     try {
@@ -43,16 +43,16 @@ FoundApi find_api() {
     } catch (const DeviceError& error) {
       why = error.what();
     }
-    ((found.why += found.why.empty() ? "" : "; ") += title_of(api)) += ": " + why;
+    ((choice.why += choice.why.empty() ? "" : "; ") += title_of(api)) += ": " + why;
   }
-  return found;
+  return choice;
 }
 
 GpuApi settle_api(Agreement& world, MemoryChoice& memory) {
   std::optional<GpuApi> api = named_api(memory);
   if (!api && !memory.any_api) api = GpuApi::cuda;  // a load alone, which ROCm does not have
   if (api) return *api;
-  const FoundApi mine = world.rank() == 0 ? find_api() : FoundApi{};
+  const ApiChoice mine = world.rank() == 0 ? find_api() : ApiChoice{};
   const std::string why = world.broadcast(mine.why);
   const std::string name = world.broadcast(mine.api ? name_of(*mine.api) : "");
   if (name.empty()) throw UsageError(asked_for(memory) + ": no usable GPU: " + why);
@@ -63,7 +63,7 @@ GpuApi settle_api(Agreement& world, MemoryChoice& memory) {
   return *api;
 }
 
-// Of this rank. Throws DeviceError.
+// The index of this rank's GPU. Throws DeviceError.
 int index_of(int world_rank, int host_rank, const MemoryChoice& memory, int devices) {
   if (devices == 0) throw DeviceError("the driver sees no GPU");
   switch (memory.gpu) {
@@ -136,14 +136,14 @@ GpuFacts facts_in(std::string_view text) {
           .ranks = {}};
 }
 
-// In the order of their first ranks.
+// The GPUs of the launch with their ranks, in the order of their first ranks.
 std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
   std::vector<GpuFacts> all;
   std::vector<std::string_view> seen;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const auto known = std::ranges::find(seen, std::string_view(texts[rank]));
-    const auto index = static_cast<std::size_t>(known - seen.begin());
-    if (known == seen.end()) {
+    const auto position = std::ranges::find(seen, std::string_view(texts[rank]));
+    const auto index = static_cast<std::size_t>(position - seen.begin());
+    if (position == seen.end()) {
       seen.emplace_back(texts[rank]);
       all.push_back(facts_in(texts[rank]));
     }
@@ -152,7 +152,8 @@ std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
   return all;
 }
 
-// Pinned memory is the host's. Managed memory is not: transports that bypass the CPU cannot follow its pages.
+// Pinned memory needs no support, as it is the host's. Managed memory does: transports that bypass the CPU
+// cannot follow its pages.
 GpuSupport require_support(Agreement& world, GpuApi api, Options& options) {
   MemoryChoice& memory = options.memory;
   const GpuAnswers answers = ask_for_gpu_support(api, system::find_function);
@@ -172,7 +173,7 @@ GpuSupport require_support(Agreement& world, GpuApi api, Options& options) {
   return mine;
 }
 
-// Processes without NVIDIA's MPS have the GPU one after the other.
+// Without NVIDIA's MPS, processes use a GPU one after the other.
 void warn_of_shared_gpus(const std::vector<GpuFacts>& all, Options& options) {
   for (const GpuFacts& gpu : all) {
     if (options.memory.load != LoadPlace::device || gpu.ranks.size() < 2) continue;

@@ -1,4 +1,4 @@
-// The GPU of each rank: which one, whether it can be used, and whether the MPI handles its memory.
+// The GPU of each rank: which one, whether it can be used, and whether the MPI supports its memory.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace openimb {
 
 struct Gpu {
   std::unique_ptr<Device> device;  ///< null: no GPU is used
-  std::vector<GpuFacts> all = {};  ///< of the launch, at rank 0
+  std::vector<GpuFacts> all = {};  ///< all GPUs of the launch, at rank 0
   std::optional<GpuSupport> support = {};
-  /// Of the cache that messages pass; 0: there is no GPU, or it is not known.
+  /// Bytes of the GPU's L2 cache, through which messages pass; 0: unknown, or no GPU.
   std::int64_t cache_bytes() const { return device ? device->facts().l2_bytes : 0; }
 };
 
-/// Opens what -memory, -gpu and -load ask for, and settles what they leave open. Collective. Throws
+/// Opens the GPU that -memory, -gpu and -load require, and decides what they leave open. Collective. Throws
 /// UsageError on all ranks or on none.
 Gpu settle_gpu(MpiAgreement& world, Options& options);
 

@@ -30,7 +30,7 @@ Program program_of(const Component& component, const std::string& name) {
   return {name, facts.title, component.list.benchmarks, facts.standard, facts.uses_files, all_components()};
 }
 
-// Not by streams: what cannot be allocated inside one is a shorter text, and no exception.
+// Not by iostreams: a failed allocation inside them gives a shorter text and no exception.
 FileText read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, OutputFiles::Close> file(std::fopen(path.c_str(), "rb"));
   if (!file) return {false, "", std::strerror(errno)};
@@ -65,7 +65,7 @@ void require_info(const Options& options) {
   }
 }
 
-// Its contents stay until all files are open.
+// Opens a file at rank 0. Its contents are kept until all files are open.
 std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(Agreement& world, const char* option,
                                                            const std::string& path) {
   std::unique_ptr<std::FILE, OutputFiles::Close> file;
@@ -89,7 +89,7 @@ std::string formatted_time(std::time_t now, const char* format, const std::tm* (
   return parts != nullptr && std::strftime(text, sizeof text, format, parts) > 0 ? text : "";
 }
 
-// As ctime() has it. Not by "%e", which some C libraries of Windows lack.
+// In the format of ctime(). Not by "%e", which some C libraries of Windows lack.
 std::string local_date(std::time_t now) {
   std::string text = formatted_time(now, "%a %b %d %H:%M:%S %Y",
                                     [](const std::time_t* t) -> const std::tm* { return std::localtime(t); });
@@ -111,9 +111,9 @@ std::string launch_name(const Component& component) {
   return "IMB-" + std::string(component.list.facts.name);
 }
 
-Launch understand(const Component& component, Agreement& world, int argc, char** argv) {
-  const std::string joined_here = joined(std::vector<std::string>(argv, argv + argc));
-  Launch launch{.command_line = words_in(world.broadcast(joined_here)), .options = {}};
+Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc, char** argv) {
+  const std::string own_arguments = joined(std::vector<std::string>(argv, argv + argc));
+  Launch launch{.command_line = words_in(world.broadcast(own_arguments)), .options = {}};
   const std::vector<std::string> arguments(launch.command_line.begin() + 1, launch.command_line.end());
 
   const ReadFile read_at_rank_0 = [&](const std::string& path) {
@@ -133,7 +133,7 @@ Launch understand(const Component& component, Agreement& world, int argc, char**
   return launch;
 }
 
-void require_patience(const Options& options) {
+void require_timeout_calls(const Options& options) {
   if (!options.fabric || options.fabric->timeout_seconds <= 0) return;
   for (const std::string_view call : PatientAgreement::needs) {
     if (const std::string_view why = call::why_unusable(call); !why.empty()) {
@@ -163,10 +163,11 @@ std::vector<std::string> warnings_of(const Launch& launch, const Environment& en
   constexpr std::string_view levels[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
                                          "MPI_THREAD_MULTIPLE"};
   std::vector<std::string> warnings = launch.options.warnings;
-  const auto asked = static_cast<std::size_t>(launch.options.thread_level);
+  const auto requested = static_cast<std::size_t>(launch.options.thread_level);
   const std::string_view granted = environment.thread_level();
-  if (std::ranges::find(levels, granted) < std::begin(levels) + asked) {
-    warnings.push_back("asked for " + std::string(levels[asked]) + ", MPI granted " + std::string(granted));
+  if (std::ranges::find(levels, granted) < std::begin(levels) + requested) {
+    warnings.push_back("asked for " + std::string(levels[requested]) + ", MPI granted " +
+                       std::string(granted));
   }
   return warnings;
 }
@@ -174,8 +175,8 @@ std::vector<std::string> warnings_of(const Launch& launch, const Environment& en
 OutputFiles::OutputFiles(Agreement& world, const Options& options)
     : records(open_shared(world, "-json", options.json_file)),
       dump(open_shared(world, "-dumpfile", options.dump_file)) {
-  // As opened: a shell may have given their names to standard output, and names that differ in case may be
-  // one.
+  // The open files are compared, not their names: standard output may be redirected to one of them, and names
+  // that differ in case may be the same file.
   std::string why;
   const auto keep_apart = [&](std::FILE* a, std::FILE* b, const char* what) {
     if (a != nullptr && b != nullptr && system::are_one_file(a, b)) {
@@ -215,7 +216,7 @@ std::unique_ptr<system::Interleave> connect_interleave(Agreement& world, const O
 
 std::optional<OffCache> known_off_cache(Agreement& world, const Options& options, std::int64_t gpu_cache) {
   if (!options.off_cache) return std::nullopt;
-  OffCache known = *options.off_cache;
+  OffCache cache = *options.off_cache;
   system::Cache mine = system::last_level_cache();
   if (options.memory.on_device() || options.memory.is_managed()) {
     constexpr int gpu_line = 128;
@@ -224,21 +225,21 @@ std::optional<OffCache> known_off_cache(Agreement& world, const Options& options
   }
   const auto size = static_cast<std::int64_t>(world.largest(static_cast<double>(mine.size)));
   const int line = static_cast<int>(world.largest(mine.line));
-  if (known.cache_size == 0) known.cache_size = options.settings.cache_size;
-  if (known.cache_size == 0) known.cache_size = size;
-  if (known.cache_line == 0) known.cache_line = options.settings.cache_line;
-  if (known.cache_line == 0) known.cache_line = line > 0 ? line : 64;
-  if (known.cache_size == 0) {
+  if (cache.cache_size == 0) cache.cache_size = options.settings.cache_size;
+  if (cache.cache_size == 0) cache.cache_size = size;
+  if (cache.cache_line == 0) cache.cache_line = options.settings.cache_line;
+  if (cache.cache_line == 0) cache.cache_line = line > 0 ? line : 64;
+  if (cache.cache_size == 0) {
     throw UsageError(
         "-off_cache -1: cache size of this machine unknown; give the size in MB, for example: -off_cache 32");
   }
-  return known;
+  return cache;
 }
 
 namespace {
 
 #ifdef OPENIMB_SMPI
-constexpr bool starts_processes = false;  // of the simulator, all ranks are in one
+constexpr bool starts_processes = false;  // all ranks of the simulator are in one process
 #else
 constexpr bool starts_processes = true;
 #endif
@@ -255,7 +256,7 @@ Startup gather_startup(Agreement& world, const InitCall& mine) {
           .slowest_rank = static_cast<int>(longest - seconds.begin())};
 }
 
-// Host and CPUs of each rank.
+// Reads host and CPUs of each rank.
 std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
   std::vector<RankPlace> places;
   for (const std::string& text : texts) {
@@ -270,8 +271,8 @@ std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
 RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
                       const std::string& scratch_base) {
-  // One gather for both: at a thousand ranks, messages that wait at rank 0 for their turn cost more than they
-  // carry.
+  // One gather for both: with a thousand ranks, the number of messages that rank 0 receives costs more than
+  // their content.
   const std::vector<std::string> places =
       world.gather(joined(std::array{system::host_name(), system::cpu_list(system::usable_cpus())}));
   RunFacts facts;

@@ -32,10 +32,10 @@ std::string first_message(Agreement& world, std::string mine);
 
 /// Rank 0's command line, parsed on every rank; files are read by rank 0 and their text shared. Throws
 /// UsageError on all ranks or on none.
-Launch understand(const Component& component, Agreement& world, int argc, char** argv);
+Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc, char** argv);
 
-/// Throws UsageError where ranks that fall silent are to be left out, and this MPI has not the calls for it.
-void require_patience(const Options& options);
+/// Throws UsageError where -pair_timeout is in force and this MPI lacks the calls that it needs.
+void require_timeout_calls(const Options& options);
 
 /// The text of -help, -list and -version; nothing for a run.
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch);
@@ -57,8 +57,8 @@ struct OutputFiles {
 /// -turns: this rank's connection to the interleaving server. Throws UsageError on all ranks or on none.
 std::unique_ptr<system::Interleave> connect_interleave(Agreement& world, const Options& options);
 
-/// -off_cache with what was left open filled in: -set CACHE_SIZE, or the largest of any rank's machine; with
-/// buffers on GPUs theirs, too, `gpu_cache` bytes each.
+/// -off_cache with values that were not given filled in: from -set CACHE_SIZE, or the largest of any rank's
+/// machine, including that of GPUs (`gpu_cache` bytes) with buffers on them.
 std::optional<OffCache> known_off_cache(Agreement& world, const Options& options, std::int64_t gpu_cache);
 
 RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,

@@ -70,14 +70,14 @@ bool needs_fixed_load(std::span<const Spec> catalogue, const Options& options) {
   });
 }
 
-// On all ranks at once, as it will run; the slowest one's rate.
+// Calibrates on all ranks at the same time, as the load will run; returns the rate of the slowest.
 double calibrated_flops(Agreement& world, CalibratedLoad<CpuLoad>& load, double seconds) {
   world.barrier();
   load.calibrate(seconds);
   return -world.largest(-load.computation().flops_per_second());
 }
 
-// What the handlers of signals and of exceptions write when the session cannot end in order.
+// The records that the handlers of signals and of exceptions write when the session cannot end in order.
 system::EndRecords end_records(Ending ending) {
   system::EndRecords records;
   ending.state = Ending::State::interrupted;
@@ -95,9 +95,10 @@ system::EndRecords end_records(Ending ending) {
   return records;
 }
 
-constexpr double share_of_start = 10;  // of -pair_timeout: large launches start in minutes
+constexpr double start_factor = 10;  // of -pair_timeout: large launches take minutes to start
 
-// By the launcher, as MPI may not be up. Without a launcher that numbers them, every rank is rank 0.
+// By the launcher's environment variables, as MPI may not be initialized. Without them, every rank is taken
+// for rank 0.
 bool is_rank(const char* which) {
   for (const char* const name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
     if (const char* const rank = std::getenv(name)) return std::strcmp(rank, which) == 0;
@@ -105,17 +106,17 @@ bool is_rank(const char* which) {
   return std::strcmp(which, "0") == 0;
 }
 
-/// Silence before a sweep has its patient agreement: while MPI starts, and in what follows. From its
-/// construction until over(). After ten times -pair_timeout rank 0 aborts the run; after fifteen
-/// times rank 1 does, if rank 0 is the silent one. Watches nothing in components without rounds, with
-/// -pair_timeout 0 and on simulated ranks.
+/// Detects ranks that do not respond before the sweep has its PatientAgreement: while MPI starts, and until
+/// over(). After ten times -pair_timeout rank 0 aborts the run; after fifteen times rank 1 does, for the case
+/// that rank 0 does not respond. Watches nothing in components without rounds, with -pair_timeout 0 and on
+/// simulated ranks.
 class StartWatch {
  public:
   StartWatch(const Component& component, std::span<const std::string> arguments) {
 #ifndef OPENIMB_SMPI
     if (component.list.facts.heads != Heads::rounds) return;
     const bool first = is_rank("0");
-    const double seconds = requested_pair_timeout(arguments) * share_of_start * (first ? 1 : 1.5);
+    const double seconds = requested_pair_timeout(arguments) * start_factor * (first ? 1 : 1.5);
     if (seconds <= 0 || (!first && !is_rank("1"))) return;
     watch_.emplace(seconds, [seconds] {
       std::array<char, 120> text;
@@ -135,7 +136,7 @@ class StartWatch {
   std::optional<system::Watch> watch_;
 };
 
-// One launch that measures, from options that hold on all ranks.
+// One launch that measures, with options that are equal on all ranks.
 class Measuring final : public Surroundings {
  public:
   Measuring(const Component& component, MpiAgreement& world, const Launch& launch, const Gpu& gpu,
@@ -153,7 +154,7 @@ class Measuring final : public Surroundings {
         loads_(launch.options.memory.load == LoadPlace::device ? gpu.device.get() : nullptr) {}
 
   int run(const Environment& environment, StartWatch& start) {
-    // Simulated ranks are one process, whose counters are of no rank.
+    // Simulated ranks share one process, whose counters belong to no rank.
 #ifndef OPENIMB_SMPI
     const Communicator of_host = world_.members().of_host();
     MpiAgreement host(of_host);
@@ -177,25 +178,25 @@ class Measuring final : public Surroundings {
   }
 
  private:
-  // Simulated ranks do not fall silent, and polling would take simulated time.
+  // Simulated ranks always respond, and polling would take simulated time.
   std::unique_ptr<Agreement> make_agreement() {
 #ifndef OPENIMB_SMPI
     const Options& options = launch_.options;
     if (options.fabric && options.fabric->timeout_seconds > 0) {
       const double seconds = options.fabric->timeout_seconds + 2 * options.settings.seconds_per_sample;
-      watch_.emplace(seconds, [this, seconds] { complain_of_wait(seconds); });
-      auto made = std::make_unique<PatientAgreement>(world_.members(), seconds,
-                                                     [this](bool alone) { watch_->set(alone); });
-      patient_ = made.get();
-      return made;
+      watch_.emplace(seconds, [this, seconds] { report_no_answer(seconds); });
+      auto agreement = std::make_unique<PatientAgreement>(world_.members(), seconds,
+                                                          [this](bool alone) { watch_->set(alone); });
+      patient_ = agreement.get();
+      return agreement;
     }
 #endif
     return std::make_unique<MpiAgreement>(world_.members(), barrier_of(launch_.options));
   }
 
-  // The watching thread: the main one is within a call that does not return. Only rank 0 can report what the
-  // others do without it.
-  void complain_of_wait(double seconds) const {
+  // Runs on the watching thread, as the main thread is in a call that does not return. Rank 0 reports the
+  // rest and ends the run; other ranks print a line.
+  void report_no_answer(double seconds) const {
     std::array<char, 80> text;
     std::snprintf(text.data(), text.size(), "no answer for %.3g s (-pair_timeout)", seconds);
     if (world_.rank() == 0) {
@@ -233,7 +234,7 @@ class Measuring final : public Surroundings {
 
   void catch_stops() {
     if (world_.rank() == 0) prepare_end({});
-    // Only rank 0 has a record to write; another rank that left first would take the job down before that.
+    // Only rank 0 has a record to write; another rank that exits first would end the job before that.
     system::catch_stop_signals(world_.rank() == 0 ? stop_grace_seconds : 0);
   }
 
@@ -265,7 +266,7 @@ class Measuring final : public Surroundings {
   void before_giving_up(std::function<void()> report) override {
     if (watch_) watch_->change([&] { report_rest_ = std::move(report); });
   }
-  // One line that is written over, where someone looks at it.
+  // One line that is overwritten, only on a terminal.
   void pass_progress(const PassProgress& progress) override {
     if (!system::stderr_is_terminal()) return;
     std::fprintf(stderr, "\rpass %d, %zu of %zu rows done", progress.pass, progress.done, progress.points);
@@ -275,7 +276,7 @@ class Measuring final : public Surroundings {
 
   void end(Ending ending) {
     if (world_.rank() != 0) return;
-#ifndef OPENIMB_SMPI  // whose time is another one
+#ifndef OPENIMB_SMPI  // whose time is simulated
     ending.at = time_of_day();
 #endif
     if (ending.passes > 0 && system::stderr_is_terminal()) std::fputs("\r\x1b[K", stderr);
@@ -315,26 +316,27 @@ int run(const Component& component, int argc, char** argv) {
   system::occupy_standard_streams();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   std::optional<system::Guardian> guardian;
-#ifndef OPENIMB_SMPI  // whose files are simulated, and whose ranks are one process
+#ifndef OPENIMB_SMPI  // whose files are simulated, and whose ranks share one process
   if (component.list.facts.uses_files) guardian.emplace();
 #endif
   const ThreadLevel level = requested_thread_level(arguments);
   note_start_of_mpi(true);
   StartWatch start(component, arguments);
-  Gpu gpu;  // outlives MPI, which may have memory of it until MPI_Finalize
+  Gpu gpu;  // outlives MPI, which may use its memory until MPI_Finalize
   const Environment environment(argc, argv, level);
   note_start_of_mpi(false);
   if (!environment.started()) abort_run("MPI_Init_thread returned an error");
   const Communicator all = Communicator::duplicate(MPI_COMM_WORLD);
   MpiAgreement world(all);
-  // Only what all ranks throw alike is caught here: for an exception of one rank, see abort_on_exceptions().
+  // Only errors that all ranks throw are caught here. For an exception of one rank, see
+  // abort_on_exceptions().
   try {
-    Launch launch = understand(component, world, argc, argv);
+    Launch launch = parse_on_all_ranks(component, world, argc, argv);
     settle_threads(component, world, environment, launch.options);
     if (const std::optional<std::string> text = text_to_print(component, launch)) {
       return static_cast<int>(world.largest(world.rank() == 0 ? print(name, *text) : 0));
     }
-    require_patience(launch.options);
+    require_timeout_calls(launch.options);
     launch.endpoints = settle_endpoints(world, launch.options);
     gpu = settle_gpu(world, launch.options);
     return Measuring(component, world, launch, gpu, guardian).run(environment, start);

@@ -21,12 +21,12 @@ namespace fs = std::filesystem;
 void require_writable(Agreement& world, const std::string& folder) {
   std::string why = system::why_not_writable(folder);
   if (!why.empty())
-    why = "cannot make files in " + folder + ": " + why + " (host " + system::host_name() + ")";
+    why = "cannot create files in " + folder + ": " + why + " (host " + system::host_name() + ")";
   why = first_message(world, why);
   if (!why.empty()) refuse(why);
 }
 
-// The files that the user names are none of those that this launch creates and deletes.
+// Throws where a file that the user names is one that this launch creates and deletes.
 void require_distinct(Agreement& world, const Options& options, const std::string& wanted, bool folder) {
   std::string why;
   const auto look_at = [&](const std::string& path, const std::string& file) {
@@ -72,8 +72,8 @@ bool ScratchFiles::reserve(const std::string& base, const std::string& token, bo
   return false;
 }
 
-// In a folder the guide's name, or one of its own where another launch has that. A file named by the user is
-// that file or nothing: what existed there is the user's.
+// In a folder: the guide's name, or a numbered one where another launch uses that. A name given by the user
+// is used as it is or refused: files that exist there are the user's.
 void ScratchFiles::choose(const std::string& wanted, bool folder) {
   constexpr int most_launches = 99;
   const std::string token = world_.broadcast(system::launch_token());
@@ -85,8 +85,8 @@ void ScratchFiles::choose(const std::string& wanted, bool folder) {
   if (base_.empty()) refuse(wanted + " is in use by another IMB-IO");
   std::string why;
   if (world_.rank() == 0 && !folder) {
-    if (const auto there = system::scratch_files(base_); !there.empty()) {
-      why = there.front() + " exists and would be deleted";
+    if (const auto existing = system::scratch_files(base_); !existing.empty()) {
+      why = existing.front() + " exists and would be deleted";
     }
   }
   why = first_message(world_, why);

@@ -1,5 +1,5 @@
-// The temporary files of IMB-IO in a launch: where they lie, that no other launch uses them, that they are
-// deleted.
+// The temporary files of IMB-IO in a launch: chooses their path, keeps other launches from using it, and
+// deletes them.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// The main of an executable with all components, which is started under the name of one: IMB-MPI1. Of a
-// wheel, where one file for each interface is a third of the size.
+// The main of an executable with all components, which is started under the name of one: IMB-MPI1. Wheels use
+// it, as one file per binary interface is a third of the size.
 #include <cstdio>
 #include <string>
 #include <string_view>

@@ -15,7 +15,8 @@ namespace openimb {
 
 namespace {
 
-// Of rank 0, as launchers may set it on one host only. A list has the number for the outermost level first.
+// OMP_NUM_THREADS of rank 0, as launchers may set it on one host only. The first number of a list is that of
+// the outermost level.
 int threads_of_environment(Agreement& world) {
   const char* const mine = world.rank() == 0 ? std::getenv("OMP_NUM_THREADS") : nullptr;
   const std::string text = world.broadcast(mine != nullptr ? mine : "");
@@ -48,7 +49,7 @@ void require_comms(const Component& component, const Options& options) {
   }
 }
 
-// Of partitioned messages, which a team may mark.
+// For partitioned messages, whose parts a team marks.
 void require_calls_at_once(const Options& options) {
   if (options.thread_level == ThreadLevel::multiple) return;
   throw UsageError("-threads " + std::to_string(options.threads.count) +
@@ -96,7 +97,7 @@ std::unique_ptr<ThreadTeam> make_team(MpiAgreement& world, const Options& option
   int first = 0;
   if (threads.pinned) {
     cpus = system::usable_cpus();
-    // Processes of a host that may use the same CPUs share them out.
+    // Processes of a host that may use the same CPUs divide them among themselves.
     const Communicator of_host = world.members().of_host();
     MpiAgreement host(of_host);
     const std::string mine = system::cpu_list(cpus);

@@ -1,4 +1,4 @@
-// The threads of a launch: how many, whether MPI lets them, where they run.
+// The threads of a launch: their number, the thread level that they need, their CPUs.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@ namespace openimb {
 void settle_threads(const Component& component, Agreement& world, const Environment& environment,
                     Options& options);
 
-/// -threads, and -pin_threads; `device`: null, or the GPU of all threads. Throws UsageError on all ranks.
+/// Starts the team of -threads, bound to CPUs with -pin_threads. `device`: null, or the GPU of all threads.
+/// Throws UsageError on all ranks.
 std::unique_ptr<ThreadTeam> make_team(MpiAgreement& world, const Options& options, Device* device);
 
 }  // namespace openimb

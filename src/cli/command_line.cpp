@@ -12,7 +12,7 @@ namespace {
 
 using Arguments = std::span<const std::string>;
 
-/// An option with its words, or benchmark names (no option).
+/// An option with its values, or benchmark names (no option).
 struct Use {
   const Option* option = nullptr;
   std::vector<std::string> words;
@@ -26,14 +26,14 @@ std::string unknown_option(std::string_view word) {
          (meant.empty() ? ": -help all shows the options" : ": did you mean -" + std::string(meant) + "?");
 }
 
-/// Reads the command line, one option with its words at a time.
+/// Reads the command line, one option with its values at a time.
 class Reader {
  public:
   Reader(const Program& program, Arguments arguments) : program_(program), rest_(arguments) {}
 
   bool done() const { return rest_.empty(); }
 
-  /// `ignored`: takes unknown options; without it they throw.
+  /// `ignored`: gets messages about unknown options; without it they throw.
   Use next(std::vector<std::string>* ignored) {
     const std::string word = take();
     if (!word.starts_with('-')) return {nullptr, {word}};
@@ -69,14 +69,14 @@ class Reader {
       words.back() += "," + take();
     }
     if (option.values == Values::list) {
-      // "A,B" is a list of its own, "A, B" is one that goes on.
+      // "A,B" is a whole list; "A, B" continues after the blank.
       const bool commas = words.front().find(',') != std::string::npos;
       while (at_word() && (!commas || words.back().ends_with(','))) words.push_back(take());
     }
     return words;
   }
 
-  // What may be a benchmark is left to the selection, which must not become the default list unnoticed.
+  // A word that may be a benchmark is left to the selection, which must not silently become the default list.
   std::string dropped_words() {
     std::string dropped;
     while (at_word() && find_benchmark(program_, rest_.front()) == nullptr &&
@@ -97,8 +97,8 @@ bool is_lenient(Arguments arguments) {
   });
 }
 
-/// What -list is about: json, or the benchmarks that are named anywhere on the command line. Other options
-/// have no effect.
+/// Reads what -list prints: json, or the benchmarks that are named anywhere on the command line. Other
+/// options have no effect.
 void read_list_words(const Program& program, Arguments arguments, Options& options) {
   NameLists names;
   std::vector<std::string> ignored;
@@ -122,7 +122,7 @@ void read_list_words(const Program& program, Arguments arguments, Options& optio
   options.selection = select_benchmarks(program, names, nullptr);
 }
 
-/// The first of -help, -list and -version, if any. It decides alone.
+/// Options for the first of -help, -list and -version, if there is one: it decides alone.
 std::optional<Options> action_only(const Program& program, Arguments arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Option* const option = find_option(arguments[i]);
@@ -186,7 +186,7 @@ void check(const Draft& draft) {
   });
 }
 
-/// What to do without an option that a component has no use for.
+/// Advice for an option that no benchmark of the component uses.
 std::string instead_of(const Option& option, const Program& program) {
   std::vector<std::string> others;
   for (const ComponentList& component : program.suite) {
@@ -199,7 +199,7 @@ std::string instead_of(const Option& option, const Program& program) {
   return others.empty() || in_all_others ? text : text + ", or run " + listed(others);
 }
 
-/// Notes an option that is not at its default, which would hold without it, too.
+/// Adds a note about an option, unless it has its default value.
 void note(Draft& draft, const Option& option, const std::string& what) {
   const Options& options = draft.options;
   const Options standard = default_options(options.standard);
@@ -207,7 +207,7 @@ void note(Draft& draft, const Option& option, const std::string& what) {
   draft.options.warnings.push_back(dashed(option) + ": " + what);
 }
 
-/// Options that no benchmark of the component uses, before their values are looked at.
+/// Refuses or notes options that no benchmark of the component uses, before their values are checked.
 void check_component(Draft& draft) {
   const Program& program = draft.program;
   for_each_given(draft, [&](const Option& option) {
@@ -221,22 +221,23 @@ void check_component(Draft& draft) {
   });
 }
 
-/// Options that no selected benchmark uses.
+/// Refuses or notes options that no selected benchmark uses.
 void check_selection(Draft& draft) {
   const Program& program = draft.program;
   for_each_given(draft, [&](const Option& option) {
     const Served* const serves = option.serves;
     if (serves == nullptr) return;
     const auto first = std::ranges::find_if(program.catalogue, serves->by);
-    const auto is_served = [&](const Selected& one) {
-      return serves->by(program.catalogue[static_cast<std::size_t>(one.index)]);
+    const auto is_served = [&](const Selected& selected) {
+      return serves->by(program.catalogue[static_cast<std::size_t>(selected.index)]);
     };
     if (first == program.catalogue.end() || std::ranges::any_of(draft.options.selection, is_served)) return;
-    const std::string what = "no effect on the selected benchmarks";
+    const std::string message = "no effect on the selected benchmarks";
     if (serves->unused == Unused::refused) {
-      throw UsageError(dashed(option) + ": " + what + "; leave it out, or add " + std::string(first->name));
+      throw UsageError(dashed(option) + ": " + message + "; leave it out, or add " +
+                       std::string(first->name));
     }
-    note(draft, option, what);
+    note(draft, option, message);
   });
 }
 
@@ -257,7 +258,7 @@ void check_multi(const Options& options) {
   throw UsageError("Multi-: IMB-FABRIC measures pairs of endpoints in rounds; name the benchmark without it");
 }
 
-/// The options that are needed before MPI is up; nothing if one has a bad value, which parse() reports later,
+/// The options that are needed before MPI_Init; nothing if one has a bad value, which parse() reports later,
 /// once for all ranks.
 std::optional<Options> early_options(Arguments arguments) {
   const Program no_program{};
@@ -299,7 +300,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   std::vector<std::string>* const ignored = is_lenient(arguments) ? &draft.options.warnings : nullptr;
   std::vector<Use> uses;
   for (Reader reader(program, arguments); !reader.done();) uses.push_back(reader.next(ignored));
-  // -set is the ground that the other options stand on.
+  // -set is applied first, as other options change the same settings.
   for (const bool settings : {true, false}) {
     for (const Use& use : uses) {
       if ((use.option != nullptr && use.option->stage == Stage::settings) == settings) apply(draft, use);

@@ -15,7 +15,7 @@
 
 namespace openimb {
 
-/// One line: what was wrong and what would be right.
+/// One line: what is wrong, and what is allowed or what to do.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -38,7 +38,7 @@ struct Program {
   std::span<const Spec> catalogue;  ///< in the order in which the benchmarks run
   Standard standard = {};
   bool uses_files = false;
-  std::span<const ComponentList> suite = {};  ///< all components, this one too
+  std::span<const ComponentList> suite = {};  ///< all components, including this one
 };
 
 /// `arguments` without the program's name; `world`: ranks of the launch; `same_file`: without it, paths are
@@ -46,14 +46,13 @@ struct Program {
 Options parse(const Program& program, std::span<const std::string> arguments, int world,
               const ReadFile& read_file, const SameFile& same_file = {});
 
-/// What -thread_level asks for, or single: needed before MPI, and so before parse(), whose errors it leaves
-/// alone.
+/// What -thread_level asks for, else single. Needed for MPI_Init, before parse(), which reports errors.
 ThreadLevel requested_thread_level(std::span<const std::string> arguments);
-/// The same of -pair_timeout, in seconds; 0 where parse() refuses it.
+/// The same for -pair_timeout, in seconds; 0 where parse() will refuse it.
 double requested_pair_timeout(std::span<const std::string> arguments);
 
 /// `topic`: an option ("-iter" or "iter") or a benchmark name; empty for everything. Throws UsageError for
-/// another.
+/// other topics.
 std::string help_text(const Program& program, std::string_view topic);
 /// `selection`: only these; empty: all.
 std::string list_text(const Program& program, std::span<const Selected> selection = {});

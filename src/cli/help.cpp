@@ -40,7 +40,7 @@ std::string usage_line(const Program& program) {
   return "mpirun -np P " + std::string(program.name) + " [options] [benchmark ...]\n";
 }
 
-/// What follows its name: as the row has it, or what its value is.
+/// The syntax after an option's name: that of its row, or derived from its value.
 std::string syntax_of(const Option& option) {
   if (!option.syntax.empty() || option.values == Values::none) return std::string(option.syntax);
   if (option.home == nullptr) return {};
@@ -184,8 +184,8 @@ std::string list_text(const Program& program, std::span<const Selected> selectio
   std::string text =
       std::string(program.name) + ", " + std::string(program.part) + ", in the order of running:\n";
   for (std::size_t index = 0; index < program.catalogue.size(); ++index) {
-    const bool wanted = selection.empty() || std::ranges::any_of(selection, [&](const Selected& one) {
-                          return static_cast<std::size_t>(one.index) == index;
+    const bool wanted = selection.empty() || std::ranges::any_of(selection, [&](const Selected& selected) {
+                          return static_cast<std::size_t>(selected.index) == index;
                         });
     if (!wanted) continue;
     const Spec& spec = program.catalogue[index];

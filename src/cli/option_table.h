@@ -19,7 +19,7 @@
 
 namespace openimb {
 
-/// The command line while it is read.
+/// The state of parsing a command line.
 struct Draft {
   const Program& program;
   int world;
@@ -30,7 +30,7 @@ struct Draft {
   Options options{};
   std::optional<std::uint64_t> seed{};  ///< -seed
   NameLists names{};
-  std::vector<std::string_view> given{};  ///< names of the options, each as often as it was given
+  std::vector<std::string_view> given{};  ///< names of the options given, with repetitions
 
   bool has(std::string_view name) const { return std::ranges::find(given, name) != given.end(); }
 };
@@ -42,7 +42,7 @@ enum class Values { none, one, one_or_two, optional_one, optional_switch, list }
 /// The numbers that an option takes.
 struct Range {
   std::int64_t lowest = 0, highest = 0;  ///< of whole numbers and sizes
-  std::int64_t unit = 0;                 ///< above 0: a size, in so many bytes where it has no letter
+  std::int64_t unit = 0;                 ///< above 0: a size; a number without a letter counts so many bytes
   double least = 0, most = 0;            ///< of real numbers
   double divisor = 1;                    ///< from the number given to the one that is kept
 };
@@ -56,7 +56,7 @@ constexpr Range real(double least, double most, double divisor = 1) {
   return {.least = least, .most = most, .divisor = divisor};
 }
 
-/// The value of an option that is in force; none: std::monostate.
+/// The value in force of an option; std::monostate: none.
 using OptionValue = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 /// As on the command line, in the unit of `range`; empty without a value.
 std::string to_text(const OptionValue& value, const Range& range);
@@ -159,8 +159,8 @@ inline constexpr Home of{
 template <auto... path>
 inline constexpr const Home* at = &home::of<path...>;
 
-/// What happens where no benchmark uses an option: it is refused, since the results would be taken for those
-/// of another method. Those options of IMB that job scripts give to every executable are noted.
+/// What happens to an option that no benchmark uses. It is refused, since the results would be taken for
+/// those of another method; only options of IMB that job scripts give to every executable are noted.
 enum class Unused { refused, noted };
 
 /// Which benchmarks use an option.
@@ -170,7 +170,7 @@ struct Served {
   Unused unused = Unused::refused;
 };
 
-/// When an option is applied: what decides how the others are read comes first.
+/// When an option is applied: options that decide how others are read come first.
 enum class Stage { lenient, settings, usual };
 
 struct Option {
@@ -187,7 +187,7 @@ struct Option {
   bool lists_parameters = false;  ///< which -help NAME shows, too
   const Home* home = nullptr;
   Range range = {};
-  /// In place of the home: called for each word, or once with an empty one where the option has none. Throws
+  /// Instead of the home: called for each value, or once with an empty one where the option has none. Throws
   /// BadValue.
   void (*apply)(Draft& draft, std::string_view word) = nullptr;
   const Served* serves = nullptr;          ///< nullptr: all benchmarks
@@ -208,19 +208,19 @@ struct OptionGroup {
 };
 std::span<const OptionGroup> option_groups();
 
-/// What holds in a component before any option is read.
+/// The options of a component before any option is read.
 Options default_options(const Standard& standard);
 
-/// Gives an option its word. Throws BadValue.
+/// Applies one value of an option. Throws BadValue.
 void apply(const Option& option, Draft& draft, std::string_view word);
 
-/// What holds in a component without the option; empty where nothing does.
+/// The default of an option in a component; empty where there is none.
 std::string standard_value(const Option& option, const Standard& standard);
 
 /// One or two dashes and a letter: -1 and -.5 are values.
 bool looks_like_option(std::string_view word);
 
-/// The option `word` names, dashes included; nullptr where there is none.
+/// The option that `word`, including its dashes, names; nullptr where there is none.
 const Option* find_option(std::string_view word);
 
 /// The name of the option that `word` may be a misspelling of, without dash, or an empty text.

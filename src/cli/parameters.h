@@ -1,4 +1,4 @@
-// The parameters that -set knows by name: the guide's table, as data.
+// The parameters that -set takes by name: the guide's table, as data.
 #pragma once
 
 #include <span>

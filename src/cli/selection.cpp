@@ -62,17 +62,17 @@ class Selector {
       : program_(program), ignored_(ignored) {}
 
   std::vector<Selected> resolve(const std::vector<NamedBenchmark>& names) const {
-    std::vector<Selected> found;
+    std::vector<Selected> resolved;
     for (const NamedBenchmark& name : names) {
       if (const auto selected = find(program_, name.text)) {
-        found.push_back(*selected);
+        resolved.push_back(*selected);
       } else if (ignored_ != nullptr) {
         ignored_->push_back("ignored: " + unknown(program_, name));
       } else {
         throw UsageError(unknown(program_, name));
       }
     }
-    return found;
+    return resolved;
   }
 
  private:
@@ -80,10 +80,11 @@ class Selector {
   std::vector<std::string>* ignored_;
 };
 
-void add(std::vector<Selected>& selection, const Selected& one) {
-  const bool present = std::ranges::any_of(
-      selection, [&](const Selected& other) { return other.index == one.index && other.multi == one.multi; });
-  if (!present) selection.push_back(one);
+void add(std::vector<Selected>& selection, const Selected& selected) {
+  const bool present = std::ranges::any_of(selection, [&](const Selected& other) {
+    return other.index == selected.index && other.multi == selected.multi;
+  });
+  if (!present) selection.push_back(selected);
 }
 
 std::vector<Selected> default_selection(const Program& program) {
@@ -99,17 +100,18 @@ std::vector<Selected> default_selection(const Program& program) {
 
 void add_names(std::vector<NamedBenchmark>& list, std::string_view word, const std::string& where) {
   const std::size_t before = list.size();
-  for (const std::string_view piece : split(word, ',')) {
-    if (const std::string_view name = trimmed(piece); !name.empty())
+  for (const std::string_view part : split(word, ',')) {
+    if (const std::string_view name = trimmed(part); !name.empty())
       list.push_back({std::string(name), where});
   }
-  // A word of commas only is an error that must be reported.
+  // A word of commas only must be reported as an error.
   if (list.size() == before) list.push_back({std::string(word), where});
 }
 
 const Spec* find_benchmark(const Program& program, std::string_view name) {
-  const auto spec = std::ranges::find_if(
-      program.catalogue, [&](const Spec& one) { return same_name(one.name, without_multi(name)); });
+  const auto spec = std::ranges::find_if(program.catalogue, [&](const Spec& candidate) {
+    return same_name(candidate.name, without_multi(name));
+  });
   return spec == program.catalogue.end() ? nullptr : &*spec;
 }
 
@@ -123,13 +125,14 @@ std::vector<Selected> select_benchmarks(const Program& program, const NameLists&
                                         std::vector<std::string>* ignored) {
   const Selector selector(program, ignored);
   std::vector<Selected> selection;
-  for (const Selected& one : selector.resolve(lists.named)) add(selection, one);
+  for (const Selected& selected : selector.resolve(lists.named)) add(selection, selected);
   if (!lists.named.empty() && selection.empty()) throw UsageError(unknown(program, lists.named.front()));
   if (lists.named.empty()) selection = default_selection(program);
-  for (const Selected& one : selector.resolve(lists.included)) add(selection, one);
-  for (const Selected& one : selector.resolve(lists.excluded)) {
+  for (const Selected& selected : selector.resolve(lists.included)) add(selection, selected);
+  for (const Selected& selected : selector.resolve(lists.excluded)) {
     std::erase_if(selection, [&](const Selected& other) {
-      return other.index == one.index && (other.multi || !one.multi);  // NAME means both its forms
+      return other.index == selected.index &&
+             (other.multi || !selected.multi);  // NAME excludes both of its forms
     });
   }
   if (selection.empty()) throw UsageError("-exclude leaves no benchmark to run; exclude fewer or name some");

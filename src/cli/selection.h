@@ -1,4 +1,4 @@
-// Which benchmarks run: what was named, what was added, what was taken away.
+// Which benchmarks run: those named, those added (-include), without those removed (-exclude).
 #pragma once
 
 #include <string>
@@ -17,14 +17,15 @@ struct NamedBenchmark {
 
 struct NameLists {
   std::vector<NamedBenchmark> named;     ///< replace the default list
-  std::vector<NamedBenchmark> included;  ///< added to it
-  std::vector<NamedBenchmark> excluded;  ///< removed from it
+  std::vector<NamedBenchmark> included;  ///< added to the list
+  std::vector<NamedBenchmark> excluded;  ///< removed from the list
 };
 
 /// "A,B" is two names.
 void add_names(std::vector<NamedBenchmark>& list, std::string_view word, const std::string& where = "");
 
-/// Throws UsageError. With `ignored`, unknown names go there instead, but never the only names given.
+/// Throws UsageError. With `ignored`, messages about unknown names go there instead, unless all names are
+/// unknown.
 std::vector<Selected> select_benchmarks(const Program& program, const NameLists& lists,
                                         std::vector<std::string>* ignored);
 

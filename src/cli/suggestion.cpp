@@ -33,7 +33,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
-  constexpr std::size_t longest = 64;  // no name is longer; spares a matrix the size of an argument
+  constexpr std::size_t longest = 64;  // no name is longer; avoids a matrix of the size of an argument
   if (word.size() < 3 || word.size() > longest) return {};
   const std::string wanted = lower_case(word);
   std::size_t limit = std::clamp<std::size_t>(word.size() / 3, 1, 3);

@@ -10,7 +10,7 @@
 namespace openimb {
 
 struct TextEntry {
-  std::string text;   ///< without the blanks around it and without comment
+  std::string text;   ///< without surrounding blanks and without comment
   std::string where;  ///< "FILE:LINE: "
 };
 

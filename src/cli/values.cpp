@@ -108,13 +108,13 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> pieces;
+  std::vector<std::string_view> parts;
   for (std::size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {
-    pieces.push_back(text.substr(0, end));
+    parts.push_back(text.substr(0, end));
     text.remove_prefix(end + 1);
   }
-  pieces.push_back(text);
-  return pieces;
+  parts.push_back(text);
+  return parts;
 }
 
 std::string to_text(double number) {
@@ -189,7 +189,7 @@ std::size_t choice(std::span<const char* const> words, std::string_view text) {
   const auto word = std::ranges::find_if(words, same);
   if (word != words.end()) return static_cast<std::size_t>(word - words.begin());
   std::string all;
-  for (const char* const each : words) (all += all.empty() ? "" : ", ") += each;
+  for (const char* const known_word : words) (all += all.empty() ? "" : ", ") += known_word;
   throw BadValue(quoted(text) + " is not one of " + all);
 }
 

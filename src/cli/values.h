@@ -39,7 +39,7 @@ std::string lower_case(std::string_view text);
 bool same_name(std::string_view a, std::string_view b);
 std::string_view trimmed(std::string_view text);
 
-/// The pieces between separators; "a,,b" has an empty one.
+/// The parts between separators; "a,,b" has an empty one.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
 /// Shortest text that reads back as the same number.
@@ -51,8 +51,8 @@ bool on_or_off(std::string_view text);
 /// Whether on_or_off() takes it.
 bool is_switch(std::string_view text);
 
-/// A size: k, m and g (KiB, kB, ... too) are powers of 1024; a number without one counts `unit` bytes. With
-/// unit 1 the result must be whole, else it is rounded down.
+/// A size: k, m and g (also KiB, kB, ...) are powers of 1024; a number without a letter counts `unit` bytes.
+/// With unit 1 the result must be whole, else it is rounded down.
 std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t lowest, std::int64_t highest);
 
 /// The row whose word, word_of(row), is `text` in any case.
@@ -66,7 +66,7 @@ const auto& choice(const Rows& rows, WordOf word_of, std::string_view text) {
   throw BadValue(quoted(text) + " is not one of " + words);
 }
 
-/// Which of the words it is, in any case.
+/// The index of the word that is `text`, in any case.
 std::size_t choice(std::span<const char* const> words, std::string_view text);
 
 /// The value of an enumeration that has this word.

@@ -1,4 +1,4 @@
-// Functions of a driver that was loaded, and its errors as text. Inside this folder.
+// Functions of a loaded driver, and its errors as text. For this folder only.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace openimb {
 
-/// Candidates for a library's name, the best first.
+/// Candidates for a library's name, in order of preference.
 using LibraryNames = std::span<const char* const>;
 
 /// Throws DeviceError.
@@ -24,7 +24,7 @@ void look_up(const system::Library& library, const char* name, Function*& functi
   }
 }
 
-/// "cuMemAlloc: out of memory (2)". `text`: the driver's, or null. Names are the documented ones.
+/// "cuMemAlloc: out of memory (2)". `text`: of the driver, or null. `name`: the documented name of the call.
 DeviceError error_of_call(const char* name, const char* text, int code);
 
 }  // namespace openimb

@@ -54,10 +54,10 @@ namespace {
 
 constexpr unsigned threads = 256;
 
-// For all GPUs since the first Maxwell, by drivers since CUDA 11. A unit: 8 dependent multiply-adds, some 20
-// ns. x -> x / 2 + 1 stays finite, and what is stored depends on all of them.
+// Runs on all GPUs since the first Maxwell, with drivers since CUDA 11. A unit is 8 dependent multiply-adds,
+// some 20 ns. x -> x / 2 + 1 stays finite, and the stored value depends on all of them.
 constexpr const char* kernel_name = "openimb_load";
-constexpr const char* text = R"(.version 6.0
+constexpr const char* kernel_ptx = R"(.version 6.0
 .target sm_50
 .address_size 64
 
@@ -108,7 +108,7 @@ class LoadKernel {
   LoadKernel(const Calls& calls, Handle device);
   LoadKernel(const LoadKernel&) = delete;
   LoadKernel& operator=(const LoadKernel&) = delete;
-  ~LoadKernel() { give_back(); }
+  ~LoadKernel() { free_resources(); }
 
   void start(std::int64_t units);
   bool is_done();
@@ -116,13 +116,13 @@ class LoadKernel {
 
  private:
   void make(Handle device);
-  void give_back() noexcept;
+  void free_resources() noexcept;
 
   const Calls& calls_;
   Module* module_ = nullptr;
   Function* function_ = nullptr;
   Stream* stream_ = nullptr;
-  Address results_ = 0;  ///< what the threads computed: one place for each in a block
+  Address results_ = 0;  ///< results of the threads: one for each in a block
   unsigned blocks_ = 1;
 };
 
@@ -130,7 +130,7 @@ LoadKernel::LoadKernel(const Calls& calls, Handle device) : calls_(calls) {
   try {
     make(device);
   } catch (...) {
-    give_back();
+    free_resources();
     throw;
   }
 }
@@ -139,7 +139,7 @@ void LoadKernel::make(Handle device) {
   int multiprocessors = 0;
   calls_.require(calls_.attribute(&multiprocessors, multiprocessor_count, device), "cuDeviceGetAttribute");
   if (multiprocessors > 0) blocks_ = static_cast<unsigned>(multiprocessors);
-  calls_.require(calls_.load_module(&module_, text), "cuModuleLoadData");
+  calls_.require(calls_.load_module(&module_, kernel_ptx), "cuModuleLoadData");
   calls_.require(calls_.function(&function_, module_, kernel_name), "cuModuleGetFunction");
   const int code = calls_.allocate(&results_, threads * sizeof(float));
   if (code == out_of_memory) throw std::bad_alloc();
@@ -147,7 +147,7 @@ void LoadKernel::make(Handle device) {
   calls_.require(calls_.create_stream(&stream_, non_blocking), "cuStreamCreate");
 }
 
-void LoadKernel::give_back() noexcept {
+void LoadKernel::free_resources() noexcept {
   if (stream_ != nullptr) calls_.destroy_stream(stream_);
   if (results_ != 0) calls_.release(results_);
   if (module_ != nullptr) calls_.unload_module(module_);
@@ -177,7 +177,7 @@ namespace {
 
 using cuda::Calls;
 
-// One that may be shared: with a runtime of CUDA in the MPI, which uses the same.
+// The device's primary context, which a CUDA runtime in the MPI uses, too.
 class PrimaryContext {
  public:
   PrimaryContext(const Calls& calls, int index) : calls_(calls) {
@@ -199,7 +199,7 @@ class PrimaryContext {
   cuda::Context* context_ = nullptr;
 };
 
-// 12080: 12.8.
+// The number 12080 is version 12.8.
 std::string driver_version(const Calls& calls) {
   int version = 0;
   calls.require(calls.driver_version(&version), "cuDriverGetVersion");
@@ -250,7 +250,7 @@ class CudaDevice final : public Device {
   void attach_thread() override { calls_.require(context_.make_current(), "cuCtxSetCurrent"); }
 
   std::byte* allocate(DeviceMemory kind, std::int64_t bytes) override;
-  void give_back(DeviceMemory kind, std::byte* address) noexcept override;
+  void deallocate(DeviceMemory kind, std::byte* address) noexcept override;
   void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void synchronize() override { calls_.require(calls_.synchronize(), "cuCtxSynchronize"); }
@@ -271,27 +271,27 @@ class CudaDevice final : public Device {
 
 std::byte* CudaDevice::allocate(DeviceMemory kind, std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);
-  cuda::Address made = 0;
+  cuda::Address address = 0;
   int code = cuda::success;
   const char* name = "cuMemAlloc";
   if (kind == DeviceMemory::device) {
-    code = calls_.allocate(&made, size);
+    code = calls_.allocate(&address, size);
   } else if (kind == DeviceMemory::managed) {
     name = "cuMemAllocManaged";
-    code = calls_.allocate_managed(&made, size, cuda::attach_global);
+    code = calls_.allocate_managed(&address, size, cuda::attach_global);
   } else {
     name = "cuMemHostAlloc";
     void* begin = nullptr;
     code = calls_.allocate_host(&begin, size, 0);
-    made = reinterpret_cast<std::uintptr_t>(begin);
+    address = reinterpret_cast<std::uintptr_t>(begin);
   }
   if (code == cuda::out_of_memory) throw std::bad_alloc();
   calls_.require(code, name);
-  return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(made));
+  return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(address));
 }
 
-// An error here is an earlier one of the device: the next call that can throw reports it.
-void CudaDevice::give_back(DeviceMemory kind, std::byte* address) noexcept {
+// An error here is an earlier error of the device, which the next call that can throw reports.
+void CudaDevice::deallocate(DeviceMemory kind, std::byte* address) noexcept {
   if (kind == DeviceMemory::pinned) {
     calls_.free_host(address);
   } else {
@@ -299,7 +299,7 @@ void CudaDevice::give_back(DeviceMemory kind, std::byte* address) noexcept {
   }
 }
 
-// The driver's call may return while the last bytes are on their way.
+// The driver's call may return before the last bytes are copied.
 void CudaDevice::copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) {
   calls_.require(calls_.copy_in(reinterpret_cast<std::uintptr_t>(to), from, static_cast<std::size_t>(bytes)),
                  "cuMemcpyHtoD");

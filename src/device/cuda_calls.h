@@ -1,4 +1,4 @@
-// The functions of CUDA's driver that are in use. Inside this folder. Source: CUDA Driver API, reference
+// The functions of CUDA's driver that are used. For this folder only. Source: CUDA Driver API, reference
 // manual; 64-bit systems have one convention for all calls.
 #pragma once
 
@@ -47,20 +47,20 @@ struct Calls {
   int (*release_primary)(Handle device);
   int (*set_current)(Context* context);
   int (*synchronize)();
-  int (*allocate)(Address* made, std::size_t bytes);
+  int (*allocate)(Address* result, std::size_t bytes);
   int (*release)(Address begin);
-  int (*allocate_managed)(Address* made, std::size_t bytes, unsigned flags);
-  int (*allocate_host)(void** made, std::size_t bytes, unsigned flags);
+  int (*allocate_managed)(Address* result, std::size_t bytes, unsigned flags);
+  int (*allocate_host)(void** result, std::size_t bytes, unsigned flags);
   int (*free_host)(void* begin);
   int (*copy_in)(Address to, const void* from, std::size_t bytes);
   int (*copy_out)(void* to, Address from, std::size_t bytes);
-  int (*load_module)(Module** made, const void* image);
+  int (*load_module)(Module** result, const void* image);
   int (*unload_module)(Module* module);
-  int (*function)(Function** found, Module* module, const char* name);
+  int (*function)(Function** result, Module* module, const char* name);
   int (*launch)(Function* function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,
                 unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,
                 Stream* stream, void** parameters, void** extra);
-  int (*create_stream)(Stream** made, unsigned flags);
+  int (*create_stream)(Stream** result, unsigned flags);
   int (*destroy_stream)(Stream* stream);
   int (*synchronize_stream)(Stream* stream);
   int (*query_stream)(Stream* stream);

@@ -1,5 +1,5 @@
-// One GPU of this process, through the vendor's driver, which is loaded when it is asked for: executables
-// depend on no vendor's library. Sources: CUDA Driver API and HIP Runtime API, reference manuals.
+// One GPU of this process, through the vendor's driver, which is loaded at run time: executables depend on no
+// vendor's library. Sources: CUDA Driver API and HIP Runtime API, reference manuals.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class DeviceApi { cuda, hip };
 /// device: on the GPU; managed: migrates between host and GPU; pinned: on the host, page-locked.
 enum class DeviceMemory { device, managed, pinned };
 
-/// What a GPU is. `index`: among those that this process sees.
+/// Properties of a GPU. `index`: among the GPUs that this process sees.
 struct DeviceFacts {
   DeviceApi api = DeviceApi::cuda;
   int index = 0;
@@ -40,9 +40,9 @@ class Device {
   virtual const DeviceFacts& facts() const = 0;
   /// Makes it the device of the calling thread. Throws DeviceError.
   virtual void attach_thread() = 0;
-  /// Throws std::bad_alloc where there is not so much memory, otherwise DeviceError.
+  /// Throws std::bad_alloc where there is not enough memory, otherwise DeviceError.
   virtual std::byte* allocate(DeviceMemory kind, std::int64_t bytes) = 0;
-  virtual void give_back(DeviceMemory kind, std::byte* address) noexcept = 0;
+  virtual void deallocate(DeviceMemory kind, std::byte* address) noexcept = 0;
   /// Complete when they return. Throw DeviceError.
   virtual void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
   virtual void copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;

@@ -1,4 +1,4 @@
-// AMD's GPUs. Source: HIP Runtime API, reference manual. The load is PTX, which they do not have.
+// AMD's GPUs. Source: HIP Runtime API, reference manual. They have no load, which is PTX.
 #include <array>
 #include <new>
 
@@ -36,10 +36,10 @@ struct Calls {
   int (*attribute)(int* value, int attribute, int device);
   int (*set_device)(int device);
   int (*synchronize)();
-  int (*allocate)(void** made, std::size_t bytes);
+  int (*allocate)(void** result, std::size_t bytes);
   int (*release)(void* begin);
-  int (*allocate_managed)(void** made, std::size_t bytes, unsigned flags);
-  int (*allocate_host)(void** made, std::size_t bytes, unsigned flags);
+  int (*allocate_managed)(void** result, std::size_t bytes, unsigned flags);
+  int (*allocate_host)(void** result, std::size_t bytes, unsigned flags);
   int (*free_host)(void* begin);
   int (*copy)(void* to, const void* from, std::size_t bytes, int kind);
 };
@@ -67,7 +67,7 @@ Calls::Calls(LibraryNames names) {
 
 }  // namespace hip
 
-// 60342134: 6.3.42134; releases before ROCm 5 have small numbers without parts.
+// The number 60342134 is version 6.3.42134; releases before ROCm 5 have small numbers without parts.
 std::string driver_version(const hip::Calls& calls) {
   constexpr int major = 10'000'000, minor = 100'000;
   int version = 0;
@@ -112,7 +112,7 @@ class HipDevice final : public Device {
   void attach_thread() override { calls_.require(calls_.set_device(facts_.index), "hipSetDevice"); }
 
   std::byte* allocate(DeviceMemory kind, std::int64_t bytes) override;
-  void give_back(DeviceMemory kind, std::byte* address) noexcept override;
+  void deallocate(DeviceMemory kind, std::byte* address) noexcept override;
   void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) override {
     copy(to, from, bytes, hip::to_device);
     synchronize();
@@ -139,25 +139,25 @@ class HipDevice final : public Device {
 
 std::byte* HipDevice::allocate(DeviceMemory kind, std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);
-  void* made = nullptr;
+  void* address = nullptr;
   int code = hip::success;
   const char* name = "hipMalloc";
   if (kind == DeviceMemory::device) {
-    code = calls_.allocate(&made, size);
+    code = calls_.allocate(&address, size);
   } else if (kind == DeviceMemory::managed) {
     name = "hipMallocManaged";
-    code = calls_.allocate_managed(&made, size, hip::attach_global);
+    code = calls_.allocate_managed(&address, size, hip::attach_global);
   } else {
     name = "hipHostMalloc";
-    code = calls_.allocate_host(&made, size, hip::pinned_by_default);
+    code = calls_.allocate_host(&address, size, hip::pinned_by_default);
   }
   if (code == hip::out_of_memory) throw std::bad_alloc();
   calls_.require(code, name);
-  return static_cast<std::byte*>(made);
+  return static_cast<std::byte*>(address);
 }
 
-// An error here is an earlier one of the device: the next call that can throw reports it.
-void HipDevice::give_back(DeviceMemory kind, std::byte* address) noexcept {
+// An error here is an earlier error of the device, which the next call that can throw reports.
+void HipDevice::deallocate(DeviceMemory kind, std::byte* address) noexcept {
   if (kind == DeviceMemory::pinned) {
     calls_.free_host(address);
   } else {

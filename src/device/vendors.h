@@ -1,5 +1,5 @@
-// GPUs through one vendor's driver, from libraries of any name: devices.cpp gives the real ones, unit tests
-// those of fakes.
+// GPUs through one vendor's driver, from a library with one of `names`: devices.cpp passes the real names,
+// unit tests those of fakes.
 #pragma once
 
 #include <memory>

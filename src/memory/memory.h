@@ -1,5 +1,5 @@
-// Where message buffers live. Nothing but a Memory and MPI looks at what its address points to: contents are
-// composed and compared as images in ordinary memory.
+// Memory of message buffers. Only a Memory and MPI access what its address points to: contents are composed
+// and compared as images in ordinary memory.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Memory {
   virtual void read(std::int64_t at, std::span<std::byte> image) const = 0;
 };
 
-/// Begins on a page, and at a multiple of `alignment`, a power of two. `device`: of every kind but host; it
+/// Aligned to a page and to `alignment`, a power of two. `device`: required for every kind except host; it
 /// outlives the memory. Throws std::bad_alloc, or DeviceError.
 std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std::int64_t alignment = 1,
                                         Device* device = nullptr);
@@ -34,8 +34,8 @@ std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std
 std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::int64_t bytes,
                                      Device* device = nullptr);
 
-/// Copies from one place to another as the processor does it, by loads and stores: what benchmarks of shared
-/// memory time. The places must not overlap.
+/// Copies by loads and stores of the processor: the operation that benchmarks of shared memory time. The
+/// ranges must not overlap.
 void copy_by_processor(void* to, const void* from, std::int64_t bytes);
 
 }  // namespace openimb

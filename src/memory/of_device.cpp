@@ -13,13 +13,13 @@ DeviceMemory device_kind(MemoryKind kind) {
   return is_managed(kind) ? DeviceMemory::managed : DeviceMemory::pinned;
 }
 
-// Where an aligned address is at or behind `address`.
+// Bytes from `address` to the next aligned address.
 std::int64_t distance_to_aligned(const std::byte* address, std::int64_t alignment) {
   const auto at = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
   return (alignment - at % alignment) % alignment;
 }
 
-// What the driver allocated.
+// Owns an allocation of the driver.
 class Allocation {
  public:
   Allocation(DeviceMemory kind, std::int64_t bytes, Device& device)
@@ -28,7 +28,7 @@ class Allocation {
       : kind_(other.kind_), device_(other.device_), address_(std::exchange(other.address_, nullptr)) {}
   Allocation& operator=(Allocation&&) = delete;
   ~Allocation() {
-    if (address_ != nullptr) device_->give_back(kind_, address_);
+    if (address_ != nullptr) device_->deallocate(kind_, address_);
   }
   std::byte* address() const { return address_; }
 
@@ -81,18 +81,18 @@ class OwnedMemoryOfDevice final : private Allocation, public MemoryOfDevice {
 
 }  // namespace
 
-// Drivers align to some hundred bytes at least, and usually to a page: only otherwise is there room before
-// it.
+// Drivers align to at least some hundred bytes, usually to a page. Only where that does not suffice, a larger
+// block is allocated and its first bytes stay unused.
 std::unique_ptr<Memory> allocate_on_device(MemoryKind kind, std::int64_t bytes, std::int64_t alignment,
                                            Device& device) {
-  const DeviceMemory how = device_kind(kind);
+  const DeviceMemory device_memory = device_kind(kind);
   {
-    Allocation exact(how, bytes, device);
+    Allocation exact(device_memory, bytes, device);
     if (distance_to_aligned(exact.address(), alignment) == 0) {
       return std::make_unique<OwnedMemoryOfDevice>(std::move(exact), 0, kind, bytes, device);
     }
   }
-  Allocation larger(how, bytes + alignment - 1, device);
+  Allocation larger(device_memory, bytes + alignment - 1, device);
   const std::int64_t offset = distance_to_aligned(larger.address(), alignment);
   return std::make_unique<OwnedMemoryOfDevice>(std::move(larger), offset, kind, bytes, device);
 }

@@ -1,4 +1,4 @@
-// Memory of a GPU, or that its driver allocates.
+// Memory on a GPU, or allocated by its driver.
 #pragma once
 
 #include <memory>

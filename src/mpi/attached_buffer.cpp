@@ -49,12 +49,13 @@ void detach([[maybe_unused]] std::int64_t bytes) {
 }  // namespace
 
 AttachedBuffer::AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm)
-    // The overhead of the library in use may be another one than that of mpi.h.
+    // The library in use may have another overhead than mpi.h.
     : bytes_(messages * (packed_size(elements, type, elements * size_of(type), comm) + most_send_overhead)) {
   if (!can_attach(bytes_)) return;
   memory_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes_)]);
   if (!memory_) return;
-  std::memset(memory_.get(), 0, static_cast<std::size_t>(bytes_));  // its pages are there before the clock
+  // Touches the pages before the timed region.
+  std::memset(memory_.get(), 0, static_cast<std::size_t>(bytes_));
   const ErrorsReturned scope;
   attached_ = attach(memory_.get(), bytes_);
 }

@@ -1,4 +1,4 @@
-// The buffer of MPI_Bsend. A process has one. Source: MPI 4.1, section 3.6.
+// The buffer of MPI_Bsend. A process can attach one. Source: MPI 4.1, section 3.6.
 #pragma once
 
 #include <mpi.h>
@@ -11,8 +11,8 @@ namespace openimb {
 
 class AttachedBuffer {
  public:
-  /// Room for so many messages of `elements` elements of `type` each. Local; false where there is no memory,
-  /// where MPI refuses it, or where it exceeds an int and the library has no large counts.
+  /// Room for so many messages of `elements` elements of `type` each. Local. Converts to false where there is
+  /// not enough memory, where MPI refuses it, or where it exceeds an int and the library has no large counts.
   AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm);
   /// Waits until all messages have been sent.
   ~AttachedBuffer();

@@ -1,5 +1,5 @@
 // The MPI calls under test, each once with int counts and once, where the MPI has it, with MPI_Count: a
-// pattern is written once and compiles to either. Return codes are not looked at: the error handler in force
+// pattern is written once and compiles to either. Return codes are ignored: the error handler in force
 // (mpi/errors.h) ends the job with a message. Source: MPI 4.0, section 2.5.8 (large counts).
 #pragma once
 
@@ -54,7 +54,7 @@ using File = MPI_File;
 #define OPENIMB_CALL(name, ...) MPI_##name(__VA_ARGS__);
 #endif
 
-/// Behind the arguments of a collective: the persistent request to make.
+/// After the arguments of a collective: the persistent request to create.
 struct MakePersistent {
   MPI_Request* request;
 };
@@ -68,23 +68,23 @@ inline constexpr std::string_view why_no_persistent_collectives = {};
 inline constexpr std::string_view why_no_persistent_collectives = "this MPI has no persistent collectives";
 #endif
 
-/// The same of sessions. Source: MPI 4.0, section 11.3.
+/// The same for sessions. Source: MPI 4.0, section 11.3.
 #ifdef OPENIMB_SESSIONS
 inline constexpr std::string_view why_no_sessions = {};
 #else
 inline constexpr std::string_view why_no_sessions = "this MPI has no sessions";
 #endif
 
-/// And of partitioned communication. Source: MPI 4.0, chapter 4.
+/// The same for partitioned communication. Source: MPI 4.0, chapter 4.
 #ifdef OPENIMB_PARTITIONED
 inline constexpr std::string_view why_no_partitions = {};
 #else
 inline constexpr std::string_view why_no_partitions = "this MPI has no partitioned communication";
 #endif
 
-// A collective: blocking; with a request behind its arguments its nonblocking form; with a MakePersistent
-// there the call that makes a persistent request. An MPI may lack the latter: names are looked up where they
-// are used.
+// A collective: blocking; with a request after its arguments, its nonblocking form; with a MakePersistent
+// there, the call that creates a persistent request. An MPI may lack the latter: names are looked up only
+// where they are used.
 #define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)                       \
   if constexpr (sizeof...(request) == 0) {                                    \
     OPENIMB_CALL(name, __VA_ARGS__)                                           \
@@ -147,7 +147,7 @@ template <class Count>
 void prepare_receive(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Recv_init, data, count, type, from, tag, comm, request)
 }
-/// Bytes of the packed message; `room`: for it.
+/// Returns the bytes of the packed message; `room`: those available for it.
 template <class Count>
 Count pack(const void* data, Count count, Type type, void* packed, Count room, Comm comm) {
   Count position = 0;
@@ -245,7 +245,7 @@ void neighbor_alltoallv(const void* out, void* in, const Count* counts, const Di
   OPENIMB_COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, out, counts, at, type, in, counts, at, type,
                      comm)
 }
-/// Displacements are bytes, of both counts MPI_Aint.
+/// Displacements are in bytes, of type MPI_Aint with either count.
 template <class Count, class... Request>
 void neighbor_alltoallw(const void* out, void* in, const Count* counts, const MPI_Aint* at, const Type* types,
                         Comm comm, Request... request) {
@@ -329,9 +329,9 @@ void request_get_accumulate(const void* out, void* in, Count count, Type type, i
                                                                         count, type, target, at, count, type,
                                                                         op, win, request)}
 
-// Ways into a file. Each writes and reads; and does both in two halves, between which the caller computes:
-// start and finish. `at` counts bytes, and only those with an explicit offset look at it. Of a process's
-// collective calls in halves only one can be under way, so they have no request. Source: MPI 3.1, 13.4.
+// The calls that write and read a file, each also split into start and finish, between which the caller
+// computes. `at` is in bytes; only calls with an explicit offset use it. A process can have only one split
+// collective call under way, so these have no request. Source: MPI 3.1, 13.4.
 #define OPENIMB_FILE_CALLS(Name, suffix, ...)                                                                \
   struct Name {                                                                                              \
     template <class Count>                                                                                   \

@@ -14,7 +14,7 @@ namespace openimb {
 
 namespace {
 
-// A type of 16 bits that mpi.h names; the library of an interface may be older.
+// A 16-bit type that mpi.h declares, if the library has it: with a binary interface it may be older.
 [[maybe_unused]] MPI_Datatype if_known(MPI_Datatype type) {
 #ifdef OPENIMB_PORTABLE
   const ErrorsReturned scope;
@@ -54,25 +54,25 @@ MPI_Datatype base_type(DataType type) {
 namespace {
 
 // The _c call only where an int does not suffice.
-void make_vector(std::int64_t elements, MPI_Datatype base, MPI_Datatype* made) {
+void make_vector(std::int64_t elements, MPI_Datatype base, MPI_Datatype* result) {
 #ifdef OPENIMB_LARGE_COUNT
   if (elements > std::numeric_limits<int>::max()) {
-    MPI_Type_contiguous_c(elements, base, made);
+    MPI_Type_contiguous_c(elements, base, result);
     return;
   }
 #endif
-  MPI_Type_contiguous(static_cast<int>(elements), base, made);
+  MPI_Type_contiguous(static_cast<int>(elements), base, result);
 }
 
-// Owns what types are made of.
-class Part {
+// Owns a type of which others are made.
+class OwnedType {
  public:
-  Part() = default;
-  ~Part() {
+  OwnedType() = default;
+  ~OwnedType() {
     if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
   }
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
+  OwnedType(const OwnedType&) = delete;
+  OwnedType& operator=(const OwnedType&) = delete;
   MPI_Datatype* target() { return &type_; }
   MPI_Datatype handle() const { return type_; }
 
@@ -80,65 +80,67 @@ class Part {
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-void make_indexed(const Period& period, std::int64_t elements, MPI_Datatype base, MPI_Datatype* made) {
-  std::vector<int> lengths, places;
+void make_indexed(const Period& period, std::int64_t elements, MPI_Datatype base, MPI_Datatype* result) {
+  std::vector<int> lengths, displacements;
   period.for_each_block(elements, [&](const Block& block, std::int64_t) {
     lengths.push_back(static_cast<int>(block.count));
-    places.push_back(static_cast<int>(block.at));
+    displacements.push_back(static_cast<int>(block.at));
   });
-  MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), places.data(), base, made);
+  MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), displacements.data(), base, result);
 }
 
-void make_record(MPI_Datatype* made) {
+void make_struct(MPI_Datatype* result) {
   const int lengths[] = {3, 1, 1};
-  const MPI_Aint places[] = {offsetof(Record, position), offsetof(Record, kind), offsetof(Record, number)};
+  const MPI_Aint displacements[] = {offsetof(ExampleStruct, position), offsetof(ExampleStruct, kind),
+                                    offsetof(ExampleStruct, number)};
   const MPI_Datatype types[] = {MPI_DOUBLE, MPI_CHAR, MPI_INT};
-  MPI_Type_create_struct(3, lengths, places, types, made);
+  MPI_Type_create_struct(3, lengths, displacements, types, result);
 }
 
-void make_strided(std::int64_t blocks, const Period& period, MPI_Datatype base, MPI_Datatype* made) {
+void make_strided(std::int64_t blocks, const Period& period, MPI_Datatype base, MPI_Datatype* result) {
 #ifdef OPENIMB_LARGE_COUNT
   if (blocks > std::numeric_limits<int>::max()) {
-    MPI_Type_vector_c(blocks, period.elements, period.extent, base, made);
+    MPI_Type_vector_c(blocks, period.elements, period.extent, base, result);
     return;
   }
 #endif
   MPI_Type_vector(static_cast<int>(blocks), static_cast<int>(period.elements),
-                  static_cast<int>(period.extent), base, made);
+                  static_cast<int>(period.extent), base, result);
 }
 
-// So many whole periods.
-void make_periods(const Element& element, std::int64_t periods, MPI_Datatype base, MPI_Datatype* made) {
+// Creates the type of so many whole periods.
+void make_periods(const Element& element, std::int64_t periods, MPI_Datatype base, MPI_Datatype* result) {
   const Period period = element.layout.period();
-  if (element.layout.placement == Placement::vector) return make_strided(periods, period, base, made);
-  Part bare, one;
+  if (element.layout.placement == Placement::vector) return make_strided(periods, period, base, result);
+  OwnedType bare, one_period;
   if (element.layout.placement == Placement::indexed) {
     make_indexed(period, period.elements, base, bare.target());
   } else {
-    make_record(bare.target());
+    make_struct(bare.target());
   }
-  MPI_Type_create_resized(bare.handle(), 0, period.extent * element.size(), one.target());
-  make_vector(periods, one.handle(), made);
+  MPI_Type_create_resized(bare.handle(), 0, period.extent * element.size(), one_period.target());
+  make_vector(periods, one_period.handle(), result);
 }
 
-// A message of so many elements, the last period as far as it goes. It ends where a whole period would.
+// Creates the type of a message of so many elements. The last period may be incomplete; the extent is that of
+// whole periods.
 MPI_Datatype with_gaps(const Element& element, std::int64_t elements, MPI_Datatype base) {
   const Period period = element.layout.period();
   const std::int64_t periods = elements / period.elements, rest = elements % period.elements;
   const MPI_Aint extent = period.extent * element.size();
-  Part whole, last, both;
+  OwnedType whole, last, both;
   if (periods > 0) make_periods(element, periods, base, whole.target());
   if (rest > 0) make_indexed(period, rest, base, last.target());
   if (periods > 0 && rest > 0) {
     const int lengths[] = {1, 1};
-    const MPI_Aint places[] = {0, static_cast<MPI_Aint>(periods) * extent};
+    const MPI_Aint displacements[] = {0, static_cast<MPI_Aint>(periods) * extent};
     const MPI_Datatype types[] = {whole.handle(), last.handle()};
-    MPI_Type_create_struct(2, lengths, places, types, both.target());
+    MPI_Type_create_struct(2, lengths, displacements, types, both.target());
   }
-  const Part& all = periods == 0 ? last : rest == 0 ? whole : both;
-  MPI_Datatype made;
-  MPI_Type_create_resized(all.handle(), 0, (periods + (rest > 0 ? 1 : 0)) * extent, &made);
-  return made;
+  const OwnedType& all = periods == 0 ? last : rest == 0 ? whole : both;
+  MPI_Datatype result;
+  MPI_Type_create_resized(all.handle(), 0, (periods + (rest > 0 ? 1 : 0)) * extent, &result);
+  return result;
 }
 
 }  // namespace
@@ -164,24 +166,24 @@ std::int64_t packed_size(std::int64_t count, MPI_Datatype type, std::int64_t byt
 ElementType::ElementType(const Element& element, std::int64_t vector_elements)
     : type_(base_type(element.type)) {
   const bool resized = element.extent() != element.size();
-  const auto own = [this](MPI_Datatype made) {
+  const auto replace_type = [this](MPI_Datatype type) {
     if (owned_) MPI_Type_free(&type_);
-    type_ = made;
+    type_ = type;
     owned_ = true;
   };
   if (resized) {
-    MPI_Datatype made;
-    MPI_Type_create_resized(type_, 0, element.extent(), &made);
-    own(made);
+    MPI_Datatype type;
+    MPI_Type_create_resized(type_, 0, element.extent(), &type);
+    replace_type(type);
   }
   if (element.layout.has_gaps() && vector_elements > 0) {
-    own(with_gaps(element, vector_elements, type_));
+    replace_type(with_gaps(element, vector_elements, type_));
     covers_ = vector_elements;
   }
   if (element.is_vector() && vector_elements > 0) {
-    MPI_Datatype made;
-    make_vector(vector_elements, type_, &made);
-    own(made);
+    MPI_Datatype type;
+    make_vector(vector_elements, type_, &type);
+    replace_type(type);
     covers_ = vector_elements;
   }
   if (owned_) MPI_Type_commit(&type_);
@@ -204,8 +206,7 @@ T wrapping_sum(T a, T b) {
   }
 }
 
-// All derived types here are runs of equally spaced base elements, so size and extent are their number and
-// their distance.
+// All derived types here are equally spaced base elements, so size and extent give their number and distance.
 template <class T>
 void sum_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
   MPI_Count size = 0;  // not int: a vector may be a whole message of more than 2 GiB

@@ -12,8 +12,8 @@ namespace openimb {
 /// MPI's handle for a base type; MPI_DATATYPE_NULL where this MPI lacks it (16-bit floats).
 MPI_Datatype base_type(DataType type);
 
-/// The MPI_Pack_size of `count` elements of `type`, which have so many `bytes`; at least 2^31 - 1 where
-/// they are too much for a library without large counts.
+/// MPI_Pack_size of `count` elements of `type`, which have `bytes` bytes; 2^31 - 1 where that is too much for
+/// a library without large counts.
 std::int64_t packed_size(std::int64_t count, MPI_Datatype type, std::int64_t bytes, MPI_Comm comm);
 
 /// One MPI element: the base type, resized to twice its extent, a vector of `elements` of either, or a

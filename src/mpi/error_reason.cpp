@@ -6,7 +6,7 @@ namespace openimb {
 
 namespace {
 
-std::string_view without_blanks_behind(std::string_view text) {
+std::string_view without_trailing_blanks(std::string_view text) {
   const std::size_t last = text.find_last_not_of(" \n");
   return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
@@ -24,10 +24,10 @@ std::string_view without_function(std::string_view entry) {
 }  // namespace
 
 std::string error_reason(std::string_view text, std::size_t room) {
-  const bool cut = text.size() + 3 >= room;  // MPICH 5 leaves two characters unused
-  text = without_blanks_behind(text);
+  const bool truncated = text.size() + 3 >= room;  // MPICH 5 leaves two characters unused
+  text = without_trailing_blanks(text);
   const std::size_t last = text.rfind('\n');
-  if (last != std::string_view::npos && !cut) {
+  if (last != std::string_view::npos && !truncated) {
     const std::string_view entry = without_function(text.substr(last + 1));
     if (!entry.empty()) return std::string(entry);
   }

@@ -1,4 +1,4 @@
-// What of MPI's text about an error is the reason, for one line. Pure: needs no MPI.
+// The reason in MPI's text about an error, on one line. Pure: needs no MPI.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace openimb {
 
-/// Of an error stack the last entry, where the error began, without its function; where that is cut off or
-/// empty, the heading of the stack. `room`: characters that a text can have, MPI_MAX_ERROR_STRING with the
+/// The last entry of an error stack, where the error began, without its function; where that is truncated or
+/// empty, the heading of the stack. `room`: MPI_MAX_ERROR_STRING, the characters of a text with the
 /// terminating null.
 std::string error_reason(std::string_view text, std::size_t room);
 

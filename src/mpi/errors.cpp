@@ -11,15 +11,13 @@ namespace openimb {
 
 namespace {
 
-constexpr int exit_aborted = 5;
-
 AbortJob abort_job_with = [](const char* message) {
   std::fprintf(stderr, "IMB: %s\n", message);
   MPI_Abort(MPI_COMM_WORLD, exit_aborted);
   std::abort();
 };
 
-// Called by MPI, whose frames no exception may cross.
+// Called by MPI: no exception may pass through its frames.
 void on_fatal(int code) noexcept {
   const std::string message = "MPI reports: " + error_text(code);
   abort_job_with(message.c_str());
@@ -33,21 +31,21 @@ void on_session_error(MPI_Session*, int* code, ...) { on_fatal(*code); }
 void return_comm_error(MPI_Comm*, int*, ...) {}
 void return_window_error(MPI_Win*, int*, ...) {}
 
-MPI_Errhandler made_for_comms(MPI_Comm_errhandler_function* function) {
-  MPI_Errhandler made = MPI_ERRHANDLER_NULL;
-  MPI_Comm_create_errhandler(function, &made);
-  return made;
+MPI_Errhandler comm_errhandler(MPI_Comm_errhandler_function* function) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(function, &handler);
+  return handler;
 }
 
-MPI_Errhandler made_for_windows(MPI_Win_errhandler_function* function) {
-  MPI_Errhandler made = MPI_ERRHANDLER_NULL;
-  MPI_Win_create_errhandler(function, &made);
-  return made;
+MPI_Errhandler window_errhandler(MPI_Win_errhandler_function* function) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Win_create_errhandler(function, &handler);
+  return handler;
 }
 
-// Handlers are made once, after MPI_Init, and never freed.
+// Handlers are created once, after MPI_Init, and never freed.
 void return_errors_on_comm(MPI_Comm comm) {
-  static const MPI_Errhandler handler = made_for_comms(return_comm_error);
+  static const MPI_Errhandler handler = comm_errhandler(return_comm_error);
   MPI_Comm_set_errhandler(comm, handler);
 }
 
@@ -61,28 +59,28 @@ void make_errors_fatal() {
 }
 
 void make_errors_fatal_on_comm(MPI_Comm comm) {
-  static const MPI_Errhandler handler = made_for_comms(on_comm_error);
+  static const MPI_Errhandler handler = comm_errhandler(on_comm_error);
   if (comm != MPI_COMM_NULL) MPI_Comm_set_errhandler(comm, handler);
 }
 
 void make_errors_fatal_on_window(MPI_Win win) {
-  static const MPI_Errhandler handler = made_for_windows(on_window_error);
+  static const MPI_Errhandler handler = window_errhandler(on_window_error);
   if (win != MPI_WIN_NULL) MPI_Win_set_errhandler(win, handler);
 }
 
 #ifdef OPENIMB_SESSIONS
 MPI_Errhandler SessionErrors::view() const {
   static const MPI_Errhandler handler = [] {
-    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
-    MPI_Session_create_errhandler(on_session_error, &made);
-    return made;
+    MPI_Errhandler created = MPI_ERRHANDLER_NULL;
+    MPI_Session_create_errhandler(on_session_error, &created);
+    return created;
   }();
   return handler;
 }
 #endif
 
 void return_errors_on_window(MPI_Win win) {
-  static const MPI_Errhandler handler = made_for_windows(return_window_error);
+  static const MPI_Errhandler handler = window_errhandler(return_window_error);
   MPI_Win_set_errhandler(win, handler);
 }
 

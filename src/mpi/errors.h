@@ -1,4 +1,4 @@
-// What happens to errors of MPI: a line on stderr and the end of the job with a documented exit status.
+// Error handlers: an error of MPI gets a line on stderr and ends the job with a documented exit status.
 #pragma once
 
 #include <mpi.h>
@@ -7,31 +7,34 @@
 
 namespace openimb {
 
+/// Exit status of a job that a rank ended alone.
+inline constexpr int exit_aborted = 5;
+
 /// Ends the job from this rank alone after a line with `message`; does not return.
 using AbortJob = void (*)(const char* message);
 void set_abort_job(AbortJob abort_job);
 
-/// Right after MPI_Init: from here on, an error that no handler of ours returns is named and ends the job.
-/// Errors of calls without a communicator (types, operations, info) go to MPI_COMM_SELF since MPI 4, and to
-/// MPI_COMM_WORLD before. Whatever is made later has the same handler by these calls, in the constructor of
-/// its owner; for a null handle they do nothing.
+/// Call it right after MPI_Init: from then on, an error that no other handler of ours returns is reported and
+/// ends the job. Errors of calls without a communicator (types, operations, info) go to MPI_COMM_SELF since
+/// MPI 4, and to MPI_COMM_WORLD before. The owner of a communicator or window sets the same handler in its
+/// constructor, by the calls below; for a null handle they do nothing.
 void make_errors_fatal();
 void make_errors_fatal_on_comm(MPI_Comm comm);
 void make_errors_fatal_on_window(MPI_Win win);
 
 #ifdef OPENIMB_SESSIONS
-/// The same of sessions.
+/// The same handler, for sessions.
 struct SessionErrors {
   MPI_Errhandler view() const;
 };
 #endif
 
-/// A window's errors come back as the codes of the calls. Not MPI_ERRORS_RETURN: MPICH 5 and Intel MPI 2021
-/// swap its value in the standard's binary interface with that of MPI_ERRORS_ABORT.
+/// Calls on the window return their errors as codes. Not MPI_ERRORS_RETURN: MPICH 5 and Intel MPI 2021 swap
+/// its value in the standard's binary interface with that of MPI_ERRORS_ABORT.
 void return_errors_on_window(MPI_Win win);
 
-/// Errors come back as codes, those on `comm` and those of calls without a communicator, until it goes out of
-/// scope; then they end the job again.
+/// As long as the object lives, calls on `comm` and calls without a communicator return their errors as
+/// codes; then errors end the job again.
 class ErrorsReturned {
  public:
   explicit ErrorsReturned(MPI_Comm comm = MPI_COMM_NULL);

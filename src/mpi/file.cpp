@@ -9,7 +9,7 @@ namespace openimb {
 
 namespace {
 
-/// Who hears of errors on which open file: an error handler gets the handle alone.
+/// The FileErrors of each open file: MPI passes only the handle to an error handler.
 std::vector<std::pair<MPI_File, FileErrors*>>& open_files() {
   static std::vector<std::pair<MPI_File, FileErrors*>> files;
   return files;
@@ -25,21 +25,21 @@ void on_error(MPI_File* file, int* code, ...) {
   }
 }
 
-// Made once, and never freed: files may outlive whoever asked for it first.
+// Created once and never freed, as files may outlive its first user.
 MPI_Errhandler error_keeper() {
   static const MPI_Errhandler handler = [] {
-    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
-    MPI_File_create_errhandler(on_error, &made);
-    return made;
+    MPI_Errhandler created = MPI_ERRHANDLER_NULL;
+    MPI_File_create_errhandler(on_error, &created);
+    return created;
   }();
   return handler;
 }
 
-// One block where this process's share lies, as wide as the whole portion.
+// One block at the place of this process's share; the extent is the whole portion.
 MPI_Datatype make_tile_type(const Tile& tile) {
   constexpr std::int64_t chunk = 1 << 30;
   const int whole = static_cast<int>(tile.share / chunk), rest = static_cast<int>(tile.share % chunk);
-  MPI_Datatype made = MPI_DATATYPE_NULL, block = MPI_DATATYPE_NULL, large = MPI_DATATYPE_NULL;
+  MPI_Datatype tile_type = MPI_DATATYPE_NULL, block = MPI_DATATYPE_NULL, large = MPI_DATATYPE_NULL;
   MPI_Type_contiguous(static_cast<int>(chunk), MPI_BYTE, &large);
   const std::array<int, 2> lengths{whole, rest};
   const std::array<MPI_Aint, 2> at{static_cast<MPI_Aint>(tile.first),
@@ -47,11 +47,11 @@ MPI_Datatype make_tile_type(const Tile& tile) {
   const std::array<MPI_Datatype, 2> types{large, MPI_BYTE};
   const int parts = whole > 0 ? 2 : 1, from = whole > 0 ? 0 : 1;
   MPI_Type_create_struct(parts, lengths.data() + from, at.data() + from, types.data() + from, &block);
-  MPI_Type_create_resized(block, 0, static_cast<MPI_Aint>(tile.portion), &made);
-  MPI_Type_commit(&made);
+  MPI_Type_create_resized(block, 0, static_cast<MPI_Aint>(tile.portion), &tile_type);
+  MPI_Type_commit(&tile_type);
   MPI_Type_free(&large);
   MPI_Type_free(&block);
-  return made;
+  return tile_type;
 }
 
 }  // namespace
@@ -110,10 +110,10 @@ std::vector<std::pair<std::string, std::string>> File::hints() const {
   for (int i = 0; i < count; ++i) {
     std::array<char, MPI_MAX_INFO_KEY + 1> key{};
     std::array<char, MPI_MAX_INFO_VAL + 1> value{};
-    int found = 0;
+    int is_set = 0;
     MPI_Info_get_nthkey(info, i, key.data());
-    MPI_Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &found);
-    if (found != 0) hints.emplace_back(key.data(), value.data());
+    MPI_Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &is_set);
+    if (is_set != 0) hints.emplace_back(key.data(), value.data());
   }
   MPI_Info_free(&info);
   std::ranges::sort(hints);

@@ -13,7 +13,7 @@
 
 namespace openimb {
 
-/// The first error of some files, kept until it is asked for. Must outlive the files that report to it.
+/// Keeps the first error of some files until take(). Must outlive the files that report to it.
 class FileErrors {
  public:
   FileErrors() = default;
@@ -35,11 +35,11 @@ class FileErrors {
   std::string text_;
 };
 
-/// Collective over a communicator to make and to destroy.
+/// Creation and destruction are collective over a communicator.
 class File {
  public:
   File() = default;
-  /// `mode`: MPI_MODE_... Where MPI cannot open it, false as a bool. All errors, from opening to closing, go
+  /// `mode`: MPI_MODE_... Converts to false where MPI cannot open it. All errors, from opening to closing, go
   /// to `errors`.
   File(MPI_Comm comm, const std::string& name, int mode, MPI_Info info, FileErrors& errors);
   File(File&& other) noexcept
@@ -52,15 +52,15 @@ class File {
   ~File();
 
   explicit operator bool() const { return file_ != MPI_FILE_NULL; }
-  /// Leaves the file to MPI: where another rank has none, nothing can close this one.
+  /// Leaves the file open: where another rank has none, this one cannot be closed.
   void abandon();
   MPI_File handle() const { return file_; }
   /// In bytes; 0 where MPI does not report it.
   MPI_Offset size() const;
-  /// Through the view of an individual pointer, one process sees its own tiles alone; collective. A process
-  /// without a share sees all of the file, and has nothing to move.
+  /// Sets a view for individual file pointers in which a process sees its own tiles only; collective. A
+  /// process without a share sees the whole file and moves nothing.
   void set_view(const Tile& tile, MPI_Info info);
-  /// What MPI made of the hints, and its own.
+  /// The hints in force: those that MPI took, and its own.
   std::vector<std::pair<std::string, std::string>> hints() const;
 
  private:

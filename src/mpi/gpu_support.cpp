@@ -17,7 +17,7 @@ std::optional<std::string> setting(const char* name) {
   return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
 }
 
-// Of the communicator of all processes. Source: MPI 4.1, section 11.4.3.
+// The info key of MPI_COMM_WORLD. Source: MPI 4.1, section 11.4.3.
 std::string memory_kinds() {
 #ifdef OPENIMB_SMPI
   return {};
@@ -26,10 +26,10 @@ std::string memory_kinds() {
   MPI_Comm_get_info(MPI_COMM_WORLD, &info);
   if (info == MPI_INFO_NULL) return {};
   std::array<char, MPI_MAX_INFO_VAL + 1> value{};
-  int found = 0;
-  MPI_Info_get(info, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL, value.data(), &found);
+  int is_set = 0;
+  MPI_Info_get(info, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL, value.data(), &is_set);
   MPI_Info_free(&info);
-  return found != 0 ? value.data() : "";
+  return is_set != 0 ? value.data() : "";
 #endif
 }
 
@@ -44,7 +44,7 @@ GpuAnswers ask_for_gpu_support(GpuApi api, FindFunction find) {
     const auto query = reinterpret_cast<int (*)()>(find(name));
     if (query == nullptr) continue;
     answers.call = name;
-    answers.said_yes = query() != 0;
+    answers.supported = query() != 0;
     break;
   }
   return answers;

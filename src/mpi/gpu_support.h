@@ -1,4 +1,4 @@
-// What the MPI library reports of memory of GPUs. Its extensions are looked up when the program runs: most
+// What the MPI library reports about memory of GPUs. Its extensions are looked up at run time, as most
 // libraries lack them.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace openimb {
 /// The address of a function that is in this process, or null.
 using FindFunction = void* (*)(const char* name);
 
-/// Of this rank. After MPI_Init, and after the GPU was chosen.
+/// The answers of this rank's MPI. Call it after MPI_Init, and after the GPU was chosen.
 GpuAnswers ask_for_gpu_support(GpuApi api, FindFunction find);
 
 }  // namespace openimb

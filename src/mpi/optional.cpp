@@ -10,9 +10,9 @@ namespace openimb::call {
 
 bool has_large_counts() {
 #define OPENIMB_IS_THERE(name) &&MPI_##name##_c != nullptr
-  static const bool there = true OPENIMB_LARGE_CALLS(OPENIMB_IS_THERE);
+  static const bool all_exist = true OPENIMB_LARGE_CALLS(OPENIMB_IS_THERE);
 #undef OPENIMB_IS_THERE
-  return there;
+  return all_exist;
 }
 
 static std::string_view why_missing(std::string_view name) {

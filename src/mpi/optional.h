@@ -1,7 +1,7 @@
 // Calls that the MPI library in use may lack. A program for a binary interface (OPENIMB_PORTABLE) runs with
-// any library that has it: it refers to these calls weakly, so that it starts without them, and asks what
-// there is. Other programs have what their MPI had when they were built. Source: ELF gABI, "Symbol Table"
-// (weak symbols).
+// any library that has it: it refers to these calls weakly, so that it starts without them, and checks which
+// exist. Other programs have the calls that their MPI had when they were built. Source: ELF gABI, "Symbol
+// Table" (weak symbols).
 #pragma once
 
 #include <mpi.h>
@@ -13,14 +13,14 @@
 
 namespace openimb::call {
 
-/// Of this program, as "MPICH ABI"; empty where it was built for one MPI.
+/// The binary interface of this program, such as "MPICH ABI"; empty where it was built for one MPI.
 #ifdef OPENIMB_PORTABLE
 inline constexpr std::string_view binary_interface = OPENIMB_PORTABLE;
 #else
 inline constexpr std::string_view binary_interface = {};
 #endif
 
-/// Whether there is every call with MPI_Count that a benchmark may use.
+/// Whether the library has every call with MPI_Count that a benchmark may use.
 bool has_large_counts();
 
 /// "this MPI library has no MPI_Ibcast"; "this MPI, Open MPI 5.0, hangs in ...", from

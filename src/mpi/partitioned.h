@@ -7,7 +7,8 @@
 
 namespace openimb {
 
-/// Of `most` parts at most, as many as divide a message into equal ones; 1 where it has nothing to divide.
+/// The largest number of parts, at most `most`, that divides a message into equal parts; 1 where there is
+/// none.
 template <class Count>
 int parts_of(Count elements, int most) {
   for (int parts = most; parts > 1; --parts) {
@@ -16,7 +17,7 @@ int parts_of(Count elements, int most) {
   return 1;
 }
 
-/// So many requests for each slot, each of a message in `parts`.
+/// `per_slot` requests for each slot, each for a message in `parts`.
 template <int per_slot>
 class PartitionedRequests {
  public:

@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// So many requests for each slot of the buffers. Freed here, when none is active.
+/// `per_slot` requests for each slot of the buffers. The destructor frees them; none may be active then.
 template <int per_slot>
 class PersistentRequests {
  public:
@@ -23,11 +23,11 @@ class PersistentRequests {
     }
   }
 
-  /// Where to put the next request, slot by slot. Valid until the next call.
+  /// Address for the next request, slot by slot. Valid until the next call.
   MPI_Request* add() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
   struct View {
     MPI_Request* first;
-    /// A slot's.
+    /// The requests of a slot.
     MPI_Request* of(std::int64_t slot) const { return first + per_slot * slot; }
   };
   View view() { return {requests_.data()}; }

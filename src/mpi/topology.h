@@ -12,34 +12,34 @@
 
 namespace openimb {
 
-/// Collective over `ranks` to make and to destroy. Ranks keep their order, so that plan/topology.h knows who
-/// is whose neighbor. An error of MPI ends the job (mpi/errors.h).
+/// Creation and destruction are collective over `ranks`. Ranks keep their order, so that plan/topology.h can
+/// compute the neighbors. An error of MPI ends the job (mpi/errors.h).
 class TopologyCommunicator {
  public:
-  TopologyCommunicator(MPI_Comm ranks, const Neighborhood& all) : comm_(made_of(ranks, all)) {}
+  TopologyCommunicator(MPI_Comm ranks, const Neighborhood& all) : comm_(create(ranks, all)) {}
   MPI_Comm view() const { return comm_.handle(); }
 
  private:
-  static MPI_Comm made_of(MPI_Comm ranks, const Neighborhood& all) {
-    MPI_Comm made = MPI_COMM_NULL;
+  static MPI_Comm create(MPI_Comm ranks, const Neighborhood& all) {
+    MPI_Comm comm = MPI_COMM_NULL;
     if (all.extents.empty()) {
       // Not MPI_UNWEIGHTED: in some libraries it is a variable, which a portable program cannot rely on.
       const std::vector<int> weights(all.sources.size(), 1);
       MPI_Dist_graph_create_adjacent(ranks, static_cast<int>(all.sources.size()), all.sources.data(),
                                      weights.data(), static_cast<int>(all.destinations.size()),
-                                     all.destinations.data(), weights.data(), MPI_INFO_NULL, 0, &made);
+                                     all.destinations.data(), weights.data(), MPI_INFO_NULL, 0, &comm);
     } else {
       const std::vector<int> periodic(all.extents.size(), 1);
       MPI_Cart_create(ranks, static_cast<int>(all.extents.size()), all.extents.data(), periodic.data(), 0,
-                      &made);
+                      &comm);
     }
-    return made;
+    return comm;
   }
 
   Communicator comm_;
 };
 
-/// With arguments for each neighbor: so many elements of one type, one message behind the other.
+/// Also owns the arguments for each neighbor: `count` elements of one type, one message after the other.
 template <class Count>
 class NeighborArguments {
  public:

@@ -7,9 +7,9 @@ namespace openimb {
 
 namespace {
 
-// As open_window, but what attaching reports comes back: it goes to the window's error handler, which ends
-// the job by default.
-int attach_to_new(void* memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm, MPI_Win& win) {
+// As open_window(), but returns an error of MPI_Win_attach: that goes to the window's error handler, which
+// ends the job by default.
+int create_and_attach(void* memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm, MPI_Win& win) {
   const int code = MPI_Win_create_dynamic(info, comm, &win);
   if (code != MPI_SUCCESS) return code;
   return_errors_on_window(win);
@@ -35,7 +35,7 @@ Window::Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info 
   bases_.assign(static_cast<std::size_t>(ranks), 0);
   const ErrorsReturned scope(comm);
   const auto size = static_cast<MPI_Aint>(bytes);
-  const int code = dynamic_ ? attach_to_new(memory_, size, info, comm, win_)
+  const int code = dynamic_ ? create_and_attach(memory_, size, info, comm, win_)
                             : open_window(kind, memory_, size, info, comm, win_);
   good_ = code == MPI_SUCCESS && win_ != MPI_WIN_NULL;
   if (good_) make_errors_fatal_on_window(win_);

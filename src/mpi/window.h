@@ -36,10 +36,10 @@ constexpr bool allocates(WindowKind kind) {
   return kind == WindowKind::allocate || kind == WindowKind::shared;
 }
 
-/// Makes a window as it is made: IMB-EXT's Window times it, so a window has MPI's own error handler there, as
-/// another one can only be set within the clock. Displacements count bytes. MPI_Win_free ends
-/// every kind, attached memory included, and only when all ranks have come to it. Returns MPI's code; an
-/// error may leave a window, too (dynamic: made, but nothing attached).
+/// Creates a window. IMB-EXT's Window times this, and its window keeps MPI's own error handler, as setting
+/// another one would be timed, too. Displacements count bytes. MPI_Win_free frees every kind, including
+/// attached memory, and returns only when all ranks have called it. Returns MPI's code; after an error there
+/// may be a window (dynamic: created, but nothing attached).
 inline int open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm,
                        MPI_Win& win) {
   switch (kind) {
@@ -53,16 +53,16 @@ inline int open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info 
       break;
   }
   const int code = MPI_Win_create_dynamic(info, comm, &win);
-  // Nothing cannot be attached.
+  // Zero bytes cannot be attached.
   return code != MPI_SUCCESS ? code : MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
 }
 
-/// An owned window over the ranks of a communicator; collective to make and to destroy.
+/// An owned window over the ranks of a communicator; creation and destruction are collective.
 class Window {
  public:
   Window() = default;
-  /// `memory`: what to expose, at least one byte of it allocated; ignored by kinds that allocate. Where MPI
-  /// cannot make it on this rank, false as a bool.
+  /// `memory`: what to expose, at least one byte of it allocated; ignored by kinds that allocate. Converts to
+  /// false where MPI cannot create the window on this rank.
   Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info info, MPI_Comm comm);
   Window(Window&& other) noexcept { *this = std::move(other); }
   Window& operator=(Window&& other) noexcept {
@@ -80,14 +80,14 @@ class Window {
   explicit operator bool() const { return good_; }
   /// Whether there is something to free, good or not.
   bool has_handle() const { return win_ != MPI_WIN_NULL; }
-  /// Leaves the window to MPI: where another rank has none, nothing can free this one.
+  /// Leaves the window unfreed: where another rank has none, this one cannot be freed.
   void abandon() { win_ = MPI_WIN_NULL; }
-  /// Where memory of a dynamic window begins is exchanged once all ranks have a good one; collective.
+  /// Exchanges the addresses of the memory of a dynamic window, once all ranks have one; collective.
   void exchange_bases(MPI_Comm comm);
 
   MPI_Win handle() const { return win_; }
   std::byte* memory() const { return static_cast<std::byte*>(memory_); }
-  /// Per rank, the displacement at which its memory begins: 0, or an address in a dynamic window.
+  /// By rank, the displacement at which its memory begins: 0, or an address in a dynamic window.
   const std::vector<MPI_Aint>& bases() const { return bases_; }
 
  private:
@@ -101,7 +101,7 @@ class Window {
 /// Whether all ranks of a communicator can share memory; collective.
 bool share_memory(MPI_Comm comm);
 
-/// A window without memory, to which some may be attached.
+/// A window without memory, to which memory can be attached.
 class DynamicWindow {
  public:
   DynamicWindow(MPI_Info info, MPI_Comm comm) {
@@ -117,7 +117,7 @@ class DynamicWindow {
   MPI_Win win_ = MPI_WIN_NULL;
 };
 
-/// Where a rank's part of a shared window lies in this process.
+/// The address in this process of a rank's part of a shared window.
 class SharedPart {
  public:
   SharedPart(int rank, MPI_Win win) {
@@ -131,7 +131,7 @@ class SharedPart {
   char* memory_ = nullptr;
 };
 
-/// Passive-target epochs: shared locks, so that all origins can be at work at once.
+/// Passive-target epochs with shared locks, so that all origins can work at the same time.
 class LockOne {
  public:
   LockOne(int target, MPI_Win win, int type = MPI_LOCK_SHARED) : target_(target), win_(win) {
@@ -149,13 +149,13 @@ class LockOne {
 /// Two targets, which may be the same.
 class LockTwo {
  public:
-  LockTwo(int one, int other, MPI_Win win) : one_(one, win) {
-    if (other != one) other_.emplace(other, win);
+  LockTwo(int first, int second, MPI_Win win) : first_(first, win) {
+    if (second != first) second_.emplace(second, win);
   }
 
  private:
-  LockOne one_;
-  std::optional<LockOne> other_;
+  LockOne first_;
+  std::optional<LockOne> second_;
 };
 
 class LockAll {
@@ -169,7 +169,7 @@ class LockAll {
   MPI_Win win_;
 };
 
-/// An active-target epoch that the pattern's own fences divide; collective.
+/// An active-target epoch that the pattern's own fences divide into several; collective.
 class Fences {
  public:
   explicit Fences(MPI_Win win) : win_(win) { MPI_Win_fence(MPI_MODE_NOPRECEDE, win); }

@@ -28,17 +28,17 @@ const char* Environment::thread_level() const {
   return "MPI_THREAD_SINGLE";
 }
 
-Communicator Communicator::duplicate(MPI_Comm of) {
-  if (of == MPI_COMM_NULL) return {};
-  MPI_Comm made = MPI_COMM_NULL;
-  MPI_Comm_dup(of, &made);
-  return Communicator(made);
+Communicator Communicator::duplicate(MPI_Comm source) {
+  if (source == MPI_COMM_NULL) return {};
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(source, &comm);
+  return Communicator(comm);
 }
 
 Communicator Communicator::split(int color, int key) const {
-  MPI_Comm made = MPI_COMM_NULL;
-  MPI_Comm_split(handle_, color < 0 ? MPI_UNDEFINED : color, key, &made);
-  return Communicator(made);
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_split(handle_, color < 0 ? MPI_UNDEFINED : color, key, &comm);
+  return Communicator(comm);
 }
 
 int Communicator::rank() const {

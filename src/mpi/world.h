@@ -21,7 +21,7 @@ struct InitCall {
   double seconds = 0;
 };
 
-/// MPI_Init_thread to MPI_Finalize. Errors of MPI end the job (mpi/errors.h), but for that of
+/// MPI_Init_thread to MPI_Finalize. Errors of MPI end the job (mpi/errors.h), except those of
 /// MPI_Init_thread.
 class Environment {
  public:
@@ -53,12 +53,12 @@ class Communicator {
   ~Communicator() {
     if (handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
   }
-  /// Null of MPI_COMM_NULL.
-  static Communicator duplicate(MPI_Comm of);
+  /// A duplicate of MPI_COMM_NULL is null.
+  static Communicator duplicate(MPI_Comm source);
   /// Ranks with the same `color` (>= 0) form a group, ordered by `key`; a negative color stays outside.
   Communicator split(int color, int key) const;
 
-  /// Those of a communicator's ranks that are on this rank's host, in its order; collective.
+  /// The ranks of a communicator that are on this rank's host, in its order; collective.
   static Communicator of_host(MPI_Comm all);
   Communicator of_host() const { return of_host(handle_); }
 

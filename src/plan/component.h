@@ -9,27 +9,28 @@
 
 namespace openimb {
 
-/// Where the banners of the reference outputs differ without a reason.
+/// Differences between the banners of the reference outputs that have no reason.
 struct BannerQuirks {
-  bool blank_after_command = false;  ///< a blank at the end of the calling sequence,
-  bool blank_comments = false;       ///< of the empty comment lines behind the settings,
-  bool blank_after_type = false;     ///< and behind the data type of reductions
+  bool blank_after_command = false;  ///< the calling sequence ends with a blank
+  bool blank_comments = false;       ///< so do the empty comment lines after the settings
+  bool blank_after_type = false;     ///< so does the line with the data type of reductions
 };
 
-/// Banners and heads of tables. Those of IMB-P2P and IMB-MT have no blanks at the ends of lines; IMB-P2P has
-/// another order, IMB-MT tables of one width with the number of threads. rounds: as pairs; no table of IMB's.
+/// How banners and table heads look. pairs (IMB-P2P) and threads (IMB-MT) have no blanks at the ends of
+/// lines. pairs orders the banner differently; tables of threads all have the same width and state the number
+/// of threads. rounds (IMB-FABRIC) is like pairs, with tables that IMB does not have.
 enum class Heads { classic, pairs, threads, rounds };
 
 struct ComponentFacts {
   std::string_view name;   ///< "MPI1"; the executable is IMB-MPI1
   std::string_view title;  ///< "MPI-1 part", as in the banner
   Standard standard = {};
-  bool uses_files = false;  ///< makes files: needs a folder, a guardian, room
+  bool uses_files = false;  ///< creates files: needs a folder, free space and a guardian
   BannerQuirks quirks = {};
   Heads heads = Heads::classic;
 };
 
-/// A component with what its benchmarks are, in the order in which they run.
+/// A component with the Specs of its benchmarks, in the order in which they run.
 struct ComponentList {
   ComponentFacts facts;
   std::span<const Spec> benchmarks;

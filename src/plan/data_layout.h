@@ -17,8 +17,8 @@ enum class Placement { contiguous, vector, indexed, structure };
 template <>
 inline constexpr Words<4> words_of<Placement> = {"contiguous", "vector", "indexed", "struct"};
 
-/// -packing: who makes a message with gaps contiguous. none: MPI, within the call that takes it. mpi:
-/// MPI_Pack and MPI_Unpack around the call. hand: loops of ours, as programs have them.
+/// -packing: what makes a message with gaps contiguous. none: MPI, within the communication call. mpi:
+/// MPI_Pack and MPI_Unpack around the call. hand: copy loops around the call, as applications have them.
 enum class Packing { none, mpi, hand };
 template <>
 inline constexpr Words<3> words_of<Packing> = {"none", "mpi", "hand"};
@@ -29,8 +29,8 @@ struct Block {
   std::int64_t count = 0;
 };
 
-/// Of which a message is a row; the last one may be a part: `elements` in `blocks`, over the memory of
-/// `extent`.
+/// A message is a sequence of periods, of which the last may be incomplete. A period has `elements` elements
+/// in its blocks and covers the memory of `extent` elements.
 struct Period {
   std::array<Block, 8> all{};
   int number = 0;
@@ -53,9 +53,8 @@ struct Period {
   }
 };
 
-/// A record of three doubles, a char and an int, in bytes: 29 bytes of data in 32, three of them unused in
-/// front of the int.
-struct Record {
+/// The element of -layout struct: 29 of its 32 bytes are data, and three bytes of padding precede the int.
+struct ExampleStruct {
   double position[3];
   char kind;
   int number;
@@ -80,11 +79,12 @@ struct DataLayout {
                 .elements = 36,
                 .extent = 64};
       case Placement::structure: {
-        constexpr std::int64_t front = offsetof(Record, kind) + 1, back = offsetof(Record, number);
+        constexpr std::int64_t front = offsetof(ExampleStruct, kind) + 1,
+                               back = offsetof(ExampleStruct, number);
         return {.all = {Block{0, front}, {back, sizeof(int)}},
                 .number = 2,
                 .elements = front + static_cast<std::int64_t>(sizeof(int)),
-                .extent = sizeof(Record)};
+                .extent = sizeof(ExampleStruct)};
       }
     }
     return {.all = {Block{0, 1}}, .number = 1, .elements = 1, .extent = 1};

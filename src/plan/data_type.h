@@ -31,8 +31,9 @@ inline constexpr DataTypeFacts data_type_facts[] = {
 };
 constexpr const DataTypeFacts& describe(DataType type) { return data_type_facts[static_cast<int>(type)]; }
 
-/// One base element: `size` is the bytes of data in it, `extent` the memory from one element to the next
-/// where there is no gap between them. `layout`: of a message's; only of base elements.
+/// One base element: `size` is its bytes of data, `extent` the bytes from one element to the next where
+/// -layout leaves no gap between them. `layout`: how the elements of a message lie; only base elements have
+/// one.
 struct Element {
   DataType type = DataType::byte;
   Contiguity contiguity = Contiguity::base;

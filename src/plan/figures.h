@@ -11,7 +11,7 @@
 
 namespace openimb {
 
-/// In the order of records.
+/// All figures, in the order of records.
 enum class Figure {
   time_min,
   time_max,
@@ -26,15 +26,15 @@ enum class Figure {
   messages_per_second
 };
 
-/// Decides the limits of a figure in records and how text shows it.
+/// The unit decides the limits of a figure in records and how text shows it.
 enum class Unit { seconds, percent, share, change, bytes_per_second, messages_per_second };
 template <>
 inline constexpr Words<6> words_of<Unit> = {"seconds", "percent",          "share",
                                             "change",  "bytes_per_second", "messages_per_second"};
 
-/// How a row that is measured in passes gets a figure: as the median of its samples', computed from its other
-/// figures, or not at all, as its samples do not either. Alternating segments need no such rule: they are
-/// combined before there are figures.
+/// How passes combine a figure. median: of its values in the samples. derived: computed from the row's other
+/// figures. dropped: neither the row nor its samples have it. Alternating segments need no such rule: their
+/// times are combined before figures are computed.
 enum class OverPasses { median, derived, dropped };
 template <>
 inline constexpr Words<3> words_of<OverPasses> = {"median", "derived", "dropped"};
@@ -103,7 +103,7 @@ struct Shown {
   std::string_view head;
 };
 
-/// A list in a constant: so many values at most.
+/// A list for constants, of at most `most` values.
 template <class Value, std::size_t most>
 struct Few {
   constexpr Few(std::initializer_list<Value> given) {
@@ -127,11 +127,11 @@ enum class Rates {
 /// How a benchmark is printed, and which of its figures are judged.
 struct TableLayout {
   Few<Shown, 4> columns;  ///< after length and repetitions
-  Few<Figure, 2> judged = {
-      Figure::time_max};  ///< in passes: the first one has the interval, the worst of all the width
+  /// In passes: the interval is that of the first, the half width the largest of all.
+  Few<Figure, 2> judged = {Figure::time_max};
   Rates rates = Rates::none;
-  const TableLayout* of_all_groups = nullptr;  ///< of a row for several groups; nullptr: as of one
-  bool labeled = false;                        ///< no columns: each figure with the head as its unit
+  const TableLayout* of_all_groups = nullptr;  ///< layout of a row over all groups; nullptr: the same layout
+  bool labeled = false;                        ///< no columns: the head follows each figure as its unit
 };
 
 /// Source: reference layout of IMB 2021.
@@ -153,7 +153,7 @@ inline constexpr TableLayout labeled{
     .columns = {{time_max, "usec"}, {bytes_per_second, "Mb/s"}}, .rates = Rates::of_all, .labeled = true};
 inline constexpr TableLayout overlap{.columns = {time_overlapped, time_pure, time_cpu, overlap_percent},
                                      .judged = {time_overlapped, time_pure}};
-/// No process computes in the time of the row: it is t_pure.
+/// time_max is measured without computation, so it is t_pure.
 inline constexpr TableLayout passive{.columns = {{time_max, "t_pure[usec]"}, time_overlapped},
                                      .judged = {time_overlapped}};
 }  // namespace tables

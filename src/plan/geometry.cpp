@@ -33,13 +33,13 @@ std::int64_t elements_held(const Spec& spec, Extent extent, std::int64_t element
   return 0;
 }
 
-// Memory of `elements` elements that are whole messages of `each`.
-std::int64_t memory_of(std::int64_t elements, std::int64_t each, const Element& element) {
+// Memory of `elements` elements in whole messages of `per_message` elements.
+std::int64_t memory_of(std::int64_t elements, std::int64_t per_message, const Element& element) {
   if (!element.layout.has_gaps()) return times(elements, element.extent());
-  if (each == 0) return 0;
+  if (per_message == 0) return 0;
   const Period period = element.layout.period();
-  const std::int64_t periods = each / period.elements + (each % period.elements != 0 ? 1 : 0);
-  return times(elements / each, periods, period.extent, element.extent());
+  const std::int64_t periods = per_message / period.elements + (per_message % period.elements != 0 ? 1 : 0);
+  return times(elements / per_message, periods, period.extent, element.extent());
 }
 
 }  // namespace
@@ -68,10 +68,10 @@ std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank
 
 namespace {
 
-// The largest int argument: one message's count; for vector collectives the last displacement; for a
-// scattered reduction the sum of the counts; of what goes to a file, a process's share.
-std::int64_t most_counted(const Spec& spec, std::int64_t elements, std::int64_t input, int processes,
-                          std::int64_t extent) {
+// The largest value that an int argument must hold: the count of one message; for vector collectives the last
+// displacement; for a scattered reduction the sum of the counts; for a file the share of one process.
+std::int64_t largest_int_argument(const Spec& spec, std::int64_t elements, std::int64_t input, int processes,
+                                  std::int64_t extent) {
   if (spec.on_files()) return share(Extent::even_share, elements, processes, 0);
   if (spec.stencil.dimensions > 0) return elements;
   if (spec.topology.exists()) {
@@ -83,7 +83,7 @@ std::int64_t most_counted(const Spec& spec, std::int64_t elements, std::int64_t 
   return std::max(input / std::max(1, processes), elements);
 }
 
-// Where one repetition's memory lies relative to the one before: see plan_geometry().
+// Plans the distance between the memory of successive repetitions: see plan_geometry().
 void plan_slots(Geometry& geometry, const std::optional<OffCache>& cache) {
   geometry.slots = geometry.sections;
   BufferPlan* const sides[] = {&geometry.send, &geometry.receive};
@@ -97,7 +97,7 @@ void plan_slots(Geometry& geometry, const std::optional<OffCache>& cache) {
   const std::int64_t line = rounded_up(cache->cache_line, alignment);
   for (BufferPlan* side : sides) {
     if (side->footprint == 0) continue;
-    // Up to the next line and two lines on: at least two full lines lie between two messages.
+    // Rounded up to a line, plus two lines: at least two full lines lie between two messages.
     side->stride = plus(rounded_up(side->footprint, line), 2 * line);
   }
   const std::int64_t stride = std::max(geometry.send.stride, geometry.receive.stride);
@@ -123,7 +123,7 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
       memory_of(elements_held(spec, spec.receive, geometry.elements, processes, received_at_once),
                 geometry.elements, element);
 
-  geometry.exceeds_int = most_counted(spec, geometry.elements, input, processes, element.extent()) >
+  geometry.exceeds_int = largest_int_argument(spec, geometry.elements, input, processes, element.extent()) >
                          std::numeric_limits<int>::max();
 
   geometry.sections = sections;

@@ -1,6 +1,5 @@
 // How large the buffers are and how messages step through them. Source: guide, "Memory and Disk Space
-// Requirements",
-// "-off_cache".
+// Requirements", "-off_cache".
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace openimb {
 /// One side's buffer, in bytes. Slot i begins at (i % slots) * stride.
 struct BufferPlan {
   std::int64_t footprint = 0;  ///< memory one repetition touches
-  std::int64_t stride = 0;     ///< from one slot to the next; 0 where one slot is used again and again
+  std::int64_t stride = 0;     ///< from one slot to the next; 0 where there is one slot
   std::int64_t total = 0;      ///< allocated
 };
 
@@ -25,7 +24,7 @@ struct Geometry {
   BufferPlan send;
   BufferPlan receive;
   std::int64_t slots = 1;
-  std::int64_t sections = 1;  ///< of the slots, how many one batch must find untouched
+  std::int64_t sections = 1;  ///< so many successive repetitions use disjoint slots
   bool exceeds_int = false;   ///< a count or displacement of this point does not fit an int
 
   std::int64_t total() const;
@@ -33,20 +32,20 @@ struct Geometry {
   std::int64_t messages_in(const BufferPlan& side) const {
     return message_extent == 0 ? 0 : side.footprint / message_extent;
   }
-  /// Memory of `repetitions` repetitions in a row, at most `sections`, of the receive buffer.
+  /// Bytes of the receive buffer that `repetitions` successive repetitions use, at most `sections`.
   std::int64_t receive_span(std::int64_t repetitions) const;
 };
 
-/// `bytes` must be a multiple of the element size; `sections`: as many repetitions in a row use memory of
-/// their own; `received_at_once`: messages, of Extent::in_flight. With a cache (both figures known, > 0) the
-/// wider side steps through at least twice max(cache, what one repetition touches), the other in step with
-/// it; two full lines lie between the end of one message and the next.
+/// `bytes` must be a multiple of the element size. `sections`: so many successive repetitions use disjoint
+/// memory. `received_at_once`: messages of Extent::in_flight. With `cache` (both values known, above 0) the
+/// wider buffer is stepped through over at least twice max(cache, memory of one repetition), and the other
+/// buffer in step with it; two full cache lines lie between the end of one message and the next.
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
                        const std::optional<OffCache>& cache, std::int64_t sections = 1,
                        int received_at_once = 1);
 
-/// Memory for a series of points on the same buffers: of each buffer the most that any of them needs, in
-/// bytes. With a cache that is not always the longest message's.
+/// Bytes of buffers that serve a series of points: for each buffer the most that any of the points needs.
+/// With -off_cache that is not always the longest message.
 struct Capacity {
   std::int64_t send = 0;
   std::int64_t receive = 0;
@@ -61,7 +60,8 @@ constexpr bool is_divided(const Spec& spec) {
   return spec.receive == Extent::even_share || spec.receive == Extent::block_share;
 }
 
-/// Whether the elements of its messages can lie apart (-layout). MPI defines no reduction of derived types.
+/// Whether -layout can put gaps between the elements of the benchmark's messages. MPI defines no reduction of
+/// derived types.
 constexpr bool takes_layout(const Spec& spec) {
   return spec.access == Access::two_sided && !spec.reduction && !spec.partitioned && !is_divided(spec) &&
          (spec.send != Extent::none || spec.receive != Extent::none);

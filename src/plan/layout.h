@@ -12,10 +12,10 @@ namespace openimb {
 /// The groups that run one table's benchmark at the same time.
 struct Layout {
   int processes = 0;  ///< in each group
-  int threads = 1;    ///< of each process, that communicate
+  int threads = 1;    ///< communicating threads of each process
   int world = 0;      ///< ranks of the launch
-  std::vector<std::vector<int>>
-      groups;  ///< world ranks by rank in the group; groups ordered by their first rank
+  /// World ranks by rank in the group; groups ordered by their first rank.
+  std::vector<std::vector<int>> groups;
   std::optional<Map> map;
 
   int group_count() const { return static_cast<int>(groups.size()); }
@@ -33,11 +33,11 @@ std::vector<int> rank_order(int world, const std::optional<Map>& map);
 bool has_torus(const Spec& spec, int processes);
 
 /// The process counts one benchmark runs on: 2 for a single transfer, 1 where a file is the partner;
-/// otherwise min, 2 min, 4 min, ... < available, available. Empty where the benchmark cannot run (two
-/// processes needed, one there).
+/// otherwise min, 2 min, 4 min, ... < available, available. Empty where the benchmark cannot run (it needs
+/// two processes and there is one).
 std::vector<int> process_counts(const Spec& spec, int available, int min_processes);
 
-/// `grouped`: as many groups of `processes` as there are; otherwise one.
+/// `grouped`: as many groups of `processes` ranks as fit; otherwise one group.
 Layout make_layout(int world, int processes, bool grouped, const std::optional<Map>& map);
 
 }  // namespace openimb

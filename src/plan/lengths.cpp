@@ -9,7 +9,7 @@ namespace openimb {
 
 namespace {
 
-// `element`: bytes of one, in which -count counts.
+// `element`: bytes of one element, the unit of -count.
 std::vector<std::int64_t> lengths_asked_for(const Options& options, std::int64_t element) {
   if (!options.lengths.empty()) return options.lengths;
   std::vector<std::int64_t> lengths;
@@ -28,16 +28,16 @@ std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& optio
   if (spec.kind == Kind::synchronization) return {0};
   std::int64_t unit = options.element(spec).size();
   const std::int64_t element = unit;
-  const int together = spec.threaded ? options.threads.count : 1;
+  const int threads = spec.threaded ? options.threads.count : 1;
   if (spec.one_sided.single_element) return {unit};
   if (spec.one_sided.lengths_of_reductions) unit = std::max(unit, options.reduction.size());
   std::vector<std::int64_t> lengths;
-  std::optional<std::int64_t> before;
+  std::optional<std::int64_t> previous;
   for (const std::int64_t asked : lengths_asked_for(options, element)) {
     const std::int64_t rounded = rounded_up(asked, unit);
-    if ((rounded == 0 && !options.zero_size) || rounded == before) continue;
-    lengths.push_back(times(rounded, together));
-    before = rounded;
+    if ((rounded == 0 && !options.zero_size) || rounded == previous) continue;
+    lengths.push_back(times(rounded, threads));
+    previous = rounded;
   }
   return lengths;
 }

@@ -17,8 +17,8 @@ std::string MemoryChoice::names() const {
 
 namespace {
 
-// What Open MPI's component for reductions of GPU memory has no function for: nonblocking and persistent
-// ones, Reduce_scatter and Reduce_local. The host would access the memory.
+// Reductions of GPU memory that Open MPI's component for them does not implement: nonblocking and persistent
+// ones, Reduce_scatter and Reduce_local. There the host would access the memory.
 bool reduces_on_host(const Spec& spec) {
   return spec.reduction && (spec.needs.starts_with('I') || spec.needs.ends_with("_init") ||
                             spec.receive == Extent::even_share || spec.updates_receive);

@@ -24,11 +24,11 @@ constexpr bool is_managed(MemoryKind kind) {
   return kind == MemoryKind::cuda_managed || kind == MemoryKind::rocm_managed;
 }
 
-/// Whose driver and runtime.
+/// The vendor's programming interface: NVIDIA's or AMD's.
 enum class GpuApi { cuda, rocm };
 template <>
 inline constexpr Words<2> words_of<GpuApi> = {"cuda", "rocm"};
-/// Nothing for host and pinned, which any can be.
+/// Nothing for host and pinned, which both interfaces have.
 constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::cuda:
@@ -43,10 +43,10 @@ constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
   }
   return std::nullopt;
 }
-/// The same kind of the other API.
+/// The same kind of memory with `api`.
 MemoryKind of_api(MemoryKind kind, GpuApi api);
 
-/// -gpu: which GPU a rank uses, of those that it sees.
+/// -gpu: which of the GPUs that it sees a rank uses.
 enum class GpuChoice {
   local_rank,   ///< the rank on its host, modulo their number
   round_robin,  ///< the rank of the launch, modulo their number
@@ -68,12 +68,12 @@ inline constexpr Words<2> words_of<LoadPlace> = {"cpu", "device"};
 struct MemoryChoice {
   MemoryKind send = MemoryKind::host;
   MemoryKind receive = MemoryKind::host;
-  bool any_api = false;  ///< D, M or pinned: the kinds are CUDA's until the drivers were looked for
+  bool any_api = false;  ///< D, M or pinned: the kinds are CUDA's until app/gpu.cpp has chosen the API
   GpuChoice gpu = GpuChoice::local_rank;
   int gpu_number = 0;
   GpuCheck check = GpuCheck::query;
   LoadPlace load = LoadPlace::cpu;
-  bool limited_mpi = false;  ///< one that handles such memory in a part of its calls, and is not trusted
+  bool limited_mpi = false;  ///< the MPI supports memory of GPUs in only some calls, and is not trusted
 
   bool trusts_mpi() const { return check == GpuCheck::trust; }
   bool is_host() const { return send == MemoryKind::host && receive == MemoryKind::host; }
@@ -88,7 +88,7 @@ struct MemoryChoice {
 /// Why a benchmark cannot use such memory; empty where it can. `window`: -window.
 std::string why_not_in_memory(const Spec& spec, const MemoryChoice& memory, WindowKind window);
 
-/// A GPU, with the ranks that use it.
+/// A GPU and the ranks that use it.
 struct GpuFacts {
   std::string host;
   int index = 0;
@@ -101,8 +101,8 @@ struct GpuFacts {
   std::vector<int> ranks;
 };
 
-/// Whether the MPI handles memory of GPUs; `source`: the call, key or setting that reports it; `remedy`: what
-/// to change where the answer is no.
+/// Whether the MPI supports memory of GPUs. `source`: the call, key or setting that reports it. `remedy`:
+/// what to change where the answer is no.
 struct GpuSupport {
   enum class Answer { yes, no, unknown };
   Answer answer = Answer::unknown;

@@ -25,11 +25,11 @@ inline constexpr Words<4> words_of<IterationPolicy> = {"dynamic", "multiple_np",
 
 /// -multi: off, one row with the extremes over all groups (0), or one row per group (1).
 enum class Multi { off, summary, each_group };
-// In records; -multi has numbers.
+// Words of records; -multi takes numbers.
 template <>
 inline constexpr Words<3> words_of<Multi> = {"off", "summary", "each_group"};
 
-/// -fsync: when written data are forced to storage. standard: where the guide's completion has it. Source:
+/// -fsync: when written data are forced to storage. standard: as the guide's completion requires. Source:
 /// guide, "Assured Completion of Transfers".
 enum class FileSync { standard, never };
 template <>
@@ -58,7 +58,7 @@ inline constexpr Words<3> words_of<ThreadMemory> = {"serial", "continuous", "par
 /// The threads of each process.
 struct Threads {
   std::optional<int> asked;  ///< -threads
-  int count = 1;             ///< in force, the main thread included
+  int count = 1;             ///< number in force, including the main thread
   ThreadComm comm = ThreadComm::per_thread;
   ThreadMemory memory = ThreadMemory::serial;
   std::int64_t alignment = 64;  ///< -malloc_align, bytes
@@ -84,10 +84,10 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
-/// Of Standard::min_processes: benchmarks run on all processes at once.
+/// A value of Standard::min_processes: benchmarks run on all processes only.
 inline constexpr int all_processes = std::numeric_limits<int>::max();
 
-/// What holds in a component where nothing else is asked for.
+/// The defaults of a component.
 struct Standard {
   Settings settings;
   int min_processes = 2;
@@ -99,7 +99,7 @@ struct Standard {
   bool operator==(const Standard&) const = default;
 };
 
-/// IMB_settings_io.h; the guide's examples of IMB-IO begin with one process.
+/// The defaults of IMB-IO. Source: guide, IMB_settings_io.h; its examples begin with one process.
 inline constexpr Standard standard_of_files{.settings = {.max_message_log = 24,
                                                          .repetitions = 50,
                                                          .non_aggregate_repetitions = 10,
@@ -107,11 +107,12 @@ inline constexpr Standard standard_of_files{.settings = {.max_message_log = 24,
                                                          .target_cpu_seconds = 0.1},
                                             .min_processes = 1};
 
-/// Of IMB-P2P. Source: public user guide of IMB 2021, "Command-Line Control for IMB-P2P Benchmarks".
+/// The defaults of IMB-P2P. Source: public user guide of IMB 2021, "Command-Line Control for IMB-P2P
+/// Benchmarks".
 inline constexpr Standard standard_of_pairs{
     .settings = {.repetitions = 100000, .overall_volume = 800 * mebibyte}, .min_processes = all_processes};
 
-/// IMB-MT of 2021: its options and their values.
+/// The defaults of IMB-MT. Source: options of IMB 2021.
 inline constexpr Standard standard_of_threads{.settings = {.warm_up_repetitions = 100},
                                               .min_processes = all_processes,
                                               .data = DataType::integer,
@@ -119,14 +120,14 @@ inline constexpr Standard standard_of_threads{.settings = {.warm_up_repetitions 
                                               .in_flight = 64,
                                               .threaded = true};
 
-/// Of IMB-FABRIC: each pair is measured for some milliseconds, as there are many.
+/// The defaults of IMB-FABRIC: each pair is measured for only some milliseconds, as there are many.
 inline constexpr Standard standard_of_fabrics{
     .settings = {.overall_volume = 4 * mebibyte, .seconds_per_sample = 1},
     .min_processes = all_processes,
     .in_flight = 16,
     .fabric = true};
 
-/// -off_cache. A zero is "not given": the machine's own figure is used.
+/// -off_cache. 0: not given; the machine's value is used.
 struct OffCache {
   std::int64_t cache_size = 0;  ///< bytes
   int cache_line = 0;           ///< bytes
@@ -138,29 +139,29 @@ struct Map {
   int columns = 1;  ///< Q
 };
 
-/// One benchmark to run: its place in the component's catalog, and whether a Multi- prefix asked for
-/// groups.
+/// One benchmark to run: its index in the component's catalog, and whether a Multi- prefix asked for groups.
 struct Selected {
   int index = 0;
   bool multi = false;
   bool by_default = false;  ///< not named: it is in the default list
 };
 
-/// -turns: launches that run at the same time alternate, each row in so many segments.
+/// -turns: launches that run at the same time alternate; each row is divided into so many segments.
 struct Interleaving {
   int segments = 1;
   std::string host, port, token;  ///< of the interleaving server, and the name of this launch there
 };
 
-/// -passes, -precision, -budget: the selection is walked again and again, one sample of each point a pass,
-/// until one of these is reached.
+/// -passes, -precision, -budget: the whole selection is measured repeatedly, one sample of each point per
+/// pass, until one of these limits is reached.
 struct Passes {
   std::optional<int> most;
-  std::optional<double> precision;  ///< of each row's figure: half of its 95 % interval, as a share of it
-  std::optional<double> budget;     ///< seconds, of the launch
+  /// Half width of the 95 % interval of each row's figure, as a share of the figure.
+  std::optional<double> precision;
+  std::optional<double> budget;  ///< seconds, of the launch
 };
 
-/// What only IMB-P2P has.
+/// Options of IMB-P2P alone.
 struct PairOptions {
   std::uint64_t seed = 1;         ///< -seed: of random partners
   Stencil halo{.dimensions = 3};  ///< -halo
@@ -178,9 +179,9 @@ struct Options {
   Multi multi = Multi::off;
   std::optional<OffCache> off_cache;
   Standard standard;
-  Settings settings;  ///< the standard ones, as far as nothing else was asked for
-  std::vector<std::int64_t>
-      lengths;                       ///< -msglen or -msgsize, bytes, in the order given; empty: powers of two
+  Settings settings;  ///< in force: the defaults as -set and options change them
+  /// -msglen or -msgsize, bytes, in the order given; empty: powers of two.
+  std::vector<std::int64_t> lengths;
   std::vector<std::int64_t> counts;  ///< -count, elements; empty: lengths by bytes
   std::optional<Map> map;
   ThreadLevel thread_level = ThreadLevel::single;
@@ -208,7 +209,7 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
   std::string file;  ///< -file: a folder, or the name of a file; empty: IMB_out in the current folder
   FileSync file_sync = FileSync::standard;
-  int reorder = 0;      ///< -reorder: who fills a file that is read is so many ranks further on
+  int reorder = 0;      ///< -reorder: the rank that fills a file for reading is so many ranks further on
   int progress = 0;     ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
   int partitions = 8;   ///< -partitions: parts of a message of partitioned communication, at most
   int in_flight = 256;  ///< messages per repetition of Uniband, Biband and Multi_pair
@@ -218,16 +219,16 @@ struct Options {
   bool strict = false;  ///< rows beyond a limit make the exit status that of failures
   bool header = true;  ///< -noheader: no banner
   std::string json_file;
-  std::vector<std::string> input_files;  ///< which the command line has read
+  std::vector<std::string> input_files;  ///< files that were read for the command line
   std::optional<Interleaving> interleaving;
   std::optional<Passes> passes;
-  std::optional<PairOptions> pairs;     ///< in a component that has use for them
-  std::optional<FabricOptions> fabric;  ///< the same
-  std::optional<Topology> topology;     ///< -topo; without: each benchmark's
+  std::optional<PairOptions> pairs;     ///< in components with random partners
+  std::optional<FabricOptions> fabric;  ///< in IMB-FABRIC
+  std::optional<Topology> topology;     ///< -topo; empty: the topology of each benchmark
   double bytes_per_megabyte = 1048576;  ///< -mbyte
-  std::vector<std::string> warnings;    ///< what -ignore_unknown let pass, one line each
+  std::vector<std::string> warnings;    ///< for stderr, one line each
 
-  /// Whether each repetition's own time is wanted, not only the total.
+  /// Whether the time of each repetition is wanted, not only the total.
   bool every_repetition() const { return show_tail || !dump_file.empty(); }
   bool runs_in_place(const Spec& spec) const { return in_place && spec.in_place != InPlace::no; }
   bool moves_root(const Spec& spec) const { return spec.rooted && root_shift && !runs_in_place(spec); }
@@ -242,7 +243,7 @@ struct Options {
   }
 };
 
-/// Options that the banner states, in their own words.
+/// The options that the banner states.
 struct StatedOptions {
   std::vector<std::string> settings;  ///< "NAME=VALUE" of each parameter that is not as in standard mode
   std::vector<std::pair<std::string, std::string>> lines;  ///< a name, and "-send_mode ready"

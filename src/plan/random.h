@@ -11,12 +11,12 @@
 
 namespace openimb {
 
-/// Rounds of partners that are drawn; the loop then begins again with the first.
+/// Number of rounds of partners that are drawn; after the last the loop begins again with the first.
 inline constexpr int partner_rounds = 1024;
 
 class SplitMix {
  public:
-  /// From one state to the next: the n-th number of a seed is SplitMix(seed + n * step).next().
+  /// Distance from one state to the next: the n-th number of a seed is SplitMix(seed + n * step).next().
   static constexpr std::uint64_t step = 0x9E3779B97F4A7C15;
   constexpr explicit SplitMix(std::uint64_t state) : state_(state) {}
   constexpr std::uint64_t next() {
@@ -33,7 +33,7 @@ class SplitMix {
   std::uint64_t state_;
 };
 
-/// Of one round: any round can be drawn without those before it.
+/// The generator for one round: any round can be drawn without those before it.
 constexpr SplitMix random_round(std::uint64_t seed, int round) {
   return SplitMix(SplitMix(SplitMix(seed).next() + static_cast<std::uint64_t>(round)).next());
 }
@@ -47,8 +47,8 @@ inline std::vector<int> random_order(std::uint64_t seed, int round, int count) {
   return order;
 }
 
-/// By rank, who follows it on one random cycle through all `count` ranks: a permutation that leaves no rank
-/// at its place, where there are two or more.
+/// By rank, its successor on one random cycle through all `count` ranks: a permutation without fixed points,
+/// where there are two ranks or more.
 inline std::vector<int> random_cycle(std::uint64_t seed, int round, int count) {
   SplitMix random = random_round(seed, round);
   std::vector<int> next(static_cast<std::size_t>(count));

@@ -1,4 +1,4 @@
-// How often a repetition is repeated. Source: guide, "Actual Benchmarking", "-iter", "-iter_policy", "-time".
+// How many repetitions a point has. Source: guide, "Actual Benchmarking", "-iter", "-iter_policy", "-time".
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace openimb {
 /// others.
 IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec);
 
-/// What limits the repetitions of a table: MSGSPERSAMPLE, or MSGS_NONAGGR where every repetition ends in a
+/// The upper limit of repetitions in a table: MSGSPERSAMPLE, or MSGS_NONAGGR where every repetition ends in a
 /// collective completion (guide, "Actual Benchmarking"; RMA: MSGSPERSAMPLE in both modes).
 std::int64_t most_repetitions(const Settings& settings, const Spec& spec, Transfers transfers);
 
@@ -21,14 +21,15 @@ std::int64_t most_repetitions(const Settings& settings, const Spec& spec, Transf
 std::int64_t planned_repetitions(const Settings& settings, std::int64_t most, IterationPolicy policy,
                                  std::int64_t bytes, int processes);
 
-/// Into how many disjoint sections of the buffers the transfers of an aggregate sample go: one each, as far
-/// as OVERALL_VOL reaches. Source: guide, "MPI-2 Benchmark Modes", "Memory and Disk Space Requirements".
+/// Number of disjoint sections of the buffers that the transfers of an aggregate sample use: one per
+/// transfer, as far as OVERALL_VOL allows. Source: guide, "MPI-2 Benchmark Modes", "Memory and Disk Space
+/// Requirements".
 std::int64_t disjoint_sections(const Settings& settings, Transfers transfers, std::int64_t planned,
                                std::int64_t bytes);
 
-/// The time limit applied to `planned`, given what one repetition takes: as many as fit into SECS_PER_SAMPLE
-/// (multiple_np: in whole rounds of `processes`, at least one round). 0: not even one repetition fits, the
-/// row is a time-out. Policy `off` and a limit of 0 or less change nothing.
+/// The time limit applied to `planned`: as many repetitions as fit into SECS_PER_SAMPLE (multiple_np: in
+/// whole rounds of `processes`, at least one round). 0: not even one repetition fits, the row is a time-out.
+/// Policy `off` and a limit of 0 or less change nothing.
 std::int64_t within_time(const Settings& settings, IterationPolicy policy, std::int64_t planned,
                          double seconds_per_repetition, int processes);
 
@@ -36,8 +37,8 @@ std::int64_t within_time(const Settings& settings, IterationPolicy policy, std::
 /// at most N_WARMUP.
 std::int64_t warm_up_repetitions(const Settings& settings, std::int64_t planned);
 
-/// How many further repetitions estimate the time of one, so that the estimate costs a tenth of
-/// -time, at most about one second.
+/// Number of further repetitions that estimate the time of one. The estimate takes a tenth of -time, at most
+/// about one second.
 std::int64_t estimate_repetitions(const Settings& settings, std::int64_t planned,
                                   double seconds_per_repetition);
 

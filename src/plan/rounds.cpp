@@ -9,10 +9,10 @@ namespace openimb {
 
 namespace {
 
-// What is drawn at random, each from numbers of its own: passes count from 1 on.
-constexpr int draw_of_seats = -1, draw_of_rounds = -2;
+// Streams of random numbers beside those of the passes, which are numbered from 1.
+constexpr int stream_of_seats = -1, stream_of_rounds = -2;
 
-EndpointPair in_order(int first, int second) { return {std::min(first, second), std::max(first, second)}; }
+EndpointPair ascending(int first, int second) { return {std::min(first, second), std::max(first, second)}; }
 
 }  // namespace
 
@@ -23,8 +23,8 @@ RoundPlan::RoundPlan(const FabricOptions& options, int endpoints) : options_(opt
       break;
     case RoundKind::some:
       count_ = std::min(options.each_meets, circle_rounds(endpoints));
-      chosen_ = random_order(options.seed, draw_of_rounds, circle_rounds(endpoints));
-      seats_ = random_order(options.seed, draw_of_seats, endpoints);
+      chosen_ = random_order(options.seed, stream_of_rounds, circle_rounds(endpoints));
+      seats_ = random_order(options.seed, stream_of_seats, endpoints);
       break;
     case RoundKind::one_to_all:
     case RoundKind::all_to_one:
@@ -40,48 +40,48 @@ RoundPlan::RoundPlan(const FabricOptions& options, int endpoints) : options_(opt
 }
 
 EndpointPairs RoundPlan::pairs(int round, int pass) const {
-  EndpointPairs pairs = forth(round);
+  EndpointPairs pairs = forward_pairs(round);
   if (pass % 2 == 0 && !has_hub() && options_.rounds != RoundKind::listed) {
     for (EndpointPair& pair : pairs) std::swap(pair.a, pair.b);
   }
   return pairs;
 }
 
-EndpointPairs RoundPlan::forth(int round) const {
+EndpointPairs RoundPlan::forward_pairs(int round) const {
   switch (options_.rounds) {
     case RoundKind::circle:
-      return circle(round);
+      return pairs_of_circle(round);
     case RoundKind::some: {
-      EndpointPairs pairs = circle(chosen_[static_cast<std::size_t>(round)]);
+      EndpointPairs pairs = pairs_of_circle(chosen_[static_cast<std::size_t>(round)]);
       for (EndpointPair& pair : pairs) {
-        pair = in_order(seats_[static_cast<std::size_t>(pair.a)], seats_[static_cast<std::size_t>(pair.b)]);
+        pair = ascending(seats_[static_cast<std::size_t>(pair.a)], seats_[static_cast<std::size_t>(pair.b)]);
       }
       return pairs;
     }
     case RoundKind::one_to_all:
     case RoundKind::all_to_one:
-      return of_hub(round);
+      return pairs_of_hub(round);
     case RoundKind::halves:
-      return across(round);
+      return pairs_of_halves(round);
     case RoundKind::listed:
       break;
   }
   return options_.listed[static_cast<std::size_t>(round)];
 }
 
-// One endpoint keeps its seat, the others move on by one seat from round to round; who face each other are a
-// pair. With an odd number the seat that stays is empty.
-EndpointPairs RoundPlan::circle(int round) const {
+// One endpoint keeps its seat and the others move on by one seat from round to round; endpoints that face
+// each other are a pair. With an odd number of endpoints the fixed seat is empty.
+EndpointPairs RoundPlan::pairs_of_circle(int round) const {
   const int moving = circle_rounds(endpoints_);
   EndpointPairs pairs;
-  if (endpoints_ % 2 == 0) pairs.push_back(in_order(round, moving));
+  if (endpoints_ % 2 == 0) pairs.push_back(ascending(round, moving));
   for (int step = 1; step <= (moving - 1) / 2; ++step) {
-    pairs.push_back(in_order((round + step) % moving, (round + moving - step) % moving));
+    pairs.push_back(ascending((round + step) % moving, (round + moving - step) % moving));
   }
   return pairs;
 }
 
-EndpointPairs RoundPlan::of_hub(int hub) const {
+EndpointPairs RoundPlan::pairs_of_hub(int hub) const {
   EndpointPairs pairs;
   for (int other = 0; other < endpoints_; ++other) {
     if (other != hub) pairs.push_back({hub, other});
@@ -89,8 +89,9 @@ EndpointPairs RoundPlan::of_hub(int hub) const {
   return pairs;
 }
 
-// With an odd number, the second half is larger, and in each round another of it is idle.
-EndpointPairs RoundPlan::across(int round) const {
+// With an odd number of endpoints the second half is larger, and in each round another endpoint of it is
+// idle.
+EndpointPairs RoundPlan::pairs_of_halves(int round) const {
   const int first = endpoints_ / 2, second = endpoints_ - first;
   EndpointPairs pairs;
   for (int i = 0; i < first; ++i) pairs.push_back({i, first + (i + round) % second});

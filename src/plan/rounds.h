@@ -17,7 +17,7 @@ inline constexpr Words<5> words_of<EndpointKind> = {"host", "socket", "numa", "c
 
 enum class RoundKind {
   circle,      ///< every pair once, in N - 1 rounds of disjoint pairs
-  some,        ///< so many of these rounds, of endpoints in random order
+  some,        ///< each_meets of these rounds, with endpoints in random order
   one_to_all,  ///< in each round one endpoint, the hub, sends to all others at once
   all_to_one,  ///< all others send to the hub
   halves,      ///< every pair with an endpoint in the first half and one in the second
@@ -31,7 +31,7 @@ constexpr bool has_hub(RoundKind kind) {
   return kind == RoundKind::one_to_all || kind == RoundKind::all_to_one;
 }
 
-/// By number of the endpoint. `a` sends where only one of the two does, and sends first where both do; in
+/// Two endpoints, by number. `a` sends where only one of the two does, and sends first where both do; in
 /// rounds of a hub, `a` is the hub.
 struct EndpointPair {
   int a = 0;
@@ -40,22 +40,23 @@ struct EndpointPair {
 };
 using EndpointPairs = std::vector<EndpointPair>;
 
-/// What only IMB-FABRIC has.
+/// Options of IMB-FABRIC alone.
 struct FabricOptions {
   EndpointKind endpoint = EndpointKind::rank;
   RoundKind rounds = RoundKind::circle;
-  int each_meets = 0;           ///< -rounds K; 0: all
-  bool serial = false;          ///< one pair of a round after the other
-  bool matrix = false;          ///< the text has a line for each pair
-  double timeout_seconds = 30;  ///< -pair_timeout: a rank that does not answer for so long is lost; 0: wait
-  std::uint64_t seed = 1;       ///< of the order of rounds and, where only some run, of the choice
+  int each_meets = 0;   ///< -rounds K; 0: all
+  bool serial = false;  ///< one pair of a round after the other
+  bool matrix = false;  ///< the text has a line for each pair
+  /// -pair_timeout: a rank that does not answer for so long is lost; 0: no limit.
+  double timeout_seconds = 30;
+  std::uint64_t seed = 1;             ///< of the order of rounds and, where only some run, of the choice
   std::vector<EndpointPairs> listed;  ///< -pairs_file
   std::vector<int> ranks = {};    ///< by endpoint its world rank, ascending; known once all ranks have sent
                                   ///< where they run
   std::vector<int> readers = {};  ///< by endpoint the rank that reads the counters of its host; at rank 0
 };
 
-/// Of one rank in a round.
+/// The partners of one endpoint in a round.
 struct RoundPartners {
   std::vector<int> partners;  ///< numbers of endpoints; empty: idle
   bool sends_first = false;
@@ -66,19 +67,19 @@ class RoundPlan {
   /// `options` outlives the plan.
   RoundPlan(const FabricOptions& options, int endpoints);
   int count() const { return count_; }
-  /// In pass 1 and every second one after it the lower number is `a`, in the others the higher one: an even
-  /// number of passes has both directions alike. Pairs of a hub and those of a file are the same in all.
+  /// In odd passes `a` is the lower number, in even ones the higher, so that an even number of passes
+  /// measures both directions equally often. Pairs of a hub and those of a file are the same in all passes.
   EndpointPairs pairs(int round, int pass) const;
-  /// Numbers of the rounds in the order in which a pass, from 1 on, has them.
+  /// Numbers of the rounds in the order of a pass; passes count from 1.
   std::vector<int> order(int pass) const;
   RoundPartners meeting(const EndpointPairs& pairs, int endpoint) const;
   bool has_hub() const { return openimb::has_hub(options_.rounds); }
 
  private:
-  EndpointPairs forth(int round) const;
-  EndpointPairs circle(int round) const;
-  EndpointPairs of_hub(int hub) const;
-  EndpointPairs across(int round) const;
+  EndpointPairs forward_pairs(int round) const;
+  EndpointPairs pairs_of_circle(int round) const;
+  EndpointPairs pairs_of_hub(int hub) const;
+  EndpointPairs pairs_of_halves(int round) const;
 
   const FabricOptions& options_;
   const int endpoints_;
@@ -87,7 +88,7 @@ class RoundPlan {
   std::vector<int> seats_;   ///< of `some`: endpoints in random order
 };
 
-/// Rounds of the circle method for so many endpoints.
+/// Number of rounds of the circle method.
 constexpr int circle_rounds(int endpoints) { return endpoints % 2 == 0 ? endpoints - 1 : endpoints; }
 
 }  // namespace openimb

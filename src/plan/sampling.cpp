@@ -34,33 +34,34 @@ Next GuideSampling::next(std::span<const Sample> so_far) const {
   const std::int64_t trials = count_of(so_far, Purpose::trial);
   if (trials == 0) return prepare(Purpose::trial, 1);
   const Sample& last = so_far.back();
-  const double each = last.seconds / static_cast<double>(last.step.repetitions) + limits_.load_seconds;
+  const double seconds_each =
+      last.seconds / static_cast<double>(last.step.repetitions) + limits_.load_seconds;
   const std::int64_t fitting =
-      within_time(settings, limits_.policy, limits_.planned, each, limits_.processes);
+      within_time(settings, limits_.policy, limits_.planned, seconds_each, limits_.processes);
   if (fitting < limits_.planned && trials == 1) {
-    return prepare(Purpose::trial, estimate_repetitions(settings, limits_.planned, each));
+    return prepare(Purpose::trial, estimate_repetitions(settings, limits_.planned, seconds_each));
   }
-  if (fitting == 0) return {.answer = Next::Answer::time_out, .seconds_each = each};
+  if (fitting == 0) return {.answer = Next::Answer::time_out, .seconds_each = seconds_each};
   return measure(fitting);
 }
 
 Next PatientSampling::next(std::span<const Sample> so_far) const {
-  const Next next = whole_->next(so_far);
+  const Next next = inner_->next(so_far);
   return next.answer == Next::Answer::time_out ? measure(1) : next;
 }
 
 Next SegmentedSampling::next(std::span<const Sample> so_far) const {
   const std::int64_t measured = count_of(so_far, Purpose::measure);
-  const auto settled = so_far.first(so_far.size() - static_cast<std::size_t>(measured));
-  Next next = whole_->next(settled);
+  const auto before_measuring = so_far.first(so_far.size() - static_cast<std::size_t>(measured));
+  Next next = inner_->next(before_measuring);
   if (next.answer != Next::Answer::step || next.step.purpose != Purpose::measure) return next;
-  const std::int64_t all = next.step.repetitions;
-  const std::int64_t cycles = all / cycle_;
+  const std::int64_t total = next.step.repetitions;
+  const std::int64_t cycles = total / cycle_;
   const std::int64_t segments = std::clamp(cycles, std::int64_t{1}, std::int64_t{segments_});
   if (measured == segments) return {.answer = Next::Answer::done};
   // The last segment has the repetitions that make no whole cycle, too.
   const auto end_of = [&](std::int64_t segment) {
-    return segment == segments ? all : cycles * segment / segments * cycle_;
+    return segment == segments ? total : cycles * segment / segments * cycle_;
   };
   next.step.repetitions = end_of(measured + 1) - end_of(measured);
   next.step.further_segment = measured > 0;
@@ -75,35 +76,35 @@ Next PassSampling::next(std::span<const Sample> so_far) const {
     return warmed ? measure(guide_.planned)
                   : prepare(Purpose::warm_up, warm_up_repetitions(settings, guide_.planned));
   }
-  double each = pass_.each;
-  if (each <= 0) {
+  double seconds_each = pass_.seconds_each;
+  if (seconds_each <= 0) {
     const std::int64_t trials = count_of(so_far, Purpose::trial);
     if (trials == 0) return prepare(Purpose::trial, 1);
     const Sample& last = so_far[static_cast<std::size_t>(trials - 1)];
-    each = last.seconds / static_cast<double>(last.step.repetitions);
-    // The first of its kind is often slow.
+    seconds_each = last.seconds / static_cast<double>(last.step.repetitions);
+    // The first repetition is often slow.
     constexpr std::int64_t more = 4;
-    const std::int64_t fitting = repetitions(each);
+    const std::int64_t fitting = repetitions(seconds_each);
     if (trials == 1 && fitting > more) return prepare(Purpose::trial, std::max(more, fitting / more));
-    const double whole = each + guide_.load_seconds;
-    if (within_time(settings, guide_.policy, guide_.planned, whole, guide_.processes) == 0) {
-      return {.answer = Next::Answer::time_out, .seconds_each = whole};
+    const double with_load = seconds_each + guide_.load_seconds;
+    if (within_time(settings, guide_.policy, guide_.planned, with_load, guide_.processes) == 0) {
+      return {.answer = Next::Answer::time_out, .seconds_each = with_load};
     }
   }
-  const std::int64_t count = repetitions(each);
+  const std::int64_t count = repetitions(seconds_each);
   return warmed ? measure(count) : prepare(Purpose::warm_up, warm_up_repetitions(settings, count));
 }
 
-std::int64_t PassSampling::repetitions(double each) const {
+std::int64_t PassSampling::repetitions(double seconds_each) const {
   if (guide_.policy == IterationPolicy::off) return guide_.planned;
   const auto fitting = [&](double seconds, double cost) {
     constexpr double most = 1e9;
     return static_cast<std::int64_t>(cost > 0 ? std::min(most, std::ceil(seconds / cost)) : most);
   };
-  const double cost = each * pass_.runs + guide_.load_seconds;
-  const bool limited = pass_.limited || each <= 0;
+  const double cost = seconds_each * pass_.runs + guide_.load_seconds;
+  const bool limited = pass_.limited || seconds_each <= 0;
   std::int64_t count = fitting(pass_.seconds, cost);
-  count = limited ? std::min(guide_.planned, count) : std::max(count, fitting(pass_.shortest, each));
+  count = limited ? std::min(guide_.planned, count) : std::max(count, fitting(pass_.shortest, seconds_each));
   const std::int64_t rounds = (count + pass_.cycle - 1) / pass_.cycle * pass_.cycle;
   return rounds <= std::max(count, guide_.planned) ? rounds : count;
 }
@@ -116,10 +117,11 @@ double seconds_each_after(double before, double now) {
 }
 
 double seconds_of_samples(const Passes& passes, std::size_t points) {
-  constexpr double without_budget = 2e-3, shortest = 0.5e-3, longest = 20e-3;
+  constexpr double without_budget = 2e-3, shortest = 0.5e-3;
   constexpr double wanted_passes = 150;
   if (!passes.budget || points == 0) return without_budget;
-  return std::clamp(*passes.budget / static_cast<double>(points) / wanted_passes, shortest, longest);
+  return std::clamp(*passes.budget / static_cast<double>(points) / wanted_passes, shortest,
+                    longest_sample_seconds);
 }
 
 }  // namespace openimb

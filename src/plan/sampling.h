@@ -1,6 +1,6 @@
-// How many repetitions come next. A sampling is asked again and again with the samples of a point so far, and
-// answers "so many repetitions more" or "done, because". It is pure: samples are seconds that all ranks agree
-// on, so that all ranks get the same answer. Source: guide, "Actual Benchmarking", "-iter_policy", "-time".
+// How many repetitions come next. A Sampling gets the samples of a point so far and returns the number of
+// further repetitions, or "done" with the reason. It is pure: samples are seconds that all ranks agree on, so
+// that all ranks get the same answer. Source: guide, "Actual Benchmarking", "-iter_policy", "-time".
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace openimb {
 enum class Purpose {
   warm_up,  ///< untimed
   trial,    ///< timed to estimate what one repetition takes
-  measure   ///< counts
+  measure   ///< timed for the row
 };
 
 struct Step {
   Purpose purpose = Purpose::measure;
   std::int64_t repetitions = 0;
-  /// A further segment of a row that alternates with other launches: waits until it may measure, and is
-  /// warmed up by one repetition.
+  /// Not the first segment of a row that alternates with other launches: the launch waits for its turn and
+  /// warms up with one repetition.
   bool further_segment = false;
 };
 
-/// A step that was done: the seconds of the slowest rank, equal on all ranks; 0 for a warm-up.
+/// A completed step: the seconds of the slowest rank, equal on all ranks; 0 for a warm-up.
 struct Sample {
   Step step;
   double seconds = 0;
@@ -37,7 +37,7 @@ struct Next {
   enum class Answer { step, done, time_out };
   Answer answer = Answer::done;
   Step step = {};
-  std::int64_t total = 0;   ///< of a step that measures: measured repetitions of the point in all
+  std::int64_t total = 0;   ///< of a step that measures: measured repetitions of the point in total
   double seconds_each = 0;  ///< time_out: what one repetition takes
 };
 
@@ -47,7 +47,7 @@ class Sampling {
   virtual Next next(std::span<const Sample> so_far) const = 0;
 };
 
-/// What the guide's policies look at.
+/// What the guide's policies depend on.
 struct SamplingLimits {
   Settings settings;
   IterationPolicy policy = IterationPolicy::dynamic;
@@ -57,8 +57,8 @@ struct SamplingLimits {
   bool warm_up = true;
 };
 
-/// One sample. Warms up; tries one repetition, and where the time limit might cut the number of them, some
-/// more, as the one may have been unlucky; then measures as many as all limits allow.
+/// One sample. Warms up; times one repetition and, where the time limit may reduce their number, some more,
+/// as the first may have been slow; then measures as many as all limits allow.
 class GuideSampling final : public Sampling {
  public:
   explicit GuideSampling(const SamplingLimits& limits) : limits_(limits) {}
@@ -68,63 +68,66 @@ class GuideSampling final : public Sampling {
   SamplingLimits limits_;
 };
 
-/// The same with one repetition where not one fits into the time limit: of pairs in a round, a slow one must
-/// not cost the others their rows.
+/// Measures one repetition where none fits into the time limit: a slow pair must not cost the other pairs of
+/// its round their rows.
 class PatientSampling final : public Sampling {
  public:
-  explicit PatientSampling(std::unique_ptr<Sampling> whole) : whole_(std::move(whole)) {}
+  explicit PatientSampling(std::unique_ptr<Sampling> inner) : inner_(std::move(inner)) {}
   Next next(std::span<const Sample> so_far) const override;
 
  private:
-  std::unique_ptr<Sampling> whole_;
+  std::unique_ptr<Sampling> inner_;
 };
 
-/// The same sample cut into segments that alternate with those of other launches (duet benchmarking: Bulej et
+/// One sample, divided into segments that alternate with those of other launches (duet benchmarking: Bulej et
 /// al., ICPE 2020).
 class SegmentedSampling final : public Sampling {
  public:
-  /// At most `segments`, each of whole cycles of `cycle` repetitions, as it begins anew with the first
-  /// buffers and the first root. Only the last one may end within a cycle.
-  SegmentedSampling(std::unique_ptr<Sampling> whole, int segments, std::int64_t cycle)
-      : whole_(std::move(whole)), segments_(segments), cycle_(cycle) {}
+  /// At most `segments`. Each has whole cycles of `cycle` repetitions, as each begins with the first buffers
+  /// and the first root; only the last one may end within a cycle.
+  SegmentedSampling(std::unique_ptr<Sampling> inner, int segments, std::int64_t cycle)
+      : inner_(std::move(inner)), segments_(segments), cycle_(cycle) {}
   Next next(std::span<const Sample> so_far) const override;
 
  private:
-  std::unique_ptr<Sampling> whole_;
+  std::unique_ptr<Sampling> inner_;
   int segments_;
   std::int64_t cycle_;
 };
 
-/// What one sample of a pass looks at beside the guide's limits.
+/// What one sample of a pass depends on beside the guide's limits.
 struct PassLimits {
-  double seconds = 0;      ///< that a sample should take
-  double shortest = 0;     ///< that the clock needs
-  double each = 0;         ///< what one repetition took in earlier passes; 0: not known yet
-  std::int64_t cycle = 1;  ///< repetitions from one first root to the next
-  bool limited = false;    ///< whether there is room for `planned` repetitions alone
-  double runs = 1;  ///< how often a repetition's time is spent: more than once where computation is timed too
+  double seconds = 0;       ///< desired duration of a sample
+  double shortest = 0;      ///< shortest duration that the clock can measure
+  double seconds_each = 0;  ///< seconds of one repetition in earlier passes; 0: not known yet
+  std::int64_t cycle = 1;   ///< repetitions until the first root is root again
+  bool limited = false;     ///< no more than `planned` repetitions are possible or wanted
+  double runs = 1;  ///< runs of each repetition: more than one where it is also timed with computation
 };
 
-/// One sample of a pass. Tries what a repetition takes in the first one.
+/// One sample of a pass. In the first pass, trials estimate the time of a repetition.
 class PassSampling final : public Sampling {
  public:
   PassSampling(const SamplingLimits& guide, const PassLimits& pass) : guide_(guide), pass_(pass) {}
   Next next(std::span<const Sample> so_far) const override;
 
  private:
-  std::int64_t repetitions(double each) const;
+  std::int64_t repetitions(double seconds_each) const;
 
   SamplingLimits guide_;
   PassLimits pass_;
 };
 
-/// What a repetition is taken to need after one more sample, in seconds; `before` 0: none yet. The least so
-/// far, which a lucky sample of few repetitions changes by little; and what samples take that are far longer
-/// than that.
+/// The estimate of seconds per repetition after one more sample; `before` 0: no estimate yet. It is the least
+/// so far, but a faster sample lowers it to a quarter at most, as a sample of few repetitions may be lucky; a
+/// sample of more than four times the estimate raises it to half of that sample.
 double seconds_each_after(double before, double now);
 
-/// How long a sample of each of so many points should take. A pass must be short against the time for which a
-/// machine stays the same, and there should be many.
+/// Longest sample of a pass, in seconds, unless a repetition takes longer.
+inline constexpr double longest_sample_seconds = 20e-3;
+
+/// Desired seconds of a sample, with so many points. A pass should be short compared with the time for which
+/// a machine keeps its state, and there should be many passes.
 double seconds_of_samples(const Passes& passes, std::size_t points);
 
 }  // namespace openimb

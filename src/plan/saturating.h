@@ -1,5 +1,6 @@
-// Arithmetic of sizes that a command line decides: lengths, memory, files. What does not fit stays at the
-// largest number, so that an absurd length becomes a failure row and not a small one by overflow.
+// Saturating arithmetic of sizes that come from the command line: lengths, memory, files. What does not fit
+// becomes the largest number, so that an absurd length gets a failure row and does not overflow to a small
+// one.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace openimb {
 /// Above every limit that can be given for memory (-mem).
 inline constexpr std::int64_t largest_size = std::numeric_limits<std::int64_t>::max();
 
-/// Of numbers that are not negative.
+/// For nonnegative numbers.
 constexpr std::int64_t plus(std::int64_t a, std::int64_t b) {
   return a > largest_size - b ? largest_size : a + b;
 }

@@ -97,7 +97,7 @@ std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
   return {Transfers::non_aggregate, Transfers::aggregate};
 }
 
-// With what options decide of a benchmark.
+// A benchmark's Spec as options change it.
 Spec Schedule::spec_of(int benchmark) const {
   Spec spec = catalogue_[static_cast<std::size_t>(benchmark)];
   if (spec.topology.exists() && options_.topology) spec.topology = *options_.topology;
@@ -110,15 +110,16 @@ Spec Schedule::spec_of(int benchmark) const {
   return spec;
 }
 
-// By one process. A hub's partners all send to it at once.
+// Messages that one process receives at once: a hub's partners all send to it.
 int Schedule::received_at_once(int in_flight) const {
   const bool hub = options_.fabric && has_hub(options_.fabric->rounds);
   return hub ? (available() - 1) * in_flight : in_flight;
 }
 
 bool Schedule::was_named(int benchmark) const {
-  return std::ranges::any_of(options_.selection,
-                             [&](const Selected& one) { return one.index == benchmark && !one.by_default; });
+  return std::ranges::any_of(options_.selection, [&](const Selected& selected) {
+    return selected.index == benchmark && !selected.by_default;
+  });
 }
 
 TablePlan Schedule::plan(const TableKey& key) const {
@@ -168,48 +169,50 @@ TablePlan Schedule::plan(const TableKey& key) const {
   return plan;
 }
 
-// Of messages in flight that exceed -mem together, as many as fit. In IMB-FABRIC pairs are compared with each
-// other, and all have the same number.
+// Where the messages in flight exceed -mem, the point has as many as fit. Not in IMB-FABRIC: pairs are
+// compared with each other, so all have the same number.
 Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
-  const auto fits = [this](const Point& point) { return point.needed_bytes <= options_.settings.max_memory; };
-  Point most = plan_point(plan, bytes, options_.in_flight);
-  if (fits(most) || plan.spec().receive != Extent::in_flight || options_.fabric) return most;
+  const auto fits = [this](const Point& candidate) {
+    return candidate.needed_bytes <= options_.settings.max_memory;
+  };
+  Point point = plan_point(plan, bytes, options_.in_flight);
+  if (fits(point) || plan.spec().receive != Extent::in_flight || options_.fabric) return point;
   int fitting = 0, exceeding = options_.in_flight;
   while (exceeding - fitting > 1) {
     const int middle = fitting + (exceeding - fitting) / 2;
     Point fewer = plan_point(plan, bytes, middle);
     if (fits(fewer)) {
       fitting = middle;
-      most = std::move(fewer);
+      point = std::move(fewer);
     } else {
       exceeding = middle;
     }
   }
-  return most;
+  return point;
 }
 
 Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes, int in_flight) const {
   const Spec& spec = plan.spec();
   const Settings& settings = options_.settings;
   const int processes = plan.table.layout.processes;
-  const std::int64_t of_thread = bytes / threads_of(spec);
+  const std::int64_t bytes_per_thread = bytes / threads_of(spec);
   Point point{.bytes = bytes,
               .geometry = {},
               .in_flight = in_flight,
               .fewer = in_flight < options_.in_flight,
               .failure = {}};
   point.planned = planned_repetitions(settings, most_repetitions(settings, spec, plan.table.transfers),
-                                      plan.policy, of_thread, processes);
-  // Files have room for every repetition; buffers need none for that.
+                                      plan.policy, bytes_per_thread, processes);
+  // A file has room for every repetition, so that its buffers need one section.
   std::int64_t sections =
       spec.on_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
   if (options_.send_mode == SendMode::ready && spec.send_modes.posts_ahead) {
     sections = std::max<std::int64_t>(sections, 2);
   }
-  point.geometry = plan_geometry(spec, of_thread, processes, plan.element, off_cache_, sections,
+  point.geometry = plan_geometry(spec, bytes_per_thread, processes, plan.element, off_cache_, sections,
                                  received_at_once(in_flight));
-  // MPI counts a message that MPI_Pack made in bytes.
-  if (options_.packing == Packing::mpi && of_thread > std::numeric_limits<int>::max()) {
+  // A message packed by MPI_Pack is counted in bytes.
+  if (options_.packing == Packing::mpi && bytes_per_thread > std::numeric_limits<int>::max()) {
     point.geometry.exceeds_int = true;
   }
   point.needed_bytes = memory_needed(plan, point);
@@ -222,9 +225,9 @@ int Schedule::threads_in(const Spec& spec) const {
   return spec.partitioned ? options_.threads.count : threads_of(spec);
 }
 
-// Message buffers; what -check composes and what it reads, a chunk of each; each repetition's own time, which
-// is kept twice where ranks are compared; of buffered sends the buffer; packed messages. Every thread has its
-// own.
+// Counts message buffers; with -check a chunk that is composed and one that is read; the time of each
+// repetition, which is kept twice where ranks are compared; the attached buffer of buffered sends; packed
+// messages. Every thread has its own buffers and chunks.
 std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) const {
   const Geometry& geometry = point.geometry;
   const std::int64_t widest =
@@ -254,20 +257,20 @@ std::optional<Failure> Schedule::failure_of(const Point& point) const {
 }
 
 std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point) const {
-  auto whole = std::make_unique<GuideSampling>(limits(plan, point));
-  if (options_.fabric) return std::make_unique<PatientSampling>(std::move(whole));
-  // What completes together, or goes on in a file, stays together.
-  if (!options_.interleaving || plan.spec().on_files() || plan.table.aggregate()) return whole;
+  auto guide = std::make_unique<GuideSampling>(limits(plan, point));
+  if (options_.fabric) return std::make_unique<PatientSampling>(std::move(guide));
+  // Not divided: aggregate transfers complete together, and repetitions continue in a file.
+  if (!options_.interleaving || plan.spec().on_files() || plan.table.aggregate()) return guide;
   const std::int64_t cycle = std::max(point.geometry.slots, rotation(plan));
-  return std::make_unique<SegmentedSampling>(std::move(whole), options_.interleaving->segments, cycle);
+  return std::make_unique<SegmentedSampling>(std::move(guide), options_.interleaving->segments, cycle);
 }
 
 std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point,
                                              PassLimits pass) const {
   const Spec& spec = plan.spec();
   pass.cycle = rotation(plan);
-  const bool asked_for = options_.settings.repetitions != options_.standard.settings.repetitions;
-  pass.limited = asked_for || spec.on_files() || plan.table.aggregate() || plan.synchronized;
+  const bool count_requested = options_.settings.repetitions != options_.standard.settings.repetitions;
+  pass.limited = count_requested || spec.on_files() || plan.table.aggregate() || plan.synchronized;
   pass.runs = spec.overlap == Overlap::matched                     ? 3
               : spec.one_sided.computing_target || spec.overlaps() ? 2
                                                                    : 1;

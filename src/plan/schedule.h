@@ -25,17 +25,18 @@ inline constexpr std::int64_t image_chunk = 1 << 20;
 struct Point {
   std::int64_t bytes = 0;
   Geometry geometry;
-  int in_flight = 1;                       ///< messages per repetition, where there are many
-  bool fewer = false;                      ///< in flight than -window_size, which exceed -mem together
-  std::int64_t needed_bytes = 0;           ///< per process, as -mem counts them
-  std::int64_t planned = 0;                ///< repetitions before their time is known
-  std::optional<Failure> failure;          ///< why it cannot be measured, as far as that is known beforehand
-  const RoundPartners* meeting = nullptr;  ///< of this rank alone, in a round of pairs; outlives what is open
+  int in_flight = 1;               ///< messages in flight per repetition
+  bool fewer = false;              ///< than -window_size, which would exceed -mem
+  std::int64_t needed_bytes = 0;   ///< per process, as -mem counts them
+  std::int64_t planned = 0;        ///< repetitions before their time is known
+  std::optional<Failure> failure;  ///< why it cannot be measured, if that is known beforehand
+  /// This rank's partners in a round of pairs; outlives the open point.
+  const RoundPartners* meeting = nullptr;
 
   std::optional<int> fewer_in_flight() const { return fewer ? std::optional(in_flight) : std::nullopt; }
 };
 
-/// Names a table; small, so that the whole plan of a large launch is.
+/// Identifies a table. It is small, as a large launch has many.
 struct TableKey {
   int benchmark = 0;  ///< index into the catalog
   Multi multi = Multi::off;
@@ -49,7 +50,7 @@ struct TablePlan {
   Table table;
   Element element;
   IterationPolicy policy = IterationPolicy::dynamic;
-  bool synchronized = false;       ///< -sync on: the clock goes around each repetition
+  bool synchronized = false;       ///< -sync on: the clock is read around each repetition
   std::vector<Point> points;       ///< in the order in which they run
   std::optional<Point> warm_up;    ///< guide, "Warm-Up Phase": a short message, once per table
   std::optional<Failure> failure;  ///< why there is no table
@@ -69,17 +70,17 @@ class Schedule {
   const std::vector<TableKey>& tables() const { return tables_; }
   TablePlan plan(const TableKey& key) const;
 
-  /// How the repetitions of a point are decided upon.
+  /// The rule that decides the repetitions of a point.
   std::unique_ptr<Sampling> sampling(const TablePlan& plan, const Point& point) const;
-  /// The same of one pass; `pass`: with seconds, shortest and each.
+  /// The rule for one pass. `pass`: with `seconds`, `shortest` and `seconds_each` filled in.
   std::unique_ptr<Sampling> sampling(const TablePlan& plan, const Point& point, PassLimits pass) const;
 
  private:
   SamplingLimits limits(const TablePlan& plan, const Point& point) const;
   std::int64_t rotation(const TablePlan& plan) const;
   int available() const;                   ///< processes that may take part
-  int threads_of(const Spec& spec) const;  ///< with messages of their own
-  int threads_in(const Spec& spec) const;  ///< of each process that communicate
+  int threads_of(const Spec& spec) const;  ///< of a process, with messages of their own
+  int threads_in(const Spec& spec) const;  ///< of a process, that communicate
   void add_tables(const Selected& selected);
   Spec spec_of(int benchmark) const;
   int received_at_once(int in_flight) const;
@@ -99,7 +100,8 @@ class Schedule {
   std::vector<TableKey> tables_;
 };
 
-/// The row of a point that found less memory than it needs, beyond the limit set by -mem or on the machine.
+/// The failure row of a point that needs more memory than -mem allows (`beyond_limit`), or than the machine
+/// or the GPU has left.
 Failure out_of_memory(const Point& point, bool beyond_limit, bool on_gpu = false);
 
 }  // namespace openimb

@@ -16,8 +16,8 @@ std::string why_not_sent(const Spec& spec, SendMode asked) {
 
 std::int64_t buffered_messages(const Spec& spec, int in_flight) {
   constexpr std::int64_t repetitions = 3;
-  const std::int64_t each = spec.message_rate ? in_flight : spec.send == Extent::two ? 2 : 1;
-  return repetitions * each;
+  const std::int64_t per_repetition = spec.message_rate ? in_flight : spec.send == Extent::two ? 2 : 1;
+  return repetitions * per_repetition;
 }
 
 std::int64_t buffered_bytes(const Spec& spec, int in_flight, std::int64_t bytes) {

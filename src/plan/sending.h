@@ -13,21 +13,21 @@ namespace openimb {
 /// Why a benchmark cannot run with this -send_mode; empty where it can.
 std::string why_not_sent(const Spec& spec, SendMode asked);
 
-/// Messages for which MPI_Buffer_attach gets room. At most those of two repetitions are not yet received: all
-/// benchmarks with buffered sends answer each repetition. A third one's are received, and MPI may not have
-/// noticed that its copies are free.
+/// Messages for which the attached buffer has room: those of three repetitions. At most two repetitions have
+/// messages that are not yet received, as all benchmarks with buffered sends answer each repetition. The
+/// messages of a third one are received, but MPI may not have freed their copies.
 std::int64_t buffered_messages(const Spec& spec, int in_flight);
 
-/// At most what MPI adds to a buffered message (MPI_BSEND_OVERHEAD), in bytes.
+/// Upper bound of what MPI adds to a buffered message (MPI_BSEND_OVERHEAD), in bytes.
 inline constexpr std::int64_t most_send_overhead = 1024;
 
-/// What -mem counts for messages of so many bytes.
+/// Bytes of the attached buffer that -mem counts.
 std::int64_t buffered_bytes(const Spec& spec, int in_flight, std::int64_t bytes);
 
-/// Why the elements of a benchmark's messages cannot lie so, or not be packed; empty where they can.
+/// Why a benchmark cannot run with this -layout or -packing; empty where it can.
 std::string why_not_placed(const Spec& spec, const DataLayout& layout, Packing packing);
 
-/// What -mem counts for the contiguous copies of messages of so many bytes.
+/// Bytes of the contiguous copies of messages that -mem counts.
 std::int64_t packed_bytes(const Geometry& geometry, std::int64_t bytes);
 
 }  // namespace openimb

@@ -20,7 +20,7 @@ enum class Kind {
   collective,         ///< all processes of the group in one MPI collective
   synchronization     ///< no message: one row, no #bytes column
 };
-/// Spelt as in the first records, which stay readable.
+/// Spelled as in the first records, which must stay readable.
 template <>
 inline constexpr Words<5> words_of<Kind> = {"single_transfer", "multiple_transfer", "parallel_transfer",
                                             "collective", "synchronisation"};
@@ -47,12 +47,11 @@ enum class Extent {
 /// What the displacement arguments of a vector collective count; int arguments limit them.
 enum class Displacements { none, elements, bytes };
 
-/// Where a collective may use one buffer for what goes in and what comes out (MPI_IN_PLACE). Source: MPI 3.1,
-/// chapter 5.
+/// Where a collective may use one buffer for input and output (MPI_IN_PLACE). Source: MPI 3.1, chapter 5.
 enum class InPlace {
   no,
   everywhere,     ///< every rank's input lies in its receive buffer
-  root_sends,     ///< the root's does: it sends nothing to itself
+  root_sends,     ///< the root's input does: it sends nothing to itself
   root_receives,  ///< what the root would receive stays in its send buffer
 };
 
@@ -69,8 +68,8 @@ enum class WindowKind { create, allocate, shared, dynamic };
 template <>
 inline constexpr Words<4> words_of<WindowKind> = {"create", "allocate", "shared", "dynamic"};
 
-/// -sync_mode: what completes one-sided transfers. standard: what the benchmark's definition has. Source: MPI
-/// 4.1, section 12.5.
+/// -sync_mode: what completes one-sided transfers. standard: what the benchmark's definition requires.
+/// Source: MPI 4.1, section 12.5.
 enum class SyncMode { standard, fence, pscw, lock, lock_all, flush, flush_local };
 template <>
 inline constexpr Words<7> words_of<SyncMode> = {"standard", "fence", "pscw",       "lock",
@@ -81,17 +80,17 @@ enum class SendMode { standard, synchronous, ready, buffered };
 template <>
 inline constexpr Words<4> words_of<SendMode> = {"standard", "synchronous", "ready", "buffered"};
 
-/// Whether a transfer of two processes can be sent in modes other than the standard one.
+/// Which send modes besides standard a transfer between two processes has.
 struct SendModes {
   bool any = false;
   bool posts_ahead = false;            ///< ready: receives of two repetitions are pending at once
-  std::string_view not_ready = {};     ///< why not with MPI_Rsend; empty: it can
-  std::string_view not_buffered = {};  ///< the same of MPI_Bsend
+  std::string_view not_ready = {};     ///< why MPI_Rsend is not possible; empty: it is
+  std::string_view not_buffered = {};  ///< the same for MPI_Bsend
 };
 inline constexpr SendModes every_send_mode{.any = true};
 inline constexpr SendModes every_send_mode_ahead{.any = true, .posts_ahead = true};
 
-/// Whether transfers are completed one by one, or all of a sample at once; and which table comes first, where
+/// Whether transfers are completed one by one or all of a sample at once, and which table comes first where
 /// there are two. Source: guide, "MPI-2 Benchmark Modes"; the order: reference outputs.
 enum class Aggregation { none, aggregate_first, non_aggregate_first, aggregate_only, non_aggregate_only };
 
@@ -109,15 +108,15 @@ enum class Overlap {
 /// Which buffer the other processes reach through a window.
 enum class Exposed { nothing, send, receive };
 
-/// What only one-sided benchmarks have.
+/// Facts of one-sided benchmarks.
 struct OneSided {
   Exposed exposed = Exposed::nothing;
   bool lengths_of_reductions = false;  ///< lengths are whole reduction elements, whatever is transferred
   bool single_element = false;         ///< always one element of a predefined type (MPI_Fetch_and_op)
-  bool integers_only = false;          ///< of reduction types: int, whatever is asked for
+  bool integers_only = false;          ///< elements are int, whatever type is asked for
   bool compares = false;  ///< the second message of the send buffer is compared with what the target holds
   bool computing_target = false;          ///< timed twice, once while the target computes outside MPI
-  SyncMode sync = SyncMode::standard;     ///< what completes its transfers; standard: its own calls
+  SyncMode sync = SyncMode::standard;     ///< what completes its transfers; standard: calls in its step
   bool any_sync = false;                  ///< -sync_mode may choose another one
   std::optional<WindowKind> window = {};  ///< the only kind that it can use
   bool loads_and_stores = false;          ///< moves bytes without MPI, whatever type is asked for
@@ -133,7 +132,7 @@ enum class FilePointer {
   shared       ///< one for all processes
 };
 
-/// What only benchmarks on files have.
+/// Facts of benchmarks on files.
 struct FileTransfer {
   FileUse use = FileUse::none;
   FilePointer pointer = FilePointer::individual;
@@ -148,22 +147,24 @@ struct Spec {
   const TableLayout* table = usual_table(kind);  ///< in which its results are printed
   Extent send = Extent::one;
   Extent receive = Extent::one;
-  double time_factor = 1.0;   ///< reported time / time of one repetition (PingPong: 0.5)
-  int turnover = 1;           ///< messages into and out of one process per repetition, for the throughput
-  bool threaded = false;      ///< run by a team of threads in each process; lengths are those of all together
+  double time_factor = 1.0;  ///< reported time / time of one repetition (PingPong: 0.5)
+  int turnover = 1;          ///< messages into and out of one process per repetition, for the throughput
+  /// Run by a team of threads in each process; a length is that of all threads together.
+  bool threaded = false;
   bool message_rate = false;  ///< has many messages in flight per repetition; prints Mbytes/sec and Msg/sec
   int min_processes = 1;
 
   /// Messages that each process that takes part sends in the time shown, on average; with message_rate, times
   /// those in flight.
   double sent = 0;
-  bool in_pairs = false;         ///< two processes each; of an odd number the last is idle
-  int most_pairs = 0;            ///< how many pairs at most; 0: no limit
-  bool in_rounds = false;        ///< of pairs of endpoints (plan/rounds.h): other partners in each round
-  bool random_partners = false;  ///< others in each repetition: Lap::root is the round (plan/random.h)
-  Stencil stencil = {};          ///< who exchanges with whom
-  bool any_torus = false;        ///< dimensions may have an extent of 1
-  Topology topology = {};        ///< of its communicator, for neighborhood collectives
+  bool in_pairs = false;   ///< processes work in pairs; with an odd number the last is idle
+  int most_pairs = 0;      ///< how many pairs at most; 0: no limit
+  bool in_rounds = false;  ///< measures pairs of endpoints in rounds (plan/rounds.h)
+  /// Partners change with each repetition: Lap::root is the round (plan/random.h).
+  bool random_partners = false;
+  Stencil stencil = {};    ///< which neighbors exchange messages
+  bool any_torus = false;  ///< dimensions may have an extent of 1
+  Topology topology = {};  ///< of its communicator, for neighborhood collectives
 
   bool reduction = false;        ///< uses the reduction data type
   bool rooted = false;           ///< root is i % processes in repetition i
@@ -203,7 +204,7 @@ constexpr Spec off_by_default(Spec spec) {
   spec.in_default_list = false;
   return spec;
 }
-/// Of a benchmark that has a second name, under which it runs only when asked for.
+/// The same benchmark under a second name, which runs only when it is named.
 constexpr Spec also_named(std::string_view name, Spec spec) {
   spec.name = name;
   return off_by_default(spec);

@@ -20,8 +20,7 @@ std::string completion_of(const Spec& spec) {
 }  // namespace
 
 std::string why_not_synchronized(const Spec& spec, SyncMode asked) {
-  const bool one_sided = spec.access == Access::active_target || spec.access == Access::passive_target;
-  if (!one_sided || asked == SyncMode::standard || asked == spec.one_sided.sync) return {};
+  if (!spec.on_windows() || asked == SyncMode::standard || asked == spec.one_sided.sync) return {};
   if (spec.one_sided.any_sync && (spec.access == Access::passive_target || needs_targets(asked))) return {};
   return "by definition it is completed by " + completion_of(spec) + ", not by -sync_mode " + name_of(asked);
 }

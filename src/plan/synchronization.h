@@ -8,7 +8,7 @@
 
 namespace openimb {
 
-/// How the transfers of a benchmark are completed: `asked`, or by its definition.
+/// What completes the transfers of a benchmark: `asked`, or what its definition requires.
 constexpr SyncMode sync_of(const Spec& spec, SyncMode asked) {
   return asked == SyncMode::standard ? spec.one_sided.sync : asked;
 }
@@ -16,7 +16,7 @@ constexpr SyncMode sync_of(const Spec& spec, SyncMode asked) {
 /// Whether all processes of the group call what completes transfers, not the origin alone.
 constexpr bool needs_targets(SyncMode mode) { return mode == SyncMode::fence || mode == SyncMode::pscw; }
 
-/// Whether locks are what a rank's own loads and stores in its window are synchronized by.
+/// Whether a rank synchronizes its own loads and stores in its window by locks.
 constexpr bool uses_locks(const Spec& spec, SyncMode mode) {
   return mode == SyncMode::standard ? spec.access == Access::passive_target : !needs_targets(mode);
 }

@@ -21,10 +21,10 @@ struct Table {
   bool defects = false;         ///< -check adds the column
   bool tail = false;            ///< -show_tail adds a line under each row
   bool precision = false;       ///< passes add the column of the interval
-  bool names_topology = false;  ///< in its title: -topo was given
+  bool names_topology = false;  ///< its title shows the topology: -topo was given
 
-  /// Of each process, those that have messages and a time of their own; of a partitioned message the threads
-  /// of a team mark parts.
+  /// Threads of each process that have messages and a time of their own; 1 for partitioned messages, whose
+  /// parts a team of threads marks.
   int timed_threads() const { return spec.partitioned ? 1 : layout.threads; }
   bool aggregate() const { return transfers == Transfers::aggregate; }
   bool has_lengths() const { return spec.kind != Kind::synchronization; }
@@ -52,7 +52,7 @@ struct Failure {
     no_space,  ///< of storage
     io_error,
     over_budget,  ///< the budget of the launch was spent before the first sample
-    no_answer     ///< of an endpoint, in time
+    no_answer     ///< an endpoint did not answer in time
   };
   Cause cause = Cause::out_of_memory;
   std::int64_t bytes = 0;
@@ -60,9 +60,9 @@ struct Failure {
   std::int64_t free_bytes = 0;         ///< no_space: what there is
   double seconds = 0;                  ///< time_out: what one repetition takes
   std::string detail;                  ///< one line, for the record
-  bool counts = true;                  ///< the launch was asked for it
-  bool limit = false;                  ///< a limit was asked for, or the MPI has it: no row was promised
-  std::optional<PairPlace> pair = {};  ///< of endpoints, where only that one failed
+  bool counts = true;                  ///< as a failed row: the point was asked for
+  bool limit = false;                  ///< beyond a limit that was given, or that the MPI has
+  std::optional<PairPlace> pair = {};  ///< of endpoints, where only this pair failed
 };
 template <>
 inline constexpr Words<9> words_of<Failure::Cause> = {"out_of_memory",     "int_overflow", "time_out",

@@ -8,9 +8,9 @@ namespace openimb {
 
 namespace {
 
-// By rank its destinations, one after the other: a regular graph without loops and double edges. Edges swap
-// their ends at random, which leaves all degrees as they are. Source: Greenhill 2011, "A polynomial bound on
-// the mixing time of a Markov chain for sampling regular directed graphs".
+// A regular directed graph without loops and double edges: the destinations of rank 0, of rank 1, ... Edges
+// swap their ends at random, which preserves all degrees. Source: Greenhill 2011, "A polynomial bound on the
+// mixing time of a Markov chain for sampling regular directed graphs".
 class RandomGraph {
  public:
   RandomGraph(int ranks, int degree, std::uint64_t seed) : degree_(degree) {
@@ -22,8 +22,8 @@ class RandomGraph {
     SplitMix random = random_round(seed, 0);
     const int edges = static_cast<int>(ends_.size());
     for (std::int64_t i = 0; i < std::int64_t{swaps_per_edge} * edges; ++i) {
-      const int one = random.below(edges);
-      swap(one, random.below(edges));
+      const int edge = random.below(edges);
+      swap(edge, random.below(edges));
     }
   }
   int edges() const { return static_cast<int>(ends_.size()); }
@@ -36,10 +36,10 @@ class RandomGraph {
     const auto first = ends_.begin() + static_cast<std::ptrdiff_t>(from) * degree_;
     return std::find(first, first + degree_, to) != first + degree_;
   }
-  void swap(int one, int other) {
-    const int a = from(one), b = from(other);
-    if (a == to(other) || b == to(one) || has(a, to(other)) || has(b, to(one))) return;
-    std::swap(ends_[static_cast<std::size_t>(one)], ends_[static_cast<std::size_t>(other)]);
+  void swap(int edge, int other) {
+    const int a = from(edge), b = from(other);
+    if (a == to(other) || b == to(edge) || has(a, to(other)) || has(b, to(edge))) return;
+    std::swap(ends_[static_cast<std::size_t>(edge)], ends_[static_cast<std::size_t>(other)]);
   }
 
   int degree_;
@@ -48,18 +48,18 @@ class RandomGraph {
 
 Neighborhood random_neighborhood(const Topology& topology, int ranks, int rank) {
   const RandomGraph graph(ranks, topology.neighbors(ranks), topology.seed);
-  Neighborhood found;
+  Neighborhood neighborhood;
   for (int edge = 0; edge < graph.edges(); ++edge) {
-    if (graph.from(edge) == rank) found.destinations.push_back(graph.to(edge));
+    if (graph.from(edge) == rank) neighborhood.destinations.push_back(graph.to(edge));
     if (graph.to(edge) != rank) continue;
-    found.sources.push_back(graph.from(edge));
-    found.blocks.push_back(graph.place(edge));
+    neighborhood.sources.push_back(graph.from(edge));
+    neighborhood.blocks.push_back(graph.place(edge));
   }
-  return found;
+  return neighborhood;
 }
 
-// Which of the blocks of `source` this rank finds at place `i`. Where a rank is a neighbor more than once,
-// its blocks arrive in the order of the edges.
+// Which of its blocks the `i`-th source sends to this rank. Where a rank is a neighbor more than once, its
+// blocks arrive in the order of the edges.
 int block_by_edge(const std::vector<int>& sources, std::size_t i, const std::vector<int>& destinations,
                   int rank) {
   auto before = std::count(sources.begin(), sources.begin() + static_cast<std::ptrdiff_t>(i), sources[i]);
@@ -90,16 +90,16 @@ Neighborhood neighborhood_of(const Topology& topology, int ranks, int rank) {
   if (topology.kind == TopologyKind::random) return random_neighborhood(topology, ranks, rank);
   const Torus grid = topology.grid(ranks);
   const std::vector<int> neighbors = grid.neighbors_in_pairs(rank);
-  Neighborhood found{.extents = {}, .sources = neighbors, .destinations = neighbors, .blocks = {}};
+  Neighborhood neighborhood{.extents = {}, .sources = neighbors, .destinations = neighbors, .blocks = {}};
   const bool cartesian = topology.kind == TopologyKind::cartesian;
-  if (cartesian) found.extents = grid.extents();
+  if (cartesian) neighborhood.extents = grid.extents();
   for (std::size_t i = 0; i < neighbors.size(); ++i) {
-    // On a Cartesian topology what is sent in one direction arrives from the opposite one.
-    found.blocks.push_back(cartesian
-                               ? static_cast<int>(i ^ 1)
-                               : block_by_edge(neighbors, i, grid.neighbors_in_pairs(neighbors[i]), rank));
+    // In a Cartesian topology a block sent in one direction arrives from the opposite direction.
+    neighborhood.blocks.push_back(
+        cartesian ? static_cast<int>(i ^ 1)
+                  : block_by_edge(neighbors, i, grid.neighbors_in_pairs(neighbors[i]), rank));
   }
-  return found;
+  return neighborhood;
 }
 
 }  // namespace openimb

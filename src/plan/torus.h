@@ -1,5 +1,5 @@
-// A periodic grid of any number of dimensions over the ranks of a group: who is whose neighbor, without MPI.
-// Source: MPI 4.0, section 8.5.2 (MPI_Dims_create).
+// A periodic grid of any number of dimensions over the ranks of a group: the neighbors of each rank, without
+// MPI. Source: MPI 4.0, section 8.5.2 (MPI_Dims_create).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace openimb {
 
 inline constexpr int most_dimensions = 5;  ///< 242 neighbors with edges and corners
 
-/// What of a torus a benchmark uses. Without dimensions: none.
+/// Which neighbors in a torus a benchmark exchanges messages with. Without dimensions: none.
 struct Stencil {
   int dimensions = 0;
   bool corners = false;  ///< neighbors across edges and corners, too, not only across faces
@@ -27,8 +27,8 @@ struct Stencil {
 
 namespace torus {
 
-// The largest of `dimensions` factors of `number` that is as small as it can be, each at most `most`; 0:
-// there are none.
+// Of all splits of `number` into `dimensions` factors of at most `most`, the one whose largest factor is
+// least: returns this factor; 0: there is no such split.
 inline int least_largest_factor(int number, int dimensions, int most) {
   if (dimensions == 1) return number <= most ? number : 0;
   for (int largest = 1; largest <= std::min(number, most); ++largest) {
@@ -65,37 +65,37 @@ class Torus {
     return text;
   }
 
-  /// Ranks of the neighbors. Those in opposite directions are as far from the first as from the last. A torus
-  /// that is one or two wide has the same rank more than once.
+  /// Ranks of the neighbors. Opposite neighbors have mirrored positions: see opposite(). In a torus with an
+  /// extent of one or two a rank occurs more than once.
   std::vector<int> neighbors(int rank, bool corners) const {
-    std::vector<int> found;
+    std::vector<int> ranks;
     const std::size_t dimensions = extents_.size();
     std::vector<int> step(dimensions, -1);  // counts through -1, 0 and 1 in every dimension
     for (bool more = true; more;) {
-      const auto moved = std::ranges::count_if(step, [](int one) { return one != 0; });
-      if (moved == 1 || (corners && moved > 1)) found.push_back(moved_by(rank, step));
+      const auto moved = std::ranges::count_if(step, [](int coordinate) { return coordinate != 0; });
+      if (moved == 1 || (corners && moved > 1)) ranks.push_back(moved_by(rank, step));
       more = false;
       for (std::size_t i = dimensions; i-- > 0 && !more;) {
         more = step[i] < 1;
         step[i] = more ? step[i] + 1 : -1;
       }
     }
-    return found;
+    return ranks;
   }
-  /// Those across faces in MPI's order: of each dimension the one before and the one behind. Source: MPI 4.1,
-  /// section 8.6.
+  /// The neighbors across faces in MPI's order: in each dimension the one before and the one after. Source:
+  /// MPI 4.1, section 8.6.
   std::vector<int> neighbors_in_pairs(int rank) const {
-    std::vector<int> found;
+    std::vector<int> ranks;
     for (std::size_t i = 0; i < extents_.size(); ++i) {
-      for (const int one : {-1, 1}) {
+      for (const int direction : {-1, 1}) {
         std::vector<int> step(extents_.size(), 0);
-        step[i] = one;
-        found.push_back(moved_by(rank, step));
+        step[i] = direction;
+        ranks.push_back(moved_by(rank, step));
       }
     }
-    return found;
+    return ranks;
   }
-  /// Which of `count` neighbors() lies in the opposite direction of neighbor `i`.
+  /// Which of `count` neighbors() is in the direction opposite to neighbor `i`.
   static constexpr int opposite(int i, int count) { return count - 1 - i; }
 
  private:

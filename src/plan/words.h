@@ -9,8 +9,8 @@ namespace openimb {
 template <std::size_t count>
 using Words = std::array<const char*, count>;
 
-/// In the order of the enumerators. An enumeration has words where a specialization stands beside it. Its
-/// type has no deduced arguments: GCC for Windows would define it in a section of its own in some units.
+/// In the order of the enumerators. An enumeration has words if it comes with a specialization. Its type has
+/// no deduced arguments: GCC for Windows would define it in a section of its own in some units.
 template <class Enum>
 inline constexpr Words<0> words_of{};
 

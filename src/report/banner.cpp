@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::string_view rule = "#----------------------------------------------------------------\n";
 
-// What comes from outside may hold line breaks, and a line that does not begin with # would look like a
-// result.
+// Text from outside may have line breaks, and a line that does not begin with # would look like a result.
 std::string on_one_line(std::string text) {
   std::ranges::replace_if(text, [](unsigned char c) { return c < ' '; }, ' ');
   return text;
@@ -67,16 +66,16 @@ std::string lengths(const RunFacts& facts, const Options& options) {
                    static_cast<long long>(range.smallest), what, static_cast<long long>(range.largest));
 }
 
-std::string passes_words(const Passes& passes, bool of_rounds) {
+std::string passes_text(const Passes& passes, bool of_rounds) {
   std::string text;
-  const auto add = [&](const std::string& words) { text += (text.empty() ? "until " : " or ") + words; };
+  const auto add = [&](const std::string& limit) { text += (text.empty() ? "until " : " or ") + limit; };
   if (passes.precision) add("each row is within +-" + shortest(significant(*passes.precision * 100)) + " %");
   if (passes.most) add(formatted("%d pass%s", *passes.most, *passes.most == 1 ? " is done" : "es are done"));
   if (passes.budget) add(shortest(*passes.budget) + " s have passed");
   return of_rounds ? text : text + "; figures are medians over passes";
 }
 
-std::string words_for(const Options& options) {
+std::string threads_text(const Options& options) {
   const Threads& threads = options.threads;
   std::string text = formatted("%d per process", threads.count);
   if (threads.count == 1) return text;
@@ -86,7 +85,7 @@ std::string words_for(const Options& options) {
   return text;
 }
 
-std::string words_for(const GpuFacts& gpu) {
+std::string gpu_text(const GpuFacts& gpu) {
   std::string text = gpu.host + " " + std::to_string(gpu.index) + ": " + gpu.name + ", " + gpu.bus_address +
                      (gpu.api == "cuda" ? ", CUDA " : ", ROCm ") + gpu.driver + ", rank";
   text += gpu.ranks.size() == 1 ? " " : "s ";
@@ -101,12 +100,12 @@ std::string words_for(const GpuFacts& gpu) {
 std::string gpu_statements(const RunFacts& facts, const Options& options) {
   const MemoryChoice& memory = options.memory;
   if (!memory.needs_gpu()) return {};
-  std::string words =
+  std::string kinds =
       std::string(name_of(memory.send)) + " (send), " + name_of(memory.receive) + " (receive)";
-  if (memory.send == memory.receive) words = name_of(memory.send);
-  if (memory.load == LoadPlace::device) words += "; load on the GPU";
-  std::string text = statement("Memory", words);
-  for (const GpuFacts& gpu : facts.gpus) text += statement("GPU", on_one_line(words_for(gpu)));
+  if (memory.send == memory.receive) kinds = name_of(memory.send);
+  if (memory.load == LoadPlace::device) kinds += "; load on the GPU";
+  std::string text = statement("Memory", kinds);
+  for (const GpuFacts& gpu : facts.gpus) text += statement("GPU", on_one_line(gpu_text(gpu)));
   if (facts.gpu_support) {
     text += statement("MPI and GPU memory", std::string(name_of(facts.gpu_support->answer)) + " (" +
                                                 on_one_line(facts.gpu_support->source) + ")");
@@ -114,7 +113,8 @@ std::string gpu_statements(const RunFacts& facts, const Options& options) {
   return text;
 }
 
-std::string our_statements(const RunFacts& facts, const Options& options, const StatedOptions& stated) {
+std::string statements_of_openimb(const RunFacts& facts, const Options& options,
+                                  const StatedOptions& stated) {
   std::string settings;
   for (const std::string& difference : stated.settings)
     settings += (settings.empty() ? "" : " ") + difference;
@@ -139,15 +139,15 @@ std::string our_statements(const RunFacts& facts, const Options& options, const 
     text += statement("Random partners",
                       formatted("seed %llu", static_cast<unsigned long long>(options.pairs->seed)));
   if (options.in_place) text += statement("Collectives", "in place, where they can (-in_place on)");
-  for (const auto& [name, words] : stated.lines) text += statement(name.c_str(), words);
+  for (const auto& [name, value] : stated.lines) text += statement(name.c_str(), value);
   text += gpu_statements(facts, options);
-  if (facts.heads == Heads::threads) text += statement("Threads", words_for(options));
+  if (facts.heads == Heads::threads) text += statement("Threads", threads_text(options));
   if (options.fabric) {
     text += statement("Endpoints", formatted("%zu, -endpoint %s", options.fabric->ranks.size(),
                                              name_of(options.fabric->endpoint)));
-    text += statement("Rounds", words_for(*options.fabric));
+    text += statement("Rounds", rounds_text(*options.fabric));
   }
-  if (options.passes) text += statement("Passes", passes_words(*options.passes, options.fabric.has_value()));
+  if (options.passes) text += statement("Passes", passes_text(*options.passes, options.fabric.has_value()));
   if (options.check) text += statement("Results", "verified in a separate untimed pass");
   return text;
 }
@@ -159,8 +159,8 @@ std::string site(const RunFacts& facts) {
          fact("MPI Thread Environment", facts.thread_level);
 }
 
-// Of IMB-P2P: comment lines throughout, the list first, shorter rules. The data type is stated where it is
-// not the one that the recorded program always has.
+// The banner of IMB-P2P and IMB-FABRIC: comment lines only, the list first, shorter rules. The data type is
+// stated only where it is not MPI_BYTE, which the reference output always has.
 std::string compact_banner(const RunFacts& facts, const Options& options, const StatedOptions& stated) {
   std::string text = title(facts, "#------------------------------------------------------------\n");
   text += site(facts) + "#\n# Calling sequence was:\n#\n" + command_of(facts) + "\n#\n";
@@ -168,7 +168,7 @@ std::string compact_banner(const RunFacts& facts, const Options& options, const 
   for (const std::string& benchmark : facts.benchmarks) text += "# " + benchmark + "\n";
   text += "#\n" + lengths(facts, options);
   if (options.data != Element{}) text += statement("MPI_Datatype", data_type(options.data));
-  return text += our_statements(facts, options, stated) + "#\n";
+  return text += statements_of_openimb(facts, options, stated) + "#\n";
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ std::string banner(const RunFacts& facts, const Options& options, const StatedOp
     text += statement("MPI_Datatype for reductions", data_type(options.reduction) + type_end);
     text += statement("MPI_Op", "MPI_SUM  ");
   }
-  text += our_statements(facts, options, stated);
+  text += statements_of_openimb(facts, options, stated);
   text += facts.quirks.blank_comments ? "# \n# \n" : "#\n#\n";
   text += "\n# List of Benchmarks to run:\n\n";
   for (std::size_t i = 0; i < facts.benchmarks.size(); ++i) {

@@ -1,4 +1,4 @@
-// What stands above the first table.
+// The banner: the text above the first table.
 #pragma once
 
 #include <string>

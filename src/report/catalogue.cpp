@@ -8,7 +8,7 @@ namespace openimb {
 
 namespace {
 
-// Bytes moved per reported time are this times the length, where a table has them as Mbytes/sec.
+// Messages per reported time that Mbytes/sec counts; nothing where the table has no such column.
 std::optional<int> turnover(const Spec& spec) {
   if (spec.table->rates != Rates::of_a_process || spec.kind == Kind::multiple_transfer || spec.on_files())
     return std::nullopt;

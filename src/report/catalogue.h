@@ -1,5 +1,5 @@
-// The benchmarks of all components as JSON: -list json. What other programs read instead of a list of their
-// own.
+// The benchmarks of all components as JSON: -list json. Other programs read it instead of having a list of
+// their own.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// One line; schema/benchmarks.json holds it for an MPI that has all calls.
+/// One line. schema/benchmarks.json is the one of an MPI that has all calls.
 std::string catalogue_json(std::span<const ComponentList> components, std::string_view version);
 
 }  // namespace openimb

@@ -8,7 +8,7 @@ namespace openimb {
 
 namespace {
 
-// In the unit of text. A table may show what a row lacks.
+// A figure in the unit of the text. A table may show a figure that a row lacks: 0.
 double shown(const Row& row, Figure figure, double bytes_per_megabyte) {
   if (!row.has(figure) && facts_of(figure).presence != FigureRow::always) return 0;
   const Unit unit = facts_of(figure).unit;
@@ -16,23 +16,23 @@ double shown(const Row& row, Figure figure, double bytes_per_megabyte) {
   return unit == Unit::bytes_per_second ? row[figure] / bytes_per_megabyte : row[figure];
 }
 
-// Of a row with too few samples nothing is known. The percent sign keeps scripts from reading it as a figure of
-// IMB's.
+// Half width of the interval in percent; n/a with too few samples. The percent sign keeps scripts from reading it
+// as a figure of IMB's.
 std::string precision(const Row& row, bool labeled) {
   if (!row.passes || !row.passes->half_width) return "n/a";
   return formatted(labeled ? "%g" : "%.2f%%", *row.passes->half_width * 100);
 }
 
-// Of the reference layout of IMB-HALO: six digits, as C++ streams print them. A blank precedes each figure
-// but the first. (xN): N messages per repetition; Mb/s counts all N.
+// Cells in the reference layout of IMB-HALO: six digits, as C++ streams print them. A blank precedes each
+// figure except the first. (xN): N messages per repetition; Mb/s counts all N.
 std::vector<Cell> labeled_cells(const Table& table, const Measurement& measurement, const Row& row,
                                 double bytes_per_megabyte) {
   std::vector<Cell> cells{{"", labeled_length_of(table, measurement.bytes)}};
   const auto add = [&](const std::string& number, std::string_view unit) {
     cells.push_back({"", " " + number + "(" + std::string(unit) + ")"});
   };
-  for (const Shown& one : table.shown().columns) {
-    add(formatted("%g", shown(row, one.figure, bytes_per_megabyte)), one.head);
+  for (const Shown& column : table.shown().columns) {
+    add(formatted("%g", shown(row, column.figure, bytes_per_megabyte)), column.head);
   }
   if (table.multi == Multi::each_group) add(std::to_string(row.group), "group");
   if (table.precision) add(precision(row, true), "+-%");
@@ -47,9 +47,9 @@ std::string padded(const std::string& text) {
   return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
 }
 
-std::string whole(std::int64_t number) { return padded(std::to_string(number)); }
+std::string integer_cell(std::int64_t number) { return padded(std::to_string(number)); }
 
-std::string decimals(double number) { return padded(formatted("%.2f", number)); }
+std::string decimal_cell(double number) { return padded(formatted("%.2f", number)); }
 
 std::string labeled_length_of(const Table& table, std::int64_t bytes) {
   const Spec& spec = table.spec;
@@ -61,17 +61,17 @@ std::vector<Cell> cells_of(const Table& table, const Measurement& measurement, c
                            double bytes_per_megabyte) {
   if (table.shown().labeled) return labeled_cells(table, measurement, row, bytes_per_megabyte);
   std::vector<Cell> cells;
-  if (table.multi == Multi::each_group) cells.push_back({"Group", whole(row.group)});
-  if (table.has_lengths()) cells.push_back({"#bytes", whole(measurement.bytes)});
-  cells.push_back({"#repetitions", whole(measurement.repetitions)});
-  for (const Shown& one : table.shown().columns) {
-    const double number = shown(row, one.figure, bytes_per_megabyte);
-    const bool rounded = facts_of(one.figure).unit == Unit::messages_per_second;
-    cells.push_back({one.head, rounded ? padded(formatted("%.0f", number)) : decimals(number)});
+  if (table.multi == Multi::each_group) cells.push_back({"Group", integer_cell(row.group)});
+  if (table.has_lengths()) cells.push_back({"#bytes", integer_cell(measurement.bytes)});
+  cells.push_back({"#repetitions", integer_cell(measurement.repetitions)});
+  for (const Shown& column : table.shown().columns) {
+    const double number = shown(row, column.figure, bytes_per_megabyte);
+    const bool rounded = facts_of(column.figure).unit == Unit::messages_per_second;
+    cells.push_back({column.head, rounded ? padded(formatted("%.0f", number)) : decimal_cell(number)});
   }
   if (table.precision) cells.push_back({"+-[%]", padded(precision(row, false))});
-  // A floating-point number by the guide's description of -DCHECK.
-  if (table.defects) cells.push_back({"defects", decimals(static_cast<double>(row.defects.value_or(0)))});
+  // The guide's description of -DCHECK has a floating-point number.
+  if (table.defects) cells.push_back({"defects", decimal_cell(static_cast<double>(row.defects.value_or(0)))});
   return cells;
 }
 

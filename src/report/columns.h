@@ -17,18 +17,19 @@ struct Cell {
   std::string text;
 };
 
-/// The text at the right of a column. One that fills the column or is longer has a blank before it, so that
-/// it does not run together with the cell before.
+/// The text, right-aligned in a column. Text that fills the column or is longer has a blank before it, which
+/// separates it from the cell before.
 std::string padded(const std::string& text);
-std::string whole(std::int64_t number);  ///< padded
-std::string decimals(double number);     ///< padded, with two of them
+std::string integer_cell(std::int64_t number);  ///< padded
+std::string decimal_cell(double number);        ///< padded, with two decimals
 
-/// Group comes first with -multi 1, the interval's half width last in passes, behind it defects with -check.
-/// In a labeled table cells are not padded and have no heads, and the group stands behind the figures.
+/// With -multi 1 the group comes first. After the figures come the interval's half width (in passes) and the
+/// defects (with -check). In a labeled table cells are not padded and have no heads, and the group comes
+/// after the figures.
 std::vector<Cell> cells_of(const Table& table, const Measurement& measurement, const Row& row,
                            double bytes_per_megabyte);
 
-/// "4(x4)(bytes)": what a labeled row begins with.
+/// "4(x4)(bytes)": the beginning of a labeled row.
 std::string labeled_length_of(const Table& table, std::int64_t bytes);
 
 }  // namespace openimb

@@ -22,10 +22,10 @@ std::string amounts(const Failure& failure) {
   return text + ")";
 }
 
-std::string failure_row(const Table& table, std::int64_t length, const std::string& words) {
-  if (table.shown().labeled) return "# " + labeled_length_of(table, length) + " " + words + "\n";
+std::string failure_row(const Table& table, std::int64_t length, const std::string& text) {
+  if (table.shown().labeled) return "# " + labeled_length_of(table, length) + " " + text + "\n";
   const char* const group_cell = table.multi == Multi::each_group ? "\n             " : "";
-  return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(length), words.c_str());
+  return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(length), text.c_str());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Failures in words: for records, for tables, and for the line on stderr.
+// Failures as text: for records, for tables, and for the line on stderr.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,8 @@ std::string counted(std::int64_t count, std::string_view noun);
 /// it for rows.
 inline std::string after_blank_line(const std::string& lines) { return lines.empty() ? "" : "\n" + lines; }
 
-/// The number with so many digits: what a sample is worth, in a short line.
+/// The number rounded to so many significant digits: samples are not more precise, and their lines stay
+/// short.
 double significant(double number, int digits = 6);
 
 }  // namespace openimb

@@ -1,4 +1,4 @@
-// JSON as it is written: commas and brackets come out right by construction. The suite depends on no JSON
+// A writer of JSON, whose commas and brackets are right by construction. The suite depends on no JSON
 // library.
 #pragma once
 
@@ -45,7 +45,7 @@ class JsonWriter {
       element(std::isfinite(value) ? shortest(value) : "null");
     } else if constexpr (std::ranges::range<Value>) {
       enclose('[', ']', [&] {
-        for (const auto& each : value) this->value(each);
+        for (const auto& item : value) this->value(item);
       });
     } else if (value) {
       this->value(*value);

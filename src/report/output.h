@@ -20,10 +20,10 @@ void write_and_flush(std::FILE* out, const std::string& text, const OutputName& 
 /// call itself. Empty: a line may be torn.
 struct LineFile {
   long long (*position)(std::FILE*) = nullptr;
-  bool (*cut)(std::FILE*, long long position) = nullptr;  ///< removes what lies behind `position`
+  bool (*cut)(std::FILE*, long long position) = nullptr;  ///< removes what follows `position`
 };
 
-/// A file of lines: of a call's lines all are written or none.
+/// A file of lines: a call writes all of its lines or none.
 class LineOutput {
  public:
   /// `out` stays the caller's, and nothing may have been written to it.

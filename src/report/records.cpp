@@ -37,13 +37,13 @@ void write_point(JsonWriter& json, const Table& table, int group) {
   json.field("groups", group < 0 ? groups : groups.subspan(static_cast<std::size_t>(group), 1));
 }
 
-/// Who read the bytes of which interfaces.
+/// The ranks' hosts, and the interfaces whose bytes each rank read.
 struct Readers {
   std::span<const RankPlace> ranks;
   std::span<const std::vector<std::string>> interfaces;
 };
 
-// What is not there was not counted, or never above zero.
+// A counter without an entry was unknown or zero on all ranks.
 void write_evidence(JsonWriter& json, const Evidence& evidence, const Readers& readers) {
   json.object("evidence", [&] {
     for (std::size_t i = 0; i < summed_counters; ++i) {
@@ -81,10 +81,10 @@ void write_slowest(JsonWriter& json, const Table& table, const Row& row, Number 
 
 template <class Number>
 void write_figures(JsonWriter& json, const Table& table, const Row& row, Number number) {
-  for (const FigureRow& one : figures) {
-    const bool has = one.presence == FigureRow::always || row.has(one.figure);
-    if (has) json.field(one.name, number(row[one.figure]));
-    if (one.figure == Figure::time_avg) write_slowest(json, table, row, number);
+  for (const FigureRow& facts : figures) {
+    const bool has = facts.presence == FigureRow::always || row.has(facts.figure);
+    if (has) json.field(facts.name, number(row[facts.figure]));
+    if (facts.figure == Figure::time_avg) write_slowest(json, table, row, number);
   }
 }
 
@@ -100,15 +100,15 @@ void write_passes(JsonWriter& json, const SampleStatistics& statistics) {
     json.field("shortfall", name_of(statistics.shortfall));
     json.field("reference_state", statistics.reference);
     json.field("between_states", statistics.between_states);
-    json.array_of_objects("states", statistics.states, [&](const SampleStatistics::State& one) {
-      json.field("probe_seconds", one.level);
-      json.field("samples", one.samples);
-      json.field("time_median_seconds", one.samples > 0 ? std::optional(one.median) : std::nullopt);
+    json.array_of_objects("states", statistics.states, [&](const SampleStatistics::State& state) {
+      json.field("probe_seconds", state.level);
+      json.field("samples", state.samples);
+      json.field("time_median_seconds", state.samples > 0 ? std::optional(state.median) : std::nullopt);
     });
     if (statistics.modes.empty()) return;
-    json.array_of_objects("levels", statistics.modes, [&](const SampleStatistics::State& one) {
-      json.field("time_seconds", one.level);
-      json.field("samples", one.samples);
+    json.array_of_objects("levels", statistics.modes, [&](const SampleStatistics::State& state) {
+      json.field("time_seconds", state.level);
+      json.field("samples", state.samples);
     });
   });
 }
@@ -123,7 +123,7 @@ std::string result_record(const Table& table, const Measurement& measurement, co
   return record("result", [&](JsonWriter& json) {
     json.field_if_any("row", number_of(measurement, row));
     write_point(json, table, row.group);
-    // All others have that of the run's -window.
+    // Other benchmarks use the run's -window.
     if (const auto kind = table.spec.one_sided.window) json.field("window_kind", name_of(*kind));
     json.field_if_any("in_flight", measurement.fewer_in_flight);
     json.field("bytes", measurement.bytes);
@@ -144,7 +144,7 @@ std::string result_record(const Table& table, const Measurement& measurement, co
   });
 }
 
-// What the samples of a row have in common, once.
+// Has what the samples of a row have in common; written once per row.
 std::string row_record(const Table& table, const Measurement& measurement, const Row& row) {
   return record("row", [&](JsonWriter& json) {
     json.field_if_any("row", number_of(measurement, row));

@@ -29,7 +29,7 @@ class RecordReporter final : public Reporter {
   LineOutput out_;
   std::vector<RankPlace> ranks_;
   std::vector<std::vector<std::string>> interfaces_;
-  std::set<int> announced_;  ///< rows that samples were written of
+  std::set<int> announced_;  ///< rows whose `row` record was written
 };
 
 /// The `end` record as a line, newline included; also written by the signal handler.

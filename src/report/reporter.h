@@ -1,4 +1,4 @@
-// Where results go. The engine calls these in order, on rank 0 only.
+// Where results go. The session calls these in order, on rank 0 only.
 #pragma once
 
 #include <span>
@@ -9,19 +9,19 @@
 namespace openimb {
 
 /// Order of calls: begin, then per table open_table, any number of row and failure, and close_table, then
-/// end. A failure may also stand outside a table, and samples come before the tables. Each call has flushed
-/// its text when it returns. A reporter that cannot write prints one message on stderr, goes on, and reports
-/// it by ok().
+/// end. A failure may also come outside a table, and samples come before the tables. Each call has flushed
+/// its text when it returns. A reporter that cannot write prints one message on stderr, continues, and
+/// returns false from ok().
 class Reporter {
  public:
   virtual ~Reporter() = default;
   virtual void begin(const RunFacts& facts, const Options& options) = 0;
   virtual void open_table(const Table& table) = 0;
   virtual void row(const Table& table, const Measurement& measurement) = 0;
-  /// In passes: what a row will be made of, as soon as it is there; all of them before the first table.
+  /// In passes: a sample of a row, as soon as it is measured; all samples come before the first table.
   virtual void sample(const Table& /*table*/, const PassSample& /*sample*/) {}
-  /// Of IMB-FABRIC: pairs of a round, as soon as they are there; all of them before the first table, which
-  /// has no row of its own.
+  /// IMB-FABRIC: the pairs of a round, as soon as they are measured; all come before the first table, and no
+  /// row follows.
   virtual void pairs(const Table& /*table*/, std::span<const PairSample> /*samples*/) {}
   virtual void failure(const Table& table, const Failure& failure) = 0;
   /// No row follows; an interrupted run may leave a table open.

@@ -10,12 +10,12 @@ namespace openimb {
 
 namespace {
 
-constexpr std::size_t most_shown = 5;  // slow pairs of a length, and failed ones
+constexpr std::size_t most_shown = 5;  // slow pairs of a length, and failed pairs
 
-// Classes of times: each a permille wide, from a nanosecond on.
+// Bins of a histogram: the first begins at a nanosecond, each is a permille wide.
 constexpr double shortest_seconds = 1e-9, width = 1e-3, longest_seconds = 1e6;
 
-std::size_t class_of(double seconds) {
+std::size_t bin_of(double seconds) {
   const double within = std::clamp(seconds, shortest_seconds, longest_seconds);
   return static_cast<std::size_t>(std::log(within / shortest_seconds) / width);
 }
@@ -29,16 +29,16 @@ std::string rule(std::size_t columns) {
 void TimesOfPairs::add(double seconds) {
   least_ = count_ == 0 ? seconds : std::min(least_, seconds);
   most_ = count_ == 0 ? seconds : std::max(most_, seconds);
-  const std::size_t index = class_of(seconds);
-  if (classes_.size() <= index) classes_.resize(index + 1);
-  ++classes_[index];
+  const std::size_t index = bin_of(seconds);
+  if (bins_.size() <= index) bins_.resize(index + 1);
+  ++bins_[index];
   ++count_;
 }
 
 double TimesOfPairs::median() const {
   std::int64_t below = 0;
-  for (std::size_t i = 0; i < classes_.size(); ++i) {
-    below += classes_[i];
+  for (std::size_t i = 0; i < bins_.size(); ++i) {
+    below += bins_[i];
     if (2 * below < count_) continue;
     const double middle = shortest_seconds * std::exp((static_cast<double>(i) + 0.5) * width);
     return std::clamp(middle, least_, most_);
@@ -53,7 +53,7 @@ void SweepText::begin(const RunFacts& facts, const Options& options) {
   in_flight_ = options.in_flight;
 }
 
-SweepText::OfLength& SweepText::of_length(const Table& table, std::int64_t bytes) {
+SweepText::LengthSummary& SweepText::length_summary(const Table& table, std::int64_t bytes) {
   return benchmarks_[std::string(table.spec.name)][bytes];
 }
 
@@ -65,40 +65,41 @@ std::string SweepText::pairs(const Table& table, std::span<const PairSample> sam
            padded("#repetitions") + padded("t[usec]") + "  benchmark\n";
   }
   for (const PairSample& sample : samples) {
-    OfLength& all = of_length(table, sample.bytes);
-    all.repetitions =
-        all.times.count() == 0 ? sample.repetitions : std::min(all.repetitions, sample.repetitions);
-    all.times.add(sample.seconds);
-    all.defects += sample.defects.value_or(0);
-    keep_if_slow(all, sample);
+    LengthSummary& summary = length_summary(table, sample.bytes);
+    summary.repetitions =
+        summary.times.count() == 0 ? sample.repetitions : std::min(summary.repetitions, sample.repetitions);
+    summary.times.add(sample.seconds);
+    summary.defects += sample.defects.value_or(0);
+    keep_if_slow(summary, sample);
     passes_ = std::max(passes_, sample.place.pass);
     if (!fabric_.matrix) continue;
     const PairPlace& place = sample.place;
-    text += whole(place.pass) + whole(place.round) + whole(place.pair.a) + whole(place.pair.b) +
-            whole(sample.bytes) + whole(sample.repetitions) + decimals(sample.seconds * 1e6) + "  " +
-            std::string(table.spec.name) + "\n";
+    text += integer_cell(place.pass) + integer_cell(place.round) + integer_cell(place.pair.a) +
+            integer_cell(place.pair.b) + integer_cell(sample.bytes) + integer_cell(sample.repetitions) +
+            decimal_cell(sample.seconds * 1e6) + "  " + std::string(table.spec.name) + "\n";
   }
   return text;
 }
 
-void SweepText::keep_if_slow(OfLength& of_length, const PairSample& sample) const {
-  std::vector<PairSample>& worst = of_length.worst;
+void SweepText::keep_if_slow(LengthSummary& summary, const PairSample& sample) const {
+  std::vector<PairSample>& worst = summary.worst;
   const auto same =
-      std::ranges::find(worst, sample.place.pair, [](const PairSample& one) { return one.place.pair; });
+      std::ranges::find(worst, sample.place.pair, [](const PairSample& kept) { return kept.place.pair; });
   if (same != worst.end()) {
     if (same->seconds >= sample.seconds) return;
     worst.erase(same);
   }
   const auto faster =
-      std::ranges::find_if(worst, [&](const PairSample& one) { return one.seconds < sample.seconds; });
+      std::ranges::find_if(worst, [&](const PairSample& kept) { return kept.seconds < sample.seconds; });
   worst.insert(faster, sample);
   if (worst.size() > most_shown) worst.pop_back();
 }
 
 void SweepText::failure(const Table& table, const Failure& failure) {
-  OfLength& all = of_length(table, failure.bytes);
-  ++all.failed;
-  if (all.failed_pairs.size() < most_shown) all.failed_pairs.push_back({*failure.pair, failure.detail});
+  LengthSummary& summary = length_summary(table, failure.bytes);
+  ++summary.failed;
+  if (summary.failed_pairs.size() < most_shown)
+    summary.failed_pairs.push_back({*failure.pair, failure.detail});
 }
 
 std::string SweepText::table(const Table& table) const {
@@ -112,15 +113,16 @@ std::string SweepText::table(const Table& table) const {
     text += padded(head);
   }
   text += table.defects ? padded("defects") + "\n" : "\n";
-  const auto found = benchmarks_.find(table.spec.name);
-  if (found == benchmarks_.end()) return text;
-  for (const auto& [bytes, all] : found->second) {
-    const double median = all.times.median();
+  const auto lengths = benchmarks_.find(table.spec.name);
+  if (lengths == benchmarks_.end()) return text;
+  for (const auto& [bytes, summary] : lengths->second) {
+    const double median = summary.times.median();
     const double rate = median > 0 ? static_cast<double>(bytes) / median / bytes_per_megabyte_ : 0;
-    text += whole(bytes) + whole(all.repetitions) + decimals(all.times.least() * 1e6) +
-            decimals(median * 1e6) + decimals(all.times.most() * 1e6) + decimals(rate) +
-            whole(all.times.count()) + whole(all.failed);
-    text += table.defects ? decimals(static_cast<double>(all.defects)) + "\n" : "\n";
+    text += integer_cell(bytes) + integer_cell(summary.repetitions) +
+            decimal_cell(summary.times.least() * 1e6) + decimal_cell(median * 1e6) +
+            decimal_cell(summary.times.most() * 1e6) + decimal_cell(rate) +
+            integer_cell(summary.times.count()) + integer_cell(summary.failed);
+    text += table.defects ? decimal_cell(static_cast<double>(summary.defects)) + "\n" : "\n";
   }
   return text;
 }
@@ -136,32 +138,32 @@ std::string SweepText::name(const PairPlace& place) const {
 }
 
 std::string SweepText::slowest(const Table& table) const {
-  const auto found = benchmarks_.find(table.spec.name);
-  if (found == benchmarks_.end()) return {};
+  const auto lengths = benchmarks_.find(table.spec.name);
+  if (lengths == benchmarks_.end()) return {};
   std::string text;
-  for (const auto& [bytes, all] : found->second) {
+  for (const auto& [bytes, summary] : lengths->second) {
     const auto length = static_cast<long long>(bytes);
-    const double median = all.times.median();
-    for (const PairSample& sample : all.worst) {
-      if (sample.seconds <= median * (1 + width)) continue;  // the median is that of a class
+    const double median = summary.times.median();
+    for (const PairSample& sample : summary.worst) {
+      if (sample.seconds <= median * (1 + width)) continue;  // the median is that of a bin
       text +=
           formatted("# slow: %lld B: %.2f usec, %.2f of the median: pair %s\n", length, sample.seconds * 1e6,
                     median > 0 ? sample.seconds / median : 0, name(sample.place).c_str());
     }
-    for (const Failed& failed : all.failed_pairs) {
+    for (const Failed& failed : summary.failed_pairs) {
       text += formatted("# failed: %lld B: pair %s: %s\n", length, name(failed.place).c_str(),
                         failed.detail.c_str());
     }
-    const auto shown = static_cast<std::int64_t>(all.failed_pairs.size());
-    if (all.failed > shown) {
+    const auto shown = static_cast<std::int64_t>(summary.failed_pairs.size());
+    if (summary.failed > shown) {
       text += formatted("# failed: %lld B: and %s\n", length,
-                        counted(all.failed - shown, "further pair").c_str());
+                        counted(summary.failed - shown, "further pair").c_str());
     }
   }
   return text;
 }
 
-std::string words_for(const FabricOptions& fabric) {
+std::string rounds_text(const FabricOptions& fabric) {
   const RoundPlan plan(fabric, static_cast<int>(fabric.ranks.size()));
   std::string text = counted(plan.count(), "round") + ", " + name_of(fabric.rounds);
   text += fabric.serial ? ", one pair after the other" : "";

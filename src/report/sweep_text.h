@@ -1,5 +1,5 @@
-// IMB-FABRIC in text: a line for each pair where that is asked for, and for each benchmark a table by length
-// with the slowest pairs behind it. Memory does not grow with the number of pairs.
+// IMB-FABRIC in text: a line for each pair with -matrix, and for each benchmark a table by length, followed
+// by the slowest pairs. Memory does not grow with the number of pairs.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace openimb {
 
-/// Times without the memory for all of them: the median to a permille.
+/// Statistics of times in a histogram: the median is known to a permille.
 class TimesOfPairs {
  public:
   void add(double seconds);
@@ -22,7 +22,7 @@ class TimesOfPairs {
   double median() const;
 
  private:
-  std::vector<std::int64_t> classes_;  ///< by logarithm
+  std::vector<std::int64_t> bins_;  ///< on a logarithmic scale
   std::int64_t count_ = 0;
   double least_ = 0, most_ = 0;
 };
@@ -41,7 +41,7 @@ class SweepText {
     PairPlace place;
     std::string detail;
   };
-  struct OfLength {
+  struct LengthSummary {
     TimesOfPairs times;
     std::int64_t repetitions = 0;  ///< the least
     std::int64_t defects = 0;
@@ -49,10 +49,10 @@ class SweepText {
     std::vector<PairSample> worst;     ///< the slowest first, each pair once
     std::vector<Failed> failed_pairs;  ///< the first ones
   };
-  using ByLength = std::map<std::int64_t, OfLength>;
+  using ByLength = std::map<std::int64_t, LengthSummary>;
 
-  OfLength& of_length(const Table& table, std::int64_t bytes);
-  void keep_if_slow(OfLength& of_length, const PairSample& sample) const;
+  LengthSummary& length_summary(const Table& table, std::int64_t bytes);
+  void keep_if_slow(LengthSummary& summary, const PairSample& sample) const;
   std::string name(const PairPlace& place) const;
 
   std::map<std::string, ByLength, std::less<>> benchmarks_;
@@ -65,6 +65,6 @@ class SweepText {
 };
 
 /// "3 rounds of disjoint pairs, all pairs, ...": for the banner.
-std::string words_for(const FabricOptions& fabric);
+std::string rounds_text(const FabricOptions& fabric);
 
 }  // namespace openimb

@@ -31,10 +31,10 @@ std::string rank_lines(std::string lead, std::span<const int> ranks) {
   return text += "# \n";
 }
 
-// Where there is one thread, the reference layout does not print it, but for benchmarks of threads.
+// The reference layout does not print a single thread, except for benchmarks of threads.
 std::string threads_of(const Table& table) {
-  const bool told = table.layout.threads > 1 || table.spec.threaded;
-  return told ? formatted(" (threads: %d)", table.layout.threads) : "";
+  const bool is_shown = table.layout.threads > 1 || table.spec.threaded;
+  return is_shown ? formatted(" (threads: %d)", table.layout.threads) : "";
 }
 
 std::string group_lines(const Table& table) {
@@ -91,7 +91,7 @@ std::string title_of(const Table& table) {
   return text += stencil.corners ? ", corners)" : ")";
 }
 
-// The heads of IMB-MT: see Heads.
+// Width of the rules in IMB-MT: see Heads.
 constexpr std::size_t columns_of_threads = 6;
 
 std::string without_blanks_at_ends(const std::string& text) {
@@ -103,7 +103,7 @@ std::string without_blanks_at_ends(const std::string& text) {
   return stripped;
 }
 
-// What options decide of a table of messages in flight. The reference layout of IMB-MPI1 has no such lines.
+// Options that decide how many messages are in flight. The reference layout of IMB-MPI1 has no such lines.
 std::string window_lines(const Table& table, Heads heads, int in_flight) {
   const int active = table.spec.processes_taking_part(table.layout.processes);
   const std::string pairs = heads == Heads::pairs ? formatted("# pairs = %d\n", active / 2) : "";
@@ -146,26 +146,25 @@ std::string tail_line(const std::optional<Tail>& tail) {
   return text += " ]\n";
 }
 
-// What the reader should know about a row, as a comment line.
-std::string place_of(const Table& table, std::int64_t bytes, const Row& row) {
-  std::string where;
-  if (table.has_lengths()) where = formatted("%lld B", static_cast<long long>(bytes));
+// The row that a note is about: "8 B, group 1".
+std::string row_label(const Table& table, std::int64_t bytes, const Row& row) {
+  std::string label;
+  if (table.has_lengths()) label = formatted("%lld B", static_cast<long long>(bytes));
   if (table.multi == Multi::each_group) {
-    where += (where.empty() ? "" : ", ") + formatted("group %d", row.group);
+    label += (label.empty() ? "" : ", ") + formatted("group %d", row.group);
   }
-  return where;
+  return label;
 }
 
-std::string note(const std::string& where, const std::string& words) {
-  return "# note: " + where + (where.empty() ? "" : ": ") + words + "\n";
+std::string note(const std::string& where, const std::string& text) {
+  return "# note: " + where + (where.empty() ? "" : ": ") + text + "\n";
 }
 
 std::string drift_note(const Table& table, std::int64_t bytes, const Row& row) {
-  constexpr double noticeable = 0.1;
   const double drift = row[Figure::load_drift];
-  if (!row.has(Figure::load_drift) || std::abs(drift) <= noticeable) return "";
+  if (!row.has(Figure::load_drift) || std::abs(drift) <= noticeable_drift) return "";
   return note(
-      place_of(table, bytes, row),
+      row_label(table, bytes, row),
       formatted("CPU load ran %.0f %% %s than calibrated; t_CPU and overlap of this row are unreliable",
                 100 * std::abs(drift), drift > 0 ? "slower" : "faster"));
 }
@@ -182,17 +181,17 @@ std::string in_flight_note(const Measurement& measurement, int asked, std::int64
 
 std::string levels(const std::vector<SampleStatistics::State>& levels, int samples) {
   std::string text;
-  for (const SampleStatistics::State& one : levels) {
-    text += formatted("%s%.2f usec (%.0f %%)", text.empty() ? "" : ", ", one.level * 1e6,
-                      100.0 * one.samples / std::max(1, samples));
+  for (const SampleStatistics::State& level : levels) {
+    text += formatted("%s%.2f usec (%.0f %%)", text.empty() ? "" : ", ", level.level * 1e6,
+                      100.0 * level.samples / std::max(1, samples));
   }
   return text;
 }
 
-const char* words_for(SampleStatistics::Shortfall shortfall) {
-  constexpr const char* words[] = {"", "the budget was spent", "all passes are done",
+const char* shortfall_text(SampleStatistics::Shortfall shortfall) {
+  constexpr const char* texts[] = {"", "the budget was spent", "all passes are done",
                                    "the launch was interrupted"};
-  return words[static_cast<int>(shortfall)];
+  return texts[static_cast<int>(shortfall)];
 }
 
 std::string lines_of(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {
@@ -246,7 +245,7 @@ std::string footer(const Ending& ending) {
 void PassesNotes::add(const std::string& where, int group, const SampleStatistics& statistics) {
   ++rows_;
   if (statistics.shortfall != SampleStatistics::Shortfall::none) {
-    ++short_;
+    ++imprecise_;
     shortfall_ = statistics.shortfall;
     if (statistics.half_width && *statistics.half_width > widest_) {
       widest_ = *statistics.half_width;
@@ -273,14 +272,14 @@ std::string PassesNotes::between(const Machine& machine) {
 
 std::string PassesNotes::notes(std::optional<double> precision) const {
   std::string text;
-  if (short_ > 0) {
-    text += formatted("# note: %d of %s not within +-%s %%", short_, counted(rows_, "row").c_str(),
+  if (imprecise_ > 0) {
+    text += formatted("# note: %d of %s not within +-%s %%", imprecise_, counted(rows_, "row").c_str(),
                       shortest(significant(precision.value_or(0) * 100)).c_str());
     if (widest_ > 0) {
       text += formatted(widest_ < 1 ? ", at most +-%.2f %%" : ", at most +-%.0f %%", widest_ * 100);
       if (!widest_row_.empty()) text += " (" + widest_row_ + ")";
     }
-    text += std::string(": ") + words_for(shortfall_) + "\n";
+    text += std::string(": ") + shortfall_text(shortfall_) + "\n";
   }
   if (with_levels_ > 0) {
     text += formatted("# note: samples at several levels in %s, for example %s\n",
@@ -326,7 +325,7 @@ void TextReporter::row(const Table& table, const Measurement& measurement) {
   notes_ += in_flight_note(measurement, in_flight_, max_memory_);
   for (const Row& row : measurement.rows) {
     notes_ += drift_note(table, measurement.bytes, row);
-    if (row.passes) passes_.add(place_of(table, measurement.bytes, row), row.group, *row.passes);
+    if (row.passes) passes_.add(row_label(table, measurement.bytes, row), row.group, *row.passes);
   }
 }
 

@@ -1,6 +1,6 @@
-// The classic text tables, for people and for existing parsers: no line of ours stands between the first row
-// of a table and the blank line that ends it; notes follow that line.
-// Source: reference layout of IMB 2021 (13-wide columns, rules, group lists, failure rows, footer).
+// The classic text tables, for people and for existing parsers: none of our own lines is between the first
+// row of a table and the blank line that ends it; notes follow that line. Source: reference layout of IMB
+// 2021 (13-wide columns, rules, group lists, failure rows, footer).
 #pragma once
 
 #include <cstdio>
@@ -18,7 +18,7 @@ namespace openimb {
 /// Notes on a table that was measured in passes.
 class PassesNotes {
  public:
-  /// `where`: the row, "8 B"; `group`: Row::group.
+  /// `where`: label of the row, "8 B"; `group`: Row::group.
   void add(const std::string& where, int group, const SampleStatistics& statistics);
   /// Comment lines; `precision`: what was asked for.
   std::string notes(std::optional<double> precision) const;
@@ -31,7 +31,7 @@ class PassesNotes {
   static std::string between(const Machine& machine);
 
   int rows_ = 0;
-  int short_ = 0;
+  int imprecise_ = 0;
   SampleStatistics::Shortfall shortfall_ = SampleStatistics::Shortfall::none;
   double widest_ = 0;
   std::string widest_row_;

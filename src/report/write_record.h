@@ -1,4 +1,4 @@
-// What the writers of records have in common.
+// Functions that the writers of records share.
 #pragma once
 
 #include <optional>

@@ -12,55 +12,56 @@ namespace openimb {
 
 namespace {
 
-/// Of successive samples: share * following^lag.
+/// Autocorrelation of the samples at lag > 0: share * coefficient^lag.
 struct Correlation {
-  double following = 0;
+  double coefficient = 0;
   double share = 1;
   double weight = 0;
 };
 
-// A quarter for independence; the others are equally likely before the samples are seen.
+// Prior weights: a quarter for independence; all others are equally likely.
 std::vector<Correlation> possible_correlations() {
-  constexpr double followings[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
+  constexpr double coefficients[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
   constexpr double shares[] = {1, 2.0 / 3, 1.0 / 3};
   constexpr double independent = 0.25;
-  constexpr double each = (1 - independent) / (std::size(followings) * std::size(shares));
-  std::vector<Correlation> found{{.weight = independent}};
-  for (const double following : followings) {
-    for (const double share : shares) found.push_back({following, share, each});
+  constexpr double weight = (1 - independent) / (std::size(coefficients) * std::size(shares));
+  std::vector<Correlation> correlations{{.weight = independent}};
+  for (const double coefficient : coefficients) {
+    for (const double share : shares) correlations.push_back({coefficient, share, weight});
   }
-  return found;
+  return correlations;
 }
 
-// Centered; equal samples share the middle one of their ranks.
+// Centered ranks; equal samples (ties) get the mean of their ranks.
 std::vector<double> ranks_of(std::span<const double> samples, std::span<const double> sorted) {
   std::vector<double> ranks;
   for (const double sample : samples) {
     const auto equal = std::ranges::equal_range(sorted, sample);
     const auto below = static_cast<double>(equal.begin() - sorted.begin());
-    const auto with = static_cast<double>(equal.end() - sorted.begin());
-    ranks.push_back((below + with - static_cast<double>(sorted.size())) / 2);
+    const auto up_to = static_cast<double>(equal.end() - sorted.begin());
+    ranks.push_back((below + up_to - static_cast<double>(sorted.size())) / 2);
   }
   return ranks;
 }
 
-// Of values with unknown mean and variance. Forecasts are those of the Kalman filter, for the values and for
-// their mean.
+// The restricted log likelihood of values with unknown mean and variance. A Kalman filter forecasts the
+// values and their mean.
 double log_likelihood(std::span<const double> values, const Correlation& correlation) {
-  const double share = correlation.share, following = correlation.following;
-  double unknown = share, forecast = 0, mean_forecast = 0;
+  const double share = correlation.share, coefficient = correlation.coefficient;
+  double state_variance = share, forecast = 0, mean_forecast = 0;
   double logarithms = 0, squares = 0, products = 0, mean_squares = 0;
   for (const double value : values) {
-    const double variance = unknown + 1 - share;
+    const double variance = state_variance + 1 - share;
     const double error = value - forecast, mean_error = 1 - mean_forecast;
     logarithms += std::log(variance);
     squares += error * error / variance;
     products += error * mean_error / variance;
     mean_squares += mean_error * mean_error / variance;
-    const double gain = unknown / variance;
-    forecast = following * (forecast + gain * error);
-    mean_forecast = following * (mean_forecast + gain * mean_error);
-    unknown = following * following * unknown * (1 - gain) + share * (1 - following * following);
+    const double gain = state_variance / variance;
+    forecast = coefficient * (forecast + gain * error);
+    mean_forecast = coefficient * (mean_forecast + gain * mean_error);
+    state_variance =
+        coefficient * coefficient * state_variance * (1 - gain) + share * (1 - coefficient * coefficient);
   }
   const double residual = squares - products * products / mean_squares;
   const auto degrees = static_cast<double>(values.size() - 1);
@@ -69,28 +70,29 @@ double log_likelihood(std::span<const double> values, const Correlation& correla
 
 std::vector<Correlation> weighted_correlations(std::span<const double> ranks) {
   if (std::ranges::all_of(ranks, [](double rank) { return rank == 0; })) return {{.weight = 1}};
-  std::vector<Correlation> found = possible_correlations();
-  std::vector<double> logarithms(found.size());
-  std::ranges::transform(found, logarithms.begin(),
-                         [ranks](const Correlation& one) { return log_likelihood(ranks, one); });
+  std::vector<Correlation> correlations = possible_correlations();
+  std::vector<double> logarithms(correlations.size());
+  std::ranges::transform(correlations, logarithms.begin(), [ranks](const Correlation& correlation) {
+    return log_likelihood(ranks, correlation);
+  });
   const double largest = std::ranges::max(logarithms);
   double sum = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    found[i].weight *= std::exp(logarithms[i] - largest);
-    sum += found[i].weight;
+  for (std::size_t i = 0; i < correlations.size(); ++i) {
+    correlations[i].weight *= std::exp(logarithms[i] - largest);
+    sum += correlations[i].weight;
   }
-  for (Correlation& one : found) one.weight /= sum;
-  return found;
+  for (Correlation& correlation : correlations) correlation.weight /= sum;
+  return correlations;
 }
 
 // Variance of a mean of `count` samples, as a multiple of that of one.
 double variance_of_mean(const Correlation& correlation, double count) {
-  const double following = correlation.following;
-  const double end = (1 - std::pow(following, count)) / (count * (1 - following));
-  return (1 + 2 * correlation.share * following / (1 - following) * (1 - end)) / count;
+  const double coefficient = correlation.coefficient;
+  const double end = (1 - std::pow(coefficient, count)) / (count * (1 - coefficient));
+  return (1 + 2 * correlation.share * coefficient / (1 - coefficient) * (1 - end)) / count;
 }
 
-// Between `low`, of which `is_below` is true, and `high`.
+// By bisection, the point between `low` and `high` from which on `is_below` is false.
 template <class Predicate>
 double boundary(double low, double high, Predicate is_below) {
   for (int i = 0; i < 30; ++i) {
@@ -100,13 +102,14 @@ double boundary(double low, double high, Predicate is_below) {
   return high;
 }
 
-// How far the share of samples below the median may be from a half, at 95 %.
-double half_of_shares(std::span<const double> ranks) {
+// Half width of the 95 % interval of the share of samples below the median, around one half.
+double half_width_of_share(std::span<const double> ranks) {
   const std::vector<Correlation> correlations = weighted_correlations(ranks);
   const auto count = static_cast<double>(ranks.size());
   std::vector<double> variances(correlations.size());
-  std::ranges::transform(correlations, variances.begin(),
-                         [count](const Correlation& one) { return variance_of_mean(one, count) / 4; });
+  std::ranges::transform(correlations, variances.begin(), [count](const Correlation& correlation) {
+    return variance_of_mean(correlation, count) / 4;
+  });
   return boundary(0, 1, [&](double half) {
     double beyond = 0;
     for (std::size_t i = 0; i < variances.size(); ++i) {
@@ -125,7 +128,7 @@ double student(double degrees) {
   return x + g1 / degrees + g2 / std::pow(degrees, 2) + g3 / std::pow(degrees, 3);
 }
 
-// Of independent samples; at most `count`.
+// The number of independent samples, at most `count`, that have as wide an interval.
 double effective_number(double half, double count) {
   return boundary(2, count,
                   [half](double number) { return student(number - 1) / 2 / std::sqrt(number) > half; });
@@ -136,15 +139,15 @@ double effective_number(double half, double count) {
 MedianEstimate estimate_median(std::span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());
   std::ranges::sort(sorted);
-  const double half = half_of_shares(ranks_of(samples, sorted));
-  MedianEstimate found{.median = median_of(sorted),
-                       .interval = {},
-                       .effective = effective_number(half, static_cast<double>(samples.size()))};
+  const double half = half_width_of_share(ranks_of(samples, sorted));
+  MedianEstimate estimate{.median = median_of(sorted),
+                          .interval = {},
+                          .effective = effective_number(half, static_cast<double>(samples.size()))};
   constexpr std::size_t fewest = 10;
-  if (samples.size() < fewest) return found;
-  found.interval = {quantile_of_sorted(sorted, std::max(0.0, 0.5 - half)),
-                    quantile_of_sorted(sorted, std::min(1.0, 0.5 + half))};
-  return found;
+  if (samples.size() < fewest) return estimate;
+  estimate.interval = {quantile_of_sorted(sorted, std::max(0.0, 0.5 - half)),
+                       quantile_of_sorted(sorted, std::min(1.0, 0.5 + half))};
+  return estimate;
 }
 
 }  // namespace openimb

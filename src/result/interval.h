@@ -1,6 +1,6 @@
-// The median of samples that were taken one after the other, and how well it is known. The interval needs no
-// distribution: it lies between two order statistics, as far from the median as the share of samples below it
-// may be wrong (Woodruff, JASA 47, 1952; David and Nagaraja, Order Statistics, 2003, chapter 7).
+// The median of samples that were taken one after the other, and its confidence interval. The interval needs
+// no distribution: it lies between two order statistics, as far from the median as the share of samples below
+// it may be wrong (Woodruff, JASA 47, 1952; David and Nagaraja, Order Statistics, 2003, chapter 7).
 //
 // That share is less certain the more successive samples are correlated, and a short series does not
 // determine its correlation: with any one estimate, intervals are too narrow. So the interval is an average

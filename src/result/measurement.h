@@ -1,4 +1,4 @@
-// What was measured, as plain values: from here on nothing knows about MPI.
+// What was measured, as plain values, independent of MPI.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ inline constexpr std::array<const char*, 12> tail_names = {"min", "p10", "p25", 
                                                            "p95", "p99", "p99.5", "p99.9", "p99.99", "max"};
 using Tail = std::array<double, 12>;
 
-/// What the samples of a row show together, where they were taken in passes (result/passes.h).
+/// Statistics of the samples of a row that was measured in passes (result/passes.h).
 struct SampleStatistics {
   struct State {
     double level = 0;  ///< of the probes, seconds per exchange
@@ -41,11 +41,11 @@ struct SampleStatistics {
   int samples = 0;
   int used = 0;                           ///< those in the reference state, or all of them
   std::optional<Interval> interval = {};  ///< 95 %, of the first figure that the table has judged; seconds
-  std::optional<double>
-      half_width;        ///< of the interval, as a share of the median; the largest of the figures judged
-  double effective = 0;  ///< number of independent samples that show as much
+  /// Of the interval, as a share of the median; the largest of the figures judged.
+  std::optional<double> half_width;
+  double effective = 0;            ///< number of independent samples that have as wide an interval
   std::vector<State> states = {};  ///< of the machine, the fastest first
-  int between_states = 0;          ///< samples whose two probes saw different states
+  int between_states = 0;          ///< samples whose two probes are in different states
   bool reference = true;           ///< whether the samples used are those of the fastest state
   std::vector<State> modes = {};   ///< levels of the samples used, where they have two or three, in seconds
   Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than asked for
@@ -53,7 +53,7 @@ struct SampleStatistics {
 template <>
 inline constexpr Words<4> words_of<SampleStatistics::Shortfall> = {"none", "budget", "passes", "interrupted"};
 
-/// What a row has of plan/figures.h.
+/// The figures of a row (plan/figures.h).
 class Figures {
  public:
   Figures() { values_.fill(std::numeric_limits<double>::quiet_NaN()); }
@@ -61,14 +61,17 @@ class Figures {
   double& operator[](Figure figure) { return values_.at(static_cast<std::size_t>(figure)); }
   double operator[](Figure figure) const { return values_.at(static_cast<std::size_t>(figure)); }
   void drop(OverPasses passes) {
-    for (const FigureRow& one : figures) {
-      if (one.passes == passes) (*this)[one.figure] = std::numeric_limits<double>::quiet_NaN();
+    for (const FigureRow& facts : figures) {
+      if (facts.passes == passes) (*this)[facts.figure] = std::numeric_limits<double>::quiet_NaN();
     }
   }
 
  private:
-  std::array<double, std::size(figures)> values_;  ///< NaN: it has not
+  std::array<double, std::size(figures)> values_;  ///< NaN: the row does not have it
 };
+
+/// A load_drift (plan/figures.h) beyond which t_CPU is unreliable and the load is calibrated again.
+inline constexpr double noticeable_drift = 0.1;
 
 /// Where time_max was measured.
 struct Slowest {
@@ -82,13 +85,14 @@ struct Row : Figures {
   int group = -1;       ///< index into layout.groups; -1: all groups (or the only one)
   int taking_part = 0;  ///< processes of a group that have a time: some may be idle
   Slowest slowest;
-  std::vector<double> of_threads;          ///< of each thread time_max over the ranks; empty: one thread
-  std::vector<double> waiting_of_threads;  ///< of it, where threads take turns, the wait for the turn
-  std::vector<std::pair<std::string, std::string>> hints;  ///< files: those in force
+  std::vector<double> of_threads;  ///< time_max of each thread over the ranks; empty: one thread
+  /// Where threads take turns, the part of it spent waiting for the turn.
+  std::vector<double> waiting_of_threads;
+  std::vector<std::pair<std::string, std::string>> hints;  ///< of the file, as in force
   std::optional<std::int64_t> defects;  ///< received bytes that differ from what a correct MPI delivers
   std::optional<Tail> tail;             ///< with -show_tail or -dumpfile
-  std::vector<double> samples;          ///< then also each repetition's time in seconds, in order; else empty
-  std::optional<Evidence> evidence;     ///< where the system has it
+  std::vector<double> samples;          ///< with a tail: the time of each repetition in seconds, in order
+  std::optional<Evidence> evidence;     ///< empty where the system has no counters
   std::optional<SampleStatistics> passes;
 };
 
@@ -97,8 +101,8 @@ struct Measurement {
   std::int64_t bytes = 0;
   std::int64_t repetitions = 0;
   std::vector<Row> rows;
-  std::optional<int> first_row =
-      {};  ///< in passes: number of the first row in the launch; further groups follow
+  /// In passes: number of the first row in the launch; further groups follow.
+  std::optional<int> first_row = {};
   std::optional<int> fewer_in_flight = {};  ///< messages, where -window_size exceeds -mem
 };
 
@@ -135,11 +139,11 @@ struct Ending {
   int limited = 0;                ///< of them, beyond a limit: Failure::limit
   std::int64_t defects = 0;       ///< over all points
   std::optional<double> at = {};  ///< time of day of rank 0, seconds since 1970-01-01 UTC
-  int passes = 0;                 ///< begun; 0: not measured in passes
-  bool probes = true;             ///< then: whether samples had probes
-  double seconds = 0;             ///< then: of the session
-  double measuring_seconds = 0;   ///< then: of them, in timed regions
-  double observing_seconds = 0;   ///< then: of them, in probes and readings of counters
+  int passes = 0;                 ///< passes that were begun; 0: not measured in passes
+  bool probes = true;             ///< in passes: whether samples had probes
+  double seconds = 0;             ///< in passes: of the session
+  double measuring_seconds = 0;   ///< in passes: the part of them in timed regions
+  double observing_seconds = 0;   ///< in passes: the part in probes and readings of counters
 };
 template <>
 inline constexpr Words<3> words_of<Ending::State> = {"complete", "interrupted", "aborted"};
@@ -150,22 +154,22 @@ struct RankPlace {
   std::string cpus;  ///< Linux list syntax, "0-3,8"; empty: unknown
 };
 
-/// IMB-FABRIC: a rank that stands for more than itself.
+/// IMB-FABRIC: an endpoint, and the rank that represents it.
 struct EndpointFacts {
   int rank = 0;  ///< in the world
   std::string host;
   std::vector<int> cpus;                      ///< on which it may run
-  std::optional<int> numa = {}, socket = {};  ///< where all of these CPUs are in one
+  std::optional<int> numa = {}, socket = {};  ///< empty where these CPUs are in several, or unknown
 };
 
-/// The calls of MPI_Init of all ranks.
+/// When the ranks called MPI_Init, and how long it took.
 struct Startup {
   double first_began = 0, last_began = 0;  ///< seconds since 1970-01-01 UTC, by the clocks of the hosts
   double shortest = 0, longest = 0;        ///< seconds
   int slowest_rank = 0;
 };
 
-/// What is known before the first point; the banner and the `run` record.
+/// What is known before the first point: for the banner and the `run` record.
 struct RunFacts {
   std::string component;  ///< "MPI1"
   std::string part;       ///< "MPI-1 part"
@@ -186,16 +190,16 @@ struct RunFacts {
   std::vector<RankPlace> ranks;          ///< by world rank
   std::vector<EndpointFacts> endpoints;  ///< of IMB-FABRIC
   std::optional<Startup> startup = {};
-  std::vector<std::vector<std::string>> interfaces;  ///< by world rank: those whose bytes it reads
-  std::vector<std::pair<std::string, std::string>> environment;  ///< what steers the MPI library
+  std::vector<std::vector<std::string>> interfaces;  ///< by world rank: those whose bytes the rank reads
+  std::vector<std::pair<std::string, std::string>> environment;  ///< variables that configure the MPI library
   std::string file;                                              ///< path without suffixes; empty: none
   std::string file_system;                                       ///< its type, "ext4"; empty: unknown
   std::optional<double> load_flops;   ///< per second, of the slowest rank; where a fixed load is calibrated
   std::optional<OffCache> off_cache;  ///< with the machine's figures filled in
-  std::vector<GpuFacts> gpus;         ///< those that ranks use
+  std::vector<GpuFacts> gpus;         ///< GPUs that ranks use
   std::optional<GpuSupport> gpu_support;
   std::vector<std::string> benchmarks;       ///< names, as the list in the banner shows them
-  std::vector<std::string> benchmark_notes;  ///< for each of them, lines to stand under the name, or empty
+  std::vector<std::string> benchmark_notes;  ///< for each of them, lines under its name, or empty
 };
 
 }  // namespace openimb

@@ -13,8 +13,8 @@ namespace openimb {
 
 namespace {
 
-// Of a row: with fewer, all its samples stand for it. A median of three survives one outlier, and samples of
-// another state are wrong by all that lies between the states.
+// With fewer samples in the reference state, a row uses all its samples. A median of three tolerates one
+// outlier, and samples of another state are wrong by the distance between the states.
 constexpr std::size_t fewest_in_reference = 3;
 
 using Samples = std::vector<const RowSample*>;
@@ -32,9 +32,9 @@ double half_width(const MedianEstimate& estimate) {
 }
 
 void add_interval(SampleStatistics& statistics, const Samples& samples, const Few<Figure, 2>& judged) {
-  for (const Figure one : judged) {
-    const MedianEstimate estimate = estimate_median(values_of(samples, one));
-    if (one == *judged.begin()) {
+  for (const Figure figure : judged) {
+    const MedianEstimate estimate = estimate_median(values_of(samples, figure));
+    if (figure == *judged.begin()) {
       statistics.interval = estimate.interval;
       statistics.effective = estimate.effective;
     }
@@ -44,27 +44,28 @@ void add_interval(SampleStatistics& statistics, const Samples& samples, const Fe
 }
 
 void add_states(SampleStatistics& statistics, const RowSeries& series, const MachineStates& machine,
-                Figure main) {
+                Figure first_judged) {
   for (std::size_t k = 0; k < machine.states.size(); ++k) {
     Samples members;
     for (const RowSample& sample : series.samples) {
       if (sample.state == static_cast<int>(k)) members.push_back(&sample);
     }
-    statistics.states.push_back({.level = machine.states[k].level,
-                                 .samples = static_cast<int>(members.size()),
-                                 .median = members.empty() ? 0 : median_of(values_of(members, main))});
+    statistics.states.push_back(
+        {.level = machine.states[k].level,
+         .samples = static_cast<int>(members.size()),
+         .median = members.empty() ? 0 : median_of(values_of(members, first_judged))});
   }
   statistics.between_states = static_cast<int>(std::ranges::count(series.samples, -1, &RowSample::state));
 }
 
-// The rank that was the slowest most often.
-Slowest usual_slowest(const Samples& samples) {
-  std::map<Slowest, int> times;
-  for (const RowSample* sample : samples) ++times[sample->slowest];
-  return std::ranges::max_element(times, {}, [](const auto& entry) { return entry.second; })->first;
+// The rank that was slowest in most samples.
+Slowest most_often_slowest(const Samples& samples) {
+  std::map<Slowest, int> counts;
+  for (const RowSample* sample : samples) ++counts[sample->slowest];
+  return std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
 }
 
-bool known(double probe) { return std::isfinite(probe) && probe > 0; }
+bool is_known(double probe) { return std::isfinite(probe) && probe > 0; }
 
 }  // namespace
 
@@ -73,7 +74,7 @@ MachineStates assign_states(std::span<RowSeries* const> rows, std::size_t fitted
   for (RowSeries* row : rows) {
     for (RowSample& sample : row->samples) {
       sample.state = 0;
-      if (known(sample.probes.before) && known(sample.probes.after)) samples.push_back(&sample);
+      if (is_known(sample.probes.before) && is_known(sample.probes.after)) samples.push_back(&sample);
     }
   }
   std::ranges::sort(samples, {}, &RowSample::at);
@@ -82,12 +83,12 @@ MachineStates assign_states(std::span<RowSeries* const> rows, std::size_t fitted
     probes.push_back(sample->probes.before);
     probes.push_back(sample->probes.after);
   }
-  MachineStates found = find_states(probes, fitted);
+  MachineStates machine = find_states(probes, fitted);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const int before = found.of_probe[2 * i], after = found.of_probe[2 * i + 1];
+    const int before = machine.of_probe[2 * i], after = machine.of_probe[2 * i + 1];
     samples[i]->state = before == after ? before : -1;
   }
-  return found;
+  return machine;
 }
 
 Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const RowSeries& series,
@@ -108,14 +109,14 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
 
   Summary summary{.row = series.first};
   Row& row = summary.row;
-  row.of_threads.clear();  // the first sample's
+  row.of_threads.clear();  // those of the first sample
   row.waiting_of_threads.clear();
-  for (const FigureRow& one : figures) {
-    if (one.passes == OverPasses::median && row.has(one.figure)) {
-      row[one.figure] = median_of(values_of(used, one.figure));
+  for (const FigureRow& facts : figures) {
+    if (facts.passes == OverPasses::median && row.has(facts.figure)) {
+      row[facts.figure] = median_of(values_of(used, facts.figure));
     }
   }
-  row.slowest = usual_slowest(used);
+  row.slowest = most_often_slowest(used);
   derive_figures(row, table, bytes, in_flight);
   row.evidence = series.first.evidence ? std::optional(series.evidence) : std::nullopt;
   row.passes = std::move(statistics);
@@ -127,18 +128,19 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
 
 std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSeries& series,
                                               const SampleStatistics& statistics) {
-  const Figure main = *table.shown().judged.begin();
+  const Figure first_judged = *table.shown().judged.begin();
   std::vector<double> times;
   for (const RowSample& sample : series.samples) {
-    if (!statistics.reference || sample.state == 0) times.push_back(sample.figures[main]);
+    if (!statistics.reference || sample.state == 0) times.push_back(sample.figures[first_judged]);
   }
   std::vector<SampleStatistics::State> modes;
   if (std::ranges::any_of(times, [](double time) { return !(time > 0); })) return modes;
   constexpr std::size_t fitted = 200;
-  const MachineStates found = find_states(times, fitted);
-  for (std::size_t k = 0; k < found.states.size() && found.states.size() > 1; ++k) {
-    const auto samples = static_cast<int>(std::ranges::count(found.of_probe, static_cast<int>(k)));
-    modes.push_back({.level = found.states[k].level, .samples = samples, .median = found.states[k].level});
+  const MachineStates machine = find_states(times, fitted);
+  for (std::size_t k = 0; k < machine.states.size() && machine.states.size() > 1; ++k) {
+    const auto samples = static_cast<int>(std::ranges::count(machine.of_probe, static_cast<int>(k)));
+    modes.push_back(
+        {.level = machine.states[k].level, .samples = samples, .median = machine.states[k].level});
   }
   return modes;
 }

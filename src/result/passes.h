@@ -13,40 +13,41 @@
 
 namespace openimb {
 
-/// What one pass would have printed of a row, and how the machine was.
+/// A row's figures in one pass, and the state of the machine.
 struct RowSample {
   double at = 0;  ///< seconds since the start of the session
   std::int64_t repetitions = 0;
   Figures figures = {};
   Slowest slowest = {};
   PassSample::Probes probes = {};
-  int state = 0;  ///< index into the states; -1: the two probes saw different ones
+  int state = 0;  ///< index into the states; -1: the two probes are in different states
 };
 
-/// The samples of one row, in the order of time, and what does not change from pass to pass.
+/// The samples of one row, in the order of time, and what is equal in all passes.
 struct RowSeries {
   Row first;
   std::vector<RowSample> samples;
   Evidence evidence;
 };
 
-/// Finds the states of the machine from the probes of all rows that were measured on the same ranks, and puts
-/// each sample into one. `fitted`: see find_states(). States that no probe distinguishes are one.
+/// Finds the states of the machine from the probes of all rows that were measured on the same ranks, and
+/// assigns one to each sample. `fitted`: see find_states(). States with the same probes are not
+/// distinguished.
 MachineStates assign_states(std::span<RowSeries* const> rows, std::size_t fitted);
 
 /// The row of a series with at least one sample.
 struct Summary {
   Row row;
-  std::int64_t repetitions = 0;  ///< of the sample in the middle
+  std::int64_t repetitions = 0;  ///< median over the samples used
 };
 Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const RowSeries& series,
                   const MachineStates& states);
 
-/// Whether the samples used lie at two or three levels anyway: then these, else nothing.
+/// The levels of the samples used, where these samples still lie at two or three; else nothing.
 std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSeries& series,
                                               const SampleStatistics& statistics);
 
-/// Whether the row's figures are known as well as that.
+/// Whether the half width of the row's interval is at most `precision`.
 bool is_within(const SampleStatistics& statistics, double precision);
 
 }  // namespace openimb

@@ -8,11 +8,11 @@ namespace openimb {
 
 double quantile_of_sorted(std::span<const double> sorted, double p) {
   const auto last = static_cast<double>(sorted.size() - 1);
-  const double place = std::clamp(p * (last + 1) - 0.5, 0.0, last);
-  const auto below = static_cast<std::size_t>(place);
+  const double position = std::clamp(p * (last + 1) - 0.5, 0.0, last);
+  const auto below = static_cast<std::size_t>(position);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  const double part = place - std::floor(place);
-  return sorted[below] + part * (sorted[above] - sorted[below]);
+  const double fraction = position - std::floor(position);
+  return sorted[below] + fraction * (sorted[above] - sorted[below]);
 }
 
 double median_of(std::vector<double> samples) {

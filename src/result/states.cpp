@@ -16,21 +16,21 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-constexpr int fewest_probes = 20;     // fewer do not show states
+constexpr int fewest_probes = 20;     // with fewer, one state is assumed
 constexpr double degrees = 3;         // of freedom: the weight of the tails
-constexpr double least_scale = 1e-3;  // states closer than some of these are one
-constexpr double least_share = 0.05;  // of a state that is well visited
-constexpr double least_visit = 2;     // probes: what is shorter is a disturbance
+constexpr double least_scale = 1e-3;  // lower bound of a scale: closer levels are one state
+constexpr double least_share = 0.05;  // share of the probes that a state must have
+constexpr double least_dwell = 2;     // mean dwell time of a state, in probes; shorter: a disturbance
 constexpr double least_distance = 2;  // between two levels, in sums of their scales
 constexpr double penalty = 2;         // on log(n) per parameter; BIC has 1
 constexpr int most_rounds = 12;
 
-/// Logarithms of probes, and their states.
+/// A fit to the logarithms of the probes.
 struct Model {
   Numbers levels;
   Numbers scales;
-  double following = 0;  // lag-1 autocorrelation within a visit
-  std::vector<Numbers> log_switch;
+  double autocorrelation = 0;  // lag-1 autocorrelation while the state is the same
+  std::vector<Numbers> log_transition;
   std::vector<int> path;
   double log_likelihood = -std::numeric_limits<double>::infinity();
 
@@ -46,7 +46,7 @@ double log_density(double distance, double scale) {
   return constant - std::log(scale) - (degrees + 1) / 2 * std::log1p(z * z / degrees);
 }
 
-void place_levels(Model& model, const Numbers& values) {
+void fit_levels(Model& model, const Numbers& values) {
   for (std::size_t k = 0; k < model.size(); ++k) {
     Numbers members;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -60,7 +60,7 @@ void place_levels(Model& model, const Numbers& values) {
   }
 }
 
-void measure_following(Model& model, const Numbers& values) {
+void fit_autocorrelation(Model& model, const Numbers& values) {
   const auto residual = [&](std::size_t i) {
     const std::size_t k = state_at(model, i);
     return std::clamp((values[i] - model.levels[k]) / model.scales[k], -3.0, 3.0);
@@ -68,30 +68,31 @@ void measure_following(Model& model, const Numbers& values) {
   double products = 0, squares = 0;
   for (std::size_t i = 1; i < values.size(); ++i) {
     if (model.path[i] != model.path[i - 1]) continue;
-    const double before = residual(i - 1), here = residual(i);
-    products += before * here;
-    squares += (before * before + here * here) / 2;
+    const double before = residual(i - 1), current = residual(i);
+    products += before * current;
+    squares += (before * before + current * current) / 2;
   }
   constexpr double most = 0.999;
-  model.following = squares > 0 ? std::clamp(products / squares, 0.0, most) : 0;
+  model.autocorrelation = squares > 0 ? std::clamp(products / squares, 0.0, most) : 0;
 }
 
-void count_switches(Model& model) {
-  constexpr double unseen = 0.5;
-  model.log_switch.assign(model.size(), Numbers(model.size(), unseen));
+void fit_transitions(Model& model) {
+  constexpr double pseudo_count = 0.5;  // of a transition that was not observed
+  model.log_transition.assign(model.size(), Numbers(model.size(), pseudo_count));
   for (std::size_t i = 1; i < model.path.size(); ++i) {
-    model.log_switch[state_at(model, i - 1)][state_at(model, i)] += 1;
+    model.log_transition[state_at(model, i - 1)][state_at(model, i)] += 1;
   }
-  for (Numbers& from : model.log_switch) {
+  for (Numbers& from : model.log_transition) {
     const double all = std::accumulate(from.begin(), from.end(), 0.0);
-    for (double& each : from) each = std::log(each / all);
+    for (double& count : from) count = std::log(count / all);
   }
 }
 
-/// The most likely path (Viterbi). Within a visit a value follows the one before; a switch forgets it.
+/// The most likely path (Viterbi). A value is correlated with the one before while the state is the same, and
+/// independent of it after a transition.
 void decode(Model& model, const Numbers& values) {
   const std::size_t states = model.size();
-  const double innovation = std::sqrt(1 - model.following * model.following);
+  const double innovation = std::sqrt(1 - model.autocorrelation * model.autocorrelation);
   Numbers best(states);
   for (std::size_t k = 0; k < states; ++k) {
     best[k] = log_density(values[0] - model.levels[k], model.scales[k]) - std::log(states);
@@ -102,10 +103,10 @@ void decode(Model& model, const Numbers& values) {
     for (std::size_t k = 0; k < states; ++k) {
       const double distance = values[i] - model.levels[k];
       const double entering = log_density(distance, model.scales[k]);
-      const double staying = log_density(distance - model.following * (values[i - 1] - model.levels[k]),
+      const double staying = log_density(distance - model.autocorrelation * (values[i - 1] - model.levels[k]),
                                          model.scales[k] * innovation);
       for (std::size_t j = 0; j < states; ++j) {
-        const double likelihood = best[j] + model.log_switch[j][k] + (j == k ? staying : entering);
+        const double likelihood = best[j] + model.log_transition[j][k] + (j == k ? staying : entering);
         if (likelihood <= next[k]) continue;
         next[k] = likelihood;
         from[i][k] = static_cast<int>(j);
@@ -133,9 +134,9 @@ Model fit(const Numbers& values, Numbers levels, int rounds = most_rounds) {
   }
   Model best;
   for (int round = 0; round < rounds; ++round) {
-    place_levels(model, values);
-    measure_following(model, values);
-    count_switches(model);
+    fit_levels(model, values);
+    fit_autocorrelation(model, values);
+    fit_transitions(model);
     const std::vector<int> before = model.path;
     decode(model, values);
     if (model.log_likelihood > best.log_likelihood) best = model;
@@ -151,34 +152,34 @@ double criterion(const Model& model) {
   return -2 * model.log_likelihood + penalty * parameters * std::log(static_cast<double>(model.path.size()));
 }
 
-/// In the order of levels.
+/// The states of a fit, in the order of their levels.
 MachineStates states_of(const Model& model) {
   std::vector<int> order(model.size()), rank(model.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::sort(order, {}, [&](int k) { return model.levels[static_cast<std::size_t>(k)]; });
-  MachineStates found;
+  MachineStates machine;
   for (std::size_t place = 0; place < order.size(); ++place) {
     const auto k = static_cast<std::size_t>(order[place]);
     rank[k] = static_cast<int>(place);
-    found.states.push_back({.level = std::exp(model.levels[k]), .share = 0});
+    machine.states.push_back({.level = std::exp(model.levels[k]), .share = 0});
   }
-  Numbers visits(model.size()), members(model.size());
+  Numbers dwells(model.size()), members(model.size());
   for (std::size_t i = 0; i < model.path.size(); ++i) {
     const int state = rank[state_at(model, i)];
-    found.of_probe.push_back(state);
+    machine.of_probe.push_back(state);
     members[static_cast<std::size_t>(state)] += 1;
-    if (i == 0 || model.path[i] != model.path[i - 1]) visits[static_cast<std::size_t>(state)] += 1;
+    if (i == 0 || model.path[i] != model.path[i - 1]) dwells[static_cast<std::size_t>(state)] += 1;
   }
-  for (std::size_t k = 0; k < found.states.size(); ++k) {
-    found.states[k].share = members[k] / static_cast<double>(model.path.size());
-    found.states[k].visit = visits[k] > 0 ? members[k] / visits[k] : 0;
+  for (std::size_t k = 0; k < machine.states.size(); ++k) {
+    machine.states[k].share = members[k] / static_cast<double>(model.path.size());
+    machine.states[k].dwell = dwells[k] > 0 ? members[k] / dwells[k] : 0;
   }
-  return found;
+  return machine;
 }
 
 bool acceptable(const Model& model) {
-  const bool visited = std::ranges::all_of(states_of(model).states, [](const MachineState& state) {
-    return state.share >= least_share && state.visit >= least_visit;
+  const bool lasting = std::ranges::all_of(states_of(model).states, [](const MachineState& state) {
+    return state.share >= least_share && state.dwell >= least_dwell;
   });
   for (std::size_t a = 0; a < model.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {
@@ -186,30 +187,30 @@ bool acceptable(const Model& model) {
       if (apart < least_distance * (model.scales[a] + model.scales[b])) return false;
     }
   }
-  return visited;
+  return lasting;
 }
 
-/// Levels to begin with: a local optimum depends on them.
-std::vector<Numbers> beginnings(const Numbers& values) {
+/// Levels from which fits start: each fit finds a local optimum.
+std::vector<Numbers> initial_levels(const Numbers& values) {
   Numbers sorted = values;
   std::ranges::sort(sorted);
   const auto at = [&](double p) { return quantile_of_sorted(sorted, p); };
-  std::vector<Numbers> found;
+  std::vector<Numbers> starts;
   for (const double low : {0.05, 0.2, 0.4}) {
-    for (const double high : {0.6, 0.8, 0.95}) found.push_back({at(low), at(high)});
+    for (const double high : {0.6, 0.8, 0.95}) starts.push_back({at(low), at(high)});
   }
   for (const double low : {0.05, 0.2}) {
     for (const double middle : {0.35, 0.5, 0.65}) {
-      for (const double high : {0.8, 0.95}) found.push_back({at(low), at(middle), at(high)});
+      for (const double high : {0.8, 0.95}) starts.push_back({at(low), at(middle), at(high)});
     }
   }
-  return found;
+  return starts;
 }
 
 Model search(const Numbers& values) {
   Model best = fit(values, {median_of(values)});
   if (values.size() < fewest_probes) return best;
-  for (Numbers& levels : beginnings(values)) {
+  for (Numbers& levels : initial_levels(values)) {
     Model model = fit(values, std::move(levels));
     if (acceptable(model) && criterion(model) < criterion(best)) best = std::move(model);
   }
@@ -226,7 +227,7 @@ MachineStates find_states(std::span<const double> probes, std::size_t fitted) {
   if (step <= 1) return states_of(search(values));
   Numbers thinned;
   for (std::size_t i = 0; i < values.size(); i += step) thinned.push_back(values[i]);
-  constexpr int few_rounds = 2;  // levels are known: only the path is wanted
+  constexpr int few_rounds = 2;  // the levels are fitted; only the path is missing
   return states_of(fit(values, search(thinned).levels, few_rounds));
 }
 

@@ -2,8 +2,8 @@
 // are timed again and again during a launch. Method: a Markov-switching autoregression (Hamilton,
 // Econometrica 57, 1989) on the logarithms of the probes, with heavy tails (Student's t), fitted with one,
 // two and three states. Their number is that of the best integrated classification likelihood (Biernacki et
-// al., IEEE PAMI 22, 2000) among fits whose states are apart, lasting and well visited. A drift is one state:
-// its values follow each other closely.
+// al., IEEE PAMI 22, 2000) among fits whose states are distinct, last and occur often enough. A drift is one
+// state: successive values are highly correlated.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ namespace openimb {
 struct MachineState {
   double level = 0;  ///< median of its probes, in their unit
   double share = 1;  ///< of the probes
-  double visit = 0;  ///< mean length of a visit, in probes
+  double dwell = 0;  ///< mean dwell time, in probes
 };
 
 struct MachineStates {
-  std::vector<MachineState> states;  ///< the fastest first; one where no more were found, none without probes
+  std::vector<MachineState> states;  ///< the fastest first; none without probes
   std::vector<int> of_probe;         ///< index into `states`
 };
 
-/// `probes`: positive, in the order of time. Levels are searched among `fitted` of them at most, evenly
-/// spread: the search takes some 60 us for each.
+/// `probes`: positive, in the order of time. Levels are fitted to at most `fitted` probes, evenly spread: the
+/// search takes some 60 us for each.
 MachineStates find_states(std::span<const double> probes, std::size_t fitted = 1000);
 
 }  // namespace openimb

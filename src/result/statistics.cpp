@@ -26,7 +26,7 @@ struct Extremes {
   }
 };
 
-// Of all threads, or of one.
+// Extremes over all threads, or over one.
 Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threads,
                      std::span<const double> seconds, std::optional<std::size_t> thread = {}) {
   Extremes extremes;
@@ -41,7 +41,7 @@ Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threa
   return extremes;
 }
 
-// Of each thread the slowest rank's time, or what else that rank has.
+// For each thread, the value in `shown` of the rank whose `seconds` are largest.
 std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups, std::size_t threads,
                                        std::span<const double> seconds, std::span<const double> shown,
                                        double factor) {
@@ -53,8 +53,8 @@ std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups,
   return slowest;
 }
 
-// In a repetition, on the rank that is shown. In a single transfer one process waits while the other
-// computes: of both together, on average over the groups.
+// Seconds of computation in a repetition, on the rank `shown`. In a single transfer one process waits while
+// the other computes: there it is the sum of both, averaged over the groups.
 double computation_of(const Table& table, std::span<const std::vector<int>> members,
                       std::span<const double> seconds, std::size_t shown) {
   if (table.spec.kind != Kind::single_transfer) return seconds[shown];
@@ -62,7 +62,7 @@ double computation_of(const Table& table, std::span<const std::vector<int>> memb
   return all.sum / static_cast<double>(members.size());
 }
 
-// A row is of all groups, or of one.
+// The row of these groups: all, or one.
 Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> members,
            std::span<const double> seconds, const Overlapped& overlapped) {
   const double factor = factor_of(table, in_flight);
@@ -87,7 +87,7 @@ Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> 
   return row;
 }
 
-// Of all groups, or of the one that the row is about.
+// Wrong bytes of all groups, or of the group of the row.
 std::int64_t defects_of(const Table& table, const Row& row, std::span<const double> wrong) {
   std::int64_t defects = 0;
   for (int group = 0; group < table.layout.group_count(); ++group) {
@@ -99,7 +99,7 @@ std::int64_t defects_of(const Table& table, const Row& row, std::span<const doub
   return defects;
 }
 
-// In the time that they are divided by.
+// Number of messages in the time by which rates divide them.
 double messages_of(const Table& table, const Row& row, int in_flight) {
   const Spec& spec = table.spec;
   const int pairs = row.taking_part / 2;
@@ -129,26 +129,26 @@ void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_fli
   if (table.spec.partitioned) row[Figure::early_bird_share] = row[Figure::overlap_percent] / 100;
   const Rates rates = table.shown().rates;
   if (rates == Rates::none) return;
-  const auto in = [&](Figure time, double count) { return row[time] > 0 ? count / row[time] : 0; };
+  const auto per_second = [&](Figure time, double count) { return row[time] > 0 ? count / row[time] : 0; };
   const double messages = messages_of(table, row, in_flight);
-  // As IMB-MT has them: the rate of messages by the mean of all threads, the throughput by the slowest.
+  // As in IMB-MT: the message rate uses the mean time of all threads, the throughput that of the slowest.
   const bool of_one = rates == Rates::of_one_message;
   if (rates != Rates::of_a_process) {
-    row[Figure::messages_per_second] = in(of_one ? Figure::time_avg : Figure::time_max, messages);
+    row[Figure::messages_per_second] = per_second(of_one ? Figure::time_avg : Figure::time_max, messages);
   }
   const double lengths = of_one ? row.taking_part / 2 : messages;
-  row[Figure::bytes_per_second] = in(Figure::time_max, lengths) * static_cast<double>(bytes);
+  row[Figure::bytes_per_second] = per_second(Figure::time_max, lengths) * static_cast<double>(bytes);
 }
 
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
                          std::span<const double> seconds, const Overlapped& overlapped) {
   const std::span<const std::vector<int>> groups = table.layout.groups;
-  const bool each = table.multi == Multi::each_group;
+  const bool per_group = table.multi == Multi::each_group;
   std::vector<Row> rows;
-  for (std::size_t first = 0; first < groups.size(); first += each ? 1 : groups.size()) {
+  for (std::size_t first = 0; first < groups.size(); first += per_group ? 1 : groups.size()) {
     Row& row = rows.emplace_back(
-        row_of(table, in_flight, each ? groups.subspan(first, 1) : groups, seconds, overlapped));
-    row.group = each ? static_cast<int>(first) : -1;
+        row_of(table, in_flight, per_group ? groups.subspan(first, 1) : groups, seconds, overlapped));
+    row.group = per_group ? static_cast<int>(first) : -1;
     derive_figures(row, table, bytes, in_flight);
   }
   return rows;

@@ -13,27 +13,29 @@
 
 namespace openimb {
 
-/// Seconds per repetition while something computed, indexed as the times without; empty where nothing did.
+/// Seconds per repetition with computation, indexed as the times without it; empty for benchmarks that do not
+/// overlap.
 struct Overlapped {
   std::vector<double> t_ovrl;
-  std::vector<double> t_cpu;  ///< empty where it was another process that computed
+  std::vector<double> t_cpu;  ///< empty where another process computed
 };
 
-/// What the ranks report of one point, at rank 0. A vector of times has one entry for each thread of each
-/// rank, at world rank * threads + thread; NaN where it took no part.
+/// What the ranks report about one point, gathered at rank 0. A vector of times has one entry for each thread
+/// of each rank, at world rank * threads + thread; NaN where it took no part.
 struct PointTimes {
   std::vector<double> seconds;  ///< mean of one repetition each
   Overlapped overlapped = {};
-  std::vector<std::vector<double>> samples =
-      {};                            ///< of each repetition the slowest time, a series per row; or none
+  /// The slowest time of each repetition, a series per row; or none.
+  std::vector<std::vector<double>> samples = {};
   std::vector<double> defects = {};  ///< wrong bytes by world rank; empty without -check
   std::optional<double> load_drift = {};
   std::vector<std::pair<std::string, std::string>> hints = {};
-  std::vector<double> waiting = {};  ///< of them, where threads take turns, for the turn; as `seconds`
+  /// Where threads take turns: the part of `seconds` spent waiting for the turn.
+  std::vector<double> waiting = {};
 };
 
 /// The figures of a point. `in_flight`: messages in flight per repetition, of benchmarks that print a message
-/// rate. Applies the time factor to all times but single samples, which come with it applied.
+/// rate. Applies the time factor to all times except `samples`, to which the caller has applied it.
 Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t repetitions, int in_flight,
                            PointTimes times);
 
@@ -42,23 +44,23 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
                          std::span<const double> seconds, const Overlapped& overlapped = {});
 
-/// From the time of a repetition to the one that the table shows.
+/// Time that the table shows / time of a repetition.
 double factor_of(const Table& table, int in_flight);
 
 /// The figures that follow from others of the row and from the processes that took part
 /// (OverPasses::derived).
 void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_flight);
 
-/// How much of the shorter of communication and computation the other one hid, in percent: guide, "Measuring
-/// Communication and Computation Overlap". 0 where either takes no time.
+/// The share of the shorter of communication and computation that overlapped with the other, in percent.
+/// Source: guide, "Measuring Communication and Computation Overlap". 0 where either takes no time.
 double overlap_percent(double t_pure, double t_cpu, double t_ovrl);
 
 /// Quantiles of one row's repetitions. `samples` must not be empty.
 Tail tail_of(std::vector<double> samples);
 
-/// What a row takes that was measured in `segments`, at least one, in seconds per repetition each: the mean
-/// without the slowest and the fastest tenth (rounded down), so that a segment in which the CPU was taken
-/// away does not stand for the row.
+/// Seconds per repetition of a row from those of its `segments` (at least one): the mean without the slowest
+/// and the fastest tenth (rounded down), so that a segment in which the CPU was taken away does not decide
+/// the row.
 double trimmed_mean(std::vector<double> segments);
 
 }  // namespace openimb

@@ -7,8 +7,8 @@ namespace openimb {
 
 std::vector<double> Agreement::gather(double mine) {
   std::vector<double> all;
-  for (const std::vector<double>& each : gather(std::span<const double>(&mine, 1))) {
-    all.push_back(each.empty() ? std::numeric_limits<double>::quiet_NaN() : each.front());
+  for (const std::vector<double>& values : gather(std::span<const double>(&mine, 1))) {
+    all.push_back(values.empty() ? std::numeric_limits<double>::quiet_NaN() : values.front());
   }
   return all;
 }
@@ -17,9 +17,9 @@ std::vector<std::vector<double>> Agreement::gather(std::span<const double> mine)
   std::string bytes(mine.size_bytes(), '\0');
   if (!mine.empty()) std::memcpy(bytes.data(), mine.data(), bytes.size());
   std::vector<std::vector<double>> all;
-  for (const std::string& each : gather(bytes)) {
-    std::vector<double>& numbers = all.emplace_back(each.size() / sizeof(double));
-    if (!each.empty()) std::memcpy(numbers.data(), each.data(), each.size());
+  for (const std::string& text : gather(bytes)) {
+    std::vector<double>& numbers = all.emplace_back(text.size() / sizeof(double));
+    if (!text.empty()) std::memcpy(numbers.data(), text.data(), text.size());
   }
   return all;
 }

@@ -1,5 +1,5 @@
-// A benchmark on one rank for one point, as the session sees it: something that repeats, checks, and reports
-// what went wrong. Idle ranks have a batch, too, which does nothing.
+// A benchmark on one rank for one point, as the session sees it: it runs and checks repetitions, and reports
+// errors. Idle ranks have a batch, too, which does nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ enum class Timing { total, every_repetition, synchronized };
 
 using Hints = std::vector<std::pair<std::string, std::string>>;
 
-/// What is computed in each repetition between start and wait, and where the time that it took goes.
+/// The computation in each repetition between start and wait, and the time that it took.
 struct LoadUse {
   std::int64_t units = 0;
   int tests = 0;         ///< calls of MPI_Test spread over it
   double computing = 0;  ///< out: seconds, all repetitions together
 };
 
-/// Calls are collective over the group. None throws on one rank alone: what a rank alone runs into is an
-/// error text, on which all ranks agree later, or ends the job.
+/// Calls are collective over the group. None throws on one rank alone: an error of one rank becomes a text,
+/// on which all ranks agree later, or ends the job.
 class Batch {
  public:
   virtual ~Batch() = default;
-  /// Untimed, before each run that is timed or checked: what it must find anew.
+  /// Untimed, before each timed run and each check: renews what they must find unused, such as a file.
   virtual void prepare() {}
-  /// Untimed, after a run that counts: whether it did what it should.
+  /// Untimed, after all measured repetitions: verifies their effect, such as the size of a file.
   virtual void conclude(std::int64_t /*repetitions*/) {}
   /// Seconds that `repetitions` took. `samples`: room for each repetition's time unless Timing::total.
   virtual double run(std::int64_t repetitions, Timing timing, std::span<double> samples) = 0;
@@ -42,18 +42,17 @@ class Batch {
   /// Seconds that each thread of this rank took in the last run; empty where there is one, and for benchmarks
   /// without threads.
   virtual std::span<const double> of_threads() const { return {}; }
-  /// Seconds of them that each thread waited for its turn; empty where threads take none.
+  /// The part of them that each thread waited for its turn; empty where threads take no turns.
   virtual std::span<const double> waiting_of_threads() const { return {}; }
   /// Whether this rank has a time to report.
   virtual bool takes_part() const = 0;
-  /// One line: what went wrong on this rank since it was asked last, where that does not end the job; else
-  /// empty.
+  /// One line: the error of this rank since the last call, if one did not end the job; else empty.
   virtual std::string take_error() { return {}; }
-  /// In force for the file.
+  /// The hints in force for the file.
   virtual Hints hints() const { return {}; }
 };
 
-/// Of a rank outside all groups.
+/// The batch of a rank outside all groups.
 class IdleBatch final : public Batch {
  public:
   double run(std::int64_t, Timing, std::span<double>) override { return 0; }

@@ -32,8 +32,8 @@ void Outcome::count_defects(const Measurement& measurement) {
 
 bool Outcome::stopping(bool mine) {
   if (interrupted()) return true;
-  const double wish = parts_.surroundings.stop_requested() ? 2 : mine ? 1 : 0;
-  const double strongest = parts_.world.largest(wish);
+  const double request = parts_.surroundings.stop_requested() ? 2 : mine ? 1 : 0;
+  const double strongest = parts_.world.largest(request);
   if (strongest > 1) {
     ending_.state = Ending::State::interrupted;
     ending_.reason = parts_.surroundings.stop_reason();

@@ -1,4 +1,5 @@
-// What has come of a launch so far, in step on all ranks; and what launches of both kinds begin a table with.
+// The results of a launch so far, counted equally on all ranks; and what all sessions do at the start of a
+// table.
 #pragma once
 
 #include <optional>
@@ -13,13 +14,12 @@ class Outcome {
   /// Counts and reports.
   void report(const Table& table, const Failure& failure);
   void report(const Table& table, const Measurement& measurement);
-  /// Counts and reports the samples of a point together, whose defects were counted when they were found.
+  /// Counts and reports the row of a point in passes, whose defects were counted with its samples.
   void report_summary(const Table& table, const Measurement& measurement);
   void count_defects(const Measurement& measurement);
-  /// Whether the launch is to end; collective. `mine`: or, by another reason, which ends no session in
-  /// disorder.
+  /// Whether the launch must end; collective. `mine`: this rank has a reason that is not an interruption.
   bool stopping(bool mine = false);
-  /// It was asked to end before all was measured.
+  /// Whether a request to stop ended it before all was measured.
   bool interrupted() const { return ending_.state != Ending::State::complete; }
   Ending& ending() { return ending_; }
 
@@ -30,11 +30,11 @@ class Outcome {
 
 /// Why a point of an open table has no row; nothing where it can be measured. Equal on all ranks.
 std::optional<Failure> why_not(const SessionParts& parts, const OpenTable& table, const Point& point);
-/// There was memory, and then there was none.
+/// The failure of a point for which a rank found no memory although -mem allows it.
 Failure no_memory_left(const SessionParts& parts, const Point& point);
 
-/// Guide, "Warm-Up Phase": N_WARMUP repetitions with a short message, once per table. Why that failed, if it
-/// did: the table does not run then. Collective.
+/// Guide, "Warm-Up Phase": N_WARMUP repetitions with a short message, once per table. Returns why that
+/// failed, if it did: then the table does not run. Collective.
 std::optional<Failure> warm_up(const SessionParts& parts, const TablePlan& plan, OpenTable& open);
 
 }  // namespace openimb

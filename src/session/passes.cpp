@@ -1,6 +1,6 @@
-// A launch in passes: the whole selection is walked again and again, one sample of each point a pass, each
-// between two probes of the machine, until the figures are known well enough or the budget is spent. Tables
-// stay open; their rows are reported at the end. docs/architecture.md has the reasons.
+// A launch in passes: the whole selection is measured repeatedly, one sample of each point per pass, each
+// sample between two probes of the machine, until the figures have the precision or the budget is spent.
+// Tables stay open; their rows are reported at the end. docs/architecture.md has the reasons.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -18,25 +18,26 @@ namespace openimb {
 
 namespace {
 
-// Probes that the states of the machine are fitted to.
-constexpr std::size_t fitted_on_the_way = 400, fitted_in_report = 1000, fitted_in_haste = 200;
+// Numbers of probes to which the states of the machine are fitted.
+constexpr std::size_t fitted_for_judgment = 400, fitted_for_report = 1000, fitted_when_interrupted = 200;
 
-/// A point over all passes. Rows are rank 0's; all else is equal on all ranks.
+/// A point over all passes. Only rank 0 has `rows` and `within`, and `cost` is this rank's; all else is equal
+/// on all ranks.
 struct PassPoint {
   const Point* point = nullptr;
   int first_row = 0;
-  std::int64_t gone = 0;  ///< repetitions measured
-  double each = 0;        ///< seconds of one, the least of any pass
-  double cost = 0;        ///< seconds of the last sample, with all that goes with it; of this rank
+  std::int64_t completed = 0;  ///< repetitions measured
+  double seconds_each = 0;     ///< seconds of one repetition: seconds_each_after()
+  double cost = 0;             ///< seconds of the last sample and all that was measured with it, on this rank
   int samples = 0;
   bool done = false;
-  bool within = false;  ///< the precision, at the last judgment
+  bool within = false;  ///< whether the last judgment found it within the precision
   std::optional<Failure> failure;
   std::vector<RowSeries> rows;
 };
 
 struct PassTable {
-  explicit PassTable(TablePlan plan_of_it) : plan(std::move(plan_of_it)) {}
+  explicit PassTable(TablePlan table_plan) : plan(std::move(table_plan)) {}
   const TablePlan plan;
   bool begun = false;
   std::unique_ptr<OpenTable> open;
@@ -45,7 +46,7 @@ struct PassTable {
 
   bool idle() const {
     return failure.has_value() ||
-           std::ranges::all_of(points, [](const PassPoint& one) { return one.done || one.failure; });
+           std::ranges::all_of(points, [](const PassPoint& point) { return point.done || point.failure; });
   }
 };
 
@@ -56,7 +57,7 @@ class PassSession {
   Ending run();
 
  private:
-  /// Rows that are measured on the same ranks: processes, groups, group.
+  /// Identifies the ranks of a row: processes, groups, group.
   using Ranks = std::tuple<int, int, int>;
   static Ranks ranks_of(const PassTable& table, const RowSeries& series) {
     const Layout& layout = table.plan.table.layout;
@@ -67,23 +68,23 @@ class PassSession {
   void run_pass();
   void begin(PassTable& table);
   void open(PassTable& table);
-  void lose(PassTable& table);
-  void run_point(PassTable& table, PassPoint& one);
-  void take_sample(PassTable& table, PassPoint& one);
-  void keep(PassTable& table, PassPoint& one, PointRun& run, Measurement& measurement);
+  void fail_all_without_memory(PassTable& table);
+  void run_point(PassTable& table, PassPoint& entry);
+  void take_sample(PassTable& table, PassPoint& entry);
+  void add_sample(PassTable& table, PassPoint& entry, PointRun& run, Measurement& measurement);
   void take_turn();
   void choose_exchanges(OpenTable& open);
   bool must_end(double next = 0);
   bool nothing_is_left() const;
   bool all_are_done();
   void judge();
-  bool is_done(const PassTable& table, PassPoint& one) const;
+  bool is_done(const PassTable& table, PassPoint& entry) const;
   void report();
   void report(PassTable& table);
-  void report(const PassTable& table, PassPoint& one);
-  Measurement summary(const PassTable& table, const PassPoint& one) const;
+  void report(const PassTable& table, PassPoint& entry);
+  Measurement summary(const PassTable& table, const PassPoint& entry) const;
   void assign_states(std::size_t fitted);
-  Measurement figures_of(const PassTable& table, const PassPoint& one) const;
+  Measurement figures_of(const PassTable& table, const PassPoint& entry) const;
   void show_progress();
   double elapsed() const { return parts_.surroundings.now() - start_ - waited_; }
 
@@ -91,17 +92,17 @@ class PassSession {
   const Passes passes_;
   Outcome outcome_;
   const double start_;
-  double waited_ = 0;   ///< for other launches
-  int of_turn_ = 0;     ///< samples and tables begun in this turn
-  double judging_ = 0;  ///< seconds that the last judgment took
-  double shown_ = 0;    ///< when progress was shown last
+  double waited_ = 0;        ///< seconds of waiting for other launches
+  int started_in_turn_ = 0;  ///< samples and tables begun in this turn
+  double judging_ = 0;       ///< seconds that the last judgment took
+  double shown_ = 0;         ///< when progress was shown last
   double sample_seconds_ = 0;
   double tick_ = 0;      ///< of the coarsest clock, in seconds
-  bool probed_ = false;  ///< exchanges are chosen
+  bool probed_ = false;  ///< choose_exchanges() was called
   int exchanges_ = 0;    ///< of a probe; 0: none
   int pass_ = 0;
-  int next_look_ = 0;
-  bool spent_ = false;  ///< the budget
+  int next_judgment_ = 0;
+  bool budget_spent_ = false;
   std::vector<std::unique_ptr<PassTable>> tables_;
   std::map<Ranks, MachineStates> states_;
 };
@@ -109,11 +110,11 @@ class PassSession {
 Ending PassSession::run() {
   plan();
   const int most = passes_.most.value_or(std::numeric_limits<int>::max());
-  while (pass_ < most && !spent_ && !outcome_.interrupted()) {
+  while (pass_ < most && !budget_spent_ && !outcome_.interrupted()) {
     ++pass_;
     run_pass();
     if (parts_.world.rank() == 0) parts_.surroundings.progress(outcome_.ending());
-    if (spent_ || outcome_.interrupted() || all_are_done() || nothing_is_left()) break;
+    if (budget_spent_ || outcome_.interrupted() || all_are_done() || nothing_is_left()) break;
   }
   Ending& ending = outcome_.ending();
   ending.passes = pass_;
@@ -137,8 +138,8 @@ void PassSession::plan() {
   }
   sample_seconds_ = seconds_of_samples(passes_, points);
   tick_ = parts_.world.largest(parts_.surroundings.clock_resolution());
-  constexpr int first_look = 20;
-  next_look_ = first_look;
+  constexpr int first_judgment = 20;
+  next_judgment_ = first_judgment;
 }
 
 void PassSession::run_pass() {
@@ -148,15 +149,15 @@ void PassSession::run_pass() {
     if (!table->begun) {
       begin(*table);
     } else if (!table->open->resume()) {
-      lose(*table);
+      fail_all_without_memory(*table);
     }
-    for (PassPoint& one : table->points) {
+    for (PassPoint& entry : table->points) {
       if (table->failure) break;
-      if (one.done || one.failure) continue;
-      if (must_end(one.cost)) return;
+      if (entry.done || entry.failure) continue;
+      if (must_end(entry.cost)) return;
       const double begun = elapsed();
-      run_point(*table, one);
-      one.cost = elapsed() - begun;
+      run_point(*table, entry);
+      entry.cost = elapsed() - begun;
     }
     show_progress();
   }
@@ -165,8 +166,8 @@ void PassSession::run_pass() {
 void PassSession::begin(PassTable& table) {
   table.begun = true;
   table.failure = table.plan.failure;
-  for (PassPoint& one : table.points) one.failure = one.point->failure;
-  if (!table.failure && !spent_) open(table);
+  for (PassPoint& entry : table.points) entry.failure = entry.point->failure;
+  if (!table.failure && !budget_spent_) open(table);
 }
 
 void PassSession::open(PassTable& table) {
@@ -176,111 +177,110 @@ void PassSession::open(PassTable& table) {
   table.failure = table.open->failure();
   if (!table.failure) table.failure = warm_up(parts_, table.plan, *table.open);
   if (table.failure) return;
-  for (PassPoint& one : table.points) one.failure = why_not(parts_, *table.open, *one.point);
+  for (PassPoint& entry : table.points) entry.failure = why_not(parts_, *table.open, *entry.point);
   if (!probed_) choose_exchanges(*table.open);
   probed_ = true;
 }
 
-void PassSession::lose(PassTable& table) {
-  for (PassPoint& one : table.points) {
-    if (!one.failure) one.failure = no_memory_left(parts_, *one.point);
+void PassSession::fail_all_without_memory(PassTable& table) {
+  for (PassPoint& entry : table.points) {
+    if (!entry.failure) entry.failure = no_memory_left(parts_, *entry.point);
   }
 }
 
-void PassSession::run_point(PassTable& table, PassPoint& one) {
+void PassSession::run_point(PassTable& table, PassPoint& entry) {
   take_turn();
   try {
-    take_sample(table, one);
+    take_sample(table, entry);
   } catch (const PointFailed& failed) {
-    one.failure = failed.failure;  // what it had measured before does not make a row
+    entry.failure = failed.failure;  // its earlier samples do not make a row
   }
 }
 
-void PassSession::take_sample(PassTable& table, PassPoint& one) {
+void PassSession::take_sample(PassTable& table, PassPoint& entry) {
   constexpr double ticks = 1000;  // of the clock, in a sample: a permille
-  const PassLimits limits{.seconds = sample_seconds_, .shortest = ticks * tick_, .each = one.each};
-  const bool first = one.samples == 0;
-  PointRun run(parts_, table.plan, *table.open, *one.point,
-               {.sampling = parts_.schedule.sampling(table.plan, *one.point, limits),
+  const PassLimits limits{
+      .seconds = sample_seconds_, .shortest = ticks * tick_, .seconds_each = entry.seconds_each};
+  const bool first = entry.samples == 0;
+  PointRun run(parts_, table.plan, *table.open, *entry.point,
+               {.sampling = parts_.schedule.sampling(table.plan, *entry.point, limits),
                 .stopping = [] { return false; },
-                .gone = one.gone,
+                .completed = entry.completed,
                 .check = first && parts_.options.check,
                 .drift = first,
                 .exchanges = exchanges_});
   std::optional<Measurement> measurement = run.measure();
   if (!measurement) return;
-  ++one.samples;
-  one.gone += measurement->repetitions;
-  const double each = run.seconds_each();
-  one.each = seconds_each_after(one.each, each);
+  ++entry.samples;
+  entry.completed += measurement->repetitions;
+  entry.seconds_each = seconds_each_after(entry.seconds_each, run.seconds_each());
   outcome_.ending().measuring_seconds += run.measured_seconds();
   outcome_.ending().observing_seconds += run.observing_seconds();
   if (first) outcome_.count_defects(*measurement);
-  if (parts_.world.rank() == 0) keep(table, one, run, *measurement);
+  if (parts_.world.rank() == 0) add_sample(table, entry, run, *measurement);
 }
 
-void PassSession::keep(PassTable& table, PassPoint& one, PointRun& run, Measurement& measurement) {
+void PassSession::add_sample(PassTable& table, PassPoint& entry, PointRun& run, Measurement& measurement) {
   const double at = elapsed();
   PassSample sample{.pass = pass_, .at = at, .measurement = {}, .probes = run.probes()};
   sample.probes.resize(measurement.rows.size(), {std::nan(""), std::nan("")});
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
     Row& row = measurement.rows[i];
     row.drop(OverPasses::dropped);
-    if (one.rows.size() <= i) one.rows.emplace_back().first = row;
-    one.rows[i].samples.push_back({.at = at,
-                                   .repetitions = measurement.repetitions,
-                                   .figures = row,
-                                   .slowest = row.slowest,
-                                   .probes = sample.probes[i]});
-    if (row.evidence) one.rows[i].evidence += *row.evidence;
+    if (entry.rows.size() <= i) entry.rows.emplace_back().first = row;
+    entry.rows[i].samples.push_back({.at = at,
+                                     .repetitions = measurement.repetitions,
+                                     .figures = row,
+                                     .slowest = row.slowest,
+                                     .probes = sample.probes[i]});
+    if (row.evidence) entry.rows[i].evidence += *row.evidence;
   }
   sample.measurement = std::move(measurement);
-  sample.measurement.first_row = one.first_row;
+  sample.measurement.first_row = entry.first_row;
   parts_.reporter.sample(table.plan.table, sample);
   outcome_.ending().passes = pass_;
   outcome_.ending().seconds = at;
-  if (one.samples == 1) parts_.surroundings.progress(outcome_.ending());
+  if (entry.samples == 1) parts_.surroundings.progress(outcome_.ending());
 }
 
-// The time for which other launches measure is not of this launch's budget. Handing over takes about as long
-// as a short sample, so a turn has several of those. Their number follows from values that launches of the
-// same selection have in common, unless slow exchanges make samples longer: these measure the same rows in
-// each turn.
+// The time in which other launches measure is not part of this launch's budget. Handing over takes about as
+// long as a short sample, so a turn has several of those. Launches of the same selection compute the same
+// number, unless slow exchanges make samples longer, and so measure the same rows in each turn.
 void PassSession::take_turn() {
   constexpr double turn_seconds = 20e-3;
   const int samples = std::max(1, static_cast<int>(std::lround(turn_seconds / sample_seconds_)));
-  if (of_turn_++ % samples != 0) return;
+  if (started_in_turn_++ % samples != 0) return;
   const double asked = parts_.surroundings.now();
   parts_.surroundings.take_turn(true);
   waited_ += parts_.surroundings.now() - asked;
 }
 
-// The two probes of a sample take no more than a twentieth of its time, and need enough exchanges for the
+// The two probes of a sample may take a twentieth of its time at most, and must have enough exchanges for the
 // clock. Where exchanges are slow, samples get longer; where they are very slow, there are no probes.
 void PassSession::choose_exchanges(OpenTable& open) {
   constexpr int fewest = 5, usual = 50;
-  constexpr double share = 0.015, ticks = 200, longest_sample = 20e-3;
-  double each = 0;
+  constexpr double share = 0.015, ticks = 200;
+  double exchange_seconds = 0;
   for (const int trial : {fewest, usual}) {
     const double mine = open.probe(trial);
-    each = parts_.world.largest(std::isfinite(mine) ? mine : 0);
-    if (fewest * each / share > longest_sample) each = 0;
-    if (each <= 0) return;
+    exchange_seconds = parts_.world.largest(std::isfinite(mine) ? mine : 0);
+    if (fewest * exchange_seconds / share > longest_sample_seconds) exchange_seconds = 0;
+    if (exchange_seconds <= 0) return;
   }
   const double wanted = std::max(share * sample_seconds_, ticks * tick_);
-  exchanges_ = std::max(fewest, static_cast<int>(wanted / each));
-  sample_seconds_ = std::max(sample_seconds_, exchanges_ * each / share);
-  if (sample_seconds_ <= longest_sample) return;
-  sample_seconds_ = longest_sample;
+  exchanges_ = std::max(fewest, static_cast<int>(wanted / exchange_seconds));
+  sample_seconds_ = std::max(sample_seconds_, exchanges_ * exchange_seconds / share);
+  if (sample_seconds_ <= longest_sample_seconds) return;
+  sample_seconds_ = longest_sample_seconds;
   exchanges_ = 0;
 }
 
-// A judgment is still to come when the budget is spent.
+// The budget includes the judgment that follows.
 bool PassSession::must_end(double next) {
-  const bool late = parts_.world.rank() == 0 && passes_.budget &&
-                    elapsed() + std::max(next, sample_seconds_) + judging_ > *passes_.budget;
-  if (!outcome_.stopping(late)) return false;
-  spent_ = !outcome_.interrupted();
+  const bool over_budget = parts_.world.rank() == 0 && passes_.budget &&
+                           elapsed() + std::max(next, sample_seconds_) + judging_ > *passes_.budget;
+  if (!outcome_.stopping(over_budget)) return false;
+  budget_spent_ = !outcome_.interrupted();
   return true;
 }
 
@@ -288,117 +288,118 @@ bool PassSession::nothing_is_left() const {
   return std::ranges::all_of(tables_, [](const auto& table) { return table->idle(); });
 }
 
-// Judged ever more rarely, as each pass adds ever less.
+// Judgments become rarer, as each further pass adds less.
 bool PassSession::all_are_done() {
-  if (!passes_.precision || pass_ < next_look_) return false;
+  if (!passes_.precision || pass_ < next_judgment_) return false;
   constexpr double growth = 1.2;
-  next_look_ = std::max(pass_ + 1, static_cast<int>(growth * pass_));
+  next_judgment_ = std::max(pass_ + 1, static_cast<int>(growth * pass_));
   if (parts_.world.rank() == 0) judge();
   std::vector<double> done;
   for (const auto& table : tables_) {
-    for (const PassPoint& one : table->points) done.push_back(one.done ? 1 : 0);
+    for (const PassPoint& entry : table->points) done.push_back(entry.done ? 1 : 0);
   }
   parts_.world.broadcast(done);
   std::size_t next = 0;
   for (const auto& table : tables_) {
-    for (PassPoint& one : table->points) one.done = done[next++] > 0;
+    for (PassPoint& entry : table->points) entry.done = done[next++] > 0;
   }
   return nothing_is_left();
 }
 
-// What seems to be the end is judged as the report is, of more probes, so that no row of a launch that ended
-// for its precision misses it.
+// Where all points seem to be done, they are judged again with as many probes as the report uses, so that no
+// row of a launch that ended for its precision misses it.
 void PassSession::judge() {
   const double begun = parts_.surroundings.now();
-  for (const std::size_t fitted : {fitted_on_the_way, fitted_in_report}) {
+  for (const std::size_t fitted : {fitted_for_judgment, fitted_for_report}) {
     assign_states(fitted);
     for (const auto& table : tables_) {
-      for (PassPoint& one : table->points) one.done = is_done(*table, one);
+      for (PassPoint& entry : table->points) entry.done = is_done(*table, entry);
     }
     if (!nothing_is_left()) break;
   }
   judging_ = parts_.surroundings.now() - begun;
 }
 
-// Twice in a row, as once may be luck. What was done may have to be taken up again: the machine may have
-// shown a faster state since.
-bool PassSession::is_done(const PassTable& table, PassPoint& one) const {
-  if (one.failure || one.rows.empty()) return false;
-  const Measurement measurement = figures_of(table, one);
+// A point is done when it is within the precision at two successive judgments, as one may be chance. It may
+// become undone: the machine may have shown a faster state since.
+bool PassSession::is_done(const PassTable& table, PassPoint& entry) const {
+  if (entry.failure || entry.rows.empty()) return false;
+  const Measurement measurement = figures_of(table, entry);
   const bool within = std::ranges::all_of(measurement.rows, [&](const Row& row) {
     return row.passes->reference && is_within(*row.passes, *passes_.precision);
   });
-  return std::exchange(one.within, within) && within;
+  return std::exchange(entry.within, within) && within;
 }
 
-// An interrupted launch has a fraction of a second left.
+// An interrupted launch has a fraction of a second for its report.
 void PassSession::report() {
-  if (parts_.world.rank() == 0) assign_states(outcome_.interrupted() ? fitted_in_haste : fitted_in_report);
+  if (parts_.world.rank() == 0)
+    assign_states(outcome_.interrupted() ? fitted_when_interrupted : fitted_for_report);
   for (const auto& table : tables_) report(*table);
 }
 
 void PassSession::report(PassTable& table) {
-  if (!table.begun && spent_) begin(table);
+  if (!table.begun && budget_spent_) begin(table);
   if (!table.begun) return;
   const bool reports = parts_.world.rank() == 0;
   if (table.failure) return outcome_.report(table.plan.table, *table.failure);
   if (reports) parts_.reporter.open_table(table.plan.table);
-  for (PassPoint& one : table.points) report(table, one);
+  for (PassPoint& entry : table.points) report(table, entry);
   if (reports) parts_.reporter.close_table(table.plan.table);
 }
 
-void PassSession::report(const PassTable& table, PassPoint& one) {
-  if (!one.failure && one.samples == 0 && spent_) {
-    one.failure = {.cause = Failure::Cause::over_budget,
-                   .bytes = one.point->bytes,
-                   .detail = "the budget of the launch was spent before the first sample",
-                   .limit = true};
+void PassSession::report(const PassTable& table, PassPoint& entry) {
+  if (!entry.failure && entry.samples == 0 && budget_spent_) {
+    entry.failure = {.cause = Failure::Cause::over_budget,
+                     .bytes = entry.point->bytes,
+                     .detail = "the budget of the launch was spent before the first sample",
+                     .limit = true};
   }
-  if (one.failure) return outcome_.report(table.plan.table, *one.failure);
-  if (one.samples > 0) outcome_.report_summary(table.plan.table, summary(table, one));
+  if (entry.failure) return outcome_.report(table.plan.table, *entry.failure);
+  if (entry.samples > 0) outcome_.report_summary(table.plan.table, summary(table, entry));
 }
 
-// Rank 0's; on other ranks nothing is known.
-Measurement PassSession::summary(const PassTable& table, const PassPoint& one) const {
-  if (parts_.world.rank() != 0) return {.bytes = one.point->bytes, .repetitions = 0, .rows = {}};
-  Measurement measurement = figures_of(table, one);
+// Only rank 0 has the rows.
+Measurement PassSession::summary(const PassTable& table, const PassPoint& entry) const {
+  if (parts_.world.rank() != 0) return {.bytes = entry.point->bytes, .repetitions = 0, .rows = {}};
+  Measurement measurement = figures_of(table, entry);
   constexpr double usual = 0.05;
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
     SampleStatistics& statistics = *measurement.rows[i].passes;
     if (is_within(statistics, passes_.precision.value_or(usual))) continue;
-    if (!outcome_.interrupted()) statistics.modes = modes_of(table.plan.table, one.rows[i], statistics);
+    if (!outcome_.interrupted()) statistics.modes = modes_of(table.plan.table, entry.rows[i], statistics);
     if (!passes_.precision) continue;
     statistics.shortfall = outcome_.interrupted() ? SampleStatistics::Shortfall::interrupted
-                           : spent_               ? SampleStatistics::Shortfall::budget
+                           : budget_spent_        ? SampleStatistics::Shortfall::budget
                                                   : SampleStatistics::Shortfall::passes;
   }
   return measurement;
 }
 
 void PassSession::assign_states(std::size_t fitted) {
-  std::map<Ranks, std::vector<RowSeries*>> together;
+  std::map<Ranks, std::vector<RowSeries*>> by_ranks;
   for (const auto& table : tables_) {
-    for (PassPoint& one : table->points) {
-      for (RowSeries& series : one.rows) together[ranks_of(*table, series)].push_back(&series);
+    for (PassPoint& entry : table->points) {
+      for (RowSeries& series : entry.rows) by_ranks[ranks_of(*table, series)].push_back(&series);
     }
   }
   states_.clear();
-  for (const auto& [ranks, rows] : together) states_[ranks] = openimb::assign_states(rows, fitted);
+  for (const auto& [ranks, rows] : by_ranks) states_[ranks] = openimb::assign_states(rows, fitted);
 }
 
-Measurement PassSession::figures_of(const PassTable& table, const PassPoint& one) const {
-  Measurement found{.bytes = one.point->bytes,
-                    .repetitions = 0,
-                    .rows = {},
-                    .first_row = one.first_row,
-                    .fewer_in_flight = one.point->fewer_in_flight()};
-  for (const RowSeries& series : one.rows) {
-    Summary summary = summarize(table.plan.table, found.bytes, one.point->in_flight, series,
+Measurement PassSession::figures_of(const PassTable& table, const PassPoint& entry) const {
+  Measurement measurement{.bytes = entry.point->bytes,
+                          .repetitions = 0,
+                          .rows = {},
+                          .first_row = entry.first_row,
+                          .fewer_in_flight = entry.point->fewer_in_flight()};
+  for (const RowSeries& series : entry.rows) {
+    Summary summary = summarize(table.plan.table, measurement.bytes, entry.point->in_flight, series,
                                 states_.at(ranks_of(table, series)));
-    found.repetitions = summary.repetitions;
-    found.rows.push_back(std::move(summary.row));
+    measurement.repetitions = summary.repetitions;
+    measurement.rows.push_back(std::move(summary.row));
   }
-  return found;
+  return measurement;
 }
 
 void PassSession::show_progress() {
@@ -410,7 +411,7 @@ void PassSession::show_progress() {
   for (const auto& table : tables_) {
     progress.points += table->points.size();
     progress.done += static_cast<std::size_t>(
-        std::ranges::count_if(table->points, [](const PassPoint& one) { return one.done; }));
+        std::ranges::count_if(table->points, [](const PassPoint& entry) { return entry.done; }));
   }
   if (passes_.budget) progress.seconds_left = std::max(0.0, *passes_.budget - elapsed());
   parts_.surroundings.pass_progress(progress);

@@ -26,7 +26,7 @@ std::optional<int> partner_in(const Point& point) {
   return point.meeting->partners.front();
 }
 
-// Room for the times of repetitions from this one on, where there is any.
+// The part of `samples` from repetition `first` on; empty where `samples` is.
 std::span<double> samples_from(std::span<double> samples, std::int64_t first) {
   return samples.empty() ? samples : samples.subspan(static_cast<std::size_t>(first));
 }
@@ -34,15 +34,15 @@ std::span<double> samples_from(std::span<double> samples, std::int64_t first) {
 }  // namespace
 
 PointRun::PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
-                   PointCourse course)
+                   PointSettings settings)
     : parts_(parts),
       plan_(plan),
       open_(open),
       point_(point),
       under_way_(parts.surroundings, plan.table, point.bytes, partner_in(point)),
-      course_(std::move(course)) {
+      settings_(std::move(settings)) {
   if (plan.spec().on_files()) require_space();
-  OpenTable::Opened opened = open.open(point, course_.gone);
+  OpenTable::Opened opened = open.open(point, settings_.completed);
   if (opened.failure) throw PointFailed{*opened.failure};
   batch_ = std::move(opened.batch);
   if (plan.spec().file.use == FileUse::read) require_no_error(open.fill_files(point));
@@ -57,15 +57,15 @@ std::optional<Measurement> PointRun::measure() {
   if (plan_.spec().overlaps()) run_with_load();
   end_observing();
   const bool twice = target_computes || plan_.spec().overlaps();
-  if (parts_.options.interleaving && twice && course_.stopping()) return std::nullopt;
+  if (parts_.options.interleaving && twice && settings_.stopping()) return std::nullopt;
   return measurement();
 }
 
-// Whether the launch goes on.
+// Returns whether the launch goes on.
 bool PointRun::take_samples() {
   std::vector<Sample> samples;
   for (;;) {
-    const Next next = course_.sampling->next(samples);
+    const Next next = settings_.sampling->next(samples);
     if (next.answer == Next::Answer::time_out) throw PointFailed{time_out(point_, next.seconds_each)};
     if (next.answer == Next::Answer::done) break;
     if (next.step.purpose == Purpose::measure && segments_.empty()) begin_measuring(next.total);
@@ -76,13 +76,13 @@ bool PointRun::take_samples() {
       seconds_each_ = samples.back().seconds / static_cast<double>(next.step.repetitions);
     }
   }
-  return !parts_.options.interleaving || !course_.stopping();
+  return !parts_.options.interleaving || !settings_.stopping();
 }
 
 void PointRun::begin_measuring(std::int64_t total) {
   total_ = total;
-  if (timing() != Timing::total) each_.assign(static_cast<std::size_t>(total), 0.0);
-  if (course_.check) {
+  if (timing() != Timing::total) repetition_seconds_.assign(static_cast<std::size_t>(total), 0.0);
+  if (settings_.check) {
     prepare();
     wrong_ = batch_->check(total);
     require_no_error(batch_->take_error());
@@ -90,10 +90,10 @@ void PointRun::begin_measuring(std::int64_t total) {
   begin_observing();
 }
 
-// Outside the clock, as close to it as can be.
+// Outside the timed region, as close to it as possible.
 void PointRun::begin_observing() {
   const double begun = parts_.surroundings.now();
-  if (course_.exchanges > 0) probe_before_ = open_.probe(course_.exchanges);
+  if (settings_.exchanges > 0) probe_before_ = open_.probe(settings_.exchanges);
   reading_ = parts_.surroundings.evidence();
   observing_seconds_ = parts_.surroundings.now() - begun;
 }
@@ -102,15 +102,15 @@ void PointRun::end_observing() {
   const double begun = parts_.surroundings.now();
   Reading observed;
   if (const auto reading = parts_.surroundings.evidence()) observed = between(*reading_, *reading);
-  if (course_.exchanges > 0) {
+  if (settings_.exchanges > 0) {
     observed.push_back(probe_before_);
-    observed.push_back(open_.probe(course_.exchanges));
+    observed.push_back(open_.probe(settings_.exchanges));
   }
   observing_seconds_ += parts_.surroundings.now() - begun;
   if (!observed.empty()) observed_ = parts_.world.gather(std::span<const double>(observed));
 }
 
-// This rank's seconds.
+// Returns this rank's seconds.
 double PointRun::take(const Step& step) {
   if (step.purpose == Purpose::warm_up) {
     batch_->run(step.repetitions, Timing::total, {});
@@ -125,7 +125,7 @@ double PointRun::take(const Step& step) {
   std::int64_t first = 0;
   for (const Step& segment : segments_) first += segment.repetitions;
   const double seconds = timed(first, step, [&](std::int64_t from, std::int64_t repetitions) {
-    return batch_->run(repetitions, timing(), samples_from(each_, from));
+    return batch_->run(repetitions, timing(), samples_from(repetition_seconds_, from));
   });
   segments_.push_back(step);
   seconds_.push_back(seconds / static_cast<double>(step.repetitions));
@@ -147,8 +147,8 @@ double PointRun::timed(std::int64_t first, const Step& step, const Run& run) {
     if (parts_.options.warm_up) batch_->run(1, Timing::total, {});
   }
   prepare();
-  // Once more, as close as can be: no library of docs/known-mpi-issues.md survives a nonblocking write that
-  // fails.
+  // Checked again as late as possible: no library of docs/known-mpi-issues.md survives a nonblocking write
+  // that fails.
   if (with_load_ && plan_.spec().file.use == FileUse::write) require_space();
   for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
   const double seconds = run(first, step.repetitions);
@@ -157,18 +157,19 @@ double PointRun::timed(std::int64_t first, const Step& step, const Run& run) {
   return seconds;
 }
 
-// The same segments once more, every rank computing in each repetition: for as long as the slowest of its
-// group needed without (of a round trip, for one way), or for TARGET_CPU_SECS. t_CPU is what the load took;
-// of a fixed load what it takes when nothing else runs, by the guide's definition for files.
+// Runs the same segments again, with computation in each repetition on every rank: for as long as the slowest
+// rank of its group needed without it (for benchmarks that show one way: half of the round trip), or for
+// TARGET_CPU_SECS. t_CPU is the time that the load took; for a fixed load the time that it takes when nothing
+// else runs, as the guide defines it for files.
 void PointRun::run_with_load() {
   const bool fixed = plan_.spec().overlap == Overlap::fixed;
   const double target = parts_.options.settings.target_cpu_seconds;
   if (!parts_.load.calibrated()) parts_.load.calibrate(target);
-  const double alone = batch_->takes_part() ? plan_.spec().time_factor * trimmed_mean(seconds_) : 0;
-  const std::int64_t units = parts_.load.units_for(fixed ? target : open_.group().largest(alone));
+  const double pure = batch_->takes_part() ? plan_.spec().time_factor * trimmed_mean(seconds_) : 0;
+  const std::int64_t units = parts_.load.units_for(fixed ? target : open_.group().largest(pure));
   LoadUse load{.units = units, .tests = parts_.options.progress};
   with_load_ = true;
-  std::vector<double> with_load, computing, unused(each_.size());
+  std::vector<double> with_load, computing, unused(repetition_seconds_.size());
   std::int64_t done = 0;
   for (const Step& segment : segments_) {
     load.computing = 0;
@@ -186,8 +187,8 @@ void PointRun::run_with_load() {
   overlapped_.t_cpu = parts_.world.gather(mean_of(t_cpu));
 }
 
-// The batch once more, while ranks that take no part compute for as long as all ranks together needed before,
-// and only then come to wait in MPI.
+// Runs the batch again, while ranks that take no part compute for as long as the slowest rank needed before,
+// and only then enter MPI.
 void PointRun::run_while_target_computes() {
   if (!parts_.load.calibrated()) parts_.load.calibrate(parts_.options.settings.target_cpu_seconds);
   const double pure = trimmed_mean(seconds_) * static_cast<double>(total_);
@@ -205,17 +206,18 @@ Measurement PointRun::measurement() {
   const bool in_turns = parts_.options.thread_level == ThreadLevel::serialized;
   if (in_turns && plan_.table.timed_threads() > 1) times.waiting = gather_by_thread(waiting_);
   if (parts_.options.every_repetition()) times.samples = gather_samples();
-  if (course_.check) times.defects = parts_.world.gather(static_cast<double>(wrong_));
-  if (plan_.spec().overlaps() && course_.drift) times.load_drift = drift_of_load();
+  if (settings_.check) times.defects = parts_.world.gather(static_cast<double>(wrong_));
+  if (plan_.spec().overlaps() && settings_.drift) times.load_drift = drift_of_load();
   times.hints = batch_->hints();
   if (parts_.world.rank() != 0) return {.bytes = point_.bytes, .repetitions = total_, .rows = {}};
-  Measurement found = measurement_of(plan_.table, point_.bytes, total_, point_.in_flight, std::move(times));
-  found.fewer_in_flight = point_.fewer_in_flight();
-  for (Row& row : found.rows) add_observations(row);
-  return found;
+  Measurement measured =
+      measurement_of(plan_.table, point_.bytes, total_, point_.in_flight, std::move(times));
+  measured.fewer_in_flight = point_.fewer_in_flight();
+  for (Row& row : measured.rows) add_observations(row);
+  return measured;
 }
 
-// By world rank, and of each rank by thread.
+// In the order of world ranks, and of threads within each rank.
 std::vector<double> PointRun::gather_means() {
   if (plan_.table.timed_threads() == 1) return parts_.world.gather(mean_of(trimmed_mean(seconds_)));
   return gather_by_thread(of_threads_);
@@ -226,17 +228,17 @@ std::vector<double> PointRun::gather_by_thread(const std::vector<std::vector<dou
   std::vector<double> mine(threads, std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < of_threads.size(); ++i) mine[i] = mean_of(trimmed_mean(of_threads[i]));
   std::vector<double> all;
-  for (const std::vector<double>& each : parts_.world.gather(std::span<const double>(mine))) {
-    all.insert(all.end(), each.begin(), each.end());
+  for (const std::vector<double>& of_rank : parts_.world.gather(std::span<const double>(mine))) {
+    all.insert(all.end(), of_rank.begin(), of_rank.end());
   }
   return all;
 }
 
-// Each rank observed its counters, if there are any, and behind them its two probes, if there were any.
+// An observation has a rank's counters, if there are any, and after them its two probes, if there were any.
 void PointRun::add_observations(Row& row) {
   if (observed_.empty()) return;
   const std::vector<int> ranks = ranks_of(row);
-  if (course_.exchanges > 0) {
+  if (settings_.exchanges > 0) {
     PassSample::Probes& slowest = probes_.emplace_back();
     for (const int rank : ranks) {
       const Reading& mine = observed_[static_cast<std::size_t>(rank)];
@@ -245,19 +247,19 @@ void PointRun::add_observations(Row& row) {
     }
   }
   if (!reading_) return;
-  if (row.group >= 0 && !course_.readers.empty()) {  // of many rows: each without a look at all ranks
-    assert(course_.exchanges == 0);                  // no probes behind the counters
-    row.evidence = evidence_of(observed_, ranks, course_.readers[static_cast<std::size_t>(row.group)]);
+  if (row.group >= 0 && !settings_.readers.empty()) {  // many rows: not all ranks are visited for each
+    assert(settings_.exchanges == 0);                  // no probes after the counters
+    row.evidence = evidence_of(observed_, ranks, settings_.readers[static_cast<std::size_t>(row.group)]);
     return;
   }
   std::vector<Reading> counters = observed_;
-  if (course_.exchanges > 0) {
+  if (settings_.exchanges > 0) {
     for (Reading& mine : counters) mine.resize(mine.size() - 2);
   }
   row.evidence = evidence_of(counters, ranks);
 }
 
-// Of one group, or of all.
+// The ranks of the row's group, or of all groups.
 std::vector<int> PointRun::ranks_of(const Row& row) const {
   const std::vector<std::vector<int>>& groups = plan_.table.layout.groups;
   if (row.group >= 0) return groups[static_cast<std::size_t>(row.group)];
@@ -266,11 +268,11 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
   return all;
 }
 
-// Of every repetition the slowest rank's time, one series per row, at rank 0.
+// The slowest rank's time of every repetition, one series per row, at rank 0.
 std::vector<std::vector<double>> PointRun::gather_samples() {
-  for (double& seconds : each_) seconds *= factor_of(plan_.table, point_.in_flight);
-  if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(each_)};
-  const std::vector<double> of_group = open_.group().slowest(each_);
+  for (double& seconds : repetition_seconds_) seconds *= factor_of(plan_.table, point_.in_flight);
+  if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(repetition_seconds_)};
+  const std::vector<double> of_group = open_.group().slowest(repetition_seconds_);
   const std::vector<std::vector<double>> all =
       parts_.world.gather(idle() ? std::span<const double>() : std::span<const double>(of_group));
   std::vector<std::vector<double>> series;
@@ -281,15 +283,14 @@ std::vector<std::vector<double>> PointRun::gather_samples() {
   return series;
 }
 
-// Whether the load still takes what it was calibrated for, on the rank where it does least; what has changed
-// is calibrated anew.
+// The drift of the load on the rank where it is largest. A rank on which the load has changed calibrates it
+// again.
 double PointRun::drift_of_load() {
-  constexpr double noticeable = 0.1;
   const double seconds = parts_.options.settings.target_cpu_seconds;
   const double mine = parts_.load.drift(seconds);
-  if (std::abs(mine) > noticeable) parts_.load.calibrate(seconds);
-  const double up = parts_.world.largest(mine), down = -parts_.world.largest(-mine);
-  return up > -down ? up : down;
+  if (std::abs(mine) > noticeable_drift) parts_.load.calibrate(seconds);
+  const double highest = parts_.world.largest(mine), lowest = -parts_.world.largest(-mine);
+  return highest > -lowest ? highest : lowest;
 }
 
 void PointRun::prepare() {
@@ -297,7 +298,7 @@ void PointRun::prepare() {
   require_no_error(batch_->take_error());
 }
 
-// What storage has left, as far as it is known, must hold all that a point writes.
+// The free space, where it is known, must hold everything that a point writes.
 void PointRun::require_space() const {
   const std::int64_t needed = times(point_.planned, point_.bytes, plan_.table.layout.group_count());
   const double least = -parts_.world.largest(-static_cast<double>(parts_.surroundings.free_bytes()));
@@ -310,7 +311,7 @@ void PointRun::require_space() const {
                      .detail = "not enough space for the files of this row"}};
 }
 
-// Where calls that fail go on, the ranks agree whether one did. Only files have such calls.
+// Calls on files return after an error, so the ranks agree whether there was one. No other calls do.
 void PointRun::require_no_error(const std::string& mine) const {
   if (!plan_.spec().on_files() || !parts_.world.any(!mine.empty())) return;
   const std::vector<std::string> errors = parts_.world.gather(mine);
@@ -321,7 +322,7 @@ void PointRun::require_no_error(const std::string& mine) const {
   throw PointFailed{{.cause = Failure::Cause::io_error, .bytes = point_.bytes, .detail = detail}};
 }
 
-// What a rank reports: NaN where it took no part.
+// The value that a rank reports: NaN where it took no part.
 double PointRun::mean_of(double seconds) const {
   return batch_->takes_part() ? seconds : std::numeric_limits<double>::quiet_NaN();
 }

@@ -12,13 +12,13 @@
 
 namespace openimb {
 
-/// A table, or one point of it, for as long as the object lives.
+/// Announces a table, or one point of it, as this rank's activity for as long as the object lives.
 class UnderWay {
  public:
   UnderWay(Surroundings& surroundings, const Table& table, std::optional<std::int64_t> bytes = std::nullopt,
            std::optional<int> partner = std::nullopt)
-      : surroundings_(surroundings), outside_(bytes ? whole(table) : Activity{}) {
-    Activity inside = whole(table);
+      : surroundings_(surroundings), outside_(bytes ? table_activity(table) : Activity{}) {
+    Activity inside = table_activity(table);
     if (table.spec.kind != Kind::synchronization) inside.bytes = bytes;
     inside.partner = partner;
     surroundings_.activity(inside);
@@ -28,26 +28,27 @@ class UnderWay {
   ~UnderWay() { surroundings_.activity(outside_); }
 
  private:
-  static Activity whole(const Table& table) { return {table.spec.name, table.layout.processes, {}}; }
+  static Activity table_activity(const Table& table) { return {table.spec.name, table.layout.processes, {}}; }
 
   Surroundings& surroundings_;
   const Activity outside_;
 };
 
-/// Thrown by all ranks at once: the point under way becomes this row.
+/// Thrown by all ranks at the same time: the point gets this failure row.
 struct PointFailed {
   Failure failure;
 };
 
-/// How the samples of a point are taken, and what goes with them.
-struct PointCourse {
+/// How the samples of a point are taken, and what is measured with them.
+struct PointSettings {
   std::unique_ptr<Sampling> sampling;
-  std::function<bool()> stopping;              ///< whether the launch is to end; collective
-  std::int64_t gone = 0;                       ///< repetitions measured in earlier passes
-  bool check = false;                          ///< with a check pass
-  bool drift = false;                          ///< the load is looked after
-  int exchanges = 0;                           ///< of a probe before and one behind what is timed; 0: none
-  std::vector<std::vector<int>> readers = {};  ///< by group: ranks that read its hosts; empty: of all hosts
+  std::function<bool()> stopping;  ///< whether the launch must end; collective
+  std::int64_t completed = 0;      ///< repetitions measured in earlier passes
+  bool check = false;              ///< run the check pass
+  bool drift = false;              ///< check the calibration of the load afterwards
+  int exchanges = 0;  ///< of each of the two probes, before and after what is timed; 0: no probes
+  /// By group: ranks that read the counters of its hosts; empty: those of all hosts.
+  std::vector<std::vector<int>> readers = {};
 };
 
 /// Collective over the world to make, to use and to destroy.
@@ -55,22 +56,22 @@ class PointRun {
  public:
   /// Throws PointFailed.
   PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
-           PointCourse course);
-  /// At rank 0 with rows, elsewhere without; nothing where the launch is to end and others may have measured
-  /// at the same time. Throws PointFailed.
+           PointSettings settings);
+  /// At rank 0 with rows, on other ranks without; nothing where the launch must end and other launches may
+  /// have measured at the same time. Throws PointFailed.
   std::optional<Measurement> measure();
-  /// At rank 0, by row: what the probes of the row's ranks saw.
+  /// At rank 0, by row: the probes of the row's ranks.
   const std::vector<PassSample::Probes>& probes() const { return probes_; }
-  /// Seconds that one measured repetition took on the slowest rank; and all that was timed, on this rank.
+  /// Seconds of one measured repetition on the slowest rank; and of everything that was timed, on this rank.
   double seconds_each() const { return seconds_each_; }
   double measured_seconds() const { return measured_seconds_; }
-  /// That probes and readings of counters took, on this rank.
+  /// Seconds of probes and readings of counters, on this rank.
   double observing_seconds() const { return observing_seconds_; }
-  /// How long -msg_pause waits behind this point.
+  /// Seconds that -msg_pause waits after this point.
   double pause_seconds() const;
 
  private:
-  /// A run of `repetitions`, `first` of which have gone before; seconds.
+  /// Runs `repetitions`, after `first` earlier ones; returns seconds.
   using Run = std::function<double(std::int64_t first, std::int64_t repetitions)>;
 
   bool take_samples();
@@ -99,24 +100,24 @@ class PointRun {
   const TablePlan& plan_;
   OpenTable& open_;
   const Point& point_;
-  const UnderWay under_way_;  ///< until the batch is gone
-  PointCourse course_;
+  const UnderWay under_way_;  ///< outlives the batch
+  PointSettings settings_;
   std::unique_ptr<Batch> batch_;
 
   std::int64_t total_ = 0;                       ///< measured repetitions
   std::int64_t wrong_ = 0;                       ///< bytes, of -check
   std::vector<Step> segments_;                   ///< measured
-  std::vector<double> seconds_;                  ///< of each, on this rank, per repetition
+  std::vector<double> seconds_;                  ///< of each segment, on this rank, per repetition
   std::vector<std::vector<double>> of_threads_;  ///< the same by thread, where there are several
-  std::vector<std::vector<double>> waiting_;     ///< of them for turns, where threads take turns
-  std::vector<double> each_;                     ///< of each repetition, where that is wanted
+  std::vector<std::vector<double>> waiting_;     ///< the part of them spent waiting, where threads take turns
+  std::vector<double> repetition_seconds_;       ///< of each repetition, where these are wanted
   bool with_load_ = false;                       ///< computes in each repetition
   Overlapped overlapped_;
   double seconds_each_ = 0;
   double measured_seconds_ = 0;
   double observing_seconds_ = 0;
   double probe_before_ = 0;
-  std::optional<Reading> reading_;  ///< then
+  std::optional<Reading> reading_;  ///< at the same time
   std::vector<Reading> observed_;   ///< by world rank, at rank 0
   std::vector<PassSample::Probes> probes_;
 };

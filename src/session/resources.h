@@ -1,4 +1,5 @@
-// What tables and points need open: communicators, buffers, windows, files. Owned here, freed by agreement.
+// The resources of tables and points: communicators, buffers, windows, files. Objects of these classes own
+// them; all ranks free them together.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 
 namespace openimb {
 
-/// What is open for one table on this rank. Collective over all ranks of the launch to make, to use and to
+/// The resources of one table on this rank. Collective over all ranks of the launch to make, to use and to
 /// destroy, unless noted otherwise.
 class OpenTable {
  public:
   virtual ~OpenTable() = default;
-  /// Why the table cannot run after all; equal on all ranks. Local.
+  /// Why the table cannot run, if it cannot; equal on all ranks. Local.
   virtual std::optional<Failure> failure() const = 0;
   /// Whether all ranks found memory for a point. Local, and equal on all ranks.
   virtual bool has_memory_for(const Point& point) const = 0;
@@ -29,13 +30,14 @@ class OpenTable {
     std::unique_ptr<Batch> batch;
     std::optional<Failure> failure;
   };
-  /// `gone`: repetitions of the point that went before; the batch goes on with the next buffers and root.
-  virtual Opened open(const Point& point, std::int64_t gone = 0) = 0;
-  /// Before the points of a table that stays open while others run: buffers hold what they held. False, on
-  /// all ranks, where memory was lost to another table.
+  /// `completed`: repetitions of the point in earlier passes; the batch continues with the next buffers and
+  /// root.
+  virtual Opened open(const Point& point, std::int64_t completed = 0) = 0;
+  /// Called before the points of a table that was open while others ran: restores the contents of buffers.
+  /// False, on all ranks, where another table took the memory.
   virtual bool resume() = 0;
-  /// What this rank needs for one of `exchanges` short exchanges with its neighbors in the group, in seconds;
-  /// NaN on idle ranks. Collective over the group.
+  /// Seconds of this rank for one of `exchanges` short exchanges with its neighbors in the group; NaN on idle
+  /// ranks. Collective over the group.
   virtual double probe(int exchanges) = 0;
   /// Writes the files that the point will read; returns this rank's error in one line, or nothing.
   virtual std::string fill_files(const Point& point) = 0;

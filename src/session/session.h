@@ -1,6 +1,6 @@
-// One launch: walks the schedule, keeps all ranks in step, and hands every point to a reporter. Knows neither
-// MPI nor the operating system: ranks, resources and surroundings are interfaces. Source: guide, "Control
-// Flow", "Synchronization", "Communicators, Active Processes".
+// One launch: iterates over the schedule, keeps all ranks in step, and passes every point to a reporter. It
+// depends neither on MPI nor on the operating system: ranks, resources and surroundings are interfaces.
+// Source: guide, "Control Flow", "Synchronization", "Communicators, Active Processes".
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@
 
 namespace openimb {
 
-/// How far a launch in passes is.
+/// The progress of a launch in passes.
 struct PassProgress {
   int pass = 0;
   std::size_t points = 0;
-  std::size_t done = 0;                ///< points whose rows are all known as well as asked for
+  std::size_t done = 0;                ///< points whose rows all have the precision that was asked for
   std::optional<double> seconds_left;  ///< of the budget
 };
 
-/// What a rank is at.
+/// What a rank is doing, for messages.
 struct Activity {
   std::string_view benchmark = {};         ///< of the catalog; empty: between two tables
   int processes = 0;                       ///< of one group
-  std::optional<std::int64_t> bytes = {};  ///< empty: at no length
+  std::optional<std::int64_t> bytes = {};  ///< empty: no length
   std::optional<int> partner = {};         ///< endpoint with which this rank alone exchanges messages
 };
 
@@ -40,7 +40,7 @@ struct Activity {
 class Surroundings {
  public:
   virtual ~Surroundings() = default;
-  /// On this rank; acted on by all, between two points.
+  /// Whether this rank was asked to stop; all ranks act on it, between two points.
   virtual bool stop_requested() = 0;
   virtual std::string stop_reason() = 0;  ///< "SIGTERM"
   virtual void pause(double seconds) = 0;
@@ -48,18 +48,18 @@ class Surroundings {
   /// Waits until this launch may measure, where launches alternate: before a row, or before a further
   /// segment.
   virtual void take_turn(bool row) = 0;
-  virtual std::int64_t free_bytes() = 0;              ///< of storage, where this rank's files lie
+  virtual std::int64_t free_bytes() = 0;              ///< of the file system of this rank's files
   virtual std::optional<Reading> evidence() = 0;      ///< this rank's counters, if there are any
-  virtual double now() = 0;                           ///< seconds since some start
+  virtual double now() = 0;                           ///< seconds since an arbitrary start
   virtual double clock_resolution() = 0;              ///< seconds
-  virtual void pass_progress(const PassProgress&) {}  ///< rank 0, now and then in passes
+  virtual void pass_progress(const PassProgress&) {}  ///< rank 0, repeatedly in passes
   /// When a table or a point begins and when it ends: for the message when this rank cannot go on.
   virtual void activity(const Activity&) {}
-  /// What is to be reported, by another thread, before the job ends because a call of rank 0 does not return.
+  /// Sets what another thread reports before it ends the job because a call of rank 0 does not return.
   virtual void before_giving_up(std::function<void()> /*report*/) {}
 };
 
-/// All that a session works with; each outlives it.
+/// The objects that a session uses; all outlive it.
 struct SessionParts {
   const Options& options;
   const Schedule& schedule;
@@ -74,8 +74,8 @@ struct SessionParts {
 Ending run_in_passes(const SessionParts& parts);
 Ending run_sweeps(const SessionParts& parts);
 
-/// Collective over the world, as those above. Returns how it ended; the reporter (rank 0's; others are never
-/// called) has had everything but begin() and end().
+/// Collective over the world, as those above. Returns how the launch ended. Only rank 0's reporter is called;
+/// begin() and end() are left to the caller.
 Ending run_session(const SessionParts& parts);
 
 }  // namespace openimb

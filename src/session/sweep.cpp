@@ -1,5 +1,5 @@
 // IMB-FABRIC: rounds of pairs of endpoints. A pass has all rounds in random order, a round all benchmarks and
-// lengths; each pair's times go to the reporter at once, so that no rank ever holds more than a round.
+// lengths. Each pair's times go to the reporter at once, so that no rank holds more than one round.
 // docs/architecture.md has the reasons.
 #include <algorithm>
 #include <functional>
@@ -19,9 +19,9 @@ namespace {
 
 /// A benchmark, open for all rounds.
 struct SweepTable {
-  explicit SweepTable(TablePlan plan_of_all) : plan(std::move(plan_of_all)), in_round(plan) {}
+  explicit SweepTable(TablePlan table_plan) : plan(std::move(table_plan)), in_round(plan) {}
   const TablePlan plan;  ///< all endpoints are one group
-  TablePlan in_round;    ///< the pairs that are measured at once are the groups, with a row each
+  TablePlan in_round;    ///< each pair that is measured at the same time is a group, with a row of its own
   std::unique_ptr<OpenTable> open;
   std::optional<Failure> failure;
 };
@@ -46,7 +46,7 @@ class Sweeps {
   void report_failed(const SweepTable& table, const Failure& failure, int round, const EndpointPairs& pairs);
   EndpointPairs without_lost(const SweepTable& table, const Point& point, int round,
                              const EndpointPairs& pairs);
-  void lose(const Silence& silence);
+  void mark_lost(const Silence& silence);
   bool is_lost(int endpoint) const { return !lost_[static_cast<std::size_t>(endpoint)].empty(); }
   bool too_few() const { return std::ranges::count(lost_, std::string()) < 2; }
   std::vector<std::vector<int>> readers_of(const EndpointPairs& pairs) const;
@@ -68,8 +68,8 @@ class Sweeps {
   Outcome outcome_;
   const double start_;
   int pass_ = 0, round_ = 0;
-  std::vector<std::string> lost_;  ///< by endpoint why; empty: it answers
-  bool spent_ = false;             ///< the budget
+  std::vector<std::string> lost_;  ///< by endpoint: why it is lost; empty: it responds
+  bool budget_spent_ = false;
   std::vector<std::unique_ptr<SweepTable>> tables_;
 };
 
@@ -86,7 +86,7 @@ Ending Sweeps::run() {
   return outcome_.ending();
 }
 
-// All before the first round: what a communicator costs would else be in one of them.
+// All tables are opened before the first round, so that no round includes the cost of creating communicators.
 void Sweeps::open_tables() {
   for (const TableKey& key : parts_.schedule.tables()) {
     if (must_end()) return;
@@ -97,7 +97,7 @@ void Sweeps::open_tables() {
       if (!table.failure) table.open = parts_.resources.open(table.plan);
       if (!table.failure) table.failure = table.open->failure();
     } catch (const Silence& silence) {
-      lose(silence);
+      mark_lost(silence);
       table.failure = {.cause = Failure::Cause::no_answer, .detail = "a rank does not answer"};
     }
     table.in_round.table.multi = Multi::each_group;
@@ -134,8 +134,8 @@ void Sweeps::set_groups(SweepTable& table, const EndpointPairs& pairs) const {
   for (const auto& [a, b] : pairs) groups.push_back({rank_of(a), rank_of(b)});
 }
 
-// A point that cannot be measured at all has one row, in its table. Where ranks fall silent, the pairs that
-// are left are measured anew.
+// A point that cannot be measured at all has one failure row, in its table. Where ranks stop responding, the
+// pairs that are left are measured again.
 void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs pairs) {
   if (why_not(parts_, *table.open, point)) return;
   for (;;) {
@@ -146,16 +146,16 @@ void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs 
     set_groups(table, pairs);
     const int mine = endpoint();
     const auto pair = std::ranges::find_if(
-        pairs, [mine](const EndpointPair& one) { return one.a == mine || one.b == mine; });
-    const std::optional<EndpointPair> own = pair == pairs.end() ? std::nullopt : std::optional(*pair);
+        pairs, [mine](const EndpointPair& candidate) { return candidate.a == mine || candidate.b == mine; });
+    const std::optional<EndpointPair> own_pair = pair == pairs.end() ? std::nullopt : std::optional(*pair);
     parts_.surroundings.before_giving_up(
-        [this, &table, bytes = point.bytes, round, own] { report_rest(table, bytes, round, own); });
+        [this, &table, bytes = point.bytes, round, own_pair] { report_rest(table, bytes, round, own_pair); });
     try {
       return measure(table, point, round, pairs);
     } catch (const PointFailed& failed) {
       return report_failed(table, failed.failure, round, pairs);
     } catch (const Silence& silence) {
-      lose(silence);
+      mark_lost(silence);
     }
   }
 }
@@ -172,7 +172,7 @@ void Sweeps::report_failed(const SweepTable& table, const Failure& of_all, int r
   }
 }
 
-// Those of lost endpoints have a failure each.
+// Removes the pairs of lost endpoints and reports a failure for each.
 EndpointPairs Sweeps::without_lost(const SweepTable& table, const Point& point, int round,
                                    const EndpointPairs& pairs) {
   EndpointPairs left;
@@ -191,27 +191,28 @@ EndpointPairs Sweeps::without_lost(const SweepTable& table, const Point& point, 
   return left;
 }
 
-void Sweeps::lose(const Silence& silence) {
+void Sweeps::mark_lost(const Silence& silence) {
   const std::string since = pass_ == 0
                                 ? "before the first pass"
                                 : "since pass " + std::to_string(pass_) + ", round " + std::to_string(round_);
   for (const int rank : silence.ranks) {
-    const auto found = std::ranges::find(fabric_.ranks, rank);
-    if (found == fabric_.ranks.end()) continue;
-    const auto endpoint = found - fabric_.ranks.begin();
+    const auto position = std::ranges::find(fabric_.ranks, rank);
+    if (position == fabric_.ranks.end()) continue;
+    const auto endpoint = position - fabric_.ranks.begin();
     lost_[static_cast<std::size_t>(endpoint)] =
         "endpoint " + std::to_string(endpoint) + " does not answer, " + since;
   }
 }
 
-// A pair has the counters of its own hosts. All hosts' counters in each pair would be N * N values per round.
+// A pair has the counters of its own hosts: those of all hosts in each pair would be N * N values per round.
 std::vector<std::vector<int>> Sweeps::readers_of(const EndpointPairs& pairs) const {
   std::vector<std::vector<int>> readers;
   if (!reports()) return readers;
-  const std::vector<int>& of = fabric_.readers.empty() ? fabric_.ranks : fabric_.readers;
+  const std::vector<int>& by_endpoint = fabric_.readers.empty() ? fabric_.ranks : fabric_.readers;
   for (const auto& [a, b] : pairs) {
-    const int one = of[static_cast<std::size_t>(a)], other = of[static_cast<std::size_t>(b)];
-    readers.push_back(one == other ? std::vector{one} : std::vector{one, other});
+    const int first = by_endpoint[static_cast<std::size_t>(a)],
+              second = by_endpoint[static_cast<std::size_t>(b)];
+    readers.push_back(first == second ? std::vector{first} : std::vector{first, second});
   }
   return readers;
 }
@@ -260,20 +261,20 @@ PairSample Sweeps::sample_of(const Row& row, EndpointPair pair) const {
 
 bool Sweeps::must_end() {
   const std::optional<Passes>& passes = parts_.options.passes;
-  const bool late = reports() && passes && passes->budget && elapsed() > *passes->budget;
+  const bool over_budget = reports() && passes && passes->budget && elapsed() > *passes->budget;
   for (;;) {
     try {
-      const bool ends = spent_ || outcome_.stopping(late);
-      spent_ = ends && !outcome_.interrupted();
+      const bool ends = budget_spent_ || outcome_.stopping(over_budget);
+      budget_spent_ = ends && !outcome_.interrupted();
       return ends;
     } catch (const Silence& silence) {
-      lose(silence);
+      mark_lost(silence);
     }
   }
 }
 
-// This rank waits for its partner within an exchange, and with it everyone. By another thread: what is under
-// way comes as values.
+// Called by another thread while rank 0, and therefore every rank, waits for the partner of rank 0: what is
+// under way is passed by value.
 void Sweeps::report_rest(const SweepTable& table, std::int64_t bytes, int round,
                          const std::optional<EndpointPair>& pair) {
   if (pair) {
@@ -303,11 +304,11 @@ void Sweeps::report_tables() {
   }
 }
 
-// Of this rank; -1: it is none.
+// The endpoint of this rank; -1: it is none.
 int Sweeps::endpoint() const {
-  const auto found = std::ranges::lower_bound(fabric_.ranks, parts_.world.rank());
-  const bool is_one = found != fabric_.ranks.end() && *found == parts_.world.rank();
-  return is_one ? static_cast<int>(found - fabric_.ranks.begin()) : -1;
+  const auto position = std::ranges::lower_bound(fabric_.ranks, parts_.world.rank());
+  const bool is_endpoint = position != fabric_.ranks.end() && *position == parts_.world.rank();
+  return is_endpoint ? static_cast<int>(position - fabric_.ranks.begin()) : -1;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ class Connection {
   virtual ~Connection() = default;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  /// All bytes; false where the other side has gone.
+  /// Sends all bytes; false where the other end is closed.
   virtual bool send(const std::string& text) = 0;
   /// Waits for one byte; nothing at the end of the connection.
   virtual std::optional<char> receive() = 0;

@@ -9,7 +9,7 @@ namespace openimb::system {
 
 /// `cpus`: ascending.
 std::string cpu_list(const std::vector<int>& cpus);
-/// Those in a text of cpu_list().
+/// The CPUs in a text of cpu_list().
 std::vector<int> cpus_in(std::string_view list);
 
 }  // namespace openimb::system

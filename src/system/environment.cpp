@@ -35,7 +35,7 @@ std::vector<std::pair<std::string, std::string>> mpi_environment() {
                                            "CUDA_VISIBLE_DEVICES",
                                            "ROCR_VISIBLE_DEVICES",
                                            "HIP_VISIBLE_DEVICES"};
-  std::vector<std::pair<std::string, std::string>> found;
+  std::vector<std::pair<std::string, std::string>> variables;
   char** entry = environment_block();
   for (; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view variable(*entry);
@@ -43,11 +43,11 @@ std::vector<std::pair<std::string, std::string>> mpi_environment() {
     if (equals == std::string_view::npos) continue;
     const std::string_view name = variable.substr(0, equals);
     if (std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); })) {
-      found.emplace_back(name, is_secret(name) ? "(hidden)" : variable.substr(equals + 1));
+      variables.emplace_back(name, is_secret(name) ? "(hidden)" : variable.substr(equals + 1));
     }
   }
-  std::ranges::sort(found);
-  return found;
+  std::ranges::sort(variables);
+  return variables;
 }
 
 }  // namespace openimb::system

@@ -32,8 +32,8 @@ std::optional<std::string> receive_text(Connection& launch) {
   }
 }
 
-/// The guardian's side: what it was asked to watch.
-class Watch {
+/// The files that the guardian was asked to delete.
+class GuardedFiles {
  public:
   bool reserve(const std::string& base, const std::string& token, bool only_unused) {
     constexpr int most_steps = 250;
@@ -54,15 +54,15 @@ class Watch {
   }
   void release() { lock_.reset(); }
 
-  // The launch has ended by itself or by force. Other ranks may live a little longer and create files again:
-  // it is over when there have been none for a second.
+  // Deletes the files of a launch that has ended or was killed. Other ranks may run a little longer and
+  // create files again: it stops when there have been none for a second.
   void clean() {
     constexpr int most_rounds = 15, quiet_rounds = 5;
     constexpr double between_seconds = 0.2;
     if (!lock_) return;
     lock_->mark_cleaning();
     for (int round = 0, quiet = 0; round < most_rounds && quiet < quiet_rounds; ++round) {
-      const State state = lock_->take();  // it was shared, perhaps, and its holder has gone
+      const State state = lock_->take();  // another process may have held it and ended
       if (state == State::busy || state == State::cleaning) return;
       lock_->mark_cleaning();
       quiet = delete_scratch_files(base_) > 0 ? 0 : quiet + 1;
@@ -77,22 +77,22 @@ class Watch {
 };
 
 void guard(Connection& launch) {
-  Watch watch;
+  GuardedFiles files;
   for (;;) {
     const std::optional<char> request = launch.receive();
     if (request == reserve_request || request == reserve_unused_request) {
       const std::optional<std::string> token = receive_text(launch), base = receive_text(launch);
       if (!token || !base) continue;
-      const bool done = watch.reserve(*base, *token, request == reserve_unused_request);
+      const bool done = files.reserve(*base, *token, request == reserve_unused_request);
       launch.send(std::string(1, done ? yes : no));
       continue;
     }
     if (request == release_request || request == dismiss_request) {
-      watch.release();
+      files.release();
       launch.send(std::string(1, yes));
       if (request == release_request) continue;
     } else {
-      watch.clean();
+      files.clean();
     }
     return;
   }
@@ -119,7 +119,7 @@ Guardian::~Guardian() {
   if (process_) ask(std::string(1, dismiss_request));
 }
 
-// True also where there is no guardian, or it has gone: the launch goes on without protection.
+// True also where there is no guardian, or it has ended: the launch continues without protection.
 bool Guardian::ask(const std::string& request) const {
   if (!process_ || !process_->send(request)) return true;
   return process_->receive().value_or(yes) == yes;

@@ -8,7 +8,7 @@ namespace openimb::system {
 
 class Connection;
 
-/// A text that no other launch has: host, process, time.
+/// A text that is unique to the launch: host, process, time.
 std::string launch_token();
 
 /// The process waits for the end of its parent, whatever causes it. It holds the lock on the path of the
@@ -34,8 +34,8 @@ class Guardian {
   std::unique_ptr<Connection> process_;
 };
 
-/// Where processes cannot be copied, the guardian is this program, started again: then it does its work here
-/// and the process ends. Call it first of all; returns in any other process.
+/// On systems without fork, the guardian is this program started again: in that process this does the
+/// guardian's work and ends the process. It returns in any other process. Call it first in main.
 void be_guardian_if_asked(int argc, char** argv);
 
 /// Deletes what launches in the folder of `base` left under "base.2", "base.3" and so on, where the launch

@@ -8,8 +8,8 @@
 namespace openimb::system {
 
 /// Starts a process, apart from this one's terminal and process group, and returns the connection to it,
-/// which waits for its end when it is destroyed. Null where that fails. In the process `guard` gets the other
-/// end: in a copy of this process, or, where there are no copies, in this program started again, from
+/// which waits for its end when it is destroyed. Null where that fails. In that process `guard` gets the
+/// other end: in a fork of this process or, on systems without fork, in this program started again, by
 /// be_guardian_if_asked().
 std::unique_ptr<Connection> start_guardian(void (*guard)(Connection&));
 /// In a program that was started again as a guardian, the other end of the connection; else null.

@@ -1,4 +1,4 @@
-// Interleaved launches: which of the launches that run on one machine at the same time may measure now.
+// Interleaved launches: launches that run on one machine at the same time measure one after the other.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class Interleave {
   /// until the rows of other launches have ended; else before the next segment of a row. Returns at once
   /// where the connection is lost.
   void take(bool row);
-  /// The connection is lost: what is measured from then on may not have the machine for itself.
+  /// Whether the connection is lost: from then on other launches may measure at the same time.
   bool lost() const { return lost_; }
 
  private:

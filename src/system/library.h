@@ -19,8 +19,8 @@ extern const bool libraries_are_dlls;
 class Library {
  public:
   /// The first of `names` (at least one) that the process has, as an MPI may have loaded it; otherwise the
-  /// first that can be loaded. Throws LibraryError: of one that exists,
-  /// otherwise of the first.
+  /// first that can be loaded. Throws LibraryError about the first that exists and cannot be loaded,
+  /// otherwise about the first of all.
   explicit Library(std::span<const char* const> names);
   /// The one that was loaded.
   const char* name() const { return name_; }

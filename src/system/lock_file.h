@@ -12,7 +12,7 @@ struct LockedFile {
 };
 /// Creates the file if need be; does not wait, and follows no link.
 LockedFile open_and_lock(const std::string& path);
-/// Of a file that any process holds; empty where it cannot be read.
+/// The text of a lock file, whichever process holds it; empty where it cannot be read.
 std::string text_of_lock_file(const std::string& path);
 void replace_text(int file, const std::string& text);
 /// Deletes the file, then releases the lock.

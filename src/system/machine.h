@@ -11,7 +11,7 @@ struct Machine {
 };
 Machine machine();
 std::string host_name();
-/// Of this process, on this host.
+/// The id of this process on this host.
 std::int64_t process_number();
 
 /// Last-level cache and its line, in bytes; zero where unknown.

@@ -16,9 +16,9 @@ bool empty_file(std::FILE* file);
 /// Whether both are open on one regular file.
 bool are_one_file(std::FILE* a, std::FILE* b);
 
-/// Where the next byte of a file goes; negative where that has no meaning (a pipe).
+/// Position of the next byte in a file; negative where there is none (a pipe).
 long long position_of(std::FILE* file);
-/// Removes what lies behind `position` and continues there. False where the file cannot be cut.
+/// Removes what follows `position` and continues there. False where the file cannot be cut.
 bool cut_file(std::FILE* file, long long position);
 
 /// For write_whole().

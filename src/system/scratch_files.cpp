@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::string_view digits = "0123456789";
 
-/// Takes `before`, and at least one of `characters` after it, away from the start of `text`, if they are
-/// there.
+/// Removes `before`, and at least one of `characters` after it, from the start of `text`, if they are there.
 bool take(std::string_view& text, std::string_view before, std::string_view characters = digits) {
   if (!text.starts_with(before)) return false;
   const std::string_view rest = text.substr(before.size());
@@ -26,8 +25,9 @@ bool take(std::string_view& text, std::string_view before, std::string_view char
   return true;
 }
 
-/// Group and rank, then what ROMIO's and OMPIO's files for shared pointers have, or the file with which OMPIO
-/// tries a lock. By hand, because <regex> takes as long to compile as the rest of this module.
+/// Whether a name continues with group and rank, and then with the suffix of a file of ROMIO or OMPIO: for
+/// shared pointers, or for OMPIO's test of locks. Parsed by hand, because <regex> takes as long to compile as
+/// the rest of this module.
 bool is_own_suffix(std::string_view text) {
   take(text, "_g");
   take(text, "_");
@@ -40,7 +40,7 @@ bool is_own_suffix(std::string_view text) {
   return take(text, "-") && text == ".lock";
 }
 
-/// Removes what a file's name has in common with all of a launch: "IMB_out", or hidden; `numbered`: or
+/// Removes the stem that all file names of a launch share: "IMB_out", also in a hidden file; `numbered`: also
 /// "IMB_out.2".
 bool take_stem(std::string_view& name, std::string_view stem, bool numbered) {
   if (!name.starts_with(stem)) {
@@ -57,7 +57,7 @@ bool take_stem(std::string_view& name, std::string_view stem, bool numbered) {
 std::vector<std::string> scratch_files(const std::string& base) {
   const std::filesystem::path path(base);
   const std::string stem = path.filename().string();
-  std::vector<std::string> found;
+  std::vector<std::string> files;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
        entry.increment(error)) {
@@ -65,21 +65,21 @@ std::vector<std::string> scratch_files(const std::string& base) {
     std::string_view rest = name;
     if (!take_stem(rest, stem, false) || !is_own_suffix(rest)) continue;
     // A link is deleted too: writing through it would reach its target.
-    if (!std::filesystem::is_directory(entry->symlink_status(error))) found.push_back(entry->path().string());
+    if (!std::filesystem::is_directory(entry->symlink_status(error))) files.push_back(entry->path().string());
   }
-  std::ranges::sort(found);
-  return found;
+  std::ranges::sort(files);
+  return files;
 }
 
 bool is_scratch_file(const std::string& base, const std::string& path, bool numbered) {
-  const std::filesystem::path own(base);
-  const std::string stem = own.filename().string();
+  const std::filesystem::path base_path(base);
+  const std::string stem = base_path.filename().string();
   return std::ranges::any_of(names_along(path), [&](const std::string& along) {
     const std::filesystem::path other(along);
     const std::string name = other.filename().string();
     std::string_view rest = name;
     return take_stem(rest, stem, numbered) && (is_own_suffix(rest) || rest == lock_suffix) &&
-           same_file(own.parent_path().string(), other.parent_path().string());
+           same_file(base_path.parent_path().string(), other.parent_path().string());
   });
 }
 

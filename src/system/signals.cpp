@@ -83,7 +83,7 @@ void on_stop(int number) noexcept {
 
 std::vector<std::string> stop_signal_names() {
   std::vector<std::string> names;
-  for (const StopSignal& one : stop_signals()) names.emplace_back(one.name);
+  for (const StopSignal& signal : stop_signals()) names.emplace_back(signal.name);
   return names;
 }
 
@@ -94,8 +94,8 @@ void catch_stop_signals(double grace_seconds) {
 }
 
 std::string stop_signal() {
-  for (const StopSignal& one : stop_signals()) {
-    if (one.number == arrived.load()) return one.name;
+  for (const StopSignal& signal : stop_signals()) {
+    if (signal.number == arrived.load()) return signal.name;
   }
   return "";
 }
@@ -127,14 +127,14 @@ void write_abort_record(const char* reason) noexcept {
   const int set = current_set.load();
   if (set < 0 || !first_to_write()) return;
   const Prepared& parts = prepared[static_cast<std::size_t>(set)];
-  static Line whole;
+  static Line record;
   const auto append = [](const char* text, std::size_t length) {
-    length = std::min(length, whole.text.size() - whole.length);
-    std::memcpy(whole.text.data() + whole.length, text, length);
-    whole.length += length;
+    length = std::min(length, record.text.size() - record.length);
+    std::memcpy(record.text.data() + record.length, text, length);
+    record.length += length;
   };
-  const std::size_t room =
-      whole.text.size() - std::min(whole.text.size(), parts.before_reason.length + parts.after_reason.length);
+  const std::size_t room = record.text.size() - std::min(record.text.size(), parts.before_reason.length +
+                                                                                 parts.after_reason.length);
   append(parts.before_reason.text.data(), parts.before_reason.length);
   for (std::size_t i = 0; i < room && reason[i] != '\0'; ++i) {
     // Nothing that JSON would escape.
@@ -143,7 +143,7 @@ void write_abort_record(const char* reason) noexcept {
     append(&plain, 1);
   }
   append(parts.after_reason.text.data(), parts.after_reason.length);
-  write_whole(record_descriptor, whole.text.data(), whole.length);
+  write_whole(record_descriptor, record.text.data(), record.length);
 }
 
 void exit_after(double seconds, int status) noexcept {

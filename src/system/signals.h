@@ -14,8 +14,8 @@ inline constexpr std::size_t most_stop_signals = 5;
 std::vector<std::string> stop_signal_names();
 
 /// From now on these signals ask for a stop instead of ending the process. When the stop does not come about
-/// within `grace_seconds` (a long point, or a rank that waits for one that is gone; 0: no limit), or a second
-/// signal arrives, the process writes the prepared record and exits with 128 + signal. A SIGHUP that
+/// within `grace_seconds` (a long point, or a rank that waits for one that has ended; 0: no limit), or a
+/// second signal arrives, the process writes the prepared record and exits with 128 + signal. A SIGHUP that
 /// was ignored when the process started stays ignored.
 void catch_stop_signals(double grace_seconds);
 /// "SIGTERM" once one arrived, else empty.
@@ -30,7 +30,8 @@ struct EndRecords {
   std::vector<std::string> by_signal;  ///< in the order of stop_signal_names()
   std::string before_reason, after_reason;
 };
-/// Prepares what the handlers write to `file`; they may run at the same time. Null: nothing will be written.
+/// Prepares what the handlers write to `file`; a handler may run at the same time. Null: nothing will be
+/// written.
 void prepare_end_record(std::FILE* file, const EndRecords& records);
 
 /// Writes the prepared record of an abort, once. Async-signal-safe.

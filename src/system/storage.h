@@ -7,10 +7,10 @@
 
 namespace openimb::system {
 
-/// Where the file of this path lies.
+/// The folder of this path.
 std::string folder_of(const std::string& path);
-/// What an unprivileged process can still write to the file system of `folder`; the largest number where the
-/// system does not report it.
+/// Bytes that an unprivileged process can still write to the file system of `folder`; the largest number
+/// where the system does not report them.
 std::int64_t free_bytes(const std::string& folder);
 /// "ext4", "lustre"; empty where the system does not report it.
 std::string file_system_type(const std::string& folder);

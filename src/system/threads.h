@@ -1,4 +1,4 @@
-// What a program with several threads asks of the system.
+// Signals and CPUs of threads.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ namespace openimb::system {
 /// Calls `make`. Threads that it starts get no signals: handlers run in the main thread.
 void without_signals(const std::function<void()>& make);
 
-/// Numbers of the CPUs that this process may use, in their order; empty: unknown.
+/// Numbers of the CPUs that this process may use, ascending; empty: unknown.
 std::vector<int> usable_cpus();
 /// Binds the calling thread to one of them. False: the system refuses, or has no such call.
 bool pin_this_thread(int cpu);

@@ -9,7 +9,7 @@ namespace openimb::system {
 
 namespace {
 
-constexpr int looks = 10;  // until the alarm
+constexpr int checks = 10;  // until the alarm
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Watch::~Watch() {
 
 void Watch::set(bool watching) {
   const std::lock_guard lock(mutex_);
-  ++turn_;
+  ++period_;
   watching_ = watching;
 }
 
@@ -38,14 +38,14 @@ void Watch::change(const std::function<void()>& what) {
 }
 
 void Watch::serve() {
-  const std::chrono::duration<double> slice(seconds_ / looks);
-  unsigned seen = 0;
+  const std::chrono::duration<double> interval(seconds_ / checks);
+  unsigned last_period = 0;
   int count = 0;
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, slice, [this] { return ending_; })) {
-    count = watching_ && turn_ == seen ? count + 1 : 0;
-    seen = turn_;
-    if (count == looks) alarm_();
+  while (!wake_.wait_for(lock, interval, [this] { return ending_; })) {
+    count = watching_ && period_ == last_period ? count + 1 : 0;
+    last_period = period_;
+    if (count == checks) alarm_();
   }
 }
 

@@ -1,4 +1,4 @@
-// A thread that notices when the main thread does not come back.
+// A thread that calls an alarm when the main thread does not return from a call in time.
 #pragma once
 
 #include <condition_variable>
@@ -9,17 +9,18 @@
 
 namespace openimb::system {
 
-/// Time in which the process did not run (the whole job may be suspended) hardly counts. Between two looks
-/// the thread sleeps. The alarm and what the main thread does here exclude each other: the alarm sees all
-/// that happened before the last of these calls, and one that comes during an alarm waits for its end.
+/// Time in which the process did not run (the whole job may be suspended) hardly counts, as the thread counts
+/// checks, between which it sleeps. The alarm and the calls of the main thread exclude each other: the alarm
+/// sees all that happened before the last of these calls, and a call during an alarm waits for the end of the
+/// alarm.
 class Watch {
  public:
-  /// `alarm`: called on the watching thread once for each time that takes longer than `seconds`.
+  /// `alarm`: called on the watching thread, once for each watched period that is longer than `seconds`.
   Watch(double seconds, std::function<void()> alarm);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
-  /// From now on, or no longer.
+  /// Begins a watched period, or ends it.
   void set(bool watching);
   /// Changes what the alarm reads.
   void change(const std::function<void()>& what);
@@ -29,9 +30,9 @@ class Watch {
 
   const double seconds_;
   const std::function<void()> alarm_;
-  std::mutex mutex_;  ///< of what follows, and held during an alarm
+  std::mutex mutex_;  ///< protects what follows; held during an alarm
   bool watching_ = false;
-  unsigned turn_ = 0;
+  unsigned period_ = 0;
   bool ending_ = false;
   std::condition_variable wake_;
   std::optional<std::thread> thread_;

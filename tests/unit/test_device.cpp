@@ -61,7 +61,7 @@ void use(Open open, bool load) {
       Device& device;
       DeviceMemory kind;
       std::byte* at;
-      ~Allocation() { device.give_back(kind, at); }
+      ~Allocation() { device.deallocate(kind, at); }
     } made{*device, kind, device->allocate(kind, 64)};
     device->copy_in(made.at, image.data(), 3);
     device->copy_out(back.data(), made.at, 3);
@@ -155,7 +155,7 @@ TEST_CASE("kinds of memory, and too little of it") {
   const Driver driver;
   const auto calls_of = [&](Device& device, DeviceMemory kind) {
     driver.reset();
-    device.give_back(kind, device.allocate(kind, 64));
+    device.deallocate(kind, device.allocate(kind, 64));
     return driver.calls();
   };
   driver.reset();
@@ -185,7 +185,7 @@ TEST_CASE("copies arrive, and are complete") {
     CHECK(driver.calls().find("Synchronize") != std::string::npos);
     device->copy_out(back.data(), there + 2, 4);
     CHECK(back == image);
-    device->give_back(DeviceMemory::device, there);
+    device->deallocate(DeviceMemory::device, there);
   }
 }
 
@@ -269,7 +269,7 @@ TEST_CASE("giving memory back does not end a run, even where the device is lost"
   const auto freed = [&](Device& device, DeviceMemory kind, const char* name) {
     std::byte* const memory = device.allocate(kind, 64);
     driver.now_fail(name, 719);
-    device.give_back(kind, memory);
+    device.deallocate(kind, memory);
     driver.now_fail("", 0);
     return words_in(driver.calls()).back() == name;
   };
@@ -322,7 +322,7 @@ class SlowDevice final : public Device {
   const DeviceFacts& facts() const override { return facts_; }
   void attach_thread() override {}
   std::byte* allocate(DeviceMemory, std::int64_t) override { return nullptr; }
-  void give_back(DeviceMemory, std::byte*) noexcept override {}
+  void deallocate(DeviceMemory, std::byte*) noexcept override {}
   void copy_in(std::byte*, const std::byte*, std::int64_t) override {}
   void copy_out(std::byte*, const std::byte*, std::int64_t) override {}
   void synchronize() override {}

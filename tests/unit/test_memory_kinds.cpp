@@ -58,7 +58,7 @@ class OwnDevice : public Device {
     kinds[all + misaligned] = kind;
     return all + misaligned;
   }
-  void give_back(DeviceMemory kind, std::byte* address) noexcept override {
+  void deallocate(DeviceMemory kind, std::byte* address) noexcept override {
     wrongly_freed = wrongly_freed || kinds.count(address) == 0 || kinds[address] != kind;
     kinds.erase(address);
     ::operator delete(address - misaligned, std::align_val_t(4096));

@@ -312,7 +312,7 @@ TEST_CASE("the first sample of a pass tries what a repetition takes, later ones 
   CHECK(first.steps(Purpose::trial).size() == 2);
   CHECK(first.repetitions(Purpose::measure) == 100);
   PassLimits known = sample_of(1e-3);
-  known.each = 1e-5;
+  known.seconds_each = 1e-5;
   const Course later = follow(PassSampling(limits(1000), known), each(1e-5));
   CHECK(later.steps(Purpose::trial).empty());
   CHECK(later.repetitions(Purpose::warm_up) == 10);

@@ -70,7 +70,7 @@ TEST_CASE("two states are found") {
       CHECK(std::abs(each.states[0].level / 1e-6 - 1) < 0.03);
       CHECK(std::abs(each.states[1].level / (factor * 1e-6) - 1) < 0.03);
       CHECK(std::abs(each.states[0].share - 0.6) < 0.03);
-      CHECK(std::abs(each.states[1].visit - 40) < 3);
+      CHECK(std::abs(each.states[1].dwell - 40) < 3);
       int wrong = 0;
       for (int i = 0; i < probes; ++i) wrong += each.of_probe[static_cast<std::size_t>(i)] != int{slow(i)};
       CHECK(wrong <= 2);

@@ -20,7 +20,7 @@ from types import TracebackType
 
 from imb.model.errors import ImbError
 
-_ROW = b"r"  # what a rank sends that waits for its next row, not for a segment: src/system/turns.cpp
+_ROW = b"r"  # what a rank sends that waits for its next row, not for a segment: src/system/interleave.cpp
 _GO = b"!"
 TURN_LIMIT = (
     60.0  # seconds, at least, before a turn is taken to have stopped: those of a row last a fraction of one

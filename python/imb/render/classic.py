@@ -14,7 +14,7 @@ from imb.logs.table import CELL, NOT_KNOWN
 from imb.model.records import PARTS, QUANTILES, End, Failure, Options, PassLimits, Record, Result, Run
 from imb.model.units import counted, known_width
 
-_NOTICEABLE_DRIFT = 0.1  # as in src/report/text.cpp
+_NOTICEABLE_DRIFT = 0.1  # as in src/result/measurement.h
 _RULE = "#" + "-" * 64
 _FAILURES = {
     "out_of_memory": 'out-of-mem.; needed X={gigabytes:8.3f} GB; use flag "-mem X" or MAX_MEM_USAGE>=X (IMB_mem_info.h)',

@@ -23,27 +23,27 @@ constexpr int no_signal = MSG_NOSIGNAL;
 constexpr int no_signal = 0;
 #endif
 
-// A thread that is woken as SCHED_BATCH does not take the CPU away from who wakes it. The interleaving server
-// wakes rank after rank; were it displaced by the first, which then polls for the others, these would wait
-// for the scheduler's next tick. Allowed to everyone. Other policies than the usual one are left alone.
-class WakesPatiently {
+// A thread that wakes up under SCHED_BATCH does not preempt the thread that wakes it. The interleaving server
+// wakes rank after rank: if the first one preempted it and polled for the others, these would wait for the
+// scheduler's next tick. Any process may set this policy. Policies other than SCHED_OTHER are not changed.
+class WakesWithoutPreemption {
  public:
-  WakesPatiently() : changed_(change(SCHED_OTHER, patient)) {}
-  ~WakesPatiently() {
-    if (changed_) change(patient, SCHED_OTHER);
+  WakesWithoutPreemption() : changed_(change(SCHED_OTHER, batch)) {}
+  ~WakesWithoutPreemption() {
+    if (changed_) change(batch, SCHED_OTHER);
   }
-  WakesPatiently(const WakesPatiently&) = delete;
-  WakesPatiently& operator=(const WakesPatiently&) = delete;
+  WakesWithoutPreemption(const WakesWithoutPreemption&) = delete;
+  WakesWithoutPreemption& operator=(const WakesWithoutPreemption&) = delete;
 
  private:
 #ifdef SCHED_BATCH
-  static constexpr int patient = SCHED_BATCH;
+  static constexpr int batch = SCHED_BATCH;
   static bool change(int from, int to) {
     const sched_param none{};
     return sched_getscheduler(0) == from && sched_setscheduler(0, to, &none) == 0;
   }
 #else
-  static constexpr int patient = SCHED_OTHER;
+  static constexpr int batch = SCHED_OTHER;
   static bool change(int, int) { return false; }
 #endif
   const bool changed_;
@@ -53,7 +53,7 @@ class TcpConnection final : public SocketConnection {
  public:
   using SocketConnection::SocketConnection;
   std::optional<char> receive() override {
-    const WakesPatiently patiently;
+    const WakesWithoutPreemption scope;
     return SocketConnection::receive();
   }
 };
@@ -61,10 +61,10 @@ class TcpConnection final : public SocketConnection {
 int connected(const addrinfo* addresses) {
   int error = 0;
   for (const addrinfo* at = addresses; at != nullptr; at = at->ai_next) {
-    const int made = socket(at->ai_family, at->ai_socktype, at->ai_protocol);
-    if (made >= 0 && connect(made, at->ai_addr, at->ai_addrlen) == 0) return made;
+    const int descriptor = socket(at->ai_family, at->ai_socktype, at->ai_protocol);
+    if (descriptor >= 0 && connect(descriptor, at->ai_addr, at->ai_addrlen) == 0) return descriptor;
     error = errno;
-    if (made >= 0) close(made);
+    if (descriptor >= 0) close(descriptor);
   }
   errno = error;
   return -1;
@@ -79,7 +79,7 @@ void SocketConnection::close() {
   socket_ = -1;
 }
 
-// A process that has gone must not cause a SIGPIPE.
+// The end of the other process must not cause a SIGPIPE.
 bool SocketConnection::send(const std::string& text) {
   return ::send(socket_, text.data(), text.size(), no_signal) == static_cast<ssize_t>(text.size());
 }
@@ -95,15 +95,15 @@ std::optional<char> SocketConnection::receive() {
 
 std::unique_ptr<Connection> connect_tcp(const std::string& host, const std::string& port,
                                         const std::string& greeting) {
-  addrinfo hints{}, *found = nullptr;
+  addrinfo hints{}, *addresses = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   const std::string where = host + ":" + port + ": ";
-  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
+  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &addresses); error != 0) {
     throw std::runtime_error(where + gai_strerror(error));
   }
-  const int socket = connected(found);
+  const int socket = connected(addresses);
   const int error = errno;
-  freeaddrinfo(found);
+  freeaddrinfo(addresses);
   if (socket < 0) throw std::runtime_error(where + std::strerror(error));
   const int at_once = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);

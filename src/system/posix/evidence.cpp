@@ -44,14 +44,14 @@ class KeptFile {
   ~KeptFile() {
     if (file_ >= 0) close(file_);
   }
-  /// One read: what is there, at most what `space` can hold; empty at the end and after an error.
+  /// One read of at most as much as `space` can hold; empty at the end and after an error.
   std::string_view read(std::span<char> space, std::size_t at = 0) const noexcept {
-    ssize_t got = -1;
+    ssize_t count = -1;
     if (file_ < 0) return {};
     do {
-      got = pread(file_, space.data(), space.size(), static_cast<off_t>(at));
-    } while (got < 0 && errno == EINTR);
-    return {space.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+      count = pread(file_, space.data(), space.size(), static_cast<off_t>(at));
+    } while (count < 0 && errno == EINTR);
+    return {space.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
   }
 
  private:
@@ -63,11 +63,11 @@ template <class Use>
 void each_line(const KeptFile& file, Use use) {
   std::array<char, 8192> space;
   std::size_t at = 0, rest = 0;
-  while (rest < space.size()) {  // a longer line is none of ours
-    const std::string_view got = file.read(std::span(space).subspan(rest), at);
-    if (got.empty()) return;
-    at += got.size();
-    std::string_view text(space.data(), rest + got.size());
+  while (rest < space.size()) {  // the lines that are read are shorter
+    const std::string_view part = file.read(std::span(space).subspan(rest), at);
+    if (part.empty()) return;
+    at += part.size();
+    std::string_view text(space.data(), rest + part.size());
     for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
       if (!use(text.substr(0, end))) return;
     rest = text.size();
@@ -77,7 +77,7 @@ void each_line(const KeptFile& file, Use use) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
-/// Takes the word at the start of `text` and the blanks before it away; its value, if it is a number.
+/// Removes the word at the start of `text` and the blanks before it; returns its value, if it is a number.
 std::optional<double> take_number(std::string_view& text) noexcept {
   const char* const text_end = text.data() + text.size();
   const char* const first = std::find_if_not(text.data(), text_end, is_blank);
@@ -141,7 +141,7 @@ void read_counter(const KeptFile& file, double& bytes) noexcept {
 }
 
 std::vector<Interface> network_interfaces(const KeptFile& file, const std::string& sys) {
-  std::vector<Interface> found;
+  std::vector<Interface> interfaces;
   each_line(file, [&](std::string_view text) {
     const auto line = interface_line(text);
     if (!line || line->name.empty()) return true;
@@ -150,21 +150,21 @@ std::vector<Interface> network_interfaces(const KeptFile& file, const std::strin
     std::error_code unused;
     interface.physical =
         interface.name == "lo" || fs::exists(sys + "/class/net/" + interface.name + "/device", unused);
-    found.push_back(std::move(interface));
+    interfaces.push_back(std::move(interface));
     return true;
   });
-  return found;
+  return interfaces;
 }
 
 std::vector<Interface> rdma_ports(const std::string& sys) {
-  std::vector<Interface> found;
+  std::vector<Interface> rdma_interfaces;
   const std::string devices = sys + "/class/infiniband";
   for (const std::string& device : names_in(devices)) {
     std::string ports = devices;
     ports.append("/").append(device).append("/ports");
     const auto numbers = names_in(ports);
     for (const std::string& port : numbers) {
-      if (found.size() == Evidence::most_interfaces) return found;
+      if (rdma_interfaces.size() == Evidence::most_interfaces) return rdma_interfaces;
       std::string counters = ports;
       counters.append("/").append(port).append("/counters/");
       std::error_code unused;
@@ -175,10 +175,10 @@ std::vector<Interface> rdma_ports(const std::string& sys) {
       interface.physical = true;
       interface.sent_file = KeptFile(counters + "port_xmit_data");
       interface.received_file = KeptFile(counters + "port_rcv_data");
-      found.push_back(std::move(interface));
+      rdma_interfaces.push_back(std::move(interface));
     }
   }
-  return found;
+  return rdma_interfaces;
 }
 
 struct CpuSteal {
@@ -197,8 +197,8 @@ struct Evidence::Host {
     const auto repeated = std::ranges::unique(steal_, {}, &CpuSteal::cpu);
     steal_.erase(repeated.begin(), repeated.end());
     read_steal();
-    // One that comes online later would bring all that it has counted since the machine started.
-    std::erase_if(steal_, [](const CpuSteal& one) { return std::isnan(one.ticks); });
+    // A CPU that comes online later would add all that it has counted since the machine started.
+    std::erase_if(steal_, [](const CpuSteal& cpu) { return std::isnan(cpu.ticks); });
     last_read_ = Clock::now();
   }
 
@@ -218,7 +218,7 @@ struct Evidence::Host {
       last_read_ = now;
     }
     double ticks = 0;
-    for (const CpuSteal& one : steal_) ticks += one.ticks;
+    for (const CpuSteal& cpu : steal_) ticks += cpu.ticks;
     return ticks / ticks_per_second_;
   }
 
@@ -236,26 +236,26 @@ struct Evidence::Host {
       interfaces_.erase(interfaces_.begin() + most_interfaces, interfaces_.end());
       std::ranges::sort(interfaces_, {}, &Interface::position);
       in_net_file_ = static_cast<std::size_t>(std::ranges::count_if(
-          interfaces_, [&](const Interface& one) { return one.position < in_net_file_; }));
+          interfaces_, [&](const Interface& interface) { return interface.position < in_net_file_; }));
     }
-    for (const Interface& one : interfaces_) names_.push_back(one.name);
+    for (const Interface& interface : interfaces_) names_.push_back(interface.name);
   }
 
   void read_interfaces() noexcept {
     const std::span in_file(interfaces_.data(), in_net_file_);
-    std::size_t found = 0, next = 0;  // lines keep their order, unless interfaces come or go
+    std::size_t matched = 0, next = 0;  // lines keep their order, unless interfaces come or go
     if (!in_file.empty()) {
       each_line(net_file_, [&](std::string_view text) {
         const auto line = interface_line(text);
         if (!line) return true;
-        const auto is_it = [&](const Interface& one) { return one.name == line->name; };
+        const auto is_it = [&](const Interface& candidate) { return candidate.name == line->name; };
         auto at = std::find_if(in_file.begin() + static_cast<std::ptrdiff_t>(next), in_file.end(), is_it);
         if (at == in_file.end()) at = std::find_if(in_file.begin(), in_file.end(), is_it);
         if (at == in_file.end()) return true;
         next = static_cast<std::size_t>(at - in_file.begin()) + 1;
         if (const auto value = number(line->counters, 1)) at->received = *value;
         if (const auto value = number(line->counters, 9)) at->sent = *value;
-        return ++found < in_file.size();
+        return ++matched < in_file.size();
       });
     }
     for (Interface& port : std::span(interfaces_).subspan(in_net_file_)) {
@@ -264,8 +264,8 @@ struct Evidence::Host {
     }
   }
 
-  // Lines of CPUs come first, that of all CPUs together before them: "cpu0", then ticks in user, nice,
-  // system, idle, iowait, irq, softirq, steal.
+  // The lines of CPUs come first, after that of all CPUs together: "cpu0", then ticks in user, nice, system,
+  // idle, iowait, irq, softirq, steal.
   void read_steal() noexcept {
     constexpr int steal_column = 8;
     constexpr std::string_view key = "cpu";
@@ -295,9 +295,9 @@ struct Evidence::State {
     if (has_host) host.emplace(sources);
   }
 
-  /// Of the owner. The kernel adds to a thread's run delay only when the thread gets a CPU anew, and counts a
-  /// switch whenever it has left one. So while no switch is counted, the last value holds and no file is
-  /// read.
+  /// The run delay of the owner. The kernel adds to it only when the thread gets a CPU again, and counts a
+  /// switch whenever the thread leaves one. So while no switch is counted, the last value holds and no file
+  /// is read.
   double run_delay_seconds(const ThreadCounters& now) noexcept {
     const double switches = now.voluntary_switches + now.involuntary_switches;
     if (switches == switches_) return run_delay_;  // not so where either is unknown

@@ -15,7 +15,7 @@ std::string with_name(const char* name, const std::string& error) {
   return error.starts_with(name) ? error : std::string(name) + ": " + error;
 }
 
-// It is not there, as against: it, or what it needs, cannot be used.
+// Whether the library itself does not exist. Otherwise it, or a library that it needs, cannot be used.
 bool is_missing(const char* name, const std::string& error) {
   return error.find("No such file") != error.npos && error.find(std::string(name) + ":") != error.npos;
 }

@@ -19,10 +19,10 @@ LockedFile open_and_lock(const std::string& path) {
       const int error = errno;
       close(file);
       if (error == EWOULDBLOCK) return {.is_busy = true};
-      unlink(path.c_str());  // no locks here
+      unlink(path.c_str());  // this file system has no locks
       return {};
     }
-    // The holder before may have deleted the file between open and flock: then the lock is on nothing.
+    // The last holder may have deleted the file between open and flock: then the lock is on a deleted file.
     if (fstat(file, &mine) == 0 && stat(path.c_str(), &there) == 0 && mine.st_ino == there.st_ino &&
         mine.st_dev == there.st_dev) {
       return {.file = file, .had_text = mine.st_size > 0};
@@ -46,7 +46,7 @@ void replace_text(int file, const std::string& text) {
 }
 
 void delete_locked_file(int file, const std::string& path) {
-  unlink(path.c_str());  // before the lock is released, so that no other file is hit
+  unlink(path.c_str());  // before the lock is released, so that no other holder's file is deleted
   close(file);
 }
 

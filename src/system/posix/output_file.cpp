@@ -62,8 +62,8 @@ bool write_whole(int descriptor, const char* text, std::size_t length) noexcept 
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
 
 void occupy_standard_streams() {
-  // The lowest free number is taken each time. Opened for the other direction, reading or writing fails as it
-  // would on a closed stream.
+  // Each open gets the lowest free number. The streams are opened for the other direction, so that reading or
+  // writing fails as on a closed stream.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0) continue;
     const int mode = stream == STDIN_FILENO ? O_WRONLY : stream == STDOUT_FILENO ? O_RDONLY : O_RDWR;

@@ -70,10 +70,10 @@ void install_stop_handlers() {
   std::signal(SIGXFSZ, SIG_IGN);
 #endif
   note_hangup();
-  for (const StopSignal& one : caught) {
+  for (const StopSignal& stop : caught) {
     handle(
-        one.number,
-        one.number == SIGHUP && hangup_was_ignored ? SIG_IGN : [](int number) { on_stop(number); });
+        stop.number,
+        stop.number == SIGHUP && hangup_was_ignored ? SIG_IGN : [](int number) { on_stop(number); });
   }
 }
 

@@ -35,11 +35,11 @@ class TcpConnection final : public Connection {
   /// 0, or an error of Winsock.
   int open(const char* host, const char* port) {
     if (winsock_.error() != 0) return winsock_.error();
-    addrinfo hints{}, *found = nullptr;
+    addrinfo hints{}, *addresses = nullptr;
     hints.ai_socktype = SOCK_STREAM;
-    if (const int error = getaddrinfo(host, port, &hints, &found); error != 0) return error;
-    const int error = connect_one_of(found);
-    freeaddrinfo(found);
+    if (const int error = getaddrinfo(host, port, &hints, &addresses); error != 0) return error;
+    const int error = connect_one_of(addresses);
+    freeaddrinfo(addresses);
     if (error != 0) return error;
     const BOOL at_once = TRUE;
     setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, reinterpret_cast<const char*>(&at_once), sizeof at_once);

@@ -36,30 +36,30 @@ std::string utf8(const wchar_t* text) {
 
 // Those that are up; filters are layers of the same interface.
 std::vector<Interface> interfaces_up() {
-  std::vector<Interface> found;
+  std::vector<Interface> interfaces;
   MIB_IF_TABLE2* table = nullptr;
-  if (GetIfTable2(&table) != NO_ERROR) return found;
+  if (GetIfTable2(&table) != NO_ERROR) return interfaces;
   for (ULONG i = 0; i < table->NumEntries; ++i) {
     const MIB_IF_ROW2& row = table->Table[i];
     if (row.OperStatus != IfOperStatusUp || row.InterfaceAndOperStatusFlags.FilterInterface) continue;
-    found.push_back({.name = utf8(row.Alias),
-                     .id = row.InterfaceLuid,
-                     .physical = row.InterfaceAndOperStatusFlags.HardwareInterface ||
-                                 row.Type == IF_TYPE_SOFTWARE_LOOPBACK,
-                     .sent = static_cast<double>(row.OutOctets),
-                     .received = static_cast<double>(row.InOctets)});
+    interfaces.push_back({.name = utf8(row.Alias),
+                          .id = row.InterfaceLuid,
+                          .physical = row.InterfaceAndOperStatusFlags.HardwareInterface ||
+                                      row.Type == IF_TYPE_SOFTWARE_LOOPBACK,
+                          .sent = static_cast<double>(row.OutOctets),
+                          .received = static_cast<double>(row.InOctets)});
   }
   FreeMibTable(table);
-  std::ranges::stable_sort(found, std::ranges::greater{}, &Interface::importance);
-  if (found.size() > Evidence::most_interfaces) found.resize(Evidence::most_interfaces);
-  return found;
+  std::ranges::stable_sort(interfaces, std::ranges::greater{}, &Interface::importance);
+  if (interfaces.size() > Evidence::most_interfaces) interfaces.resize(Evidence::most_interfaces);
+  return interfaces;
 }
 
 }  // namespace
 
 struct Evidence::State {
   explicit State(bool host) : interfaces(host ? interfaces_up() : std::vector<Interface>()), is_host(host) {
-    for (const Interface& one : interfaces) names.push_back(one.name);
+    for (const Interface& entry : interfaces) names.push_back(entry.name);
   }
 
   std::vector<Interface> interfaces;
@@ -89,14 +89,14 @@ const std::vector<std::string>& Evidence::interfaces() const noexcept { return s
 
 void Evidence::traffic(std::span<double> bytes) noexcept {
   std::size_t at = 0;
-  for (Interface& one : state_->interfaces) {
+  for (Interface& entry : state_->interfaces) {
     MIB_IF_ROW2 row{};
-    row.InterfaceLuid = one.id;
+    row.InterfaceLuid = entry.id;
     if (GetIfEntry2(&row) == NO_ERROR) {
-      one.sent = static_cast<double>(row.OutOctets);
-      one.received = static_cast<double>(row.InOctets);
+      entry.sent = static_cast<double>(row.OutOctets);
+      entry.received = static_cast<double>(row.InOctets);
     }
-    for (const double value : {one.sent, one.received}) {
+    for (const double value : {entry.sent, entry.received}) {
       if (at < bytes.size()) bytes[at++] = value;
     }
   }

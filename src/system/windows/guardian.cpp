@@ -84,19 +84,19 @@ class StartWithHandles {
   StartWithHandles(const StartWithHandles&) = delete;
   StartWithHandles& operator=(const StartWithHandles&) = delete;
 
-  /// The process; empty where it cannot be started.
+  /// Returns the process; empty where it cannot be started.
   Handle run(const std::string& program, const std::string& line) {
-    // Launchers end the processes of a job together; one that does not allow to leave the job ends the
-    // guardian too.
+    // Launchers end the processes of a job together; a launcher that does not allow a process to leave the
+    // job ends the guardian, too.
     for (const DWORD leave_job : {static_cast<DWORD>(CREATE_BREAKAWAY_FROM_JOB), DWORD{0}}) {
       std::string words = line;
-      PROCESS_INFORMATION made{};
+      PROCESS_INFORMATION process{};
       if (complete_ && CreateProcessA(program.c_str(), words.data(), nullptr, nullptr, TRUE,
                                       leave_job | DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP |
                                           EXTENDED_STARTUPINFO_PRESENT,
-                                      nullptr, nullptr, &start_.StartupInfo, &made) != 0) {
-        CloseHandle(made.hThread);
-        return Handle(made.hProcess);
+                                      nullptr, nullptr, &start_.StartupInfo, &process) != 0) {
+        CloseHandle(process.hThread);
+        return Handle(process.hProcess);
       }
     }
     return {};

@@ -5,7 +5,7 @@
 
 namespace openimb::system {
 
-/// Of an error number of Windows or Winsock, without a period.
+/// The text of an error number of Windows or Winsock, without a period.
 std::string error_text(unsigned long error);
 
 }  // namespace openimb::system

@@ -1,7 +1,7 @@
 #include "system/library.h"
 
 #include <windows.h>
-// Behind windows.h.
+// After windows.h.
 #include <psapi.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace openimb::system {
 
 const bool libraries_are_dlls = true;
 
-// Not from the current folder: it may be anyone's.
+// Not from the current folder, whose owner may be another user.
 Library::Library(std::span<const char* const> names) {
   for (const char* const name : names) {
     if (GetModuleHandleExA(0, name, reinterpret_cast<HMODULE*>(&handle_)) != 0) {

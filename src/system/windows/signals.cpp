@@ -74,7 +74,7 @@ void wait_for_end() noexcept {
   for (;;) Sleep(INFINITE);
 }
 
-// Not _exit: libraries' ends may wait for threads that never come.
+// Not _exit: the exit code of libraries may wait for threads that have ended.
 void exit_now(int status) noexcept {
   TerminateProcess(GetCurrentProcess(), static_cast<UINT>(status));
   wait_for_end();

@@ -11,7 +11,7 @@ namespace {
 constexpr int per_group = 64;
 }
 
-// Of the group of 64 CPUs that the process is in; CPUs are counted over all groups.
+// CPUs of the group of 64 that the process is in; their numbers count over all groups.
 std::vector<int> usable_cpus() {
   std::vector<int> cpus;
   DWORD_PTR mask = 0, unused = 0;
