@@ -948,7 +948,7 @@ template <class C>
 void send(const C& c, const char* from) { call::send(from, c.count, c.type, c.peer, message_tag, c.comm); }
 
 #define PATTERN(name, ...) \\
-  struct name { template <class C> static void step(const C& c, const Lap& lap) { __VA_ARGS__ } };
+  struct name : PatternBase { template <class C> static void step(const C& c, const Lap& lap) { __VA_ARGS__ } };
 PATTERN(Clean, send(c, lap.send);)
 PATTERN(Divides, send(c, lap.send + turn++ % c.ranks);)
 PATTERN(DividesFloats, sum = (sum + 1) / c.ranks; send(c, lap.send);)
@@ -962,7 +962,7 @@ PATTERN(Wastes, for (volatile int& each : watched) each = each + 1; send(c, lap.
 template <class C>
 void flush(const C& c) { MPI_Win_flush(c.peer, c.win); }
 
-struct Flushes {
+struct Flushes : PatternBase {
   template <class C> static void step(const C& c, const Lap& lap) { send(c, lap.send); }
   template <class C> static void close(const C& c) { flush(c); }
 };
@@ -977,7 +977,7 @@ struct FlushesTwice : Flushes {
 [[gnu::weak, gnu::noinline]] void CpuLoad::compute(std::int64_t units) { watched[0] = static_cast<int>(units); }
 inline CpuLoad* cpu = nullptr;
 
-struct Overlaps {
+struct Overlaps : PatternBase {
   template <class C>
   static void post(const C& c, const Lap&, MPI_Request* request) { MPI_Ibarrier(c.comm, request); }
 };
