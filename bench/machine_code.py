@@ -428,8 +428,10 @@ PLACES = {"Individual": "Indv", "Offset": "Expl", "Shared": "Shared"}
 def _benchmark_of(pattern: str, loaded: bool) -> str:
     """The type's name, or of one that benchmarks have in common the benchmark that same_code names them by."""
     name = re.sub(r"openimb::| ", "", pattern)
-    if found := re.fullmatch(r"Nonblocking<(\w+)>", name):
+    if found := re.fullmatch(r"StartAndWait<(\w+)>", name):
         return f"I{found[1].lower()}"
+    if found := re.fullmatch(r"TransferAndWait<(\w+)>", name):
+        return f"R{ATOMIC.get(found[1], found[1]).lower()}"
     if found := re.fullmatch(r"FileCalls<(\w+),call::(All)?By(\w+)>", name):
         return f"{'C' if found[2] else 'P'}_{'I' * loaded}{found[1]}_{PLACES[found[3]]}"
     if found := re.fullmatch(r"MoveToPeer<(\w+),At(\w+)>", name):

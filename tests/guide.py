@@ -8,18 +8,23 @@ from pathlib import Path
 import lab
 
 
-def blocks(page: Path) -> list[tuple[str, str, str, str]]:
+def section(page: Path, heading: str) -> str:
+    """What is below a heading of level two."""
+    [found] = re.findall(rf"(?ms)^## {heading}$(.*?)(?=^## |\Z)", page.read_text())
+    return found
+
+
+def blocks(text: str) -> list[tuple[str, str, str, str]]:
     """(file, "before", "after" or nothing, the text that this refers to, code) of all marked blocks of code."""
-    text = page.read_text()
     found = re.findall(r"(?ms)^```cpp file=(\S+)(?: (before|after)=([^\n]+))?\n(.*?)^```$", text)
     assert len(found) == text.count("```cpp") > 0
     return found
 
 
-def changed_files(page: Path) -> dict[str, str]:
-    """Path below the top of the project -> text, of all files that the page makes or changes."""
+def changed_files(page: Path, heading: str) -> dict[str, str]:
+    """Path below the top of the project -> text, of all files that a section of the page makes or changes."""
     files: dict[str, str] = {}
-    for file, where, anchor, code in blocks(page):
+    for file, where, anchor, code in blocks(section(page, heading)):
         if not where:
             assert not (lab.TOP / file).exists(), f"{file} is there already: the page needs another example"
             files[file] = code

@@ -1,7 +1,9 @@
-"""docs/changing.md: its example is applied to a copy of the project and used."""
+"""docs/changing.md: the patch of each section is applied, built and used."""
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -44,13 +46,46 @@ print(record.imbalance, results_of_records([("a", record)]).column("imbalance")[
 """
 
 
+NAME, FORM = "Reduce_bcast", "Scan_persist"
+# Not on the page: a root that sends two messages from the buffer in which the others receive them.
+TWO = "Bcast_of_two"
+BCAST_OF_TWO = """
+#include "benchmarks/collective.h"
+namespace openimb {
+struct Bcast_of_two : PatternBase {
+  static constexpr Spec spec{
+      .name = "Bcast_of_two", .send = Extent::none, .receive = Extent::two, .rooted = true, .shares_buffer = true};
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm);
+    call::broadcast(lap.receive + c.span, c.count, c.type, lap.root, c.comm);
+  }
+  static Expected expects(const Endpoint& e) { return {{e.root, 0, 0, 2 * e.elements}}; }
+};
+}  // namespace openimb
+"""
+LIBRARIES = [
+    "app",
+    "engine",
+    "session",
+    "cli",
+    "report",
+    "result",
+    "memory",
+    "device",
+    "system",
+    "mpi",
+    "plan",
+]
+
+
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the page's figure touches, with the changes of the page."""
     folder = tmp_path_factory.mktemp("changed")
     for name in ("src", "schema", "tools", "python", "tests/unit"):
         shutil.copytree(lab.TOP / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    changed = guide.changed_files(PAGE)
+    changed = guide.changed_files(PAGE, "A figure")
     assert set(changed) == {"src/plan/figures.h", "src/result/statistics.cpp"}
     for file, text in changed.items():
         (folder / file).write_text(text)
@@ -86,3 +121,242 @@ def test_a_figure_is_its_row_and_the_code_that_measures_it(tree: Path) -> None:
             text=True,
         )
     assert done.stdout == "0.5 0.5\n", done.stderr
+
+
+# --- A benchmark and a form of one ---------------------------------------------------------------------------------
+
+
+def mpich() -> lab.Mpi:
+    found = [mpi for mpi in lab.MAIN if mpi.key == "mpich"]
+    return found[0] if found else lab.missing("a build with MPICH")
+
+
+def command_of(mpi: lab.Mpi, output: str) -> list[str]:
+    """What compiles this object of the suite, up to its output."""
+    entries = json.loads((mpi.build / "compile_commands.json").read_text())
+    [command] = [entry["command"] for entry in entries if f" -o {output} " in entry["command"]]
+    words = shlex.split(command)
+    return words[: words.index("-o")]
+
+
+def run(words: list[str], mpi: lab.Mpi) -> None:
+    done = subprocess.run(
+        words,
+        cwd=mpi.build,
+        env=lab.environment(mpi),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{shlex.join(words)}\n{done.stdout}{done.stderr}"
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[lab.Mpi, Path]:
+    """IMB-MPI1 with the page's benchmark and IMB-MPI4 with its form, linked with the rest of the build."""
+    mpi, folder = mpich(), tmp_path_factory.mktemp("programs")
+    catalog = "src/benchmarks/mpi1.h"
+    changed = guide.changed_files(PAGE, "A benchmark") | guide.changed_files(PAGE, "A form of a benchmark")
+    assert set(changed) == {catalog, "src/benchmarks/reduce_bcast.h", "src/benchmarks/mpi4.h"}
+    include = '#include "benchmarks/reduce_bcast.h"\n'
+    changed[catalog] = (
+        changed[catalog]
+        .replace(include, include + '#include "two.h"\n')
+        .replace(f"{NAME},", f"{NAME}, {TWO},", 1)
+    )
+    for file, text in (changed | {"src/two.h": BCAST_OF_TWO}).items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text)
+
+    def compiled(output: str, source: str) -> str:
+        target = folder / output.replace("/", "-")
+        words = command_of(mpi, f"CMakeFiles/{output}")
+        words[1:1] = [f"-I{folder / 'src'}"]
+        options = ["-O0", "-Wall", "-Wextra", "-Werror"]
+        run([*words, *options, "-o", str(target), "-c", str(lab.TOP / source)], mpi)
+        return str(target)
+
+    specs = compiled("app.dir/src/benchmarks/components.cpp.o", "src/benchmarks/components.cpp")
+    for name in ("MPI1", "MPI4"):
+        source = f"src/benchmarks/{name.lower()}.cpp"
+        objects = [
+            compiled(f"IMB-{name}.dir/src/app/main.cpp.o", "src/app/main.cpp"),
+            compiled(f"catalogue_{name.lower()}.dir/{source}.o", source),
+            specs,
+        ]
+        libraries = [str(mpi.build / f"lib{library}.a") for library in LIBRARIES]
+        run([mpi.wrapper, *objects, *libraries, "-lrt", "-o", str(folder / f"IMB-{name}")], mpi)
+    return mpi, folder
+
+
+def launch(
+    programs: tuple[lab.Mpi, Path],
+    ranks: int,
+    words: str,
+    folder: Path,
+    wrap: str = "",
+    component: str = "MPI1",
+) -> lab.Launch:
+    mpi, built = programs
+    # The wrapper runs the changed program instead of the build's.
+    exchange = ["sh", "-c", 'program=$0; shift; exec "$program" "$@"', str(built / f"IMB-{component}")]
+    return lab.run(mpi, ranks, words, records=folder, wrap=["env", *wrap.split(), *exchange])
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_benchmark_is_a_struct_and_a_line(programs, ranks, tmp_path):
+    words = f"-check -iter 3 -msgsize 0,72,20000 -npmin {ranks} -root_shift on {NAME} Allreduce"
+    done = launch(programs, ranks, words, tmp_path)
+    assert done.code == 0, done.text + done.errors
+    assert [row["benchmark"] for row in done.rows] == [NAME] * 3 + ["Allreduce"] * 3
+    assert {row["defects"] for row in done.rows} == {0}
+
+
+@pytest.mark.needs_mpi
+def test_a_form_of_a_benchmark_is_a_line(programs, tmp_path):
+    words = f"-check -iter 3 -msgsize 0,72 -npmin 3 -time 60 {lab.SHORT_LOAD} {FORM} Bcast_persist"
+    done = launch(programs, 3, words, tmp_path, component="MPI4")
+    assert done.code == 0, done.text + done.errors
+    assert {row["benchmark"] for row in done.rows} == {FORM, "Bcast_persist"}
+    assert all(row["defects"] == 0 and row["overlap_percent"] >= 0 for row in done.rows)
+    listed = launch(programs, 1, "-list", tmp_path, component="MPI4").text
+    assert re.search(rf"(?m)^ *{FORM}\b", listed)
+
+
+@pytest.mark.needs_mpi
+def test_two_messages_in_the_buffer_that_a_root_shares_are_checked(programs, liars, tmp_path):
+    words = f"-check -iter 4 -msgsize 0,72,20000 -npmin 3 {TWO}"
+    done = launch(programs, 3, f"{words} -root_shift on", tmp_path)
+    assert done.code == 0, done.text + done.errors
+    assert len(done.rows) == 3 and {row["defects"] for row in done.rows} == {0}
+    library = liars(programs[0], "lying_mpi.cpp")
+    done = launch(programs, 3, words, tmp_path, f"LD_PRELOAD={library} LIE_HOW=flip LIE_RANK=1")
+    assert done.code == 4 and done.rows[-1]["defects"] > 0
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.parametrize("how", ["flip", "drop", "shift", "late", "stale"])
+def test_a_lying_mpi_is_found_in_the_benchmark(programs, liars, how, tmp_path):
+    library = liars(programs[0], "lying_mpi.cpp")
+    words = f"-check -iter 3 -msgsize 72 {NAME}"
+    lied = launch(programs, 2, words, tmp_path, f"LD_PRELOAD={library} LIE_HOW={how} LIE_RANK=1")
+    assert lied.code == 4 and all(row["defects"] > 0 for row in lied.rows)
+
+
+def test_the_struct_is_short():
+    code = next(code for _, where, _, code in guide.blocks(guide.section(PAGE, "A benchmark")) if not where)
+    body = re.search(r"(?ms)^struct .*?^\};", code)
+    assert body and len(body[0].splitlines()) <= 10
+
+
+# --- Benchmarks that must not compile --------------------------------------------------------------------------------
+
+SPEC = "static constexpr Spec spec{};"
+STEP = "template <class C> static void step(const C&, const Lap&) {}"
+EXPECTS = "static Expected expects(const Endpoint&) { return {}; }"
+CLOSE = "template <class C> static void close(const C&) {}"
+
+
+def listed(member: str) -> str:
+    return f"static constexpr Members members{{.{member} = true}};"
+
+
+# What is wrong with it -> the member that the compiler must name, and the members that differ from a right one.
+WRONG = {
+    "without_base": ("PatternBase", ""),
+    "no_spec": ("spec", f"{STEP} {EXPECTS}"),
+    "no_step": ("step", f"{SPEC} {EXPECTS}"),
+    "no_expects": ("expects", f"{SPEC} {STEP}"),
+    "misspelled_expects": ("expects", f"{SPEC} {STEP} {EXPECTS.replace('expects', 'expect')}"),
+    "other_arguments_of_expects": (
+        "expects",
+        f"{SPEC} {STEP} static Expected expects(int) {{ return {{}}; }}",
+    ),
+    "not_listed": ("close", CLOSE),
+    "misspelled": (
+        "updates",
+        f"{listed('updates')} static bool upddates(const Endpoint&) {{ return true; }}",
+    ),
+    "misspelled_list": ("close", f"static constexpr Members membres{{.close = true}}; {CLOSE}"),
+    "another_list": ("prepare", "static constexpr bool members = true;"),
+    "other_arguments": (
+        "close",
+        f"{listed('close')} template <class C> static void close(const C&, int) {{}}",
+    ),
+    "another_type": ("updates", f"{listed('updates')} static int updates(const Endpoint&) {{ return 1; }}"),
+    "a_value": ("takes_part", f"{listed('takes_part')} static constexpr bool takes_part = true;"),
+    "no_view": (
+        "prepare",
+        f"{listed('prepare')} template <class C> static int prepare(const C&, const LapPlan&) {{ return 1; }}",
+    ),
+    "in_its_loop": ("close", f"struct Loop : PatternBase {{ {STEP} {CLOSE} }};"),
+    "no_post": ("post", SPEC.replace("{}", "{.overlap = Overlap::matched}") + STEP + EXPECTS),
+}
+RIGHT = (
+    f"struct Right : PatternBase {{ {SPEC} {STEP} {EXPECTS} {CLOSE}"
+    "static constexpr Members members{.close = true, .updates = true};"
+    "static bool updates(const Endpoint&) { return true; } };"
+)
+
+
+@pytest.mark.needs_mpi
+def test_what_is_no_benchmark_does_not_compile_and_the_compiler_names_the_member() -> None:
+    mpi = mpich()
+    words = command_of(mpi, "CMakeFiles/catalogue_mpi1.dir/src/benchmarks/mpi1.cpp.o")
+    lines = [
+        '#include "engine/batch.h"',
+        "namespace openimb {",
+        RIGHT,
+        "Entry right() { return entry<Right>(); }",
+    ]
+    for name, (_, members) in WRONG.items():
+        base = "" if name == "without_base" else " : PatternBase"
+        text = (
+            members
+            if SPEC in members or (STEP in members and "Loop" not in members)
+            else SPEC + STEP + EXPECTS + members
+        )
+        lines.append(f"struct {name}{base} {{ {text} }};")
+    good = "\n".join([*lines, "}"])
+    bad = "\n".join([*lines, *(f'static_assert(Benchmark<{name}>, "<{name}>");' for name in WRONG), "}"])
+
+    def compiled(text: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*words, "-fsyntax-only", "-x", "c++", "-"],
+            input=text,
+            capture_output=True,
+            text=True,
+            cwd=mpi.build,
+        )
+
+    done = compiled(good)
+    assert done.returncode == 0, done.stderr
+    done = compiled(bad)
+    messages = dict(
+        re.findall(r"(?ms)error: static assertion failed: <(\w+)>$(.*?)(?=error:|\Z)", done.stderr)
+    )
+    assert set(messages) == set(WRONG), done.stderr
+    for name, (member, _) in WRONG.items():
+        assert re.search(rf"(?:Has_|Lists_|::|\b){member}\b", messages[name]), f"{name}: {messages[name]}"
+
+
+# --- What the page names ---------------------------------------------------------------------------------------------
+
+
+def test_what_the_page_names_exists() -> None:
+    text = PAGE.read_text()
+    tree = "\n".join(path.read_text() for path in (lab.TOP / "src").rglob("*.h"))
+    made = {file for file, where, *_ in guide.blocks(text) if not where}
+    for path in re.findall(r"`((?:src|tests|cmake)/[\w/.]+\.(?:h|cpp|py|cmake))`", text):
+        assert path in made or (lab.TOP / path).exists(), path
+    for header in re.findall(r"`(\w+\.h)`", text):
+        assert list((lab.TOP / "src").rglob(header)), header
+    optional = re.findall(
+        r"(?m)^OPENIMB_OPTIONAL_MEMBER\((\w+)\)$", (lab.TOP / "src/engine/pattern.h").read_text()
+    )
+    assert len(optional) == 10
+    for member in (*optional, "view", "post", "members"):
+        assert f"`{member}" in text, member
+    for name in re.findall(r"\| `([A-Z]\w+)` \|$", text):
+        assert f"struct {name}" in tree, name

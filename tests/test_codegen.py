@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import lab
 import pytest
+from collectives import COLLECTIVES
 
 sys.path.insert(0, str(lab.TOP / "bench"))
 import machine_code
@@ -120,12 +121,8 @@ def on_files() -> dict[str, Repetition]:
     return found
 
 
-COLLECTIVE = (
-    *("Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv"),
-    *("Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Reduce_scatter", "Allreduce", "Scan", "Exscan"),
-    "Barrier",
-)
-NONBLOCKING = {name: f"I{name.lower()}" for name in COLLECTIVE}
+# Of those with a nonblocking form, the name of that.
+NONBLOCKING = {name: f"I{name.lower()}" for name, row in COLLECTIVES.items() if row.nonblocking}
 NEIGHBORHOOD = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
 
 BENCHMARKS = {
@@ -140,25 +137,8 @@ BENCHMARKS = {
         "Exchange": Repetition("Isend Isend Recv Recv Waitall"),
         "Uniband": Repetition("Isend Waitall | Irecv Waitall", in_vain="Waitall"),
         "Biband": Repetition("Irecv Isend Waitall", in_vain="Waitall"),
-        "Bcast": Repetition("Bcast"),
-        "Allgather": Repetition("Allgather"),
-        "Allgatherv": Repetition("Allgatherv"),
-        "Scatter": Repetition("Scatter"),
-        "Scatterv": Repetition("Scatterv"),
-        "Gather": Repetition("Gather"),
-        "Gatherv": Repetition("Gatherv"),
-        "Alltoall": Repetition("Alltoall"),
-        "Alltoallv": Repetition("Alltoallv"),
-        "Alltoallw": Repetition("Alltoallw"),
+        **{name: Repetition(row.calls or name) for name, row in COLLECTIVES.items()},
         **{f"Neighbor_{what}": Repetition(f"Neighbor_{what}") for what in NEIGHBORHOOD},
-        "Scan": Repetition("Scan"),
-        "Exscan": Repetition("Exscan"),
-        "Reduce": Repetition("Reduce"),
-        "Allreduce": Repetition("Allreduce"),
-        "Reduce_scatter": Repetition("Reduce_scatter"),
-        "Reduce_scatter_block": Repetition("Reduce_scatter_block"),
-        "Reduce_local": Repetition("Reduce_local"),
-        "Barrier": Repetition("Barrier"),
     },
     "NBC": {
         **{name: Repetition(f"{name} Wait", overlaps=True) for name in NONBLOCKING.values()},
@@ -334,7 +314,7 @@ IN_SEND_MODE = {
 }
 IN_MODE = {**IN_SYNC, "MPI1": IN_SEND_MODE}
 REPETITIONS = {name: {**mine, **IN_MODE.get(name, {})} for name, mine in BENCHMARKS.items()}
-BLOCKING_ROOTED = {"Bcast", "Scatter", "Scatterv", "Gather", "Gatherv", "Reduce"}
+BLOCKING_ROOTED = {name for name, row in COLLECTIVES.items() if row.rooted}
 RANDOM = {"Unirandom", "Birandom", "Corandom"}
 ROOTED = {
     *BLOCKING_ROOTED,
@@ -350,8 +330,7 @@ WINDOWED |= {"Partitioned_PingPong", "Partitioned_overlap", "Partitioned_Exchang
 # Collectives: what -sync on puts a barrier before.
 SYNCHRONIZED = {
     *(name + flavor for name in NONBLOCKING.values() for flavor in ("", "_pure")),
-    *(*COLLECTIVE, "Reduce_scatter_block", "Reduce_local", "FencedAccumulate", "MakeWindow"),
-    "Attach_detach",
+    *(*COLLECTIVES, "FencedAccumulate", "MakeWindow", "Attach_detach"),
     *(f"{kind}_{what}" for kind in ("Neighbor", "Ineighbor") for what in NEIGHBORHOOD),
     *(f"Ineighbor_{what}_pure" for what in NEIGHBORHOOD),
     "PersistentCollective",
@@ -399,14 +378,9 @@ CLOCK_READS = {"Total": 0, "EveryRepetition": 1, "Synchronized": 2}  # per repet
 CLOCK_READS_OF_LOAD = 2  # before and after it
 TESTED: Calls = (LOAD, "MPI_Test")  # a part of the load with a test behind it
 
-COLLECTIVE_ARGUMENTS = {
-    **{"Bcast": 5, "Allgather": 7, "Allgatherv": 8, "Scatter": 8, "Scatterv": 9, "Gather": 8, "Gatherv": 9},
-    **{"Alltoall": 7, "Alltoallv": 9, "Alltoallw": 9, "Reduce": 7, "Allreduce": 6, "Reduce_scatter": 6},
-    **{"Scan": 6, "Exscan": 6, "Barrier": 1},
-}
 ARGUMENTS = {
-    **COLLECTIVE_ARGUMENTS,
-    **{NONBLOCKING[name]: count + 1 for name, count in COLLECTIVE_ARGUMENTS.items()},  # the request
+    **{name: row.arguments for name, row in COLLECTIVES.items() if row.arguments},
+    **{NONBLOCKING[name]: COLLECTIVES[name].arguments + 1 for name in NONBLOCKING},  # the request
     **{"Test": 3, LOAD: 2},
     **{
         "Send": 6,
@@ -423,7 +397,6 @@ ARGUMENTS = {
     **{"Neighbor_allgather": 7, "Neighbor_allgatherv": 8, "Neighbor_alltoall": 7, "Neighbor_alltoallv": 9},
     **{"Neighbor_alltoallw": 9, "Ineighbor_allgather": 8, "Ineighbor_allgatherv": 9, "Ineighbor_alltoall": 8},
     **{"Ineighbor_alltoallv": 10, "Ineighbor_alltoallw": 10},
-    **{"Reduce_scatter_block": 6, "Reduce_local": 5},
     **{"Put": 8, "Get": 8, "Accumulate": 9, "Get_accumulate": 12, "Fetch_and_op": 7, "Compare_and_swap": 7},
     **{
         "Win_create": 6,
@@ -975,7 +948,7 @@ template <class C>
 void send(const C& c, const char* from) { call::send(from, c.count, c.type, c.peer, message_tag, c.comm); }
 
 #define PATTERN(name, ...) \\
-  struct name { template <class C> static void step(const C& c, const Lap& lap) { __VA_ARGS__ } };
+  struct name : PatternBase { template <class C> static void step(const C& c, const Lap& lap) { __VA_ARGS__ } };
 PATTERN(Clean, send(c, lap.send);)
 PATTERN(Divides, send(c, lap.send + turn++ % c.ranks);)
 PATTERN(DividesFloats, sum = (sum + 1) / c.ranks; send(c, lap.send);)
@@ -989,7 +962,7 @@ PATTERN(Wastes, for (volatile int& each : watched) each = each + 1; send(c, lap.
 template <class C>
 void flush(const C& c) { MPI_Win_flush(c.peer, c.win); }
 
-struct Flushes {
+struct Flushes : PatternBase {
   template <class C> static void step(const C& c, const Lap& lap) { send(c, lap.send); }
   template <class C> static void close(const C& c) { flush(c); }
 };
@@ -1004,7 +977,7 @@ struct FlushesTwice : Flushes {
 [[gnu::weak, gnu::noinline]] void CpuLoad::compute(std::int64_t units) { watched[0] = static_cast<int>(units); }
 inline CpuLoad* cpu = nullptr;
 
-struct Overlaps {
+struct Overlaps : PatternBase {
   template <class C>
   static void post(const C& c, const Lap&, MPI_Request* request) { MPI_Ibarrier(c.comm, request); }
 };

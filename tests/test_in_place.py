@@ -4,10 +4,12 @@ import re
 
 import lab
 import pytest
+from collectives import COLLECTIVES
 
-EVERYWHERE = {"Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw", "Allreduce", "Scan", "Exscan"}
-ROOT_SENDS = {"Gather", "Gatherv", "Reduce"}
-ROOT_RECEIVES = {"Scatter", "Scatterv"}
+EVERYWHERE, ROOT_SENDS, ROOT_RECEIVES = (
+    {name for name, row in COLLECTIVES.items() if row.in_place == where}
+    for where in ("everywhere", "root sends", "root receives")
+)
 NEVER = {"Reduce_scatter"}
 KINDS = EVERYWHERE | ROOT_SENDS | ROOT_RECEIVES | NEVER
 

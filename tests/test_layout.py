@@ -4,10 +4,11 @@ import itertools
 
 import lab
 import pytest
+from collectives import COLLECTIVES
 
 LAYOUTS = ["vector:1:8", "vector:3:7", "indexed", "struct"]
 SIZES = [0, 1, 29, 36, 1024, 100000]
-COLLECTIVES = ["Bcast", "Gather", "Scatter", "Allgather", "Alltoall"]
+PACKED_COLLECTIVES = ["Bcast", "Gather", "Scatter", "Allgather", "Alltoall"]
 TRANSFERS = [
     "PingPong",
     "PingPongSpecificSource",
@@ -18,16 +19,8 @@ TRANSFERS = [
     "Sendrecv",
     "Exchange",
 ]
-PACKED = [*TRANSFERS, *COLLECTIVES]
-REDUCTIONS = {
-    "Allreduce",
-    "Reduce",
-    "Reduce_local",
-    "Reduce_scatter",
-    "Reduce_scatter_block",
-    "Scan",
-    "Exscan",
-}
+PACKED = [*TRANSFERS, *PACKED_COLLECTIVES]
+REDUCTIONS = {name for name, row in COLLECTIVES.items() if row.reduces}
 WITHOUT = {"MPI1": {*REDUCTIONS, "Barrier"}, "P2P": set()}
 NEEDS = {"Stencil2D": 6, "Stencil3D": 8}  # products of two and of three numbers above 1; 5 is none
 
@@ -81,7 +74,7 @@ def test_nonblocking_collectives_are_complete_and_correct(mpi, layout, ranks, tm
 def test_packed_messages_arrive(mpi, layout, packing, tmp_path):
     for component, ranks, names, sizes in (
         ("MPI1", 2, PACKED, SIZES),
-        ("MPI1", 3, COLLECTIVES, [1, 100]),
+        ("MPI1", 3, PACKED_COLLECTIVES, [1, 100]),
         ("P2P", 2, ["Halo"], [0, 1, 100]),
     ):
         words = f"{few(sizes)} -npmin {ranks} -layout {layout} -packing {packing} {' '.join(names)}"

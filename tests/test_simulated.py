@@ -31,12 +31,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import lab
 import pytest
+from collectives import COLLECTIVES, Formula, flood, message, stages, tree
 
 pytestmark = pytest.mark.needs_mpi  # a simulated one
 
@@ -200,29 +200,7 @@ def about(seconds: float, ranks: int = 0):
     return seconds if ranks == 2 else pytest.approx(seconds, rel=1e-9, abs=0)
 
 
-def stages(ranks: int) -> int:
-    """Of a tree or a butterfly over a power of two."""
-    return ranks.bit_length() - 1
-
-
 # --- Times from first principles: seconds per repetition of n bytes on P ranks, rendezvous --------------------------
-
-Formula = Callable[[Switch, int, int], float]
-
-
-def message(net: Switch, ranks: int, n: int) -> float:
-    return net.message(n)
-
-
-def flood(net: Switch, ranks: int, n: int) -> float:
-    """One rank with all others at once; or each with each, and all cables are equally busy."""
-    return net.together(ranks - 1, n)
-
-
-def tree(net: Switch, ranks: int, n: int) -> float:
-    """Whoever has the message passes it on, once per stage."""
-    return stages(ranks) * net.message(n)
-
 
 TRANSFERS: dict[str, Formula] = {
     "PingPong": message,  # half of there and back
@@ -238,31 +216,8 @@ TRANSFERS: dict[str, Formula] = {
     "Biband": lambda net, ranks, n: net.together(WINDOW, n),
 }
 
-# What SMPI does when it is not told otherwise. All ranks end at the same moment, so that the next repetition of the
-# unsynchronized loop begins in step, and least, mean and largest time are the same.
-COLLECTIVES: dict[str, Formula] = {
-    "Bcast": tree,  # binomial
-    "Gather": flood,
-    "Gatherv": flood,
-    "Scatter": flood,
-    "Scatterv": flood,
-    "Reduce": flood,
-    "Allreduce": lambda net, ranks, n: flood(net, ranks, n) + tree(net, ranks, n),  # reduces to 0, broadcasts
-    "Reduce_scatter": lambda net, ranks, n: flood(net, ranks, n) + flood(net, ranks, n // ranks),
-    "Reduce_scatter_block": lambda net, ranks, n: flood(net, ranks, n) + flood(net, ranks, n // ranks),
-    "Reduce_local": lambda net, ranks, n: 0,
-    "Barrier": lambda net, ranks, n: 2 * flood(net, ranks, 0),  # all to 0, 0 to all
-}
-# P^2 messages at the same moment: half a minute of SimGrid's work with 256 ranks.
-ALL_WITH_ALL: dict[str, Formula] = {
-    "Allgather": flood,
-    "Allgatherv": flood,
-    "Alltoall": flood,
-    "Alltoallv": flood,
-    "Alltoallw": flood,
-    "Scan": flood,  # each rank to all above it: rank 0's cable and the last one's are the busiest
-    "Exscan": flood,
-}
+ALONE = {name: row.seconds for name, row in COLLECTIVES.items() if not row.among_all}
+AMONG_ALL = {name: row.seconds for name, row in COLLECTIVES.items() if row.among_all}
 
 
 @dataclass(frozen=True)
@@ -377,7 +332,7 @@ def test_simulated_ranks_take_no_turns(tmp_path):
 @pytest.mark.parametrize("ranks", REPETITIONS)
 def test_every_benchmark_takes_what_the_platform_implies(ranks, tmp_path):
     """All of IMB-MPI1 in its default mode. Pairs are timed while the other ranks wait: they do not disturb."""
-    formulas = TRANSFERS | COLLECTIVES | (ALL_WITH_ALL if ranks <= 16 else {})
+    formulas = TRANSFERS | ALONE | (AMONG_ALL if ranks <= 16 else {})
     done = simulate(
         tmp_path,
         ranks,
@@ -679,7 +634,7 @@ def test_time_limit_gives_as_many_repetitions_as_fit(tmp_path):
         rows = simulate(tmp_path / policy, 16, f"{arguments} -iter_policy {policy}").rows
         assert len(rows) == 2 * len(names)
         for row in rows:
-            repetition = (TRANSFERS | COLLECTIVES)[row["benchmark"]](SWITCH, 16, row["bytes"])
+            repetition = (TRANSFERS | ALONE)[row["benchmark"]](SWITCH, 16, row["bytes"])
             repetition *= 2 if row["benchmark"] == "PingPong" else 1
             round_of = whole if row["processes"] == 16 else min(whole, row["processes"])
             assert row["repetitions"] == int(limit / repetition) // round_of * round_of, row
@@ -745,9 +700,7 @@ def test_a_thousand_ranks(tmp_path, record_property, capsys):
         assert points == [("Allreduce", 1024), ("Allreduce", 2048), ("Barrier", 0)]
         for row in run.rows:
             assert row["processes"] == ranks
-            assert row["time_max_seconds"] == about(
-                COLLECTIVES[row["benchmark"]](SWITCH, ranks, row["bytes"])
-            )
+            assert row["time_max_seconds"] == about(ALONE[row["benchmark"]](SWITCH, ranks, row["bytes"]))
         (facts,) = [record for record in run.records if record["record"] == "run"]
         assert [place["rank"] for place in facts["ranks"]] == list(range(ranks))
         assert run.records[-1]["state"] == "complete"

@@ -27,7 +27,8 @@ from pathlib import Path
 
 import lab
 import pytest
-from test_simulated import Simulation, Switch, about, flood, simulate, stages, times, tree, without_date
+from collectives import flood, stages, tree
+from test_simulated import Simulation, Switch, about, simulate, times, without_date
 
 pytestmark = pytest.mark.needs_mpi  # a simulated one
 

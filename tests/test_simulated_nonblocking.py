@@ -36,15 +36,14 @@ from pathlib import Path
 
 import lab
 import pytest
+from collectives import COLLECTIVES
 from test_simulated import (
     CABLE,
     ENVELOPE,
     SWITCH,
-    Formula,
     Simulation,
     Switch,
     about,
-    flood,
     simulate,
     times,
     without_date,
@@ -60,21 +59,11 @@ REPETITIONS = {2: 64, 4: 16, 16: 8}
 ALONE = "-sync on -imb_barrier on -root_shift off -warm_up off"
 
 
-def parts(net: Switch, ranks: int, n: int) -> float:
-    return flood(net, ranks, n // ranks)
-
-
-FROM_ROOT = ("Ibcast", "Iscatter", "Iscatterv")
-TO_ROOT = ("Igather", "Igatherv", "Ireduce")
-ROOTED = (*FROM_ROOT, *TO_ROOT)
-WITH_ALL = ("Iallgather", "Iallgatherv", "Ialltoall", "Ialltoallv", "Ialltoallw", "Iallreduce")
+FROM_ROOT = {"Ibcast", "Iscatter", "Iscatterv"}
+ROOTED = {f"I{name.lower()}" for name, row in COLLECTIVES.items() if row.rooted}
 PREFIXES = ("Iscan", "Iexscan")
 OFF_BY_DEFAULT = ("Ialltoallw", *PREFIXES)
-NONBLOCKING: dict[str, Formula] = {
-    **dict.fromkeys((*ROOTED, *WITH_ALL, *PREFIXES), flood),
-    "Ireduce_scatter": parts,
-    "Ibarrier": lambda net, ranks, n: flood(net, ranks, 0),
-}
+NONBLOCKING = {f"I{name.lower()}": row.nonblocking for name, row in COLLECTIVES.items() if row.nonblocking}
 ALL = " ".join(NONBLOCKING)
 
 

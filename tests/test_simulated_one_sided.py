@@ -35,6 +35,7 @@ from collections.abc import Callable
 
 import lab
 import pytest
+from collectives import flood, message
 from test_simulated import (
     CABLE,
     ENVELOPE,
@@ -42,8 +43,6 @@ from test_simulated import (
     Simulation,
     Switch,
     about,
-    flood,
-    message,
     simulate,
     times,
     without_date,

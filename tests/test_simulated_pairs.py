@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import lab
 import pytest
-from test_simulated import SHORT, SWITCH, WINDOW, Formula, Switch, about, message, simulate, times
+from collectives import Formula, message
+from test_simulated import SHORT, SWITCH, WINDOW, Switch, about, simulate, times
 
 pytestmark = pytest.mark.needs_mpi  # a simulated one
 

@@ -18,7 +18,7 @@ constexpr Spec fenced(std::string_view name, Kind kind, Exposed exposed) {
               .exposed = exposed, .lengths_of_reductions = true, .sync = SyncMode::fence, .any_sync = true}};
 }
 
-struct Fenced {
+struct Fenced : PatternBase {
   static constexpr Members members{.epoch = true, .close = true};
   template <class C>
   static Fences epoch(const C& c) {
@@ -81,7 +81,7 @@ MPI_Aint base_of(const C& c, const void* memory) {
 }
 
 /// A window made, used for one element put to the own rank, and freed.
-struct MakeWindow {
+struct MakeWindow : PatternBase {
   static constexpr Spec spec{.name = "Window",
                              .access = Access::active_target,
                              .one_sided = {.lengths_of_reductions = true, .sync = SyncMode::fence}};
@@ -102,7 +102,7 @@ struct MakeWindow {
 
 /// Memory made reachable through a dynamic window, and no longer: each process by itself, all at once.
 /// Nothing is moved. At least a byte, as nothing cannot be attached.
-struct Attach_detach {
+struct Attach_detach : PatternBase {
   static constexpr Spec spec{
       .name = "Attach_detach",
       .send = Extent::none,

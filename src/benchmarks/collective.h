@@ -1,6 +1,6 @@
 // Collective benchmarks and the barrier. Source: guide, "Collective Benchmarks"; Reduce_local and
 // Reduce_scatter_block: docs/methodology.md. Where a step takes a request, it starts the operation instead
-// (nonblocking.h).
+// (forms.h).
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace openimb {
 
-struct Bcast {
+struct Bcast : PatternBase {
   static constexpr Spec spec{
       .name = "Bcast", .send = Extent::none, .rooted = true, .shares_buffer = true, .packs = true};
   template <class C, class... Request>
@@ -37,7 +37,7 @@ inline Expected gathered(const Endpoint& e) {
   return all;
 }
 
-struct Allgather {
+struct Allgather : PatternBase {
   static constexpr Spec spec{
       .name = "Allgather", .receive = Extent::per_rank, .in_place = InPlace::everywhere, .packs = true};
   template <class C, class... Request>
@@ -47,7 +47,7 @@ struct Allgather {
   static Expected expects(const Endpoint& e) { return gathered(e); }
 };
 
-struct Allgatherv {
+struct Allgatherv : PatternBase {
   static constexpr Spec spec{.name = "Allgatherv",
                              .receive = Extent::per_rank,
                              .displacements = Displacements::elements,
@@ -62,7 +62,7 @@ struct Allgatherv {
 /// What a scatter delivers: this rank's message out of the root's buffer.
 inline Expected part_of_root(const Endpoint& e) { return {{e.root, e.rank * e.elements, 0, e.elements}}; }
 
-struct Scatter {
+struct Scatter : PatternBase {
   static constexpr Spec spec{.name = "Scatter",
                              .send = Extent::per_rank,
                              .rooted = true,
@@ -82,7 +82,7 @@ struct Scatter {
   static Expected expects(const Endpoint& e) { return part_of_root(e); }
 };
 
-struct Scatterv {
+struct Scatterv : PatternBase {
   static constexpr Spec spec{.name = "Scatterv",
                              .send = Extent::per_rank,
                              .rooted = true,
@@ -101,7 +101,7 @@ inline Expected each_at_root(const Endpoint& e) {
   return e.rank == e.root ? message_of_each(e, 0) : Expected{};
 }
 
-struct Gather {
+struct Gather : PatternBase {
   static constexpr Spec spec{.name = "Gather",
                              .receive = Extent::per_rank,
                              .rooted = true,
@@ -121,7 +121,7 @@ struct Gather {
   static Expected expects(const Endpoint& e) { return each_at_root(e); }
 };
 
-struct Gatherv {
+struct Gatherv : PatternBase {
   static constexpr Spec spec{.name = "Gatherv",
                              .receive = Extent::per_rank,
                              .rooted = true,
@@ -135,7 +135,7 @@ struct Gatherv {
   static Expected expects(const Endpoint& e) { return each_at_root(e); }
 };
 
-struct Alltoall {
+struct Alltoall : PatternBase {
   static constexpr Spec spec{.name = "Alltoall",
                              .send = Extent::per_rank,
                              .receive = Extent::per_rank,
@@ -148,7 +148,7 @@ struct Alltoall {
   static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
-struct Alltoallv {
+struct Alltoallv : PatternBase {
   static constexpr Spec spec{.name = "Alltoallv",
                              .send = Extent::per_rank,
                              .receive = Extent::per_rank,
@@ -161,7 +161,7 @@ struct Alltoallv {
   static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
-struct Reduce {
+struct Reduce : PatternBase {
   static constexpr Spec spec{
       .name = "Reduce", .reduction = true, .rooted = true, .in_place = InPlace::root_sends};
   template <class C, class... Request>
@@ -173,7 +173,7 @@ struct Reduce {
   }
 };
 
-struct Allreduce {
+struct Allreduce : PatternBase {
   static constexpr Spec spec{.name = "Allreduce", .reduction = true, .in_place = InPlace::everywhere};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
@@ -182,7 +182,7 @@ struct Allreduce {
   static Expected expects(const Endpoint& e) { return sum_of_first(e.ranks, 0, e.elements); }
 };
 
-struct Reduce_scatter {
+struct Reduce_scatter : PatternBase {
   static constexpr Spec spec{.name = "Reduce_scatter", .receive = Extent::even_share, .reduction = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
@@ -195,7 +195,7 @@ struct Reduce_scatter {
   }
 };
 
-struct Reduce_scatter_block {
+struct Reduce_scatter_block : PatternBase {
   static constexpr Spec spec{
       .name = "Reduce_scatter_block", .receive = Extent::block_share, .reduction = true};
   template <class C>
@@ -208,7 +208,7 @@ struct Reduce_scatter_block {
   }
 };
 
-struct Reduce_local {
+struct Reduce_local : PatternBase {
   static constexpr Spec spec{.name = "Reduce_local", .reduction = true, .updates_receive = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
@@ -218,7 +218,7 @@ struct Reduce_local {
 };
 
 /// Rank r's result is the sum over ranks 0 to r.
-struct Scan {
+struct Scan : PatternBase {
   static constexpr Spec spec{
       .name = "Scan", .reduction = true, .in_place = InPlace::everywhere, .in_default_list = false};
   template <class C, class... Request>
@@ -229,7 +229,7 @@ struct Scan {
 };
 
 /// Of the ranks below r; rank 0 has no result.
-struct Exscan {
+struct Exscan : PatternBase {
   static constexpr Spec spec{
       .name = "Exscan", .reduction = true, .in_place = InPlace::everywhere, .in_default_list = false};
   template <class C, class... Request>
@@ -255,7 +255,7 @@ struct TypesPerRank {
 };
 
 /// Alltoallv with a data type for each rank, here equal ones.
-struct Alltoallw {
+struct Alltoallw : PatternBase {
   static constexpr Spec spec{.name = "Alltoallw",
                              .send = Extent::per_rank,
                              .receive = Extent::per_rank,
@@ -277,7 +277,7 @@ struct Alltoallw {
   static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
-struct Barrier {
+struct Barrier : PatternBase {
   static constexpr Spec spec{
       .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
   template <class C, class... Request>

@@ -23,7 +23,7 @@ constexpr Spec creates(std::string_view name, std::string_view measures, std::st
 }
 
 /// A communicator of all ranks, from their group.
-struct Comm_create {
+struct Comm_create : PatternBase {
   static constexpr Spec spec =
       creates("Comm_create",
               "Time of MPI_Comm_create and MPI_Comm_free of a communicator of all processes of the group.");
@@ -42,7 +42,7 @@ struct Comm_create {
 };
 
 /// Even and odd ranks.
-struct Comm_split {
+struct Comm_split : PatternBase {
   static constexpr Spec spec = creates(
       "Comm_split", "Time of MPI_Comm_split and MPI_Comm_free; processes split into even and odd ranks.");
   template <class C>
@@ -55,7 +55,7 @@ struct Comm_split {
 };
 
 /// A session of MPI, beside what MPI_Init began.
-struct Session_init {
+struct Session_init : PatternBase {
   static constexpr Spec spec = creates(
       "Session_init",
       "Time of MPI_Session_init and MPI_Session_finalize of a session beside what MPI_Init began, so MPI is "

@@ -53,7 +53,7 @@ constexpr Spec in_flight_in_rounds(std::string_view name, std::string_view measu
   return spec;
 }
 
-struct InRounds {
+struct InRounds : PatternBase {
   static constexpr Members members{.prepare = true, .takes_part = true};
   static bool takes_part(const Endpoint& e) { return e.meeting != nullptr && !e.meeting->partners.empty(); }
   template <class C>

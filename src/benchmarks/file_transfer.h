@@ -3,23 +3,12 @@
 // io.h. Source: guide, "IMB-IO Blocking Benchmarks", "IMB-IO Non-blocking Benchmarks".
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-
 #include "engine/file_batch.h"
+#include "engine/pattern.h"
 #include "mpi/calls.h"
 #include "plan/spec.h"
 
 namespace openimb {
-
-/// A benchmark's name as a template argument.
-template <std::size_t size>
-struct Label {
-  char text[size]{};
-  // NOLINTNEXTLINE(google-explicit-constructor): written as a literal
-  constexpr Label(const char (&literal)[size]) { std::ranges::copy(literal, text); }
-  constexpr std::string_view view() const { return {text, size - 1}; }
-};
 
 struct Write {
   static constexpr FileUse use = FileUse::write;
@@ -112,7 +101,7 @@ constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
 
 /// The calls of a blocking benchmark, and of a nonblocking one, whose t_pure is the time of `step`.
 template <class Action, class Way>
-struct FileCalls {
+struct FileCalls : PatternBase {
   static constexpr Members members{.finish = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
@@ -130,7 +119,7 @@ struct FileCalls {
 
 /// Reads have nothing to complete: their one table has the mode that the reference outputs give it.
 template <Label name, class Who, class Action, class Pointer>
-struct BlockingFile {
+struct BlockingFile : PatternBase {
   using Loop = FileCalls<Action, typename Who::template Way<Pointer>>;
   static constexpr Spec spec = file_transfer<Action, Who, Pointer>(
       name.view(),
@@ -138,7 +127,7 @@ struct BlockingFile {
 };
 
 template <Label name, class Who, class Action, class Pointer>
-struct NonblockingFile {
+struct NonblockingFile : PatternBase {
   using Loop = FileCalls<Action, typename Who::template Way<Pointer>>;
   static constexpr Spec spec = [] {
     Spec spec = file_transfer<Action, Who, Pointer>(name.view(), Aggregation::non_aggregate_only);
@@ -149,7 +138,7 @@ struct NonblockingFile {
 };
 
 /// Opens and closes; one byte of each process is the guide's negligible action.
-struct Open_Close {
+struct Open_Close : PatternBase {
   static constexpr Spec spec{.name = "Open_Close",
                              .kind = Kind::synchronization,
                              .send = Extent::none,

@@ -3,6 +3,7 @@
 
 #include "benchmarks/catalogue.h"
 #include "benchmarks/collective.h"
+#include "benchmarks/forms.h"
 #include "benchmarks/neighborhood.h"
 #include "benchmarks/parallel_transfer.h"
 #include "benchmarks/persistent.h"
@@ -10,11 +11,12 @@
 
 namespace openimb {
 
-using Mpi1 = Catalogue<PingPong, PingPongSpecificSource, PingPongAnySource, PingPong_persist, PingPong_mprobe,
-                       PingPing, PingPingSpecificSource, PingPingAnySource, Sendrecv, Exchange, Uniband,
-                       Biband, Allreduce, Reduce, Reduce_local, Reduce_scatter, Reduce_scatter_block, Scan,
-                       Exscan, Allgather, Allgatherv, Gather, Gatherv, Scatter, Scatterv, Alltoall, Alltoallv,
-                       Alltoallw, Neighbor_allgather, Neighbor_allgatherv, Neighbor_alltoall,
-                       Neighbor_alltoallv, Neighbor_alltoallw, Bcast, Barrier>;
+using Mpi1 =
+    Catalogue<PingPong, PingPongSpecificSource, AlsoNamed<"PingPongAnySource", PingPong>, PingPong_persist,
+              PingPong_mprobe, PingPing, PingPingSpecificSource, AlsoNamed<"PingPingAnySource", PingPing>,
+              Sendrecv, Exchange, Uniband, Biband, Allreduce, Reduce, Reduce_local, Reduce_scatter,
+              Reduce_scatter_block, Scan, Exscan, Allgather, Allgatherv, Gather, Gatherv, Scatter, Scatterv,
+              Alltoall, Alltoallv, Alltoallw, Neighbor_allgather, Neighbor_allgatherv, Neighbor_alltoall,
+              Neighbor_alltoallv, Neighbor_alltoallw, Bcast, Barrier>;
 
 }  // namespace openimb

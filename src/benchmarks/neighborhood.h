@@ -1,5 +1,5 @@
 // Neighborhood collectives, on a periodic grid of two dimensions or another topology (-topo). Where a step
-// takes a request, it starts the operation instead (nonblocking.h). Source: MPI 4.1, sections 8.5 to 8.7.
+// takes a request, it starts the operation instead (forms.h). Source: MPI 4.1, sections 8.5 to 8.7.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ constexpr Spec on_topology(std::string_view name, Extent send,
 }
 
 /// The benchmark owns the communicator that has the topology.
-struct OnTopology {
+struct OnTopology : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
   static TopologyCommunicator prepare(const C& c, const LapPlan&) {
@@ -34,7 +34,7 @@ struct OnTopology {
 };
 
 /// And the arguments that vector calls have for each neighbor, all of one length.
-struct OnTopologyOfVectors {
+struct OnTopologyOfVectors : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {

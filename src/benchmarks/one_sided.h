@@ -15,30 +15,35 @@ MPI_Aint place_at(const C& c, const Lap& lap, MPI_Aint base, int slice) {
 }
 
 /// From message `from` of the own send buffer to message `to` of the target's receive buffer; `base`: where
-/// the target's window begins.
+/// the target's window begins. Where a move takes a request, it starts the transfer (forms.h).
 struct Put {
   static constexpr Exposed exposed = Exposed::receive;
-  template <class C>
-  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
-    call::put(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, base, to), c.win);
+  template <class C, class... Request>
+  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to,
+                   Request... request) {
+    call::put(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, base, to), c.win,
+              request...);
   }
 };
 
 /// From message `from` of the target's send buffer to message `to` of the own receive buffer.
 struct Get {
   static constexpr Exposed exposed = Exposed::send;
-  template <class C>
-  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
-    call::get(lap.receive + to * c.span, c.count, c.type, target, place_at(c, lap, base, from), c.win);
+  template <class C, class... Request>
+  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to,
+                   Request... request) {
+    call::get(lap.receive + to * c.span, c.count, c.type, target, place_at(c, lap, base, from), c.win,
+              request...);
   }
 };
 
 /// From message `from` of the own send buffer to message `to` of what the target holds: added.
 struct AddTo {
-  template <class C>
-  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
+  template <class C, class... Request>
+  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to,
+                   Request... request) {
     call::accumulate(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, base, to), c.op,
-                     c.win);
+                     c.win, request...);
   }
 };
 

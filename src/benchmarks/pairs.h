@@ -105,7 +105,7 @@ class PartnerTable {
   std::vector<Of> rounds_;
 };
 
-struct RandomPairs {
+struct RandomPairs : PatternBase {
   static constexpr Members members{.prepare = true, .takes_part = true};
   static bool takes_part(const Endpoint& e) { return PairsInFlight::takes_part(e); }
   template <class C>
@@ -144,7 +144,7 @@ struct Birandom : RandomPairs {
 };
 
 /// Every process to the next one on a random cycle through all of them.
-struct Corandom {
+struct Corandom : PatternBase {
   static constexpr Spec spec = with_random_partners(for_all_processes("Corandom", 1));
   static constexpr Members members{.prepare = true};
   template <class C>
@@ -159,7 +159,7 @@ struct Corandom {
 };
 
 /// In a ring: every buffer goes to the right neighbor and is replaced by the left one's.
-struct SendRecv_Replace {
+struct SendRecv_Replace : PatternBase {
   static constexpr Spec spec = [] {
     Spec spec = for_all_processes("SendRecv_Replace", 1);
     spec.send = Extent::none;

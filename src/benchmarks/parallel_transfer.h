@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-struct Sendrecv {
+struct Sendrecv : PatternBase {
   static constexpr Spec spec{
       .name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2, .packs = true};
   template <class C>
@@ -25,7 +25,7 @@ struct Sendrecv {
 inline constexpr int to_left = 1, to_right = 2;
 
 /// Ready: each process posts the next receives before it sends.
-struct ExchangeSends {
+struct ExchangeSends : PatternBase {
   template <SendMode mode, class C>
   static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
     call::start_send<mode>(lap.send, c.count, c.type, c.right, tag_of(c, to_right), c.comm, &requests[0]);
@@ -72,7 +72,7 @@ struct Exchange : ExchangeSends {
 
 /// Pairs of ranks at a distance: -stride, else half of the ranks. The lower rank leads. A rank without a
 /// partner is idle.
-struct Pairs {
+struct Pairs : PatternBase {
   static constexpr Members members{.takes_part = true, .peer_of = true};
   static int distance(const Endpoint& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
   static bool leads(const Endpoint& e) { return e.rank / distance(e) % 2 == 0; }

@@ -39,7 +39,7 @@ void send_parts(const C& c, MPI_Request* request, int parts) {
 }
 
 /// PingPong with a send and a receive of parts.
-struct Partitioned_PingPong {
+struct Partitioned_PingPong : PatternBase {
   static constexpr Spec spec =
       in_parts({.kind = Kind::single_transfer, .time_factor = 0.5}, "Partitioned_PingPong");
   static constexpr Members members{.prepare = true};
@@ -101,7 +101,7 @@ struct Partitioned_overlap : LatePart {
 };
 
 /// The transfers of Exchange, in parts.
-struct Partitioned_Exchange {
+struct Partitioned_Exchange : PatternBase {
   static constexpr Spec spec = in_parts(Exchange::spec, "Partitioned_Exchange");
   static constexpr Members members{.prepare = true};
   template <class C>

@@ -41,7 +41,7 @@ struct AtOrigin {
 };
 
 template <class Ways>
-struct LockedPeer {
+struct LockedPeer : PatternBase {
   static constexpr Members members{.epoch = true, .takes_part = true};
   static bool takes_part(const Endpoint& e) { return Ways::is_origin(e.rank); }
   template <class C>
@@ -51,7 +51,7 @@ struct LockedPeer {
 };
 
 template <class Completion>
-struct FlushedPeer {
+struct FlushedPeer : PatternBase {
   static constexpr Members members{.close = true};
   template <class C>
   static void close(const C& c) {
@@ -132,7 +132,7 @@ constexpr Spec with_all(std::string_view name, Exposed exposed, bool in_default_
 }
 
 template <class Move, class Completion>
-struct MoveToAll {
+struct MoveToAll : PatternBase {
   static constexpr bool puts = Move::exposed == Exposed::receive;
   static constexpr Members members{.close = true};
   template <class C>
@@ -149,7 +149,7 @@ struct MoveToAll {
 };
 
 template <class What, class Origins, class Completion = AtTarget>
-struct WithAll {
+struct WithAll : PatternBase {
   using Move = What;
   using Loop = MoveToAll<Move, Completion>;
   using LocalLoop = MoveToAll<Move, AtOrigin>;
@@ -209,7 +209,7 @@ constexpr Spec with_neighbors(std::string_view name, Exposed exposed) {
 }
 
 template <class Move, class Completion>
-struct MoveToNeighbors {
+struct MoveToNeighbors : PatternBase {
   static constexpr bool puts = Move::exposed == Exposed::receive;
   static constexpr Members members{.close = true};
   template <class C>
@@ -229,7 +229,7 @@ struct MoveToNeighbors {
 /// Both neighbors in the periodic chain, as in Exchange: message 0 travels to the right, message 1 to the
 /// left.
 template <class What>
-struct WithNeighbors {
+struct WithNeighbors : PatternBase {
   using Move = What;
   using Loop = MoveToNeighbors<Move, AtTarget>;
   using LocalLoop = MoveToNeighbors<Move, AtOrigin>;
@@ -271,10 +271,12 @@ constexpr Spec atomic_word(std::string_view name) {
 
 /// Rank 0 works on what rank 1 holds; what it fetches goes to its own receive buffer.
 struct FetchAndAdd {
-  template <class C>
-  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
+  template <class C, class... Request>
+  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to,
+                   Request... request) {
     const MPI_Aint at = place_at(c, lap, base, to);
-    call::get_accumulate(lap.send + from * c.span, lap.receive, c.count, c.type, target, at, c.op, c.win);
+    call::get_accumulate(lap.send + from * c.span, lap.receive, c.count, c.type, target, at, c.op, c.win,
+                         request...);
   }
 };
 struct FetchAndOp {

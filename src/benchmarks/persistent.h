@@ -1,17 +1,14 @@
-// Persistent communication: requests are made once for a point, started and completed in each repetition.
-// Source: MPI 4.0, sections 3.9 and 6.13.
+// Persistent messages: requests are made once for a point, started and completed in each repetition. Source:
+// MPI 4.0, section 3.9. Persistent collectives: forms.h.
 #pragma once
 
-#include <string_view>
-
-#include "benchmarks/nonblocking.h"
 #include "benchmarks/parallel_transfer.h"
 #include "mpi/persistent.h"
 
 namespace openimb {
 
 /// A send to the peer and a receive from it.
-struct PingPong_persist {
+struct PingPong_persist : PatternBase {
   static constexpr Spec spec{.name = "PingPong_persist",
                              .kind = Kind::single_transfer,
                              .time_factor = 0.5,
@@ -45,7 +42,7 @@ struct PingPong_persist {
 
 /// Requests that a repetition starts and completes together.
 template <int count>
-struct StartedTogether {
+struct StartedTogether : PatternBase {
   using Requests = PersistentRequests<count>;
   template <class C>
   static void step(const C&, const Lap& lap, typename Requests::View all) {
@@ -94,79 +91,6 @@ struct Exchange_persist : StartedTogether<4> {
     return requests;
   }
   static Expected expects(const Endpoint& e) { return Exchange::expects(e); }
-};
-
-/// What all persistent collectives repeat.
-struct PersistentCollective {
-  using Requests = PersistentRequests<1>;
-  template <class C>
-  static void post(const C&, const Lap& lap, Requests::View all, MPI_Request* request) {
-    *request = *all.of(lap.slot);
-    MPI_Start(request);
-  }
-  template <class C>
-  static void step(const C&, const Lap& lap, Requests::View all) {
-    MPI_Start(all.of(lap.slot));
-    MPI_Wait(all.of(lap.slot), MPI_STATUS_IGNORE);
-  }
-};
-
-/// The blocking collective, made persistent. A request has one root: rank 0.
-template <class Blocking>
-struct Persistent {
-  using Loop = PersistentCollective;
-  static constexpr Members members{.prepare = true};
-  template <class C>
-  static auto prepare(const C& c, const LapPlan& plan) {
-    Loop::Requests requests;
-    for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
-      Blocking::step(c, plan.at(slot), call::MakePersistent{requests.add()});
-    }
-    return requests;
-  }
-  static Expected expects(const Endpoint& e) { return Blocking::expects(e); }
-};
-
-/// `name`: of the benchmark; `call`: what makes the request, without "MPI_".
-constexpr Spec persistent(Spec spec, std::string_view name, std::string_view call) {
-  spec.name = name;
-  spec.needs = call;
-  spec.unavailable = call::why_no_persistent_collectives;
-  spec.rooted = false;
-  spec.packs = false;
-  return spec;
-}
-
-#define OPENIMB_PERSISTENT(Name)                                                                          \
-  struct Name##_persist : Persistent<Name> {                                                              \
-    static constexpr Spec spec = persistent(overlapped(Name::spec, {}), #Name "_persist", #Name "_init"); \
-  };                                                                                                      \
-  struct Name##_persist_pure : Persistent<Name> {                                                         \
-    static constexpr Spec spec =                                                                          \
-        off_by_default(persistent(Name::spec, #Name "_persist_pure", #Name "_init"));                     \
-  };
-OPENIMB_PERSISTENT(Bcast)
-OPENIMB_PERSISTENT(Allgatherv)
-OPENIMB_PERSISTENT(Gather)
-OPENIMB_PERSISTENT(Gatherv)
-OPENIMB_PERSISTENT(Scatter)
-OPENIMB_PERSISTENT(Scatterv)
-OPENIMB_PERSISTENT(Alltoall)
-OPENIMB_PERSISTENT(Alltoallv)
-OPENIMB_PERSISTENT(Reduce)
-OPENIMB_PERSISTENT(Reduce_scatter)
-OPENIMB_PERSISTENT(Allreduce)
-OPENIMB_PERSISTENT(Barrier)
-#undef OPENIMB_PERSISTENT
-
-// Off by default, as in IMB.
-struct Allgather_persist : Persistent<Allgather> {
-  static constexpr Spec spec =
-      off_by_default(persistent(overlapped(Allgather::spec, {}), "Allgather_persist", "Allgather_init"));
-};
-struct Allgather_persist_pure : Persistent<Allgather> {
-  static constexpr Spec spec =
-      off_by_default(persistent(Allgather::spec, "Allgather_persist_pure", "Allgather_init"));
 };
 
 }  // namespace openimb

@@ -2,15 +2,17 @@
 #pragma once
 
 #include "benchmarks/catalogue.h"
+#include "benchmarks/forms.h"
 #include "benchmarks/passive_target.h"
 #include "benchmarks/shared_memory.h"
-#include "benchmarks/with_request.h"
 
 namespace openimb {
 
-using Rma = Catalogue<Unidir_put, Bidir_put, Unidir_get, Bidir_get, Put_local, Put_all_local, Get_local,
-                      Get_all_local, Rput, Rget, Raccumulate, Rget_accumulate, Shared_store, Shared_load,
-                      One_put_all, All_put_all, One_get_all, All_get_all, Exchange_put, Exchange_get,
-                      Accumulate, Get_accumulate, Fetch_and_op, Compare_and_swap, Truly_passive_put>;
+using Rma =
+    Catalogue<Unidir_put, Bidir_put, Unidir_get, Bidir_get, Put_local, Put_all_local, Get_local,
+              Get_all_local, WithRequest<"Rput", Unidir_put>, WithRequest<"Rget", Unidir_get>,
+              WithRequest<"Raccumulate", Accumulate>, WithRequest<"Rget_accumulate", Get_accumulate>,
+              Shared_store, Shared_load, One_put_all, All_put_all, One_get_all, All_get_all, Exchange_put,
+              Exchange_get, Accumulate, Get_accumulate, Fetch_and_op, Compare_and_swap, Truly_passive_put>;
 
 }  // namespace openimb

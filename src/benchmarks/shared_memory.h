@@ -17,7 +17,7 @@ constexpr Spec shared_memory(std::string_view name, Exposed exposed, std::string
   return off_by_default(spec);
 }
 
-struct SharedPair {
+struct SharedPair : PatternBase {
   static constexpr Members members{.prepare = true, .epoch = true, .takes_part = true};
   static bool takes_part(const Endpoint& e) { return OneWay::is_origin(e.rank); }
   template <class C>

@@ -24,7 +24,7 @@ void start_receive_of_message(const C& c, char* receive, int from, MPI_Request* 
 
 /// Ready: the receive of the answer is posted before the message that asks for it, and that of the next
 /// message before the answer. Packed: a message is unpacked before it is answered.
-struct PingPongSends {
+struct PingPongSends : PatternBase {
   static constexpr Members members{.step_ready = true, .step_packed = true};
   template <class C>
   static std::vector<Route> routes(const C& c) {
@@ -88,12 +88,6 @@ struct PingPong : PingPongSends {
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
-/// IMB's name for a PingPong whose receiver gives MPI_ANY_SOURCE, as the guide's does.
-struct PingPongAnySource {
-  using Namesake = PingPong;
-  static constexpr Spec spec = also_named("PingPongAnySource", PingPong::spec);
-};
-
 struct PingPongSpecificSource : PingPong {
   static constexpr Spec spec{.name = "PingPongSpecificSource",
                              .kind = Kind::single_transfer,
@@ -120,7 +114,7 @@ struct PingPongSpecificSource : PingPong {
 };
 
 /// The receiver finds the message first, and receives that one. Source: MPI 3.1, section 3.8.2.
-struct PingPong_mprobe {
+struct PingPong_mprobe : PatternBase {
   static constexpr Spec spec{
       .name = "PingPong_mprobe",
       .kind = Kind::single_transfer,
@@ -141,7 +135,7 @@ struct PingPong_mprobe {
 };
 
 /// Ready: each process posts the next receive before it sends.
-struct PingPingSends {
+struct PingPingSends : PatternBase {
   template <class C>
   static std::vector<Route> routes(const C& c) {
     return {{.to = c.peer, .from = c.peer}};
@@ -167,11 +161,6 @@ struct PingPing : PingPingSends {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
-};
-
-struct PingPingAnySource {
-  using Namesake = PingPing;
-  static constexpr Spec spec = also_named("PingPingAnySource", PingPing::spec);
 };
 
 struct PingPingSpecificSource : PingPing {

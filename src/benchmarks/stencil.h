@@ -30,7 +30,7 @@ class StencilExchange {
 
 /// Buffers hold a message for each neighbor, in its order. Where the same rank is a neighbor more than once,
 /// tags keep the directions apart: a message has the number of the direction in which it goes.
-struct StencilLoop {
+struct StencilLoop : PatternBase {
   template <class C>
   static void step(const C& c, const Lap& lap, StencilExchange::View all) {
     for (int i = 0; i < all.count; ++i) {
@@ -72,7 +72,7 @@ constexpr Spec on_torus(std::string_view name, int dimensions) {
 }
 
 template <int dimensions>
-struct OnTorus {
+struct OnTorus : PatternBase {
   using Loop = StencilLoop;
   static constexpr Members members{.prepare = true};
   template <class C>
@@ -90,7 +90,7 @@ struct Stencil3D : OnTorus<3> {
 };
 
 /// Dimensions, edges and corners by option (-halo).
-struct Halo {
+struct Halo : PatternBase {
   using Loop = StencilLoop;
   static constexpr Spec spec = [] {
     Spec spec = on_torus("Halo", PairOptions{}.halo.dimensions);

@@ -7,10 +7,16 @@
 
 namespace openimb {
 
+BufferBatch::BufferBatch(const Spec& spec, const Answers& answers, std::unique_ptr<const Setup> setup)
+    : spec_(spec), answers_(answers), setup_(std::move(setup)) {
+  const bool target = spec_.one_sided.any_sync && needs_targets(setup_->window.sync);
+  takes_part_ = target || answers_.takes_part(setup_->group.endpoint);
+}
+
 // In rounds of as many repetitions as are completed together: one, or a sample's disjoint sections.
 std::int64_t BufferBatch::check(std::int64_t repetitions) {
   if (!takes_part() && !exposes()) return 0;
-  BufferCheck check(spec_, setup(), expectation());
+  BufferCheck check(spec_, setup(), answers_);
   std::int64_t defects = 0;
   Moving laps(plan());
   synchronize();  // what was in flight before has arrived

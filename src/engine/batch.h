@@ -8,10 +8,10 @@
 #include <span>
 #include <type_traits>
 
+#include "engine/benchmark.h"
 #include "engine/check.h"
 #include "engine/endpoint_context.h"
 #include "engine/entry.h"
-#include "engine/members.h"
 #include "engine/overlap.h"
 #include "engine/packing.h"
 #include "engine/pattern.h"
@@ -86,44 +86,25 @@ OPENIMB_NOINLINE double run_loop(const Seen& seen, const LapPlan& plan, const Ba
 /// The same steps, completed together, without a clock.
 template <class Step, class Seen, class Movement, class... View>
 void repeat_steps(const Seen& seen, Movement laps, std::int64_t repetitions, const View&... view) {
-  open<Step>(seen);
+  Step::open(seen);
   for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) Step::step(seen, laps.lap(), view...);
-  close<Step>(seen, view...);
+  Step::close(seen, view...);
 }
 
 /// A step with its loops.
 template <class Step, Loops loops>
 struct Form {};
 
-/// What a pattern's `prepare` made, or nothing. Its view goes into the timed loop.
-template <class Pattern, class Context>
-class Prepared {
- public:
-  Prepared(const Context& c, const LapPlan& plan) : state_(Pattern::prepare(c, plan)) {}
-  auto view() {
-    static_assert(std::is_trivially_copyable_v<decltype(state_.view())>);
-    return state_.view();
-  }
-
- private:
-  decltype(Pattern::prepare(std::declval<const Context&>(), std::declval<const LapPlan&>())) state_;
-};
-template <class Pattern, class Context>
-  requires(!requires(const Context& c, const LapPlan& plan) { Pattern::prepare(c, plan); })
-class Prepared<Pattern, Context> {
- public:
-  Prepared(const Context&, const LapPlan&) {}
-};
-
 /// A batch on buffers. Nothing here is timed.
 class BufferBatch : public Batch {
  public:
   std::int64_t check(std::int64_t repetitions) override;
+  bool takes_part() const override { return takes_part_; }
 
  protected:
   using Moving = Laps<true, true>;
 
-  BufferBatch(const Spec& spec, std::unique_ptr<const Setup> setup) : spec_(spec), setup_(std::move(setup)) {}
+  BufferBatch(const Spec& spec, const Answers& answers, std::unique_ptr<const Setup> setup);
   const Setup& setup() const { return *setup_; }
   LapPlan plan() const {
     LapPlan plan = lap_plan(*setup_, spec_.one_sided.exposed == Exposed::send, spec_.rooted);
@@ -137,7 +118,6 @@ class BufferBatch : public Batch {
  private:
   /// The calls under test, from this lap on, completed.
   virtual void repeat(Moving laps, std::int64_t repetitions) = 0;
-  virtual Expectation expectation() const = 0;
 
   bool exposes() const { return spec_.one_sided.exposed != Exposed::nothing; }
   void with_own_memory(const std::function<void()>& use) const;
@@ -145,15 +125,19 @@ class BufferBatch : public Batch {
   std::int64_t check_round(BufferCheck& check, const Moving& first, std::int64_t done, std::int64_t round);
 
   const Spec& spec_;
+  const Answers& answers_;
   std::unique_ptr<const Setup> setup_;
+  bool takes_part_;
 };
 
 /// With what its steps see.
 template <class Context, class Count>
 class ContextBatch : public BufferBatch {
  protected:
-  OPENIMB_NOINLINE ContextBatch(const Spec& spec, int peer, std::unique_ptr<const Setup>&& given)
-      : BufferBatch(spec, std::move(given)), endpoint_(spec, setup(), peer) {}
+  OPENIMB_NOINLINE ContextBatch(const Spec& spec, const Answers& answers,
+                                std::unique_ptr<const Setup>&& given)
+      : BufferBatch(spec, answers, std::move(given)),
+        endpoint_(spec, setup(), answers.peer_of(setup().group.endpoint)) {}
   OPENIMB_NOINLINE ~ContextBatch() override {}
   const Context& context() const { return endpoint_.context(); }
 
@@ -168,18 +152,18 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   using Context = typename ContextForPattern<Pattern, Count>::Type;
   using Base = ContextBatch<Context, Count>;
   using Loop = LoopOf<Pattern>;
-  static constexpr bool prepares = requires(Prepared<Pattern, Context> made) { made.view(); };
+  static constexpr Answers answers{Pattern::expects, Pattern::updates, Pattern::takes_part, Pattern::peer_of};
 
  public:
   explicit BatchOf(std::unique_ptr<const Setup> given)
-      : Base(Pattern::spec, peer_of(given->group.endpoint), std::move(given)), prepared_(context(), plan()) {
+      : Base(Pattern::spec, answers, std::move(given)), prepared_(Pattern::prepare(context(), plan())) {
     if constexpr (spec.one_sided.any_sync) {
       if (in_sync()) synced_.emplace(context(), Pattern::traffic(setup().group.endpoint));
     }
   }
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
-    if (!takes_part()) return 0;
+    if (!this->takes_part()) return 0;
     const BatchRun request{repetitions, timing, samples, setup()};
     return in_form(plan().beginning(),
                    [&]<class Step, Loops loops>(Form<Step, loops>, const auto& seen, const auto&... view) {
@@ -206,20 +190,11 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     return 0;
   }
 
-  bool takes_part() const override {
-    if (spec.one_sided.any_sync && needs_targets(setup().window.sync)) return true;
-    if constexpr (requires { Pattern::takes_part(setup().group.endpoint); }) {
-      return Pattern::takes_part(setup().group.endpoint);
-    }
-    return true;
-  }
-
  private:
   using Base::context;
   using Base::plan;
   using Base::setup;
   using Moving = typename Base::Moving;
-  struct NoEpoch {};
   static constexpr bool active = spec.access == Access::active_target;
   bool in_sync() const { return has_sync_loop(spec, setup().window.sync); }
 
@@ -264,7 +239,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
           });
         }
       }
-      [[maybe_unused]] const auto around = epoch();
+      [[maybe_unused]] const auto around = Pattern::epoch(context());
       if constexpr (spec.one_sided.any_sync && !active) {
         if (asked.window.sync == SyncMode::flush_local) {
           return use(Form<typename Pattern::LocalLoop, all_loops>{}, here, prepared...);
@@ -277,23 +252,11 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   /// Calls `use` with a view of what `prepare` made, if anything.
   template <class Use>
   auto with_views(const Use& use) {
-    if constexpr (prepares) {
+    if constexpr (Defines_prepare<Pattern>) {
+      static_assert(std::is_trivially_copyable_v<decltype(prepared_.view())>);
       return use(prepared_.view());
     } else {
       return use();
-    }
-  }
-
-  static int peer_of(const Endpoint& endpoint) {
-    if constexpr (requires { Pattern::peer_of(endpoint); }) return Pattern::peer_of(endpoint);
-    return endpoint.right();  // of two processes, the other one
-  }
-
-  auto epoch() const {
-    if constexpr (requires { Pattern::epoch(context()); }) {
-      return Pattern::epoch(context());
-    } else {
-      return NoEpoch{};
     }
   }
 
@@ -304,14 +267,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
             });
   }
 
-  Expectation expectation() const override {
-    return {.expects = Pattern::expects, .updates = [](const Endpoint& endpoint) {
-              if constexpr (requires { Pattern::updates(endpoint); }) return Pattern::updates(endpoint);
-              return Pattern::spec.updates_receive;
-            }};
-  }
-
-  Prepared<Pattern, Context> prepared_;
+  decltype(Pattern::prepare(std::declval<const Context&>(), std::declval<const LapPlan&>())) prepared_;
   struct NotSynced {};
   std::conditional_t<spec.one_sided.any_sync, std::optional<SyncEndpoint<Context>>, NotSynced> synced_;
 };
@@ -326,17 +282,13 @@ std::unique_ptr<Batch> make_batch(std::unique_ptr<const Setup> setup) {
 
 template <class Pattern, template <class, class> class BatchType = BatchOf>
 constexpr Entry entry() {
-  if constexpr (requires { typename Pattern::Namesake; }) {  // another name: the same loops
+  if constexpr (!Pattern::spec.unavailable.empty()) {
+    return {&Pattern::spec, nullptr, nullptr};
+  } else if constexpr (requires { typename Pattern::Namesake; }) {  // another name: the same loops
     constexpr Entry same = entry<typename Pattern::Namesake, BatchType>();
     return {&Pattern::spec, same.make, same.make_large};
-  } else if constexpr (!Pattern::spec.unavailable.empty()) {
-    return {&Pattern::spec, nullptr, nullptr};
   } else {
-    static_assert(ListsItsMembers<Pattern>,
-                  "members: not the optional members that this benchmark and its Loop have");
-    static_assert(MembersAreCallable<Pattern, SeenBy<Pattern>>,
-                  "a member of this benchmark cannot be called: engine/pattern.h");
-    static_assert(Benchmark<Pattern>);
+    static_assert(Benchmark<Pattern>, "not a benchmark: the notes below name the member (engine/pattern.h)");
 #ifdef OPENIMB_LARGE_COUNT
     return {&Pattern::spec, make_batch<BatchType<Pattern, int>>,
             make_batch<BatchType<Pattern, call::LargeCount>>};

@@ -1,16 +1,15 @@
 #include "engine/check.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "plan/schedule.h"
 
 namespace openimb {
 
-BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, Expectation expectation)
+BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, const Answers& answers)
     : spec_(spec),
       setup_(setup),
-      expectation_(std::move(expectation)),
+      answers_(answers),
       content_(setup.buffers.element, spec.reduction, setup.group.endpoint.ranks,
                setup.buffers.geometry.elements, setup.buffers.geometry.message_extent) {
   const std::int64_t widest =
@@ -96,7 +95,7 @@ void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, co
   const int initial = initial_content(endpoint);
   content_.begin_repetition(one.repetition, setup_.team.thread);
   const std::int64_t all = elements_in(setup_.buffers.geometry.receive.footprint);
-  if (sends_in_place(setup_) || expectation_.updates(endpoint)) {
+  if (sends_in_place(setup_) || (spec_.updates_receive && answers_.updates(endpoint))) {
     content_.write(image, begin, {.rank = initial, .count = all}, initial);
   }
   if (spec_.replaces || (spec_.shares_buffer && endpoint.rank == endpoint.root)) {
@@ -104,7 +103,7 @@ void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, co
   }
   if (!after) return;
   if (receives_in_place(setup_)) return;
-  for (const Piece& piece : expectation_.expects(endpoint)) content_.write(image, begin, piece, initial);
+  for (const Piece& piece : answers_.expects(endpoint)) content_.write(image, begin, piece, initial);
 }
 
 }  // namespace openimb

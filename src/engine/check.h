@@ -10,10 +10,12 @@
 
 namespace openimb {
 
-/// What a benchmark expects of its repetitions.
-struct Expectation {
+/// What a benchmark says of a rank (engine/pattern.h).
+struct Answers {
   Expected (*expects)(const Endpoint&);
   bool (*updates)(const Endpoint&);
+  bool (*takes_part)(const Endpoint&);
+  int (*peer_of)(const Endpoint&);
 };
 
 /// One repetition among those that are compared together: its number, its root and its place in the buffers.
@@ -25,7 +27,7 @@ struct Checked {
 
 class BufferCheck {
  public:
-  BufferCheck(const Spec& spec, const Setup& setup, Expectation expectation);
+  BufferCheck(const Spec& spec, const Setup& setup, const Answers& answers);
 
   /// Arms the receive buffer and writes contents for these repetitions, whose slots follow one another.
   void arm(std::span<const Checked> round);
@@ -44,7 +46,7 @@ class BufferCheck {
 
   const Spec& spec_;
   const Setup& setup_;
-  Expectation expectation_;
+  const Answers& answers_;
   Content content_;
   std::vector<std::byte> image_;
   std::vector<std::byte> actual_;

@@ -83,9 +83,9 @@ void FileBatch::require_size(const File& file, std::int64_t repetitions) {
 
 void FileBatch::complete() const {
   if (setup_->file.sync == FileSync::standard) {
-    Completion<FileSync::standard>::close(context_for<int>());
+    complete_writes<FileSync::standard>(context_for<int>());
   } else {
-    Completion<FileSync::never>::close(context_for<int>());
+    complete_writes<FileSync::never>(context_for<int>());
   }
 }
 

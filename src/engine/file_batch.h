@@ -10,18 +10,20 @@
 
 namespace openimb {
 
-/// Guide, "Assured Completion of Transfers"; with -fsync never the processes only meet.
-template <FileSync sync>
-struct Completion {
+/// Guide, "Assured Completion of Transfers". With -fsync never the processes only meet.
+template <FileSync sync, class C>
+void complete_writes(const C& c) {
+  if constexpr (sync == FileSync::standard) MPI_File_sync(c.file);
+  MPI_Barrier(c.comm);
+  if constexpr (sync == FileSync::standard) MPI_File_sync(c.file);
+}
+template <class Pattern, FileSync sync>
+struct Completed : Pattern {
   template <class C>
   static void close(const C& c) {
-    if constexpr (sync == FileSync::standard) MPI_File_sync(c.file);
-    MPI_Barrier(c.comm);
-    if constexpr (sync == FileSync::standard) MPI_File_sync(c.file);
+    complete_writes<sync>(c);
   }
 };
-template <class Pattern, FileSync sync>
-struct Completed : Pattern, Completion<sync> {};
 
 /// A batch on a file. Nothing here is timed.
 class FileBatch : public Batch {

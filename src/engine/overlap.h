@@ -36,20 +36,10 @@ struct Loaded {
   LoadPlan load;
 };
 
-/// Completes what `post` started: by the pattern's `finish` where a wait for the request is not enough.
-template <class Pattern, class Context, class... View>
-void complete(const Context& c, const Lap& lap, MPI_Request& request, const View&... view) {
-  if constexpr (requires { Pattern::finish(c, lap, view..., &request); }) {
-    Pattern::finish(c, lap, view..., &request);
-  } else {
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-  }
-}
-
 /// A repetition of a pattern that has `post`. The two clock reads are what t_CPU costs. MPI_Test of what has
 /// no request returns at once.
 template <class Pattern, class Clock>
-struct WithLoad {
+struct WithLoad : LoopBase {
   template <class Context, class... View>
   static void step(const Loaded<Context>& c, const Lap& lap, const View&... view) {
     MPI_Request request;
@@ -62,13 +52,11 @@ struct WithLoad {
     }
     c.load.cpu->compute(c.load.units_last);
     *c.load.seconds += Clock::now() - start;
-    complete<Pattern>(c.inner, lap, request, view...);
+    Pattern::finish(c.inner, lap, view..., &request);
   }
-  template <class Context>
-  static void close(const Loaded<Context>& c)
-    requires requires { Pattern::close(c.inner); }
-  {
-    Pattern::close(c.inner);
+  template <class Context, class... View>
+  static void close(const Loaded<Context>& c, const View&... view) {
+    Pattern::close(c.inner, view...);
   }
 };
 
@@ -110,11 +98,11 @@ OPENIMB_NOINLINE double drive_beside_device(const Context& c, Movement laps, std
       begin = Clock::now();
     }
     MPI_Request request;
-    open<Pattern>(c);
+    Pattern::open(c);
     Pattern::post(c, laps.lap(), view..., &request);
     load.template compute<Clock>(request);
-    complete<Pattern>(c, laps.lap(), request, view...);
-    close<Pattern>(c, view...);
+    Pattern::finish(c, laps.lap(), view..., &request);
+    Pattern::close(c, view...);
     if (timing == Timing::total) continue;
     const double end = Clock::now();
     samples[static_cast<std::size_t>(i)] = end - begin;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/timed_loop.h"
+#include "engine/pattern.h"
 #include "mpi/calls.h"
 #include "mpi/datatype.h"
 #include "plan/data_type.h"
@@ -105,11 +105,11 @@ struct Packer {
 /// All that a repetition sends is packed before its calls, all that it received unpacked behind them. A
 /// pattern that answers what it receives, or has a root, has a step_packed of its own.
 template <class Pattern, Packing packing>
-struct InPackedForm {
+struct InPackedForm : LoopBase {
   template <class C, class... More>
   static void step(const C& c, const Lap& lap, PackedMessages::View v, More... more) {
     using With = Packer<packing, decltype(c.count)>;
-    if constexpr (requires { Pattern::template step_packed<With>(c, lap, v); }) {
+    if constexpr (Defines_step_packed<Pattern>) {
       Pattern::template step_packed<With>(c, lap, v);
     } else {
       With::pack(v, lap.send);

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/timed_loop.h"
+#include "engine/pattern.h"
 #include "plan/spec.h"
 
 namespace openimb {
@@ -76,7 +76,7 @@ int messages_of(const C& c) {
 }
 
 template <class Pattern, SendMode mode>
-struct InSendMode {
+struct InSendMode : LoopBase {
   template <class C>
   static void step(const C& c, const Lap& lap) {
     Pattern::template step<mode>(c, lap);
@@ -84,10 +84,10 @@ struct InSendMode {
 };
 
 template <class Pattern>
-struct InSendMode<Pattern, SendMode::ready> {
+struct InSendMode<Pattern, SendMode::ready> : LoopBase {
   template <class C>
   static void step(const C& c, const Lap& lap, PostedReceives::View posted) {
-    if constexpr (requires { Pattern::step_ready(c, lap, posted); }) {
+    if constexpr (Defines_step_ready<Pattern>) {
       Pattern::step_ready(c, lap, posted);
     } else {
       const int messages = messages_of<Pattern>(c);

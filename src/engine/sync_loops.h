@@ -54,7 +54,7 @@ template <SyncMode mode>
 struct Synchronization;
 
 template <>
-struct Synchronization<SyncMode::fence> {
+struct Synchronization<SyncMode::fence> : LoopBase {
   template <class C>
   static void close(const C& c) {
     MPI_Win_fence(0, c.win);
@@ -62,7 +62,7 @@ struct Synchronization<SyncMode::fence> {
 };
 
 template <>
-struct Synchronization<SyncMode::pscw> {
+struct Synchronization<SyncMode::pscw> : LoopBase {
   template <class C>
   static void open(const C& c) {
     if (c.is_target) MPI_Win_post(c.origin_group, 0, c.win);
@@ -76,7 +76,7 @@ struct Synchronization<SyncMode::pscw> {
 };
 
 template <>
-struct Synchronization<SyncMode::lock> {
+struct Synchronization<SyncMode::lock> : LoopBase {
   template <class C>
   static void open(const C& c) {
     for (int i = 0; i < c.target_count; ++i) MPI_Win_lock(MPI_LOCK_SHARED, c.targets[i], 0, c.win);
@@ -88,7 +88,7 @@ struct Synchronization<SyncMode::lock> {
 };
 
 template <>
-struct Synchronization<SyncMode::lock_all> {
+struct Synchronization<SyncMode::lock_all> : LoopBase {
   template <class C>
   static void open(const C& c) {
     MPI_Win_lock_all(0, c.win);

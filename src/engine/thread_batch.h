@@ -19,7 +19,7 @@ struct Tagged : Pattern {
 
 /// The wait for the turn is timed apart: two clock reads for each repetition of a thread.
 template <class Loop>
-struct LoopInTurns {
+struct LoopInTurns : LoopBase {
   template <class C>
   static void step(const C& c, const Lap& lap) {
     const double begin = WallClock::now();

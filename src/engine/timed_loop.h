@@ -138,21 +138,12 @@ struct LoopOfPattern<Pattern> {
 template <class Pattern>
 using LoopOf = typename LoopOfPattern<Pattern>::Type;
 
-/// Begins what `close` ends, where the pattern has that: `open`.
-template <class Pattern, class Context>
-inline void open(const Context& context) {
-  if constexpr (requires { Pattern::open(context); }) Pattern::open(context);
-}
-
-/// Completes what `step` began, where the pattern has something to complete: `close`.
-template <class Pattern, class Context, class... View>
-inline void close(const Context& context, const View&... view) {
-  if constexpr (requires { Pattern::close(context, view...); }) {
-    Pattern::close(context, view...);
-  } else if constexpr (requires { Pattern::close(context); }) {
-    Pattern::close(context);
-  }
-}
+/// What is around the steps of a loop: nothing, where it has no `open` and `close` of its own. Not timed
+/// alone: they are inlined into drive().
+struct LoopBase {
+  static constexpr auto open = [](const auto& /*c*/) {};
+  static constexpr auto close = [](const auto& /*c*/, const auto&... /*view*/) {};
+};
 
 /// Runs `repetitions` repetitions; returns the seconds they took together. Each is completed, or, aggregate,
 /// all of them at the end; of repetitions timed one by one the last one's time then has the completion.
@@ -167,17 +158,17 @@ OPENIMB_NOINLINE OPENIMB_FLATTEN double drive(const Context context, Laps laps,
                                               const View... view) {
   const double start = Clock::now();
   record.start(start);
-  if constexpr (aggregate) open<Pattern>(context);
+  if constexpr (aggregate) Pattern::open(context);
   for (std::int64_t i = 0; i < repetitions; ++i) {
     record.before();
-    if constexpr (!aggregate) open<Pattern>(context);
+    if constexpr (!aggregate) Pattern::open(context);
     Pattern::step(context, laps.lap(), view...);
-    if constexpr (!aggregate) close<Pattern>(context, view...);
+    if constexpr (!aggregate) Pattern::close(context, view...);
     record.after();
     laps.advance();
   }
   if constexpr (aggregate) {
-    close<Pattern>(context, view...);
+    Pattern::close(context, view...);
     record.completed();
   }
   return record.total(Clock::now() - start);

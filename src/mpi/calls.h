@@ -27,12 +27,9 @@ using Displacement = std::conditional_t<std::is_same_v<Count, int>, int, MPI_Ain
 /// Why a benchmark cannot run; empty where it can.
 #ifdef OPENIMB_SMPI  // declares them, and aborts when they are called
 inline constexpr std::string_view why_no_neighborhoods = "the simulator has no neighborhood collectives";
-inline constexpr std::string_view why_no_request_get_accumulate =
-    "the simulator crashes in MPI_Rget_accumulate";
 inline constexpr std::string_view why_no_matched_probe = "the simulator has no matched probe";
 #else
 inline constexpr std::string_view why_no_neighborhoods = {};
-inline constexpr std::string_view why_no_request_get_accumulate = {};
 inline constexpr std::string_view why_no_matched_probe = {};
 #endif
 
@@ -292,42 +289,40 @@ void barrier(Comm comm, Request... request) {
     MPI_Ibarrier(comm, request...);
   }
 }
-template <class Count>
-void put(const void* out, Count count, Type type, int target, MPI_Aint at, Win win) {
-  OPENIMB_CALL(Put, out, count, type, target, at, count, type, win)
+// A one-sided transfer; with a request behind its arguments, the call that has one.
+#define OPENIMB_TRANSFER(name, name_with_request, ...)       \
+  if constexpr (sizeof...(request) == 0) {                   \
+    OPENIMB_CALL(name, __VA_ARGS__)                          \
+  } else {                                                   \
+    OPENIMB_CALL(name_with_request, __VA_ARGS__, request...) \
+  }
+template <class Count, class... Request>
+void put(const void* out, Count count, Type type, int target, MPI_Aint at, Win win, Request... request) {
+  OPENIMB_TRANSFER(Put, Rput, out, count, type, target, at, count, type, win)
 }
-template <class Count>
-void get(void* in, Count count, Type type, int target, MPI_Aint at, Win win) {
-  OPENIMB_CALL(Get, in, count, type, target, at, count, type, win)
+template <class Count, class... Request>
+void get(void* in, Count count, Type type, int target, MPI_Aint at, Win win, Request... request) {
+  OPENIMB_TRANSFER(Get, Rget, in, count, type, target, at, count, type, win)
 }
-template <class Count>
-void accumulate(const void* out, Count count, Type type, int target, MPI_Aint at, Op op, Win win) {
-  OPENIMB_CALL(Accumulate, out, count, type, target, at, count, type, op, win)
+template <class Count, class... Request>
+void accumulate(const void* out, Count count, Type type, int target, MPI_Aint at, Op op, Win win,
+                Request... request) {
+  OPENIMB_TRANSFER(Accumulate, Raccumulate, out, count, type, target, at, count, type, op, win)
 }
-template <class Count>
+template <class Count, class... Request>
 void get_accumulate(const void* out, void* in, Count count, Type type, int target, MPI_Aint at, Op op,
-                    Win win) {
-  OPENIMB_CALL(Get_accumulate, out, count, type, in, count, type, target, at, count, type, op, win)
+                    Win win, Request... request) {
+  OPENIMB_TRANSFER(Get_accumulate, Rget_accumulate, out, count, type, in, count, type, target, at, count,
+                   type, op, win)
 }
-template <class Count>
-void request_put(const void* out, Count count, Type type, int target, MPI_Aint at, Win win,
-                 MPI_Request* request) {
-  OPENIMB_CALL(Rput, out, count, type, target, at, count, type, win, request)
+
+/// Why a one-sided call with a request cannot be used; empty where it can.
+constexpr std::string_view why_no_request([[maybe_unused]] std::string_view call) {
+#ifdef OPENIMB_SMPI
+  if (call == "Rget_accumulate") return "the simulator crashes in MPI_Rget_accumulate";
+#endif
+  return {};
 }
-template <class Count>
-void request_get(void* in, Count count, Type type, int target, MPI_Aint at, Win win, MPI_Request* request) {
-  OPENIMB_CALL(Rget, in, count, type, target, at, count, type, win, request)
-}
-template <class Count>
-void request_accumulate(const void* out, Count count, Type type, int target, MPI_Aint at, Op op, Win win,
-                        MPI_Request* request) {
-  OPENIMB_CALL(Raccumulate, out, count, type, target, at, count, type, op, win, request)
-}
-template <class Count>
-void request_get_accumulate(const void* out, void* in, Count count, Type type, int target, MPI_Aint at, Op op,
-                            Win win, MPI_Request* request){OPENIMB_CALL(Rget_accumulate, out, count, type, in,
-                                                                        count, type, target, at, count, type,
-                                                                        op, win, request)}
 
 // The calls that write and read a file, each also split into start and finish, between which the caller
 // computes. `at` is in bytes; only calls with an explicit offset use it. A process can have only one split

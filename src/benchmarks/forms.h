@@ -1,0 +1,233 @@
+// Forms of benchmarks. Each is one line in a catalog, as Nonblocking<"Iscan", Scan>: the benchmark itself
+// under another name, with other calls (`Loop`) or another Spec.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "benchmarks/parallel_transfer.h"
+#include "engine/pattern.h"
+#include "mpi/persistent.h"
+
+namespace openimb {
+
+/// What batches of a line in a catalog are compiled for: its Namesake, or the benchmark itself.
+template <class Pattern>
+struct Batched {
+  using Type = Pattern;
+};
+template <class Pattern>
+  requires requires { typename Pattern::Namesake; }
+struct Batched<Pattern> {
+  using Type = typename Pattern::Namesake;
+};
+
+/// Runs only when it is named.
+template <class Pattern>
+struct OffByDefault {
+  using Namesake = typename Batched<Pattern>::Type;
+  static constexpr Spec spec = off_by_default(Pattern::spec);
+};
+
+/// A second name, with the loops of the first one.
+template <Label name, class Pattern>
+struct AlsoNamed {
+  using Namesake = typename Batched<Pattern>::Type;
+  static constexpr Spec spec = also_named(name.view(), Pattern::spec);
+};
+
+template <class Blocking>
+struct StartAndWait : PatternBase {
+  template <class C, class... ViewAndRequest>
+  static void post(const C& c, const Lap& lap, ViewAndRequest... view_and_request) {
+    Blocking::step(c, lap, view_and_request...);
+  }
+  template <class C, class... View>
+  static void step(const C& c, const Lap& lap, View... view) {
+    MPI_Request request;
+    post(c, lap, view..., &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+};
+
+/// Measures overlap with computation.
+constexpr Spec overlapped(Spec spec) {
+  spec.overlap = Overlap::matched;
+  spec.table = &tables::overlap;
+  spec.packs = false;
+  return spec;
+}
+
+template <class Blocking>
+struct NonblockingForm : Blocking {
+  using Loop = StartAndWait<Blocking>;
+  static constexpr Spec spec = overlapped(Blocking::spec);
+};
+
+/// The operation of a blocking collective, started and waited for. The engine computes in between. `name` is
+/// the call's. Source: guide, "IMB-NBC Benchmarks".
+template <Label name, class Blocking>
+struct Nonblocking {
+  using Namesake = NonblockingForm<Blocking>;
+  static constexpr Spec spec = [] {
+    Spec spec = Namesake::spec;
+    spec.name = spec.needs = name.view();
+    return spec;
+  }();
+};
+
+constexpr Spec pure(Spec spec) {
+  spec.overlap = Overlap::none;
+  spec.table = usual_table(spec.kind);
+  return off_by_default(spec);
+}
+
+template <class Overlapping>
+struct PureForm : Overlapping {
+  using Loop = LoopOf<Overlapping>;
+  static constexpr Spec spec = pure(Overlapping::spec);
+};
+
+/// The communication alone of a form that measures overlap.
+template <Label name, class Overlapping>
+struct Pure {
+  using Namesake = PureForm<typename Overlapping::Namesake>;
+  static constexpr Spec spec = also_named(name.view(), pure(Overlapping::spec));
+};
+
+/// What all persistent collectives repeat.
+struct PersistentCollective : PatternBase {
+  using Requests = PersistentRequests<1>;
+  template <class C>
+  static void post(const C&, const Lap& lap, Requests::View all, MPI_Request* request) {
+    *request = *all.of(lap.slot);
+    MPI_Start(request);
+  }
+  template <class C>
+  static void step(const C&, const Lap& lap, Requests::View all) {
+    MPI_Start(all.of(lap.slot));
+    MPI_Wait(all.of(lap.slot), MPI_STATUS_IGNORE);
+  }
+};
+
+template <class Blocking>
+struct PersistentForm : Blocking {
+  using Loop = PersistentCollective;
+  static constexpr Spec spec = [] {
+    Spec spec = overlapped(Blocking::spec);
+    spec.unavailable = call::why_no_persistent_collectives;
+    spec.rooted = false;
+    return spec;
+  }();
+  static constexpr Members members = Blocking::members | Members{.prepare = true};
+  template <class C>
+  static auto prepare(const C& c, const LapPlan& plan) {
+    PersistentCollective::Requests requests;
+    for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
+      Blocking::step(c, plan.at(slot), call::MakePersistent{requests.add()});
+    }
+    return requests;
+  }
+};
+
+/// A blocking collective with requests that are made once for a point. The engine computes between start and
+/// wait. A request has one root: rank 0. Source: MPI 4.0, section 6.13.
+template <Label name, class Blocking>
+struct Persistent {
+  using Namesake = PersistentForm<Blocking>;
+  static constexpr std::string_view suffix = "_init";
+  static constexpr auto init_call = [] {
+    std::array<char, Blocking::spec.name.size() + suffix.size()> text{};
+    std::ranges::copy(suffix, std::ranges::copy(Blocking::spec.name, text.begin()).out);
+    return text;
+  }();
+  static constexpr Spec spec = [] {
+    Spec spec = Namesake::spec;
+    spec.name = name.view();
+    spec.needs = {init_call.data(), init_call.size()};
+    return spec;
+  }();
+};
+
+template <class Move>
+struct TransferAndWait : PatternBase {
+  template <class C>
+  static void step(const C& c, const Lap& lap) {
+    MPI_Request request;
+    Move::move(c, lap, c.peer, c.peer_base, 0, 0, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+};
+
+template <class Pattern>
+struct FormWithRequest : Pattern {
+  using Loop = TransferAndWait<typename Pattern::Move>;
+  static constexpr Spec spec = [] {
+    Spec spec = Pattern::spec;
+    spec.aggregation = Aggregation::none;
+    spec.one_sided.sync = SyncMode::standard;
+    spec.one_sided.any_sync = false;
+    return off_by_default(spec);
+  }();
+};
+
+/// A one-sided transfer of rank 0 that has a request, and the wait for it: complete at the origin, as with
+/// MPI_Win_flush_local; at the target when the lock around the batch is released. `name` is the call's.
+/// Source: MPI 4.1, section 12.3.5.
+template <Label name, class Pattern>
+struct WithRequest {
+  using Namesake = FormWithRequest<Pattern>;
+  static constexpr Spec spec = [] {
+    Spec spec = Namesake::spec;
+    spec.name = spec.needs = name.view();
+    spec.unavailable = call::why_no_request(spec.name);
+    return spec;
+  }();
+};
+
+constexpr Spec threaded(Spec spec) {
+  spec.threaded = true;
+  spec.send_modes = {};  // MPI_Buffer_attach is of the process
+  spec.packs = false;
+  spec.in_default_list = true;
+  if (spec.message_rate) spec.table = &tables::message;
+  if (spec.kind == Kind::single_transfer) {
+    spec.kind = Kind::parallel_transfer;
+    spec.table = &tables::range_and_bandwidth;
+    spec.min_processes = 2;
+  }
+  return spec;
+}
+
+template <class Pattern>
+struct ThreadedForm : Pattern {
+  using Loop = LoopOf<Pattern>;
+  static constexpr Spec spec = threaded(Pattern::spec);
+};
+
+/// Many pairs of processes at once have a single transfer.
+template <class Pattern>
+  requires(Pattern::spec.kind == Kind::single_transfer)
+struct ThreadedForm<Pattern> : Pattern {
+  using Loop = LoopOf<Pattern>;
+  static constexpr Spec spec = threaded(Pattern::spec);
+  static constexpr Members members = Pattern::members | Pairs::members;
+  static bool takes_part(const Endpoint& e) { return Pairs::takes_part(e); }
+  static int peer_of(const Endpoint& e) { return Pairs::peer_of(e); }
+  static Expected expects(const Endpoint& e) { return message_of(e, peer_of(e)); }
+};
+
+/// Run by several threads of each process, each with the same thread of its partners. The loop is the
+/// benchmark's own.
+template <Label name, class Pattern>
+struct Threaded {
+  using Namesake = ThreadedForm<Pattern>;
+  static constexpr Spec spec = [] {
+    Spec spec = Namesake::spec;
+    spec.name = name.view();
+    return spec;
+  }();
+};
+
+}  // namespace openimb

@@ -1,0 +1,139 @@
+// The concept of a benchmark: what a catalog takes. Each part is a concept of its own, named for the member,
+// so that the compiler's message names what is missing, misspelled or takes other arguments.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "engine/endpoint_context.h"
+#include "engine/packing.h"
+#include "engine/pattern.h"
+#include "engine/send_loops.h"
+#include "engine/sync_loops.h"
+
+namespace openimb {
+
+/// The list of optional members is right.
+template <class Pattern>
+concept ListsItsMembers =
+    Lists_prepare<Pattern> && Lists_epoch<Pattern> && Lists_open<Pattern> && Lists_close<Pattern> &&
+    Lists_finish<Pattern> && Lists_takes_part<Pattern> && Lists_peer_of<Pattern> && Lists_updates<Pattern> &&
+    Lists_step_ready<Pattern> && Lists_step_packed<Pattern>;
+
+template <class Pattern>
+concept Has_spec = requires {
+  { Pattern::spec } -> std::same_as<const Spec&>;
+};
+template <class Pattern>
+concept Has_expects = Pattern::spec.on_files() || requires(const Endpoint& e) {
+  { Pattern::expects(e) } -> std::same_as<Expected>;
+};
+template <class Pattern>
+concept Has_takes_part = requires(const Endpoint& e) {
+  { Pattern::takes_part(e) } -> std::same_as<bool>;
+};
+template <class Pattern>
+concept Has_peer_of = requires(const Endpoint& e) {
+  { Pattern::peer_of(e) } -> std::same_as<int>;
+};
+template <class Pattern>
+concept Has_updates = requires(const Endpoint& e) {
+  { Pattern::updates(e) } -> std::same_as<bool>;
+};
+template <class Pattern>
+concept Has_traffic = !Pattern::spec.one_sided.any_sync || requires(const Endpoint& e) {
+  typename Pattern::Move;
+  { Pattern::traffic(e) } -> std::same_as<Traffic>;
+};
+template <class Pattern>
+concept Has_LocalLoop = !Pattern::spec.one_sided.any_sync || Pattern::spec.access != Access::passive_target ||
+                        requires { typename Pattern::LocalLoop; };
+
+template <class Pattern, class C>
+concept Has_prepare = !Defines_prepare<Pattern> ||
+                      requires(const C& c, const LapPlan& plan) { Pattern::prepare(c, plan).view(); };
+template <class Pattern, class C>
+concept Has_epoch = requires(const C& c) { Pattern::epoch(c); };
+
+// Ready sends.
+template <class Pattern>
+constexpr bool sends_ready = Pattern::spec.send_modes.any && Pattern::spec.send_modes.not_ready.empty();
+template <class Pattern, class C>
+concept Has_routes = !sends_ready<Pattern> || requires(const C& c, char* receive, MPI_Request* requests) {
+  { Pattern::routes(c) } -> std::same_as<std::vector<Route>>;
+  Pattern::post(c, receive, requests);
+};
+template <class Pattern, class C>
+concept Has_step_ready =
+    !sends_ready<Pattern> || requires(const C& c, const Lap& lap, PostedReceives::View posted) {
+      Pattern::step_ready(c, lap, posted);
+    } || (!Defines_step_ready<Pattern> && requires(const C& c, const Lap& lap, MPI_Request* requests) {
+      Pattern::start_ready(c, lap, requests);
+    });
+
+/// The view of what `prepare` makes, or Nothing.
+template <class Pattern, class C>
+struct ViewOfPrepared {
+  using Type = PatternBase::Nothing;
+};
+template <class Pattern, class C>
+  requires Defines_prepare<Pattern>
+struct ViewOfPrepared<Pattern, C> {
+  using Type = decltype(Pattern::prepare(std::declval<const C&>(), std::declval<const LapPlan&>()).view());
+};
+template <class View>
+concept NoView = std::same_as<View, PatternBase::Nothing>;
+
+// The members of its Loop.
+template <class Loop, class C, class View>
+concept Has_step =
+    (NoView<View> && requires(const C& c, const Lap& lap) { Loop::step(c, lap); }) ||
+    (!NoView<View> && requires(const C& c, const Lap& lap, View view) { Loop::step(c, lap, view); });
+template <class Loop, class C>
+concept Has_open = requires(const C& c) { Loop::open(c); };
+template <class Loop, class C, class View>
+concept Has_close = (NoView<View> && requires(const C& c) { Loop::close(c); }) ||
+                    (!NoView<View> && requires(const C& c, View view) { Loop::close(c, view); });
+template <class Loop, class C, class View, bool overlaps>
+concept Has_post = !overlaps || (NoView<View> && requires(const C& c, const Lap& lap, MPI_Request* request) {
+  Loop::post(c, lap, request);
+}) || (!NoView<View> && requires(const C& c, const Lap& lap, View view, MPI_Request* request) {
+  Loop::post(c, lap, view, request);
+});
+template <class Loop, class C, class View>
+concept Has_finish =
+    (NoView<View> && requires(const C& c, const Lap& lap, MPI_Request* request) {
+      Loop::finish(c, lap, request);
+    }) || (!NoView<View> && requires(const C& c, const Lap& lap, View view, MPI_Request* request) {
+      Loop::finish(c, lap, view, request);
+    });
+template <class Loop, class C>
+concept Has_step_packed =
+    !Defines_step_packed<Loop> || requires(const C& c, const Lap& lap, PackedMessages::View packed) {
+      Loop::template step_packed<Packer<Packing::hand, int>>(c, lap, packed);
+    };
+template <class Loop, class C, class View>
+concept HasLoop = ListsItsMembers<Loop> && Has_step<Loop, C, View> && Has_open<Loop, C> &&
+                  Has_close<Loop, C, View> && Has_finish<Loop, C, View> && Has_step_packed<Loop, C>;
+
+/// What a step of the pattern sees, with int counts.
+template <class Pattern>
+using SeenBy = std::conditional_t<Pattern::spec.on_files(), FileContext<int>,
+                                  typename ContextForPattern<Pattern, int>::Type>;
+
+template <class Pattern>
+using ViewOf = typename ViewOfPrepared<Pattern, SeenBy<Pattern>>::Type;
+
+/// What a catalog takes.
+template <class Pattern>
+concept Benchmark =
+    std::derived_from<Pattern, PatternBase> && Has_spec<Pattern> && ListsItsMembers<Pattern> &&
+    Has_expects<Pattern> && Has_takes_part<Pattern> && Has_peer_of<Pattern> && Has_updates<Pattern> &&
+    Has_traffic<Pattern> && Has_LocalLoop<Pattern> && Has_prepare<Pattern, SeenBy<Pattern>> &&
+    Has_epoch<Pattern, SeenBy<Pattern>> && Has_routes<Pattern, SeenBy<Pattern>> &&
+    Has_step_ready<Pattern, SeenBy<Pattern>> && HasLoop<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>> &&
+    Has_post<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>, Pattern::spec.overlaps()>;
+
+}  // namespace openimb
