@@ -165,7 +165,7 @@ def test_cpu_time_of_others_is_what_is_not_ours(tmp_path: Path) -> None:
     [
         ({"kind": "cartesian", "dimensions": 2, "extents": [4, 2]}, "4x2"),
         ({"kind": "graph", "dimensions": 3}, "graph:3d"),
-        ({"kind": "random", "degree": 3, "seed": 7}, "random:3, seed 7"),
+        ({"kind": "random", "degree": 3, "seed": 7}, "random:3"),
     ],
 )
 def test_the_topology_of_neighborhoods_is_a_condition(topology: dict[str, object], name: str) -> None:
@@ -224,7 +224,7 @@ def test_how_transfers_are_completed_is_a_condition() -> None:
         return Side(name=name, launches=[*launches_of(read(said, name), name, {})])
 
     assert differences(side("a", "standard"), side("b", "lock")) == [
-        Difference("options sync mode", ["standard"], ["lock"])
+        Difference("-sync_mode", ["standard"], ["lock"])
     ]
     assert differences(side("a", "lock"), side("b", "lock")) == []
 
@@ -237,7 +237,7 @@ def test_how_messages_are_sent_is_a_condition() -> None:
         return Side(name=name, launches=[*launches_of(read(said, name), name, {})])
 
     assert differences(side("a", "standard"), side("b", "ready")) == [
-        Difference("options send mode", ["standard"], ["ready"])
+        Difference("-send_mode", ["standard"], ["ready"])
     ]
     assert differences(side("a", "ready"), side("b", "ready")) == []
 
