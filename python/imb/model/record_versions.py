@@ -49,7 +49,6 @@ _SAME = {
     "threads.stride": "stride",
     "threads.meet": "barrier",
     "counts": "count",
-    "parts": "turns",
     "passes.most": "passes",
     "passes.budget_seconds": "budget",
     "pairs.most_pairs": "pairs",
@@ -106,6 +105,8 @@ def _options(first: Mapping[str, Any], component: object) -> Iterator[tuple[str,
         if component in ("MPI1", "NBC"):
             yield "topo", "2d"
         yield from dict.fromkeys(("passes", "precision", "budget") if not first.get("passes") else ()).items()
+    if "parts" in first:
+        yield "turns", first["parts"] if first["parts"] > 1 else None
     if "multi" in first:
         yield "multi", _MULTI.get(first["multi"])
     if "map" in first:
@@ -159,7 +160,7 @@ def _fabric(fabric: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         words = {"some": rounds.get("count"), "one_to_all": kind, "all_to_one": kind}
         yield "rounds", words.get(kind)
         yield "halves", kind == "halves"
-        yield "pairs_file", kind == "listed"
+        yield "pairs_file", True if kind == "listed" else None
 
 
 def _plain(value: Any) -> Any:
