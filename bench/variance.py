@@ -21,7 +21,7 @@ from imb.judge import usual
 from imb.judge.stays import Timeline, stays
 from imb.judge.variance import NAMES, Name, parts_of
 from imb.model.observations import Launch, Side, key_of
-from imb.model.records import End, MachineState, Options, Passes, PassLimits, Rank, Result, Run
+from imb.model.records import End, MachineState, Passes, Rank, Result, Run
 from numpy.typing import NDArray
 from pages import table_of, written_into
 from scipy.special import stdtrit
@@ -60,7 +60,7 @@ def launch(made: Made, name: str, random: np.random.Generator, away: bool = Fals
         program="OpenIMB",
         component="MPI1",
         ranks=[Rank(number, "n0", "0-1") for number in range(2)],
-        options=Options(passes=PassLimits(budget_seconds=10)),
+        options={"budget": 10},
     )
     distance = made.states / np.sqrt(made.usual * (1 - made.usual))
     in_usual = float(np.clip(random.normal(made.usual, 0.1), 0.2, 0.95))

@@ -34,7 +34,7 @@ def test_parts_of_a_team_arrive(mpi, ranks, threads, tmp_path):
     assert {row["bytes"] for row in done.rows} == {0, 1, 7, 64, 4096}
     for table in lab.tables(done.text):
         assert ("(threads: " in "\n".join(table.head)) == (threads > 1)
-    assert ("threads" in done.records[0]["options"]) == (threads > 1)
+    assert done.records[0]["options"]["threads"] == threads
 
 
 @pytest.mark.parametrize("words", ["-multi 1 -npmin 2 -show_tail on", "-off_cache 0.05,64", "-passes 3", ""])

@@ -155,7 +155,7 @@ def test_pinned_threads_run(mpi, tmp_path):
         mpi, 2, "-threads 2 -pin_threads on -repeat 3 -check AllReduceMT", component="MT", records=tmp_path
     )
     assert done.code == 0, done.errors
-    assert done.records[0]["options"]["threads"]["pinned"] is True
+    assert done.records[0]["options"]["pin_threads"] is True
     assert {row["defects"] for row in done.rows} == {0}
 
 

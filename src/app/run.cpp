@@ -220,7 +220,9 @@ class Measuring final : public Surroundings {
     reporters_.add(std::make_unique<TextReporter>(stdout, stated_options(options)));
     const LineFile lines{system::position_of, system::cut_file};
     if (files_.records) {
-      reporters_.add(std::make_unique<RecordReporter>(files_.records.get(), options.json_file, lines));
+      reporters_.add(std::make_unique<RecordReporter>(files_.records.get(), options.json_file,
+                                                      options_in_force(component_.list.benchmarks, options),
+                                                      lines));
     }
     if (files_.dump) {
       reporters_.add(std::make_unique<DumpReporter>(files_.dump.get(), options.dump_file, lines));

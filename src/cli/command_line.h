@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plan/component.h"
+#include "plan/option_value.h"
 #include "plan/options.h"
 #include "plan/spec.h"
 
@@ -60,6 +61,8 @@ std::string version_text(const Program& program);
 
 /// What the banner states of the options.
 StatedOptions stated_options(const Options& options);
+/// For the run record: those options that a benchmark of the component uses, whether given or not.
+OptionsInForce options_in_force(std::span<const Spec> catalogue, const Options& options);
 /// "MSGSPERSAMPLE=20" for every parameter that is not at its standard-mode value; empty in standard mode.
 std::vector<std::string> settings_that_differ(const Options& options);
 

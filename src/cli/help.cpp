@@ -98,7 +98,8 @@ std::string option_topic(const Program& program, const Option& option) {
     for (const Parameter& parameter : parameters()) {
       const std::string left = "    " + std::string(parameter.name) + "=" +
                                to_text(parameter.home->get(standard), parameter.range);
-      text += left + wrapped(parameter.help, text_column + 2, left.size());
+      const std::string also = parameter.option.empty() ? "" : " (-" + std::string(parameter.option) + ")";
+      text += left + wrapped(std::string(parameter.help) + also, text_column + 2, left.size());
     }
   }
   text += "\n";

@@ -1,5 +1,8 @@
 #include "cli/option_table.h"
 
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "cli/suggestion.h"
@@ -13,20 +16,37 @@ std::string_view without_dashes(std::string_view word) {
   return word;
 }
 
+OptionValue in_unit(const OptionValue& value, const Range& range) {
+  if (const auto* const size = std::get_if<std::int64_t>(&value); size != nullptr && range.unit > 1) {
+    if (*size % range.unit == 0) return *size / range.unit;
+    return static_cast<double>(*size) / static_cast<double>(range.unit);
+  }
+  if (const auto* const number = std::get_if<double>(&value); number != nullptr && range.divisor != 1) {
+    std::array<char, 32> text{};  // 0.07 * 100 is 7
+    std::snprintf(text.data(), text.size(), "%.15g", *number * range.divisor);
+    return std::strtod(text.data(), nullptr);
+  }
+  return value;
+}
+
+/// As on the command line.
+struct Text {
+  std::string operator()(std::monostate) const { return {}; }
+  std::string operator()(bool on) const { return on ? "on" : "off"; }
+  std::string operator()(std::int64_t number) const { return std::to_string(number); }
+  std::string operator()(double number) const { return openimb::to_text(number); }
+  std::string operator()(const std::string& text) const { return text; }
+  std::string operator()(const auto& list) const {
+    std::string text;
+    for (const auto& each : list) (text += text.empty() ? "" : ",") += (*this)(each);
+    return text;
+  }
+};
+
 }  // namespace
 
 std::string to_text(const OptionValue& value, const Range& range) {
-  struct Text {
-    const Range& range;
-    std::string operator()(std::monostate) const { return {}; }
-    std::string operator()(bool on) const { return on ? "on" : "off"; }
-    std::string operator()(std::int64_t number) const {
-      return std::to_string(range.unit > 0 ? number / range.unit : number);
-    }
-    std::string operator()(double number) const { return openimb::to_text(number * range.divisor); }
-    std::string operator()(const std::string& text) const { return text; }
-  };
-  return std::visit(Text{range}, value);
+  return std::visit(Text{}, in_unit(value, range));
 }
 
 Options default_options(const Standard& standard) {
@@ -48,7 +68,9 @@ void apply(const Option& option, Draft& draft, std::string_view word) {
 std::string standard_value(const Option& option, const Standard& standard) {
   if (option.standard_of != nullptr) return option.standard_of(standard);
   const bool has_value = option.values != Values::none && option.values != Values::optional_switch;
-  if (!option.standard.empty() || option.home == nullptr || !has_value) return std::string(option.standard);
+  if (!option.standard.empty() || option.home == nullptr || !has_value || option.lists_parameters) {
+    return std::string(option.standard);
+  }
   return to_text(option.home->get(default_options(standard)), option.range);
 }
 
@@ -69,6 +91,18 @@ StatedOptions stated_options(const Options& options) {
     }
   }
   return stated;
+}
+
+OptionsInForce options_in_force(std::span<const Spec> catalogue, const Options& options) {
+  OptionsInForce in_force;
+  for (const OptionGroup& group : option_groups()) {
+    for (const Option& option : group.options) {
+      if (option.home == nullptr || !option.recorded) continue;
+      if (option.serves != nullptr && std::ranges::none_of(catalogue, option.serves->by)) continue;
+      in_force.emplace_back(option.name, in_unit(option.home->get(options), option.range));
+    }
+  }
+  return in_force;
 }
 
 bool looks_like_option(std::string_view word) {

@@ -1,5 +1,5 @@
-// The options as data. A row owns all that is known of an option: parsing, checks, -help, suggestions and the
-// banner derive from it. The rows are in options.cpp.
+// The options as data. A row owns all that is known of an option: parsing, checks, -help, suggestions, the
+// banner and the options in the run record derive from it. The rows are in options.cpp.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <variant>
 #include <vector>
 
 #include "cli/command_line.h"
@@ -56,8 +55,6 @@ constexpr Range real(double least, double most, double divisor = 1) {
   return {.least = least, .most = most, .divisor = divisor};
 }
 
-/// The value in force of an option; std::monostate: none.
-using OptionValue = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 /// As on the command line, in the unit of `range`; empty without a value.
 std::string to_text(const OptionValue& value, const Range& range);
 
@@ -130,6 +127,8 @@ OptionValue shown(const Value& value) {
     return std::string(name_of(value));
   } else if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
     return static_cast<std::int64_t>(value);
+  } else if constexpr (requires { value.empty(); }) {
+    return value.empty() ? OptionValue() : value;
   } else {
     return value;
   }
@@ -159,6 +158,12 @@ inline constexpr Home of{
 template <auto... path>
 inline constexpr const Home* at = &home::of<path...>;
 
+/// The home of an option that is read by Option::apply.
+template <auto get>
+inline constexpr Home getter{.get = get};
+template <OptionValue (*get)(const Options& options)>
+inline constexpr const Home* shown_by = &getter<get>;
+
 /// What happens to an option that no benchmark uses. It is refused, since the results would be taken for
 /// those of another method; only options of IMB that job scripts give to every executable are noted.
 enum class Unused { refused, noted };
@@ -186,6 +191,7 @@ struct Option {
   std::string_view details = {};  ///< what -help NAME adds; a newline ends a paragraph
   bool lists_parameters = false;  ///< which -help NAME shows, too
   const Home* home = nullptr;
+  bool recorded = true;  ///< in the run record; false: as the value of another option, or not at all
   Range range = {};
   /// Instead of the home: called for each value, or once with an empty one where the option has none. Throws
   /// BadValue.

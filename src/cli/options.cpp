@@ -77,6 +77,10 @@ void set_processes(Draft& draft, std::string_view word) {
   draft.options.min_processes = static_cast<int>(std::min<std::int64_t>(draft.wanted_processes, draft.world));
 }
 
+OptionValue shown_processes(const Options& options) {
+  return std::int64_t{options.min_processes.value_or(options.standard.min_processes)};
+}
+
 void settle_processes(Draft& draft) {
   if (draft.wanted_processes <= draft.world) return;
   draft.options.warnings.push_back("-npmin " + std::to_string(draft.wanted_processes) +
@@ -87,6 +91,11 @@ void settle_processes(Draft& draft) {
 void set_multi(Draft& draft, std::string_view word) {
   if (word != "0" && word != "1") throw BadValue(quoted(word) + " is neither 0 nor 1");
   draft.options.multi = word == "0" ? Multi::summary : Multi::each_group;
+}
+
+OptionValue shown_multi(const Options& options) {
+  if (options.multi == Multi::off) return {};
+  return std::int64_t{options.multi == Multi::summary ? 0 : 1};
 }
 
 void set_map(Draft& draft, std::string_view word) {
@@ -101,6 +110,11 @@ void set_map(Draft& draft, std::string_view word) {
   draft.options.map = Map{static_cast<int>(rows), static_cast<int>(columns)};
 }
 
+OptionValue shown_map(const Options& options) {
+  if (!options.map) return {};
+  return std::to_string(options.map->rows) + "x" + std::to_string(options.map->columns);
+}
+
 // Lengths and repetitions
 
 void set_exponents(Draft& draft, std::string_view word) {
@@ -111,6 +125,11 @@ void set_exponents(Draft& draft, std::string_view word) {
   };
   if (colon != std::string_view::npos) settings.min_message_log = exponent(word.substr(0, colon));
   settings.max_message_log = exponent(word.substr(colon == std::string_view::npos ? 0 : colon + 1));
+}
+
+OptionValue shown_exponents(const Options& options) {
+  return std::to_string(options.settings.min_message_log) + ":" +
+         std::to_string(options.settings.max_message_log);
 }
 
 void check_exponents(const Draft& draft) {
@@ -143,6 +162,8 @@ void set_lengths(Draft& draft, std::string_view word) {
   draft.options.lengths.clear();
   add_lengths(draft, word);
 }
+
+OptionValue shown_lengths(const Options& options) { return home::shown(options.lengths); }
 
 // Benchmarks of threads have lengths in elements unless they are given in bytes.
 void measure_by_bytes(Draft& draft) {
@@ -184,6 +205,14 @@ void set_repetitions(Draft& draft, std::string_view word) {
   if (parts.size() > 2) settings.non_aggregate_repetitions = whole_number(parts[2], 1, most_int);
 }
 
+// Without the policy, which -iter_policy shows.
+OptionValue shown_repetitions(const Options& options) {
+  const Settings& settings = options.settings;
+  return std::to_string(settings.repetitions) + "," +
+         to_text(settings.overall_volume, size(mebibyte, 1, largest_length)) + "," +
+         std::to_string(settings.non_aggregate_repetitions);
+}
+
 // Method
 
 void set_reduction_type(Draft& draft, std::string_view word) {
@@ -213,6 +242,13 @@ void set_off_cache(Draft& draft, std::string_view word) {
   draft.options.off_cache = cache;
 }
 
+OptionValue shown_off_cache(const Options& options) {
+  if (!options.off_cache) return {};
+  const auto [cache, line] = *options.off_cache;
+  return (cache == 0 ? "-1" : to_text(cache, size(mebibyte, 1, largest_cache))) +
+         (line == 0 ? "" : "," + std::to_string(line));
+}
+
 PairOptions& pairs_of(Draft& draft) {
   std::optional<PairOptions>& pairs = draft.options.pairs;
   return pairs ? *pairs : pairs.emplace();
@@ -230,6 +266,11 @@ void set_halo(Draft& draft, std::string_view word) {
   if (!halo.corners && !same_name(parts.back(), faces)) {
     throw BadValue(quoted(parts.back()) + " is neither faces nor corners");
   }
+}
+
+OptionValue shown_halo(const Options& options) {
+  const Stencil halo = options.pairs.value_or(PairOptions{}).halo;
+  return std::to_string(halo.dimensions) + (halo.corners ? ",corners" : "");
 }
 
 // `most`: the largest number that the processes of the launch allow.
@@ -306,6 +347,17 @@ void set_topology(Draft& draft, std::string_view word) {
   draft.options.topology = topology;
 }
 
+OptionValue shown_topology(const Options& options) {
+  const Topology topology = options.topology.value_or(Topology{.dimensions = 2});
+  if (topology.kind == TopologyKind::random) return "random:" + std::to_string(topology.degree);
+  std::string grid = topology.kind == TopologyKind::graph ? "graph:" : "";
+  if (!topology.has_extents()) return grid + std::to_string(topology.dimensions) + "d";
+  for (int i = 0; i < topology.dimensions; ++i) {
+    (grid += i == 0 ? "" : "x") += std::to_string(topology.extents[static_cast<std::size_t>(i)]);
+  }
+  return grid;
+}
+
 void check_topology(const Draft& draft) {
   const Topology& topology = *draft.options.topology;
   const int world = draft.world, most = topology.neighbors(world);
@@ -341,6 +393,13 @@ void settle_seed(Draft& draft) {
   if (draws_graph(options)) options.topology->seed = *draft.seed;
   if (options.fabric) options.fabric->seed = *draft.seed;
   if (options.pairs) options.pairs->seed = *draft.seed;
+}
+
+OptionValue shown_seed(const Options& options) {
+  std::uint64_t seed = options.topology.value_or(Topology{}).seed;
+  if (options.fabric) seed = options.fabric->seed;
+  if (options.pairs) seed = options.pairs->seed;
+  return static_cast<std::int64_t>(seed);
 }
 
 void check_seed(const Draft& draft) {
@@ -380,8 +439,7 @@ void set_layout(Draft& draft, std::string_view word) {
   draft.options.layout = layout;
 }
 
-constexpr Home home_of_layout{
-    .get = [](const Options& options) -> OptionValue { return name_of(options.layout); }};
+OptionValue shown_layout(const Options& options) { return name_of(options.layout); }
 
 void check_layout(const Draft& draft) {
   const Options& options = draft.options;
@@ -433,6 +491,8 @@ void set(Draft& draft, std::string_view word) {
   set_parameter(draft.options, word);
 }
 
+OptionValue shown_set(const Options& options) { return settings_without_option(options); }
+
 // No file is written that the command line reads, or twice.
 void check_files(const Draft& draft) {
   constexpr std::size_t longest_path = 1024;
@@ -475,6 +535,12 @@ void add_info(Draft& draft, std::string_view word) {
   }
 }
 
+OptionValue shown_info(const Options& options) {
+  std::vector<std::string> hints;
+  for (const auto& [key, value] : options.info) hints.push_back(key + "=" + value);
+  return home::shown(hints);
+}
+
 void set_file(Draft& draft, std::string_view word) {
   if (word.empty()) throw BadValue("the name is empty");
   draft.options.file = word;
@@ -509,7 +575,18 @@ void set_interleaving(Draft& draft, std::string_view word) {
                                 .token = std::string(parts[2])};
 }
 
+OptionValue shown_turns(const Options& options) {
+  if (!options.interleaving) return {};
+  return std::int64_t{options.interleaving->segments};
+}
+
 // Threads
+
+void set_threads(Draft& draft, std::string_view word) {
+  draft.options.threads.asked = static_cast<int>(whole_number(word, 1, 4096));
+}
+
+OptionValue shown_threads(const Options& options) { return std::int64_t{options.threads.count}; }
 
 // Several threads need MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE; the latter unless the user chooses.
 void settle_level(Draft& draft) {
@@ -525,6 +602,8 @@ void set_counts(Draft& draft, std::string_view word) {
     draft.options.counts.push_back(whole_number(part, 0, largest_length >> 8));
   }
 }
+
+OptionValue shown_counts(const Options& options) { return home::shown(options.counts); }
 
 void set_type(Draft& draft, std::string_view word) {
   constexpr DataType types[] = {DataType::integer, DataType::character};
@@ -571,6 +650,21 @@ void set_rounds(Draft& draft, std::string_view word) {
   }
   fabric.each_meets = static_cast<int>(whole_number(word, 1, most_endpoints));
   fabric.rounds = RoundKind::some;
+}
+
+OptionValue shown_rounds(const Options& options) {
+  const FabricOptions fabric = options.fabric.value_or(FabricOptions{});
+  if (fabric.rounds == RoundKind::some) return std::int64_t{fabric.each_meets};
+  if (has_hub(fabric.rounds)) return std::string(name_of(fabric.rounds));
+  return {};
+}
+
+OptionValue shown_halves(const Options& options) {
+  return options.fabric && options.fabric->rounds == RoundKind::halves;
+}
+
+OptionValue shown_pairs_file(const Options& options) {
+  return options.fabric && options.fabric->rounds == RoundKind::listed ? OptionValue(true) : OptionValue();
 }
 
 void check_hub(const Draft& draft) {
@@ -669,6 +763,8 @@ void set_memory(Draft& draft, std::string_view word) {
   set_kinds(draft.options.memory, send, choice(kind_words, &KindWord::word, sides.back()));
 }
 
+OptionValue shown_memory(const Options& options) { return options.memory.names(); }
+
 bool is_memory_kind(std::string_view word) {
   return std::ranges::any_of(kind_words, [&](const KindWord& kind) { return same_name(kind.word, word); });
 }
@@ -702,6 +798,12 @@ void set_gpu(Draft& draft, std::string_view word) {
   }
   memory.gpu = GpuChoice::number;
   memory.gpu_number = static_cast<int>(whole_number(word, 0, 1023));
+}
+
+OptionValue shown_gpu(const Options& options) {
+  const MemoryChoice& memory = options.memory;
+  if (memory.gpu == GpuChoice::number) return std::int64_t{memory.gpu_number};
+  return std::string(name_of(memory.gpu));
 }
 
 void check_gpu(const Draft& draft) {
@@ -776,6 +878,7 @@ constexpr Option process_rows[] = {
      .example = "-npmin 4",
      .details = "A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number of "
                 "processes launched, all of them run, with a warning. Single transfers always run on 2.",
+     .home = shown_by<shown_processes>,
      .apply = set_processes,
      .serves = &grouped,
      .settle = settle_processes},
@@ -787,6 +890,7 @@ constexpr Option process_rows[] = {
      .example = "-multi 1",
      .details = "0: one row with the extremes over all groups.\n1: one row for each group.\n"
                 "The prefix Multi- before a name asks for groups for that benchmark only.",
+     .home = shown_by<shown_multi>,
      .apply = set_multi,
      .serves = &grouped},
     {.name = "map",
@@ -799,6 +903,7 @@ constexpr Option process_rows[] = {
          "Row r of the matrix holds the ranks r, r+P, r+2P, ...; groups are filled row by row. With two "
          "nodes of P processes each, -map Px2 -multi 0 PingPong pairs every process with its counterpart on "
          "the other node. P times Q must not exceed the number of processes launched; other ranks are idle.",
+     .home = shown_by<shown_map>,
      .apply = set_map,
      .serves = &grouped},
     {.name = "thread_level",
@@ -824,6 +929,7 @@ constexpr Option length_rows[] = {
      },
      .example = "-msglog 3:7",
      .details = "Exponents from 0 to 40. MIN defaults to MINMSGLOG, which is 0.",
+     .home = shown_by<shown_exponents>,
      .apply = set_exponents,
      .settle = measure_by_exponents,
      .check = check_exponents},
@@ -842,6 +948,7 @@ constexpr Option length_rows[] = {
      .example = "-msgsize 0,1,4k,1m",
      .details = "In bytes or with k, m or g (powers of 1024), in the order given. A length that is not a "
                 "multiple of the data type's size is rounded up.",
+     .home = shown_by<shown_lengths>,
      .apply = set_lengths,
      .excludes = "msglog msgsz",
      .settle = measure_by_bytes},
@@ -878,6 +985,7 @@ constexpr Option repetition_rows[] = {
                 "VOL: maximum volume per length in MiB (or 64k, 1g), which limits repetitions.\n"
                 "NONAGGR: maximum repetitions of non-aggregate benchmarks.\n"
                 "POLICY: see -iter_policy; after any of the numbers, or alone.",
+     .home = shown_by<shown_repetitions>,
      .apply = set_repetitions},
     {.name = "iter_policy",
      .syntax = "POLICY",
@@ -930,6 +1038,7 @@ constexpr Option method_rows[] = {
      .details = "SIZE: of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: of a cache "
                 "line, in bytes. SIZE -1 or no LINE: the value of the machine, or of CACHE_SIZE and "
                 "CACHE_LINE_SIZE (-set). Messages lie at least two cache lines apart.",
+     .home = shown_by<shown_off_cache>,
      .apply = set_off_cache},
     {.name = "mem",
      .common = true,
@@ -1019,6 +1128,7 @@ constexpr Option method_rows[] = {
      .details = "Of Unirandom, Birandom and Corandom (IMB-P2P), of -topo random:N, or the order of rounds of "
                 "IMB-FABRIC. The same number gives the same partners in the same order, with every MPI. Of "
                 "IMB-P2P, 1024 rounds are drawn before the clock starts; further repetitions use them again.",
+     .home = shown_by<shown_seed>,
      .apply = set_seed,
      .serves = &drawn,
      .settle = settle_seed,
@@ -1032,6 +1142,7 @@ constexpr Option method_rows[] = {
          "N: 1 to 5 dimensions, whose extents are as equal as the number of processes allows. Each process "
          "exchanges with 2 neighbors per dimension; corners: with those across edges and corners, too, 26 in "
          "3 dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
+     .home = shown_by<shown_halo>,
      .apply = set_halo,
      .serves = &in_torus},
     {.name = "topo",
@@ -1043,6 +1154,7 @@ constexpr Option method_rows[] = {
                 "processes allows. 4x2: with these extents, in groups of 8. graph, graph:4x2, graph:3d: the "
                 "same neighbors, as a distributed graph. random:N: a graph drawn at random (-seed), in which "
                 "each process sends to N others and receives from N others.",
+     .home = shown_by<shown_topology>,
      .apply = set_topology,
      .serves = &in_topology,
      .check = check_topology},
@@ -1121,8 +1233,8 @@ constexpr Option thread_rows[] = {
          "More than one thread needs MPI_THREAD_MULTIPLE, which is then requested, or MPI_THREAD_SERIALIZED "
          "with -thread_level serialized: then the repetitions of the threads take turns. IMB-MPI4: threads "
          "that mark the parts of a message of Partitioned_... (MPI_Pready).",
-     .home = at<&Options::threads, &Threads::asked>,
-     .range = whole(1, 4096),
+     .home = shown_by<shown_threads>,
+     .apply = set_threads,
      .serves = &threaded_or_partitioned,
      .settle = settle_level,
      .early = true},
@@ -1156,6 +1268,7 @@ constexpr Option thread_rows[] = {
      .standard = "1,2,4,8",
      .example = "-count 1,1024",
      .details = "#bytes shows the bytes of all threads of a process together.",
+     .home = shown_by<shown_counts>,
      .apply = set_counts,
      .serves = &threaded,
      .instead = "-msgsize",
@@ -1175,6 +1288,7 @@ constexpr Option thread_rows[] = {
      .help = "number of repetitions; as -iter N",
      .example = "-repeat 100",
      .home = at<&Options::settings, &Settings::repetitions>,
+     .recorded = false,
      .range = whole(1, most_int),
      .excludes = "iter"},
     {.name = "warmup",
@@ -1190,6 +1304,7 @@ constexpr Option thread_rows[] = {
      .standard = "on",
      .example = "-barrier special",
      .details = "on: in MPI_Barrier. off: only the threads of a process meet. special: as -imb_barrier on.",
+     .home = at<&Options::thread_barrier>,
      .apply = set_barrier,
      .serves = &threaded,
      .instead = "-imb_barrier"},
@@ -1235,6 +1350,7 @@ constexpr Option fabric_rows[] = {
          "Without it, N endpoints meet in N - 1 rounds of disjoint pairs. K: in K such rounds, of endpoints "
          "in random order (-seed). one_to_all, all_to_one: N rounds, in each of which one endpoint sends to "
          "all others at once, or all others to it; Pair_Bidirectional goes both ways in both.",
+     .home = shown_by<shown_rounds>,
      .apply = set_rounds,
      .serves = &in_rounds,
      .excludes = "halves pairs_file",
@@ -1245,6 +1361,7 @@ constexpr Option fabric_rows[] = {
      .example = "-halves",
      .details = "Every pair that crosses the middle of the list of endpoints, in N/2 rounds that load the "
                 "bisection.",
+     .home = shown_by<shown_halves>,
      .apply = [](Draft& draft, std::string_view) { fabric_of(draft).rounds = RoundKind::halves; },
      .serves = &in_rounds,
      .excludes = "pairs_file"},
@@ -1254,6 +1371,7 @@ constexpr Option fabric_rows[] = {
      .example = "-pairs_file rounds.txt",
      .details = "One round per line: pairs of numbers of endpoints, as 0-1 2-3, of which the first one "
                 "sends. A comment begins with #.",
+     .home = shown_by<shown_pairs_file>,
      .apply = read_pairs,
      .serves = &in_rounds},
     {.name = "serial",
@@ -1294,6 +1412,7 @@ constexpr Option memory_rows[] = {
                 "cuda_managed, rocm_managed: migrates between both. H, D, M: host, GPU, managed, of the "
                 "driver that is there, CUDA before ROCm. The MPI must handle memory of GPUs (-gpu_check). "
                 "Benchmarks that cannot use a kind have a failure row with the reason.",
+     .home = shown_by<shown_memory>,
      .apply = set_memory,
      .excludes = "mem_alloc_type",
      .check = check_memory,
@@ -1315,6 +1434,7 @@ constexpr Option memory_rows[] = {
      .details = "Of those that the process sees (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES). N: GPU N for "
                 "all ranks, from 0. local_rank: the rank on its host modulo the number of GPUs. round_robin: "
                 "the rank of the launch modulo that number.",
+     .home = shown_by<shown_gpu>,
      .apply = set_gpu,
      .serves = &of_gpus,
      .check = check_gpu},
@@ -1377,7 +1497,7 @@ constexpr Option own_rows[] = {
                 "BLOCK elements, STRIDE elements from one beginning to the next. indexed: blocks and gaps of "
                 "1 to 8 elements. struct: records of three doubles, a char and an int. Benchmarks that "
                 "cannot have gaps have a failure row with the reason.",
-     .home = &home_of_layout,
+     .home = shown_by<shown_layout>,
      .apply = set_layout,
      .serves = &with_gaps,
      .check = check_layout,
@@ -1408,6 +1528,7 @@ constexpr Option own_rows[] = {
      .help = "give MPI a hint for windows and files",
      .example = "-info no_locks=true",
      .details = "May be repeated. Replaces editing User_Set_Info (user guide). MPI ignores unknown keys.",
+     .home = shown_by<shown_info>,
      .apply = add_info,
      .serves = &hinted},
     {.name = "file",
@@ -1461,6 +1582,7 @@ constexpr Option own_rows[] = {
      .help = "also write results to FILE as JSON lines",
      .example = "-json run.jsonl",
      .home = at<&Options::json_file>,
+     .recorded = false,
      .check = check_files},
     {.name = "passes",
      .syntax = "N",
@@ -1500,6 +1622,7 @@ constexpr Option own_rows[] = {
                 "ranks sleep until the interleaving server at HOST:PORT lets this launch continue. The time "
                 "of a row is the mean over its segments without the slowest and the fastest tenth. Files and "
                 "aggregate mode are measured in one segment. In passes a segment has one or more samples.",
+     .home = shown_by<shown_turns>,
      .apply = set_interleaving,
      .serves = &grouped},
     {.name = "set",
@@ -1509,6 +1632,7 @@ constexpr Option own_rows[] = {
      .details = "May be repeated. Applied before all other options, at any position. FILE has one NAME=VALUE "
                 "per line; a comment begins with #. Parameters, with their values in standard mode:",
      .lists_parameters = true,
+     .home = shown_by<shown_set>,
      .apply = set,
      .settle = settle_parameters,
      .check = check_exponents,

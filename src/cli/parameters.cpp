@@ -16,31 +16,35 @@ inline constexpr const Home* setting = at<&Options::settings, member>;
 constexpr Range seconds = real(0, 1e9);
 
 constexpr Parameter table[] = {
-    {"MINMSGLOG", "exponent of the smallest length above 0 (-msglog)", setting<&Settings::min_message_log>,
-     whole(0, largest_exponent)},
-    {"MAXMSGLOG", "exponent of the largest length (-msglog)", setting<&Settings::max_message_log>,
-     whole(0, largest_exponent)},
-    {"ITER_POLICY", "how repetitions are reduced (-iter_policy)", setting<&Settings::policy>},
-    {"MSGSPERSAMPLE", "maximum repetitions per length (-iter)", setting<&Settings::repetitions>,
-     whole(1, most_int)},
-    {"MSGS_NONAGGR", "the same for non-aggregate benchmarks (-iter)",
-     setting<&Settings::non_aggregate_repetitions>, whole(1, most_int)},
-    {"OVERALL_VOL", "maximum bytes moved per length, which limits repetitions (-iter)",
-     setting<&Settings::overall_volume>, size(1, 1, largest_length)},
-    {"SECS_PER_SAMPLE", "maximum seconds per length, 0: no limit (-time)",
-     setting<&Settings::seconds_per_sample>, seconds},
+    {"MINMSGLOG", "exponent of the smallest length above 0", setting<&Settings::min_message_log>,
+     whole(0, largest_exponent), "msglog"},
+    {"MAXMSGLOG", "exponent of the largest length", setting<&Settings::max_message_log>,
+     whole(0, largest_exponent), "msglog"},
+    {"ITER_POLICY", "how repetitions are reduced", setting<&Settings::policy>, {}, "iter_policy"},
+    {"MSGSPERSAMPLE", "maximum repetitions per length", setting<&Settings::repetitions>, whole(1, most_int),
+     "iter"},
+    {"MSGS_NONAGGR", "the same for non-aggregate benchmarks", setting<&Settings::non_aggregate_repetitions>,
+     whole(1, most_int), "iter"},
+    {"OVERALL_VOL", "maximum bytes moved per length, which limits repetitions",
+     setting<&Settings::overall_volume>, size(1, 1, largest_length), "iter"},
+    {"SECS_PER_SAMPLE", "maximum seconds per length, 0: no limit", setting<&Settings::seconds_per_sample>,
+     seconds, "time"},
     {"N_BARR", "barriers before a sample", setting<&Settings::barriers>, whole(0, 1000000)},
     {"N_WARMUP", "maximum untimed repetitions before a sample", setting<&Settings::warm_up_repetitions>,
-     whole(0, most_int)},
+     whole(0, most_int), "warmup"},
     {"TARGET_CPU_SECS", "seconds of computation during nonblocking calls",
      setting<&Settings::target_cpu_seconds>, seconds},
-    {"MAX_MEM_USAGE", "maximum bytes of message buffers per process (-mem)", setting<&Settings::max_memory>,
-     size(1, 1, largest_length)},
+    {"MAX_MEM_USAGE", "maximum bytes of message buffers per process", setting<&Settings::max_memory>,
+     size(1, 1, largest_length), "mem"},
     {"CACHE_SIZE", "bytes of cache for -off_cache -1, 0: value of the machine",
      setting<&Settings::cache_size>, size(1, 0, largest_cache)},
     {"CACHE_LINE_SIZE", "bytes of a cache line for -off_cache, 0: value of the machine",
      setting<&Settings::cache_line>, whole(0, largest_cache_line)},
 };
+
+std::string assignment_of(const Parameter& parameter, const Options& options) {
+  return std::string(parameter.name) + "=" + to_text(parameter.home->get(options), parameter.range);
+}
 
 }  // namespace
 
@@ -70,11 +74,19 @@ void set_parameter(Options& options, std::string_view assignment) {
 std::vector<std::string> settings_that_differ(const Options& options) {
   const Options standard = default_options(options.standard);
   std::vector<std::string> differences;
-  for (const auto& [name, help, home, range] : table) {
-    const std::string value = to_text(home->get(options), range);
-    if (value != to_text(home->get(standard), range)) differences.push_back(std::string(name) + "=" + value);
+  for (const Parameter& parameter : table) {
+    const std::string in_force = assignment_of(parameter, options);
+    if (in_force != assignment_of(parameter, standard)) differences.push_back(in_force);
   }
   return differences;
+}
+
+std::vector<std::string> settings_without_option(const Options& options) {
+  std::vector<std::string> settings;
+  for (const Parameter& parameter : table) {
+    if (parameter.option.empty()) settings.push_back(assignment_of(parameter, options));
+  }
+  return settings;
 }
 
 }  // namespace openimb

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/option_table.h"
 
@@ -13,10 +15,14 @@ struct Parameter {
   std::string_view help;
   const Home* home;
   Range range = {};
+  std::string_view option = {};  ///< that sets it as well
 };
 std::span<const Parameter> parameters();
 
 /// One NAME=VALUE. Throws BadValue.
 void set_parameter(Options& options, std::string_view assignment);
+
+/// NAME=VALUE of each parameter that no option sets.
+std::vector<std::string> settings_without_option(const Options& options);
 
 }  // namespace openimb

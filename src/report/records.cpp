@@ -207,14 +207,15 @@ std::string failure_record(const Table& table, const Failure& failure) {
 
 }  // namespace
 
-RecordReporter::RecordReporter(std::FILE* out, const std::string& path, const LineFile& file)
-    : out_(out, path, file) {}
+RecordReporter::RecordReporter(std::FILE* out, const std::string& path, OptionsInForce options,
+                               const LineFile& file)
+    : out_(out, path, file), options_(std::move(options)) {}
 
-void RecordReporter::begin(const RunFacts& facts, const Options& options) {
+void RecordReporter::begin(const RunFacts& facts, const Options&) {
   ranks_ = facts.ranks;
   interfaces_ = facts.interfaces;
   out_.set_program("IMB-" + facts.component);
-  out_.write(run_record(facts, options));
+  out_.write(run_record(facts, options_));
 }
 
 void RecordReporter::row(const Table& table, const Measurement& measurement) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/option_value.h"
 #include "report/output.h"
 #include "report/reporter.h"
 
@@ -14,7 +15,7 @@ namespace openimb {
 class RecordReporter final : public Reporter {
  public:
   /// `out` stays the caller's; `path` is for messages.
-  RecordReporter(std::FILE* out, const std::string& path, const LineFile& file = {});
+  RecordReporter(std::FILE* out, const std::string& path, OptionsInForce options, const LineFile& file = {});
   void begin(const RunFacts& facts, const Options& options) override;
   void open_table(const Table&) override {}
   void close_table(const Table&) override {}
@@ -27,6 +28,7 @@ class RecordReporter final : public Reporter {
 
  private:
   LineOutput out_;
+  OptionsInForce options_;
   std::vector<RankPlace> ranks_;
   std::vector<std::vector<std::string>> interfaces_;
   std::set<int> announced_;  ///< rows whose `row` record was written

@@ -1,8 +1,9 @@
 #include "report/run_record.h"
 
-#include <algorithm>
+#include <concepts>
 #include <cstddef>
-#include <span>
+#include <optional>
+#include <variant>
 
 #include "report/write_record.h"
 
@@ -10,157 +11,21 @@ namespace openimb {
 
 namespace {
 
-constexpr const char* schema = "openimb-record/1";
+constexpr const char* schema = "openimb-record/2";
 
-void write_element(JsonWriter& json, const char* name, const Element& element) {
-  json.object(name, [&] {
-    json.field("type", name_of(element.type));
-    json.field("contiguity", name_of(element.contiguity));
-  });
-}
-
-void write_settings(JsonWriter& json, const Settings& settings) {
-  json.object("settings", [&] {
-    json.field("min_message_log", settings.min_message_log);
-    json.field("max_message_log", settings.max_message_log);
-    json.field("iteration_policy", name_of(settings.policy));
-    json.field("repetitions", settings.repetitions);
-    json.field("non_aggregate_repetitions", settings.non_aggregate_repetitions);
-    json.field("overall_volume_bytes", settings.overall_volume);
-    json.field("seconds_per_sample", settings.seconds_per_sample);
-    json.field("barriers", settings.barriers);
-    json.field("warm_up_repetitions", settings.warm_up_repetitions);
-    json.field("target_cpu_seconds", settings.target_cpu_seconds);
-    json.field("max_memory_bytes", settings.max_memory);
-    json.field("cache_size_bytes", settings.cache_size);
-    json.field("cache_line_bytes", settings.cache_line);
-  });
-}
-
-void write_passes(JsonWriter& json, const Passes& passes) {
-  json.object("passes", [&] {
-    json.field("most", passes.most);
-    json.field("precision", passes.precision);
-    json.field("budget_seconds", passes.budget);
-  });
-}
-
-void write_pairs(JsonWriter& json, const PairOptions& pairs) {
-  json.object("pairs", [&] {
-    json.field("seed", static_cast<std::int64_t>(pairs.seed));
-    json.field("halo_dimensions", pairs.halo.dimensions);
-    json.field("halo_corners", pairs.halo.corners);
-    json.field("most_pairs", pairs.most_pairs);
-  });
-}
-
-void write_fabric(JsonWriter& json, const FabricOptions& fabric) {
-  json.object("fabric", [&] {
-    json.field("endpoint", name_of(fabric.endpoint));
-    json.field("seed", static_cast<std::int64_t>(fabric.seed));
-    json.object("rounds", [&] {
-      json.field("kind", name_of(fabric.rounds));
-      json.field("count", RoundPlan(fabric, static_cast<int>(fabric.ranks.size())).count());
-    });
-    json.field("serial", fabric.serial);
-    json.field("timeout_seconds", fabric.timeout_seconds);
-  });
-}
-
-void write_topology(JsonWriter& json, const Topology& topology) {
-  json.object("topology", [&] {
-    json.field("kind", name_of(topology.kind));
-    if (topology.kind == TopologyKind::random) {
-      json.field("degree", topology.degree);
-      json.field("seed", static_cast<std::int64_t>(topology.seed));
-      return;
-    }
-    json.field("dimensions", topology.dimensions);
-    if (topology.has_extents()) {
-      json.field("extents", std::span(topology.extents).first(static_cast<std::size_t>(topology.dimensions)));
-    }
-  });
-}
-
-void write_threads(JsonWriter& json, const Options& options) {
-  const Threads& threads = options.threads;
-  if (!options.standard.threaded && threads.count == 1) return;
-  json.object("threads", [&] {
-    json.field("count", threads.count);
-    json.field("communicators", name_of(threads.comm));
-    json.field("memory", name_of(threads.memory));
-    json.field("alignment_bytes", threads.alignment);
-    json.field("pinned", threads.pinned);
-    json.field("stride", options.stride);
-    json.field("meet", options.thread_barrier);
-  });
-  if (options.standard.threaded) json.field("counts", options.counts);
-}
-
-void write_memory(JsonWriter& json, const MemoryChoice& memory) {
-  if (!memory.needs_gpu()) return;
-  json.object("memory", [&] {
-    json.field("send", name_of(memory.send));
-    json.field("receive", name_of(memory.receive));
-    json.field("load", name_of(memory.load));
-  });
-}
-
-void write_optional_ones(JsonWriter& json, const Options& options) {
-  write_memory(json, options.memory);
-  if (options.passes) write_passes(json, *options.passes);
-  if (options.pairs) write_pairs(json, *options.pairs);
-  if (options.fabric) write_fabric(json, *options.fabric);
-  if (options.topology) write_topology(json, *options.topology);
-}
-
-// In force, not as asked for: what was left open is filled in.
-void write_options(JsonWriter& json, const Options& options) {
+void write_options(JsonWriter& json, const OptionsInForce& options) {
   json.object("options", [&] {
-    json.field("standard_mode", options.settings == options.standard.settings);
-    write_settings(json, options.settings);
-    json.field("lengths_bytes", options.lengths.empty()
-                                    ? std::nullopt
-                                    : std::optional<std::span<const std::int64_t>>(options.lengths));
-    json.field("zero_size", options.zero_size);
-    json.field("min_processes", options.min_processes.value_or(options.standard.min_processes));
-    json.field("multi", name_of(options.multi));
-    write_or_null(json, "map", options.map, [&](const Map& map) {
-      json.field("rows", map.rows);
-      json.field("columns", map.columns);
-    });
-    write_element(json, "data", options.data);
-    write_element(json, "reduction", options.reduction);
-    json.field("thread_level", name_of(options.thread_level));
-    json.field("warm_up", options.warm_up);
-    json.field("root_shift", options.root_shift);
-    json.field("in_place", options.in_place);
-    json.field("synchronise_each", options.synchronize_each);
-    json.field("own_barrier", options.own_barrier);
-    json.field("message_pause", options.message_pause);
-    if (options.pause_seconds > 0) json.field("pause_seconds", options.pause_seconds);
-    json.field("window", options.in_flight);
-    json.field("partitions", options.partitions);
-    json.field("progress", options.progress);
-    json.field("window_kind", name_of(options.window_kind));
-    json.field("sync_mode", name_of(options.sync_mode));
-    json.field("send_mode", name_of(options.send_mode));
-    json.field("layout", name_of(options.layout));
-    json.field("packing", name_of(options.packing));
-    json.field("aggregate_mode", name_of(options.aggregate_mode));
-    json.object("info", [&] {
-      for (const auto& [key, value] : options.info) json.field(key, value);
-    });
-    json.field("file_sync", name_of(options.file_sync));
-    json.field("reorder", options.reorder);
-    write_threads(json, options);
-    json.field("parts", options.interleaving ? options.interleaving->segments : 1);
-    write_optional_ones(json, options);
-    json.field("check", options.check);
-    json.field("every_repetition", options.every_repetition());
-    json.field("show_tail", options.show_tail);
-    json.field("dump_file", unless_empty(options.dump_file));
-    json.field("bytes_per_megabyte", options.bytes_per_megabyte);
+    for (const auto& [name, value] : options) {
+      std::visit(
+          [&]<class Value>(const Value& held) {
+            if constexpr (std::same_as<Value, std::monostate>) {
+              json.field(name, std::optional<int>());
+            } else {
+              json.field(name, held);
+            }
+          },
+          value);
+    }
   });
 }
 
@@ -231,7 +96,7 @@ void write_platform(JsonWriter& json, const RunFacts& facts) {
 
 }  // namespace
 
-std::string run_record(const RunFacts& facts, const Options& options) {
+std::string run_record(const RunFacts& facts, const OptionsInForce& options) {
   return record("run", [&](JsonWriter& json) {
     json.field("schema", schema);
     json.field("program", "OpenIMB");

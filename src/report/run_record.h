@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "plan/options.h"
+#include "plan/option_value.h"
 #include "result/measurement.h"
 
 namespace openimb {
 
 /// A line.
-std::string run_record(const RunFacts& facts, const Options& options);
+std::string run_record(const RunFacts& facts, const OptionsInForce& options);
 
 }  // namespace openimb

@@ -40,7 +40,7 @@ class Launch(NamedTuple):
     reason: str | None = None
     label: str | None = None
     command: str | None = None
-    memory: dict[str, str] | None = None
+    memory: str | None = None
     file: dict[str, str] | None = None
 
 
@@ -169,7 +169,7 @@ EXPECTED = {
         [
             Launch(
                 [Rows("osu_bw_cuda", None, ("bytes", "bytes_per_second"), ((1, 0.5), (4194304, 46500.0)))],
-                memory={"send": "cuda", "receive": "cuda", "load": "cpu"},
+                memory="cuda",
             )
         ]
     ),

@@ -17,7 +17,7 @@ from companion.test_resolver import uses
 from imb.archive.store import Archive
 from imb.measure.interleave import Conductor
 from imb.model.errors import ImbError
-from imb.model.records import End, Failure, Memory, Options, Record, Result, Run, write
+from imb.model.records import End, Failure, Record, Result, Run, write
 
 CASES = Path(__file__).parent / "data" / "cases"
 LOST = "V1-lost-row.txt"
@@ -265,12 +265,13 @@ def test_one_process_instead_of_several_is_a_problem(
 
 
 def test_bandwidth_of_device_memory_in_a_log_is_held_against_the_link(imb: Imb, here: Path) -> None:
-    options = Options(memory=Memory(send="cuda", receive="cuda"))
     rows = [
         Result(benchmark="osu_bw_cuda", multi="off", bytes=size, bytes_per_second=rate)
         for size, rate in ((1, 0.5e6), (1 << 22, 46500e6))
     ]
-    Path("gpu.jsonl").write_bytes(write([Run(program="OSU Micro-Benchmarks", options=options), *rows]))
+    Path("gpu.jsonl").write_bytes(
+        write([Run(program="OSU Micro-Benchmarks", options={"memory": "cuda"}), *rows])
+    )
     said = imb("diagnose", "--gpu-link", "50GB/s", "gpu.jsonl", "--format", "json")
     (one,) = [one for one in findings(said) if one["rule"] == "gpu-link"]
     assert "46.5 of 50 GB/s" in str(one["found"]) and "93%" in str(one["found"])

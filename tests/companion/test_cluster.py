@@ -321,7 +321,7 @@ def test_ranks_on_two_hosts_take_turns(two_hosts: Hosts, mpi: lab.Mpi, archive: 
     assert said.code in (0, 10, 11, 12) and "judged in pairs" in said.out, said.err
     launches = [launch for run in stored(archive) for launch in launches_of(run.records(), run.id)]
     assert len(launches) == 6 and {launch.placement() for launch in launches} == {"inter-node"}
-    assert {launch.run.options.parts for launch in launches if launch.run.options} == {4}
+    assert {launch.run.options["turns"] for launch in launches if launch.run.options} == {4}
 
 
 def test_a_host_that_cannot_be_reached_is_told(two_hosts: Hosts, mpi: lab.Mpi, archive: Archive) -> None:

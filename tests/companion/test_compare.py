@@ -37,9 +37,7 @@ from imb.model.records import (
     Failure,
     MachineState,
     Mpi,
-    Options,
     Passes,
-    PassLimits,
     Platform,
     Rank,
     Record,
@@ -695,7 +693,7 @@ def test_conditions_that_differ_come_first(imb: Imb, before: Archive) -> None:
 
 def in_passes(*words: float) -> Run:
     precision, budget = words
-    return ran(options=Options(passes=PassLimits(precision=precision, budget_seconds=budget)))
+    return ran(options={"precision": precision * 100, "budget": budget})
 
 
 def test_bursts_are_not_compared_with_passes(imb: Imb, before: Archive) -> None:

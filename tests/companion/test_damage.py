@@ -272,9 +272,7 @@ def test_a_number_beyond_64_bits_spoils_one_line(
     lines[at] = lines[at].replace(b'"bytes":0', b'"bytes":%d' % number)
     (tmp_path / "r.jsonl").write_bytes(b"".join(lines))
     said = imb("import", tmp_path / "r.jsonl", "--label", "x")
-    expected = (
-        f"r.jsonl:{at + 1}: not a record of openimb-record/1 (whole number of more than 64 bits: {number})"
-    )
+    expected = f"r.jsonl:{at + 1}: not a record of openimb-record/1 or /2 (whole number of more than 64 bits: {number})"
     assert said.code == 1 and expected in said.err
     for words in (["ls"], ["query", "FROM results"], ["export"], ["show", "x"]):
         said = imb(*words)

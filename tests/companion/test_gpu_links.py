@@ -19,12 +19,9 @@ from imb.model.gpus import Gpu, Link, memory_of, same_address
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import (
     GpuSupport,
-    Memory,
-    Options,
     Record,
     Records,
     Run,
-    Settings,
     UsedGpu,
     decode,
     encode,
@@ -51,11 +48,11 @@ def used(rank: int, address: str = NVIDIA, host: str = "n0", index: int = 0) -> 
 def records(
     kind: str | None, *, receive: str | None = None, rate: float = 10e9, cards: Iterable[UsedGpu] = ()
 ) -> list[Record]:
-    """PingPong of messages in this kind of memory; None: records from before -memory."""
-    more: dict[str, Any] = {"options": Options(settings=Settings())}
+    """PingPong of messages in this kind of memory; None: in that of the host."""
+    more: dict[str, Any] = {"options": {"memory": "host"}}
     if kind:
         more = {
-            "options": Options(settings=Settings(), memory=Memory(send=kind, receive=receive or kind)),
+            "options": {"memory": f"{kind},{receive}" if receive else kind},
             "gpus": list(cards),
             "gpu_support": GpuSupport(answer="yes", source="MPIX_Query_cuda_support"),
         }
@@ -78,14 +75,13 @@ def test_fields_of_records() -> None:
     (run, *_) = records("cuda", receive="host", cards=[used(0)])
     line = encode(run)
     said = json.loads(line)
-    assert said["options"]["memory"] == {"send": "cuda", "receive": "host", "load": "cpu"}
+    assert said["options"]["memory"] == "cuda,host"
     assert said["gpus"][0]["bus_address"] == NVIDIA
     again = decode(line)
     assert isinstance(again, Run) and again == run and memory_of(again) == "cuda to host"
     (before, *_) = records(None)
     assert isinstance(before, Run) and memory_of(before) == "host" and memory_of(Run()) is None
     assert {"gpus", "gpu_support"}.isdisjoint(json.loads(encode(before)))
-    assert "memory" not in json.loads(encode(before))["options"]
 
 
 def test_other_memory_is_a_condition_that_differs() -> None:
@@ -98,15 +94,13 @@ def test_other_memory_is_a_condition_that_differs() -> None:
 
 
 def test_a_load_on_the_gpu_is_a_condition_and_no_memory() -> None:
-    def loaded(where: str | None) -> Launch:
+    def loaded(where: str) -> Launch:
         found = launch(None)
-        assert found.run.options
         found.run.component = "NBC"
-        if where:
-            found.run.options.memory = Memory(load=where)
+        found.run.set_option("load", where)
         return found
 
-    (one,) = differences(side(loaded(None)), side(loaded("device")))
+    (one,) = differences(side(loaded("cpu")), side(loaded("device")))
     assert (one.name, one.a, one.b) == ("overlap load on", ["cpu"], ["device"])
     assert not [note for note in judged(loaded("device")).notes if "host memory" in note]
 

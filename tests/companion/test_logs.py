@@ -14,6 +14,7 @@ from imb.logs.imb_heads import KNOWN
 from imb.logs.preamble import LogEvent
 from imb.logs.table import Log
 from imb.model.observations import key_of
+from imb.model.options import PassLimits, pass_limits
 from imb.model.records import (
     PARTS,
     QUANTILES,
@@ -21,11 +22,8 @@ from imb.model.records import (
     Failure,
     Kind,
     Mode,
-    Options,
-    PassLimits,
     Result,
     Run,
-    Settings,
     read,
     read_file,
 )
@@ -165,7 +163,7 @@ def test_figures_as_wide_as_their_column_stay_apart() -> None:
         time_avg_seconds=12345.678902,
         bytes_per_second=12345678901.0,
     )
-    run = Run(component="MPI1", version="1.0", options=Options(bytes_per_megabyte=1.0))
+    run = Run(component="MPI1", version="1.0", options={"mbyte": 1.0})
     (again,) = results(classic.text([run, row, End(state="complete")]).encode())
     assert (again.bytes, again.repetitions) == (row.bytes, row.repetitions)
     assert again.time_max_seconds == pytest.approx(row.time_max_seconds)
@@ -489,7 +487,7 @@ def test_notes_on_the_load_belong_to_the_row_that_they_name(text: bytes) -> None
 
 def test_fewer_messages_in_flight_are_told_and_not_compared_with_more() -> None:
     """Text reads them from the note; rows with other numbers have another key."""
-    run = Run(component="MPI1", options=Options(window=256, settings=Settings(max_memory_bytes=10737418)))
+    run = Run(component="MPI1", options={"window_size": 256, "mem": 0.01})
     rows = [
         Result(
             benchmark="Uniband", kind="parallel_transfer", multi="each_group", processes=2, group_count=2, group=group,
@@ -568,9 +566,7 @@ def test_text_of_a_launch_in_passes(text: bytes) -> None:
     log = parse(text, "log")
     assert not log.problems and not log.notes
     [launch] = log.launches
-    assert launch.run.options and launch.run.options.passes == PassLimits(
-        most=1, precision=0.005, budget_seconds=2.5
-    )
+    assert pass_limits(launch.run) == PassLimits(passes=1, precision=0.5, budget=2.5)
     rows = results(text)
     assert [(row.bytes, row.half_width, row.defects) for row in rows] == [
         (8, pytest.approx(0.0049), 0),
@@ -854,12 +850,8 @@ def test_layouts_of_osu() -> None:
         "mpihosts",
         "osu_latency",
     ]
-    types = [
-        launch.run.options.data.type
-        for launch in log.launches
-        if launch.run.options and launch.run.options.data
-    ]
-    assert types == ["char", "char"]
+    types = [launch.run.option("data_type", str) for launch in log.launches]
+    assert [kind for kind in types if kind] == ["char", "char"]
     assert (rows[1].bytes_per_second, rows[1].defects) == (0.91e6, 0)
     for row, overall, pure, overlap in ((rows[5], 11.05, 5.19, 3.45), (rows[6], 4.06, 2.01, 10.0)):
         assert row.time_overlapped_seconds == pytest.approx(overall * 1e-6)
@@ -1013,7 +1005,7 @@ def tables(draw: st.DrawFn) -> list[Result]:
 @given(st.lists(tables(), min_size=1, max_size=4))
 def test_records_to_text_to_records(made: list[list[Result]]) -> None:
     rows = [row for table in made for row in table]
-    run = Run(program="OpenIMB", version="0.1.0", component=None, options=Options(bytes_per_megabyte=TWO_20))
+    run = Run(program="OpenIMB", version="0.1.0", component=None, options={"mbyte": TWO_20})
     text = classic.text([run, *rows, End(state="complete")])
     log = parse(text.encode(), "log")
     assert not log.problems and not log.notes

@@ -208,7 +208,7 @@ def test_times_before_each_line_may_differ(imb: Imb, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        (b'"schema":"openimb-record/2",', "records of the schema 'openimb-record/2'"),
+        (b'"schema":"openimb-record/3",', "records of the schema 'openimb-record/3'"),
         (b"", "a run record without a schema"),
     ],
 )
@@ -216,14 +216,14 @@ def test_records_of_another_schema_are_not_imported(
     imb: Imb, archive: Archive, tmp_path: Path, schema: bytes, words: str
 ) -> None:
     text = (EXAMPLES / "complete.jsonl").read_bytes()
-    other = text.replace(b'"schema":"openimb-record/1",', schema)
+    other = re.sub(rb'"schema":"openimb-record/\d",', schema, text)
     assert other != text
     file = tmp_path / "other.jsonl"
     file.write_bytes(other)
     for command in ("import", "show"):
         said = imb(command, file)
         assert said.code != 0
-        assert f"{file}:1: {words}; this version reads openimb-record/1" in said.err
+        assert f"{file}:1: {words}; this version reads openimb-record/1 or /2" in said.err
     assert not archive.ids()
 
 

@@ -19,7 +19,7 @@ from imb.archive.store import Archive, Content
 from imb.judge.remedies import remedy
 from imb.judge.stays import Stays
 from imb.judge.variance import parts_of
-from imb.model.records import Mpi, Options, Passes, PassLimits, Record, Result, Run, write
+from imb.model.records import Mpi, Passes, Record, Result, Run, write
 from variance import Made
 
 __all__ = ["label"]  # a fixture
@@ -101,12 +101,11 @@ def test_no_action_is_not_advised_beside_mixed_figures() -> None:
 
 
 def test_a_note_on_precision_of_barrier_has_no_empty_brackets(imb: Imb, archive: Archive) -> None:
-    limits = PassLimits(precision=0.05, budget_seconds=5)
     passes = Passes(samples=40, used=40, half_width=15.6082, shortfall="budget")
     rows: list[Record] = [machines.row("Barrier", 8, None, 2e-6, "synchronisation", passes=passes)]
     made = machines.launch(rows)
     assert isinstance(made[0], Run)
-    made[0] = msgspec.structs.replace(made[0], options=Options(passes=limits))
+    made[0] = msgspec.structs.replace(made[0], options={"precision": 5, "budget": 5})
     name = archive.add(Content(records=write(made))).id
     said = imb("show", name).out
     assert "not within +-5 %, n/a: the budget was spent" in said

@@ -113,12 +113,11 @@ def test_repeats_do_not_hide_that_a_side_is_slow_more_often() -> None:
 @pytest.mark.parametrize("removed", [False, True])
 def test_an_interleaved_repeat_is_never_paired_with_a_launch_of_the_plan(removed: bool) -> None:
     from imb.judge.pairing import designed
-    from imb.model.records import Options
 
     def interleaved(one: Launch) -> Launch:
         return msgspec.structs.replace(
             one,
-            run=msgspec.structs.replace(one.run, options=Options(parts=100)),
+            run=msgspec.structs.replace(one.run, options={"turns": 100}),
             facts=one.facts | {"session": "s"},
         )
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import lab
 import pytest
 from imb.logs import parse
+from imb.model.options import pass_limits
 from imb.model.records import End, Failure, Result, Run, read_file
 
 # What text does not tell, or tells otherwise: the order of a group's ranks as one list, the mean of passive targets,
@@ -69,11 +70,10 @@ def test_text_and_records_agree(
         and run.mpi
         and launch.run.mpi.name == run.mpi.name
     )
-    limits = [each.options.passes if each.options else None for each in (launch.run, run)]
-    assert str(limits[0]) == str(limits[1])
+    assert pass_limits(launch.run) == pass_limits(run)
     end = next(wanted.of(End))
     assert launch.end and launch.end.passes == end.passes
-    unit = run.options.bytes_per_megabyte if run.options else None
+    unit = run.option("mbyte", float)
     assert launch.bytes_per_megabyte == unit
     failures = [said(f) for f in read if isinstance(f, Failure)]
     assert failures == [said(f) for f in wanted.of(Failure)]

@@ -261,7 +261,7 @@ def test_rows_are_measured_in_parts(
     if component != "IO":  # whose transfers without aggregation have a number of their own
         assert {str(row["repetitions"]) for row in done.rows} == {arguments.split("-iter ")[1][0]}
     assert {row["defects"] for row in done.rows} == {0}
-    assert done.records[0]["options"]["parts"] == 3
+    assert done.records[0]["options"]["turns"] == 3
     if "-show_tail" in arguments:
         assert all(min(row["quantiles"].values()) > 0 for row in done.rows)
 

@@ -47,8 +47,18 @@ std::string written(const std::function<void(Reporter&)>& use, const Arguments&.
 std::string text_of(const std::function<void(Reporter&)>& use, const StatedOptions& stated = {}) {
   return written<TextReporter>(use, stated);
 }
-std::string records_of(const std::function<void(Reporter&)>& use) {
-  return written<RecordReporter>(use, std::string("run.jsonl"));
+// Any options: that a record lists those that it is given is all that its writer knows of them.
+OptionsInForce some_options() {
+  return {{"check", false},
+          {"time", 0.5},
+          {"map", {}},
+          {"iter", "1000,40,100"},
+          {"msgsize", std::vector<std::int64_t>{0, 8}},
+          {"info", std::vector<std::string>{"accumulate_ops=same_op"}}};
+}
+std::string records_of(const std::function<void(Reporter&)>& use,
+                       const OptionsInForce& options = some_options()) {
+  return written<RecordReporter>(use, std::string("run.jsonl"), options);
 }
 
 constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
@@ -705,7 +715,7 @@ TEST_CASE("a full disk does not stop a reporter") {
   CHECK_FALSE(tee.ok());
 
   const File still_full(std::fopen("/dev/full", "w"));
-  RecordReporter records(still_full.get(), "/dev/full");
+  RecordReporter records(still_full.get(), "/dev/full", {});
   records.end({});
   CHECK_FALSE(records.ok());
 }
@@ -716,7 +726,7 @@ TEST_CASE("a tee forwards every call to everybody") {
   Tee tee;
   CHECK(tee.ok());
   tee.add(std::make_unique<TextReporter>(text.get(), StatedOptions{}));
-  tee.add(std::make_unique<RecordReporter>(records.get(), "r"));
+  tee.add(std::make_unique<RecordReporter>(records.get(), "r", OptionsInForce{}));
   const Table table = table_of(pingpong, all_of(2));
   tee.begin(example_facts(), example_options());
   tee.open_table(table);
@@ -1362,7 +1372,14 @@ void gpu_run(Reporter& out) {
 struct Example {
   const char* file;
   void (*write)(Reporter&);
+  OptionsInForce (*options)() = some_options;
 };
+// passes.jsonl: as with -precision 1 -budget 5.
+OptionsInForce options_in_passes() {
+  OptionsInForce options = some_options();
+  options.insert(options.end(), {{"passes", {}}, {"precision", 1.0}, {"budget", 5.0}});
+  return options;
+}
 constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"troubled.jsonl", troubled_run},
                                 {"one-process.jsonl", lonely_run},
@@ -1370,8 +1387,8 @@ constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"one-sided.jsonl", one_sided_run},
                                 {"overlap.jsonl", overlap_run},
                                 {"files.jsonl", file_run},
-                                {"passes.jsonl", passes_run},
-                                {"passes-overlap.jsonl", overlap_in_passes},
+                                {"passes.jsonl", passes_run, options_in_passes},
+                                {"passes-overlap.jsonl", overlap_in_passes, options_in_passes},
                                 {"partitioned.jsonl", partitioned_run},
                                 {"threads.jsonl", thread_run},
                                 {"pairs.jsonl", pairs_run},
@@ -1396,14 +1413,14 @@ std::string text_in(const std::filesystem::path& path) {
 
 TEST_CASE("records are the golden examples") {
   for (const Example& example : examples) {
-    CHECK(records_of(example.write) == text_in(example_path(example)));
+    CHECK(records_of(example.write, example.options()) == text_in(example_path(example)));
   }
   CHECK(figure_lines() == text_in(schema_folder / "figures.jsonl"));
 }
 
 TEST_CASE("write the golden examples anew", "[.write-examples]") {
   for (const Example& example : examples) {
-    std::ofstream(example_path(example), std::ios::binary) << records_of(example.write);
+    std::ofstream(example_path(example), std::ios::binary) << records_of(example.write, example.options());
   }
   std::ofstream(schema_folder / "figures.jsonl", std::ios::binary) << figure_lines();
 }

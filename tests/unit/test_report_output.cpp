@@ -158,7 +158,7 @@ TEST_CASE("records are whole lines on a disk of any size") {
   std::string complete;
   {
     SmallDisk disk(1 << 20);
-    RecordReporter reporter(disk.file(), "run.jsonl", SmallDisk::lines);
+    RecordReporter reporter(disk.file(), "run.jsonl", {}, SmallDisk::lines);
     for (int i = 0; i < 3; ++i) reporter.row(table(), measurement(i));
     reporter.failure(table(), {.cause = Failure::Cause::time_out, .bytes = 4, .detail = "too long"});
     reporter.end({});
@@ -168,7 +168,7 @@ TEST_CASE("records are whole lines on a disk of any size") {
   REQUIRE(all_whole(complete));
   for (std::size_t size = 0; size < complete.size(); size += 37) {
     SmallDisk disk(size);
-    RecordReporter reporter(disk.file(), "run.jsonl", SmallDisk::lines);
+    RecordReporter reporter(disk.file(), "run.jsonl", {}, SmallDisk::lines);
     const std::string errors = errors_of([&] {
       for (int i = 0; i < 3; ++i) reporter.row(table(), measurement(i));
       reporter.failure(table(), {.cause = Failure::Cause::time_out, .bytes = 4, .detail = "too long"});
@@ -193,8 +193,9 @@ TEST_CASE("messages name the executable once it is known") {
     });
   };
   const std::string why = ": No space left on device\n";
-  CHECK(message([](std::FILE* out) { return std::make_unique<RecordReporter>(out, "a"); }) ==
-        "IMB-EXT: cannot write \"a\"" + why);
+  CHECK(message([](std::FILE* out) {
+          return std::make_unique<RecordReporter>(out, "a", OptionsInForce{});
+        }) == "IMB-EXT: cannot write \"a\"" + why);
   CHECK(message([](std::FILE* out) { return std::make_unique<DumpReporter>(out, "b"); }) ==
         "IMB-EXT: cannot write \"b\"" + why);
   CHECK(message([](std::FILE* out) { return std::make_unique<TextReporter>(out, StatedOptions{}); }) ==
@@ -205,7 +206,7 @@ TEST_CASE("a tee closes tables everywhere, and one bad output does not hide the 
   SmallDisk disk(1 << 20);
   const File full(std::fopen("/dev/full", "w"));
   Tee tee;
-  tee.add(std::make_unique<RecordReporter>(full.get(), "full"));
+  tee.add(std::make_unique<RecordReporter>(full.get(), "full", OptionsInForce{}));
   tee.add(std::make_unique<TextReporter>(disk.file(), StatedOptions{}));
   CHECK(tee.ok());
   Measurement drifted = measurement(8);

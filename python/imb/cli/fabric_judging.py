@@ -152,9 +152,7 @@ def judged_of(
     if largest >= 1 + against.least and verdict.state == "healthy":
         slower = f"all pairs take {as_percent(largest - 1, 1)} longer than in {against.past_name}; no single component does"
         verdict = _at_most_inconclusive(verdict, slower)
-    kinds = {
-        one.run.options.fabric.endpoint for one in launches if one.run.options and one.run.options.fabric
-    }
+    kinds = {kind for one in launches if (kind := one.run.option("endpoint", str))}
     judged = Judged(
         verdict=verdict,
         sweeps=sweeps,

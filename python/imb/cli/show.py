@@ -17,7 +17,8 @@ from imb.cli.extras import has, need
 from imb.cli.variance import of_one_run, show_side
 from imb.model import unread
 from imb.model.errors import ImbError, refuse_missing_benchmarks
-from imb.model.records import End, Failure, PassLimits, Records, Result, Run, Sample
+from imb.model.options import PassLimits, pass_limits
+from imb.model.records import End, Failure, Records, Result, Run, Sample
 from imb.model.units import counted
 from imb.render.terminal import Screen, data, say
 
@@ -185,7 +186,7 @@ def _place(found: StoredRun | FileRun) -> dict[str, str | None]:
 
 def _passes(run: Run, end: End | None) -> str | None:
     """`40 in 5.3 s: until each row is within +-1 % or 5 s have passed`."""
-    limits = run.options.passes if run.options else None
+    limits = pass_limits(run)
     done = f"{end.passes} in {end.seconds or 0:.1f} s" if end and end.passes else ""
     return ": ".join(filter(None, [done, str(limits) if limits else ""])) or None
 
@@ -255,7 +256,7 @@ def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: b
         if isinstance(r, Result | Failure) and (not benchmarks or r.benchmark.lower() in benchmarks)
     ]
     run_record: Run = next(records.of(Run), Run())
-    limits = (run_record.options.passes if run_record.options else None) or PassLimits()
+    limits = pass_limits(run_record) or PassLimits()
     screen = Screen()
     for table in tables_of(rows, MOST):
         screen.line()

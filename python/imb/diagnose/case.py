@@ -15,10 +15,12 @@ import numpy as np
 from imb.diagnose import curves
 from imb.diagnose.series import SampleSeries, series_of
 from imb.judge.variance import Variance, parts_of
+from imb.model import options
 from imb.model.conditions import cores_in
 from imb.model.errors import ImbError
 from imb.model.observations import Key, Side, Values
-from imb.model.records import Memory, Result
+from imb.model.options import Memory
+from imb.model.records import Result
 
 Level: TypeAlias = Literal["problem", "warning", "information"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -271,9 +273,8 @@ class Case:
     @cached_property
     def memory(self) -> Memory | None:
         """Where messages are, where it is not the memory of the host; launches of one sample set have one kind."""
-        options = (launch.run.options for launch in self.side.launches)
-        told = (one.memory for one in options if one)
-        return next((one for one in told if one and {one.send, one.receive} != {"host"}), None)
+        told = (options.memory(launch.run) for launch in self.side.launches)
+        return next((one for one in told if one and {*one} != {"host"}), None)
 
     @property
     def bind_advice(self) -> str:

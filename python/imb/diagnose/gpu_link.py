@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from imb.diagnose.case import Case, Finding, Level
 from imb.diagnose.expected import Best, best_rate
+from imb.model import options
 from imb.model.gpus import both_of_device, gpu_of, nvlink_rate, of_device, of_managed, same_gpu
 from imb.model.observations import Launch
 from imb.model.units import size
@@ -69,7 +70,7 @@ def _limit(case: Case) -> Limit | str:
 
 
 def _of_launch(case: Case, launch: Launch) -> Limit | str:
-    memory = launch.run.options.memory if launch.run.options else None
+    memory = options.memory(launch.run)
     if memory and launch.run.gpus is None and not of_managed(memory) and case.limits.gpu_link:
         case.note("whether ranks 0 and 1 use two GPUs of one host: the log does not have them; assumed")
         return Limit(case.limits.gpu_link, "--gpu-link")

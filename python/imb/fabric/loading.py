@@ -89,14 +89,15 @@ def _sweep(
 def load_of(launch: PairLaunch) -> str:
     """What was under way beside a pair, in words; empty where the records do not have it. Rounds of -pairs_file and those of all
     pairs are the same load: --quick has both."""
-    fabric = launch.run.options.fabric if launch.run.options else None
-    if not fabric:
+    run = launch.run
+    if run.option("endpoint", str) is None:
         return ""
-    kind = fabric.rounds.kind if fabric.rounds else ""
-    if fabric.serial:
+    if run.option("serial", bool):
         return "-serial"
-    words = {"halves": "-halves", "one_to_all": "-rounds one_to_all", "all_to_one": "-rounds all_to_one"}
-    return words.get(kind, "concurrent pairs")
+    if run.option("halves", bool):
+        return "-halves"
+    hub = run.option("rounds", str)
+    return f"-rounds {hub}" if hub else "concurrent pairs"
 
 
 def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
@@ -142,7 +143,7 @@ def _rails(
 def named(run: Run) -> list[tuple[str, str]]:
     """Host and place of each endpoint; the place is empty where a host has one endpoint."""
     found = run.endpoints or []
-    kind = run.options.fabric.endpoint if run.options and run.options.fabric else "rank"
+    kind = run.option("endpoint", str) or "rank"
     places = [_place(one, kind) for one in found]
     names = list(zip((one.host for one in found), places, strict=True))
     if len(set(names)) < len(names):  # two ranks of one place

@@ -18,6 +18,7 @@ from imb.model import path
 from imb.model.conditions import interfaces_in, library_name
 from imb.model.gpus import gpu_of, memory_of
 from imb.model.observations import Launch, Side
+from imb.model.records import OptionValue
 from imb.model.text import natural
 
 BUSIER = 0.5  # runnable processes: less difference in load is nothing
@@ -48,7 +49,7 @@ NAMES = {
     "nvlinks": "NVLinks of a GPU",
     "ecc": "ECC of GPU memory",
     "gpu_support": "GPU memory, by the MPI",
-    "overlap_load": "overlap load on",
+    "options.load": "overlap load on",
     "mpi.name": "MPI library",
     "mpi.standard": "MPI standard",
     "mpi.thread_level": "thread level",
@@ -74,9 +75,9 @@ NAMES = {
     "governors": "frequency governor",
     "clock_source": "clock source",
     "clock.source": "clock",
-    "options.parts": "interleaved segments",
+    "options.turns": "interleaved segments",
     "passes": "passes",
-    "topology": "topology of neighborhood collectives",
+    "options.topo": "topology of neighborhood collectives",
     "launcher": "launcher",
     "intent.bind": "binding",
     "intent.ppn": "ranks per host",
@@ -90,7 +91,7 @@ _CHOSEN = {
     NAMES[place]
     for place in (
         "mpi.name", "intent.extra", "intent.bind", "intent.ppn", "intent.launcher", "hosts", "processes", "memory", "gpu",
-        "gpu_driver", "build.compiler", "version", "machine.cpu_model", "platform.release", "governors", "file.file_system", "topology",
+        "gpu_driver", "build.compiler", "version", "machine.cpu_model", "platform.release", "governors", "file.file_system", "options.topo",
     )
 }  # fmt: skip
 _AS_THEY_ARE = (NAMES["intent.extra"], NAMES["hosts"], NAMES["machine.cpu_model"])
@@ -112,8 +113,12 @@ _PASSED_OVER = {
     "machine.cpus_allowed",
     "platform.system",
     "clock.resolution_seconds",
-    "options.dump_file",
-    "options.bytes_per_megabyte",
+    "options.matrix",
+    "options.mbyte",
+    "options.memory",
+    "options.passes",
+    "options.precision",
+    "options.budget",
     "load_flops_per_second",
     "intent.ranks",
     "intent.hosts",
@@ -262,13 +267,9 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
         "hosts": ", ".join(launch.hosts()) or None,
         "cpus": _cpus(launch),
         **_gpus(launch, outside),
-        "overlap_load": _overlap_load(launch),
         "mpi": msgspec.structs.asdict(launch.run.mpi) if launch.run.mpi else None,
         **{name: run[name] for name in ("program", "version", "build", "platform", "clock", "file")},
-        "options": {**run["options"], "passes": None, "topology": None, "memory": None}
-        if run["options"]
-        else None,
-        "topology": _topology(launch),
+        "options": {name: _option(name, value) for name, value in (launch.run.options or {}).items()},
         "arguments": _arguments(launch),
         "passes": launch.passes() if launch.rows else None,
         "off_cache": run["off_cache"],
@@ -277,7 +278,7 @@ def conditions_of(launch: Launch) -> Iterator[tuple[str, str]]:
     told = {**dict(_flat({k: v for k, v in outside.items() if k != "environment"})), **told}
     for place, text in told.items():
         if place not in _PASSED_OVER:
-            yield NAMES.get(place, place.replace(".", " ").replace("_", " ")), text
+            yield _name(place), text
     if run["environment"] is not None or outside:
         yield _ENVIRONMENT, "known"
     # What the ranks saw goes before what the launcher saw, and that before what was asked for.
@@ -317,20 +318,20 @@ def _each(values: Iterable[str | None]) -> str | None:
     return ", ".join(sorted({value for value in values if value}, key=natural)) or None
 
 
-def _overlap_load(launch: Launch) -> str | None:
-    """Where benchmarks with overlap compute; None of components without them, where it is always a CPU."""
-    options = launch.run.options
-    if options and options.memory and options.memory.load != "cpu":
-        return options.memory.load
-    return "cpu" if options and options.settings and launch.run.component in ("NBC", "MPI4") else None
+def _name(place: str) -> str:
+    """What a condition is called; an option of the suite by its name."""
+    if place not in NAMES and place.startswith("options."):
+        return "-" + place.removeprefix("options.")
+    return NAMES.get(place, place.replace(".", " ").replace("_", " "))
 
 
-def _topology(launch: Launch) -> str | None:
-    """Of neighborhood collectives. Without -topo, and before it existed: a grid of two dimensions."""
-    options = launch.run.options
-    if options is None or options.settings is None or launch.run.component not in ("MPI1", "NBC"):
-        return None
-    return str(options.topology) if options.topology else "2d"
+def _option(name: str, value: OptionValue) -> str:
+    """As on the command line. What is written to a file is the same whatever the file's name."""
+    if value is None:
+        return "none"
+    if name == "dumpfile" or isinstance(value, bool):
+        return "on" if value else "off"
+    return ", ".join(map(_text, value)) if isinstance(value, list) else _text(value)
 
 
 _OUTPUTS = ("-json", "-dumpfile")
@@ -339,7 +340,7 @@ _OUTPUTS = ("-json", "-dumpfile")
 def _arguments(launch: Launch) -> str | None:
     """Of the suite, where a log has them but no options; without names of output files."""
     words = launch.run.command_line
-    if not words or (launch.run.options and launch.run.options.settings):
+    if not words or launch.run.has_all_options:
         return None
     words = words[next((at for at, word in enumerate(words) if "IMB-" in word), 0) :]
     kept = [word for before, word in pairwise(words) if not {before, word} & {*_OUTPUTS}]

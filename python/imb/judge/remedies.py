@@ -174,7 +174,7 @@ def _states(found: Variance) -> str:
 
 def _option(found: Variance, seconds: float) -> str:
     """The option that makes a launch last so long: of the limit that ended it."""
-    most = found.limits.most if found.limits else None
+    most = found.limits.passes if found.limits else None
     if most and found.seconds and (found.passes or 0) >= most:
         return f" (-passes {math.ceil(most * seconds / found.seconds)})"
     return f" (-budget {_rounded(seconds):g})"

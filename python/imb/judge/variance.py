@@ -25,7 +25,8 @@ from imb.judge.stats import LEAST_SPREAD
 from imb.judge.stays import Stays, stays, timelines
 from imb.judge.usual import Ranks, Unusual, ranks_of, references_of, unusual
 from imb.model.observations import METRICS, Key, Launch, Side
-from imb.model.records import Passes, PassLimits, Result
+from imb.model.options import PassLimits, pass_limits
+from imb.model.records import Passes, Result
 
 Values: TypeAlias = npt.NDArray[np.float64]
 Name: TypeAlias = Literal["within", "states", "launches"]
@@ -133,7 +134,7 @@ def parts_of(
     parts = [part for name in NAMES if (part := _part(name, rows, degrees)) is not None]
     parts.sort(key=lambda one: -one.typical)
     ends = [launch.end for launch in launches if launch.end]
-    limits = [one.run.options.passes for one in launches if one.run.options and one.run.options.passes]
+    limits = [of_launch for one in launches if (of_launch := pass_limits(one.run))]
     return Variance(
         in_passes=in_passes,
         launches=count,

@@ -14,14 +14,11 @@ from imb.model.gpus import KINDS
 from imb.model.records import (
     PARTS,
     Component,
-    Element,
     End,
     Failure,
     File,
-    Memory,
     Mpi,
-    Options,
-    PassLimits,
+    OptionValue,
     Platform,
     Problem,
     Run,
@@ -116,46 +113,45 @@ def run_of(events: Sequence[LogEvent]) -> Run:
         thread_level=said.get("MPI Thread Environment") or None,
     )
     run.mpi = mpi if mpi != Mpi() else None
-    options = Options(
-        data=_element(said.get("MPI_Datatype")), reduction=_element(said.get("MPI_Datatype for reductions"))
-    )
+    options: dict[str, OptionValue] = {}
+    for fact, option in (("MPI_Datatype", "data_type"), ("MPI_Datatype for reductions", "red_data_type")):
+        if found := re.match(r"MPI_(\w+)(?: \((\w+)\))?", said.get(fact) or ""):
+            options[option] = found[1].lower()
+            options["contig_type"] = found[2] or "base"
     if unit := re.match(r"([\d.eE+]+) bytes per second", said.get("Mbytes/sec", "")):
         with suppress(ValueError):
-            options.bytes_per_megabyte = float(unit[1])
+            options["mbyte"] = float(unit[1])
     if "Passes" in said:
-        options.passes = _limits(said["Passes"])
-    if "Settings" in said:
-        options.standard_mode = said["Settings"] == "standard mode"
+        options |= _limits(said["Passes"])
     if "Results" in said:
-        options.check = "verified" in said["Results"]
+        options["check"] = "verified" in said["Results"]
     _take_statements(said, run, options)
-    run.options = options if options != Options() else None
+    run.options = options or None
     return run
 
 
-def _take_statements(said: Mapping[str, str], run: Run, options: Options) -> None:
+def _take_statements(said: Mapping[str, str], run: Run, options: dict[str, OptionValue]) -> None:
     """What OpenIMB states in its banner about options that are not the default, and about files."""
     if place := re.fullmatch(r"(.+?)(?: \(([\w./-]{1,40})\))?", said.get("File", "")):
         run.file = File(path=place[1], file_system=place[2])
     if "Completion of writes" in said:
-        options.file_sync = "never" if "never" in said["Completion of writes"] else "standard"
+        options["fsync"] = "never" if "never" in said["Completion of writes"] else "standard"
     for title, option in (("Sends", "send_mode"), ("Completion of transfers", "sync_mode")):
         if found := re.match(rf"-{option} (\S+)", said.get(title, "")):
-            setattr(options, option, found[1])
+            options[option] = found[1]
     if found := re.match(r"-layout (\S+)(?: -packing (\S+))?", said.get("Messages", "")):
-        options.layout, options.packing = found[1], found[2]
+        options |= {"layout": found[1], "packing": found[2] or "none"}
     if found := re.fullmatch(r"were written by rank \+ (\d{1,9})", said.get("Files that are read", "")):
-        options.reorder = int(found[1])
+        options["reorder"] = int(found[1])
     kinds = "|".join(KINDS)
     if found := re.match(
         rf"({kinds})(?: \(send\), ({kinds}) \(receive\))?(; load on the GPU)?$", said.get("Memory", "")
     ):
-        options.memory = Memory(
-            send=found[1], receive=found[2] or found[1], load="device" if found[3] else "cpu"
-        )
+        options["memory"] = ",".join(filter(None, (found[1], found[2])))
+        options["load"] = "device" if found[3] else "cpu"
 
 
-def _limits(said: str) -> PassLimits:
+def _limits(said: str) -> dict[str, OptionValue]:
     precision, most, budget = (
         re.search(pattern, said)
         for pattern in (
@@ -164,17 +160,15 @@ def _limits(said: str) -> PassLimits:
             r"([\d.]{1,12}) s have",
         )
     )
-    limits = PassLimits(most=int(most[1]) if most else None)
+    limits: dict[str, OptionValue] = {
+        "passes": int(most[1]) if most else None,
+        "precision": None,
+        "budget": None,
+    }
     with suppress(ValueError):
-        limits.precision = float(precision[1]) / 100 if precision else None
-        limits.budget_seconds = float(budget[1]) if budget else None
+        limits["precision"] = float(precision[1]) if precision else None
+        limits["budget"] = float(budget[1]) if budget else None
     return limits
-
-
-def _element(said: str | None) -> Element | None:
-    if not said or not (found := re.match(r"MPI_(\w+)(?: \((\w+)\))?", said)):
-        return None
-    return Element(found[1].lower(), found[2] or "base")
 
 
 def _date(said: str | None) -> str | None:
@@ -216,8 +210,8 @@ def complete(launch: LoggedLaunch, log: Log) -> None:
         run.component = component_of({item.head.benchmark for item in launch.stretches()}, rated=rated)
     if run.component == "MT" and run.program != "OpenIMB" and launch.end is None and launch.items:
         launch.end = End(state="complete")  # IMB-MT prints no end
-    if run.options is not None and run.options.bytes_per_megabyte is not None:
-        launch.bytes_per_megabyte = run.options.bytes_per_megabyte
+    if (stated := run.option("mbyte", float)) is not None:
+        launch.bytes_per_megabyte = stated
         return
     unit = unit_by_version(run) or unit_by_arithmetic(launch)
     if unit is None and any("mbytes/sec" in stretch.columns for stretch in launch.stretches()):
@@ -225,5 +219,4 @@ def complete(launch: LoggedLaunch, log: Log) -> None:
         words = "unit of Mbytes/sec unknown (no version, no decisive row); assumed 2^20 bytes"
         log.notes.append(Problem(log.name, line, words))
     launch.bytes_per_megabyte = unit or 2.0**20
-    run.options = run.options or Options()
-    run.options.bytes_per_megabyte = launch.bytes_per_megabyte
+    run.set_option("mbyte", launch.bytes_per_megabyte)

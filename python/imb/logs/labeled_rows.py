@@ -13,7 +13,7 @@ from typing import NamedTuple
 from imb.logs.imb_rows import Rows, failure_of, quantiles_of
 from imb.logs.table import Head, LoggedLaunch, lacks_time, no_time, number
 from imb.model.catalog import kind_of
-from imb.model.records import Failure, Options
+from imb.model.records import Failure
 
 BENCHMARK = "simple_halo"
 MARK = b"simple_halo (processes:"  # in the title
@@ -145,7 +145,5 @@ def _rows_soon(place: RowsAt, at: int) -> bool:
 def _take_unit(launch: LoggedLaunch, unit: float | None) -> None:
     """A megabyte as a row shows it, where the launch states none."""
     run = launch.run
-    if unit is None or (run.options and run.options.bytes_per_megabyte):
-        return
-    run.options = run.options or Options()
-    run.options.bytes_per_megabyte = unit
+    if unit is not None and run.option("mbyte", float) is None:
+        run.set_option("mbyte", unit)

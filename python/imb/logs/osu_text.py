@@ -15,7 +15,7 @@ from imb.logs.preamble import Titles, read_preamble
 from imb.logs.table import WHOLE, Head, Log, LoggedLaunch, Stretch, lacks_time, no_time, number
 from imb.logs.unread import bounded
 from imb.model.gpus import KINDS
-from imb.model.records import Element, End, Memory, Options, Problem, Run
+from imb.model.records import End, Problem, Run
 
 FORMAT = "osu"
 MARK = b"# OSU "
@@ -188,14 +188,13 @@ class _Reader:
         if found := _PAIRS.match(line):
             self.head = self.head._replace(processes=2 * int(found[1]))
         elif found := _DATATYPE.match(line):
-            run.options = run.options or Options()
-            run.options.data = Element(found[1].lower(), "base")
+            run.set_option("data_type", found[1].lower())
         elif found := _BUFFERS.match(line):
             device = self.api if self.api in KINDS else "cuda"
             kinds = {"H": "host", "D": device, "M": f"{device}_managed"}
             if found[1] != "H" or found[2] != "H":
-                run.options = run.options or Options()
-                run.options.memory = Memory(send=kinds[found[1]], receive=kinds[found[2]])
+                both = dict.fromkeys((kinds[found[1]], kinds[found[2]]))
+                run.set_option("memory", ",".join(both))
         else:
             return False
         return True

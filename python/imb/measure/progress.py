@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from imb.model.errors import UNDECODABLE
-from imb.model.records import End, Failure, Pair, PassLimits, Result, Run, Sample, SampledRow, decode
+from imb.model.options import PassLimits, pass_limits
+from imb.model.records import End, Failure, Pair, Result, Run, Sample, SampledRow, decode
 
 _DEFAULT_LENGTHS = 24  # 0, and 2^0 to 2^22
 QUIET = 60.0  # seconds without a record that are reported; after them twice as many, and so on
@@ -60,14 +63,13 @@ class Progress:
 
     def _begin(self, run: Run) -> None:
         self._names = run.benchmarks or []
-        self._limits = (run.options.passes or None) if run.options else None
-        options, settings = run.options, run.options.settings if run.options else None
-        if options and options.lengths_bytes:
-            self._lengths = len(options.lengths_bytes)
-        elif settings and settings.min_message_log is not None and settings.max_message_log is not None:
-            self._lengths = settings.max_message_log - settings.min_message_log + 2
+        self._limits = pass_limits(run)
+        if lengths := run.option("msgsize", list):
+            self._lengths = len(lengths)
+        elif exponents := re.fullmatch(r"(\d{1,2}):(\d{1,2})", run.option("msglog", str) or ""):
+            self._lengths = int(exponents[2]) - int(exponents[1]) + 2
         self.ranks = len(run.ranks) if run.ranks else None
-        ranks, least = self.ranks or 0, (options.min_processes if options else None) or 2
+        ranks, least = self.ranks or 0, run.option("npmin", int) or 2
         while least < ranks:
             least *= 2
             self._layouts += 1
@@ -76,10 +78,10 @@ class Progress:
         if row := self._rows.get(sample.row):
             self.benchmark, self.bytes = row.benchmark, row.bytes
         self.pass_ = sample.pass_
-        if self._limits and self._limits.budget_seconds:
-            self._share = max(self._share, (sample.at_seconds or 0) / self._limits.budget_seconds)
-        if self._limits and self._limits.most:
-            self._share = max(self._share, (sample.pass_ - 1) / self._limits.most)
+        if self._limits and self._limits.budget:
+            self._share = max(self._share, (sample.at_seconds or 0) / self._limits.budget)
+        if self._limits and self._limits.passes:
+            self._share = max(self._share, (sample.pass_ - 1) / self._limits.passes)
 
     def _point(self, record: Result | Failure) -> None:
         self.benchmark, self.bytes = record.benchmark, record.bytes

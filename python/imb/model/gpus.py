@@ -8,8 +8,10 @@ from difflib import get_close_matches
 
 import msgspec
 
+from imb.model import options
 from imb.model.errors import ImbError
-from imb.model.records import Memory, Run, UsedGpu
+from imb.model.options import Memory
+from imb.model.records import Run, UsedGpu
 from imb.model.text import one_line
 
 KINDS = ("host", "pinned", "cuda", "cuda_managed", "rocm", "rocm_managed")
@@ -151,26 +153,24 @@ def _plain(address: str) -> str:
 
 
 def memory_of(run: Run) -> str | None:
-    """`host`, `cuda`, `cuda to host`; None where the records have no options. Records without the field used host memory."""
-    options = run.options
-    if options is None or (not options.memory and options.settings is None):
-        return None
-    return str(options.memory) if options.memory else "host"
+    """`host`, `cuda`, `cuda to host`; None where the records do not have it."""
+    memory = options.memory(run)
+    return None if memory is None else str(memory)
 
 
 def of_device(memory: Memory) -> bool:
     """Whether a side is in memory that only a GPU accesses."""
-    return bool({memory.send, memory.receive} & _ON_DEVICE)
+    return bool({*memory} & _ON_DEVICE)
 
 
 def both_of_device(memory: Memory) -> bool:
     """Whether both sides are in such memory."""
-    return {memory.send, memory.receive} <= _ON_DEVICE
+    return {*memory} <= _ON_DEVICE
 
 
 def of_managed(memory: Memory) -> bool:
     """Whether a side is in memory that migrates between host and GPU."""
-    return bool({memory.send, memory.receive} & _MANAGED)
+    return bool({*memory} & _MANAGED)
 
 
 def arguments(memory: str | None, gpu: str | int | None, where: str = "--") -> list[str]:

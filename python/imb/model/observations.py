@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from imb.model.errors import ImbError
+from imb.model.options import pass_limits
 from imb.model.records import (
     Component,
     End,
@@ -94,8 +95,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     def passes(self) -> str:
         """`until each row is within +-1 %`; `one burst` where each row was measured once, in one go."""
-        if self.run.options and self.run.options.passes:
-            return str(self.run.options.passes)
+        if limits := pass_limits(self.run):
+            return str(limits)
         return "in passes" if any(row.passes for row in self.rows.values()) else "one burst"
 
     def experiment(self) -> tuple[str | None, int, tuple[str, ...]]:
@@ -268,5 +269,5 @@ def percentiles(values: Values, at: Sequence[float] = (10, 50, 90)) -> Values:
 
 def in_parts(*sides: Side) -> bool:
     """Whether all launches were interleaved with others, in alternating segments of a row (imb.measure.interleave)."""
-    options = [launch.run.options for side in sides for launch in side.launches]
-    return all(one is not None and (one.parts or 1) > 1 for one in options)
+    parts = (launch.run.option("turns", int) for side in sides for launch in side.launches)
+    return all((one or 1) > 1 for one in parts)

@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from imb.model.errors import UNDECODABLE, ImbError
-from imb.model.records import PAIR, SCHEMA, End, Failure, Pair, Problem, Run, decode, other_schema
+from imb.model.record_versions import READ
+from imb.model.records import PAIR, End, Failure, Pair, Problem, Run, decode, other_schema
 from imb.model.units import counted
 
 _NEXT = b"\n" + PAIR
@@ -158,13 +159,13 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
         record = decode(line)
     except UNDECODABLE:
         if readers:
-            readers[-1].problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
+            readers[-1].problem(Problem(name, number, f"not a record of {READ}; the other lines are read"))
         if (at := line.find(_RUN)) > 0:  # another launch behind one that was cut off
             _record(readers, line[at:], name, number)
         return
     if isinstance(record, Run):
         if other := other_schema(line):
-            raise ImbError(f"{name}:{number}: {other}; this version reads {SCHEMA}")
+            raise ImbError(f"{name}:{number}: {other}; this version reads {READ}")
         readers.append(_Reader(record))
     elif not readers:
         return
@@ -179,7 +180,7 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
             found = {"benchmark": record.benchmark, **fields, "time_seconds": seconds}
             line_of_pair = msgspec.convert(found, _Line)
         except msgspec.ValidationError:
-            readers[-1].problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
+            readers[-1].problem(Problem(name, number, f"not a record of {READ}; the other lines are read"))
             return
         if isinstance(record, Failure):
             ends = sorted((line_of_pair.a, line_of_pair.b))
@@ -210,7 +211,7 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: p
             try:
                 good.append(_decoder.decode(line))
             except UNDECODABLE:
-                words = f"not a record of {SCHEMA} (or cut off); the other lines are read"
+                words = f"not a record of {READ} (or cut off); the other lines are read"
                 readers[-1].problem(Problem(name, number, words))
                 if (at := line.find(_RUN)) > 0:  # another launch behind one that was cut off
                     readers[-1].add(good)

@@ -98,7 +98,7 @@ def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
     hosts = {rank.rank: rank.host for rank in run.ranks or []}
     judged = [row for row in rows if (row.processes or 0) <= len(hosts)]
     listed = any(rank.interfaces for rank in run.ranks or [])
-    window = (run.options.window if run.options else None) or WINDOW
+    window = run.option("window_size", int) or WINDOW
     asked = [(row, asked_of(row, hosts, row.in_flight or window)) for row in judged if run.component != "IO"]
     background = _background(judged)
     found = []

@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import median, mode
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from imb.model.errors import UNDECODABLE
 from imb.model.figures import FIGURES
+from imb.model.record_versions import FIRST, READ, SCHEMA, options_in_version_2
 
-SCHEMA = "openimb-record/1"
 RECORD = b'{"record":'  # how a file of records begins
 SAMPLE = b'{"record":"sample",'  # how the suite begins the lines of which there are most
 PAIR = b'{"record":"pair",'  # and those of IMB-FABRIC
@@ -52,174 +52,14 @@ Cause: TypeAlias = Literal[
     "no_answer",
 ]
 State: TypeAlias = Literal["complete", "interrupted", "aborted"]
+# What an option takes on the command line: on and off are booleans; None: nothing is in force.
+OptionValue: TypeAlias = bool | int | float | str | list[int | float | str] | None
+_Kind = TypeVar("_Kind", bool, int, float, str, list[Any])
 Shortfall: TypeAlias = Literal["none", "budget", "passes", "interrupted", "cut_off"]
 TIME_FIGURES = tuple(figure.name for figure in FIGURES if figure.unit == "seconds")
 SAMPLED_FIGURES = tuple(figure.name for figure in FIGURES if figure.passes != "dropped")
 _OPTIONAL_FIGURES = frozenset(figure.name for figure in FIGURES if not figure.always)
 QUANTILES = ("min", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "p99.99", "max")
-
-
-class Settings(msgspec.Struct, kw_only=True):
-    """The guide's table of parameters, as in force."""
-
-    min_message_log: int | None = None
-    max_message_log: int | None = None
-    iteration_policy: str | None = None
-    repetitions: int | None = None
-    non_aggregate_repetitions: int | None = None
-    overall_volume_bytes: int | None = None
-    seconds_per_sample: float | None = None
-    barriers: int | None = None
-    warm_up_repetitions: int | None = None
-    target_cpu_seconds: float | None = None
-    max_memory_bytes: int | None = None
-    cache_size_bytes: int | None = None
-    cache_line_bytes: int | None = None
-
-
-class Element(msgspec.Struct):
-    """One MPI element."""
-
-    type: str
-    contiguity: str = "base"
-
-
-class Map(msgspec.Struct):
-    """-map PxQ."""
-
-    rows: int
-    columns: int
-
-
-class PassLimits(msgspec.Struct, kw_only=True):
-    """-passes, -precision, -budget. What is None is no limit."""
-
-    most: int | None = None
-    precision: float | None = None
-    budget_seconds: float | None = None
-
-    def __str__(self) -> str:
-        """As the suite's banner has it: `until each row is within +-1 % or 30 s have passed`."""
-        words = [f"each row is within +-{self.precision * 100:.12g} %"] if self.precision else []
-        if self.most:
-            words.append("1 pass is done" if self.most == 1 else f"{self.most} passes are done")
-        words += [f"{self.budget_seconds:.12g} s have passed"] if self.budget_seconds else []
-        return "until " + " or ".join(words) if words else "without a limit"
-
-
-class PairOptions(msgspec.Struct, kw_only=True):
-    """-seed, -halo, -pairs of IMB-P2P."""
-
-    seed: int
-    halo_dimensions: int
-    halo_corners: bool
-    most_pairs: int
-
-
-class FabricRounds(msgspec.Struct, kw_only=True):
-    """Which rounds IMB-FABRIC ran."""
-
-    kind: str
-    count: int | None = None
-
-
-class FabricOptions(msgspec.Struct, kw_only=True):
-    """-endpoint, -seed, -rounds, -serial, -pair_timeout of IMB-FABRIC."""
-
-    endpoint: str
-    seed: int | None = None
-    rounds: FabricRounds | None = None
-    serial: bool = False
-    timeout_seconds: float | None = None
-
-
-class ProcessTopology(msgspec.Struct, kw_only=True):
-    """-topo: of neighborhood collectives. Of a grid: `dimensions` and, where given, `extents`; of a random graph the others."""
-
-    kind: str
-    dimensions: int | UnsetType = UNSET
-    extents: list[int] | UnsetType = UNSET
-    degree: int | UnsetType = UNSET
-    seed: int | UnsetType = UNSET
-
-    def __str__(self) -> str:
-        """As the option: `2d`, `graph:4x2`, `random:3, seed 1`."""
-        if self.kind == "random":
-            return f"random:{self.degree}, seed {self.seed}"
-        grid = "x".join(map(str, self.extents)) if self.extents else f"{self.dimensions}d"
-        return f"graph:{grid}" if self.kind == "graph" else grid
-
-
-class Threads(msgspec.Struct, kw_only=True):
-    """The threads of each process: of IMB-MT, or those that mark partitions."""
-
-    count: int | None = None
-    communicators: str | None = None
-    memory: str | None = None
-    alignment_bytes: int | None = None
-    pinned: bool | None = None
-    stride: int | None = None
-    meet: bool | None = None
-
-
-class Memory(msgspec.Struct, kw_only=True):
-    """-memory, -load: kinds of memory of messages, and where the computation of overlap benchmarks runs."""
-
-    send: str = "host"
-    receive: str = "host"
-    load: str = "cpu"
-
-    def __str__(self) -> str:
-        """`cuda`, `cuda to host`."""
-        return self.send if self.send == self.receive else f"{self.send} to {self.receive}"
-
-
-class Options(msgspec.Struct, kw_only=True):
-    """What was in force. `passes`, where it is set: in passes; `pairs`: in IMB-P2P; `topology`: -topo; `fabric`: in
-    IMB-FABRIC; `memory`: -memory, UNSET: of the host."""
-
-    standard_mode: bool | None = None
-    settings: Settings | None = None
-    lengths_bytes: list[int] | None = None
-    zero_size: bool | None = None
-    min_processes: int | None = None
-    multi: Multi | None = None
-    map: Map | None = None
-    data: Element | None = None
-    reduction: Element | None = None
-    thread_level: str | None = None
-    warm_up: bool | None = None
-    root_shift: bool | None = None
-    in_place: bool | None = None
-    synchronise_each: bool | None = None
-    own_barrier: bool | None = None
-    message_pause: bool | None = None
-    pause_seconds: float | UnsetType = UNSET
-    window: int | None = None
-    partitions: int | None = None
-    progress: int | None = None
-    window_kind: str | None = None
-    sync_mode: str | None = None
-    send_mode: str | None = None
-    layout: str | None = None
-    packing: str | None = None
-    aggregate_mode: str | None = None
-    info: dict[str, str] | None = None
-    file_sync: str | None = None
-    reorder: int | None = None
-    threads: Threads | UnsetType = UNSET
-    counts: list[int] | UnsetType = UNSET
-    parts: int | None = None
-    passes: PassLimits | UnsetType = UNSET
-    pairs: PairOptions | UnsetType = UNSET
-    topology: ProcessTopology | UnsetType = UNSET
-    fabric: FabricOptions | UnsetType = UNSET
-    memory: Memory | UnsetType = UNSET
-    check: bool | None = None
-    every_repetition: bool | None = None
-    show_tail: bool | None = None
-    dump_file: str | None = None
-    bytes_per_megabyte: float | None = None
 
 
 class File(msgspec.Struct, kw_only=True):
@@ -337,7 +177,7 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     date: str | None = None
     command_line: list[str] | None = None
     benchmarks: list[str] | None = None
-    options: Options | None = None
+    options: dict[str, Any] | None = None  # of OptionValue, once it is decoded
     file: File | None = None
     load_flops_per_second: float | None = None
     off_cache: OffCache | None = None
@@ -351,6 +191,21 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     endpoints: list[Endpoint] | None = None
     gpus: list[UsedGpu] | None = None
     gpu_support: GpuSupport | None = None
+
+    def option(self, name: str, kind: type[_Kind]) -> _Kind | None:
+        """What was in force of an option of the suite; None: nothing, or not known."""
+        value: Any = (self.options or {}).get(name)
+        kinds = (int, float) if kind is float else kind
+        return value if isinstance(value, kinds) and isinstance(value, bool) == (kind is bool) else None
+
+    def set_option(self, name: str, value: OptionValue) -> None:
+        """For readers of logs."""
+        self.options = {**(self.options or {}), name: value}
+
+    @property
+    def has_all_options(self) -> bool:
+        """Those of records of the suite; logs have a few."""
+        return "iter" in (self.options or {})
 
 
 class Counter(msgspec.Struct):
@@ -690,9 +545,23 @@ def decode(line: bytes) -> Record:
         record = _decoder.decode(line)
     except RecursionError:
         raise msgspec.ValidationError("nested too deeply") from None
+    if isinstance(record, Run) and record.options is not None:
+        record.options = None if other_schema(line) else _options(record)
     if _LONG_NUMBER.search(line) and (wrong := _beyond_64_bits(msgspec.to_builtins(record))) is not None:
         raise msgspec.ValidationError(f"whole number of more than 64 bits: {wrong}"[:100])
     return record
+
+
+def _options(run: Run) -> dict[str, OptionValue]:
+    """Those of a run record as it was read, of whichever version."""
+    options: object = run.options
+    if run.schema == FIRST:
+        try:
+            options = options_in_version_2(run.options or {}, run.component)
+        except ValueError as error:
+            raise msgspec.ValidationError(str(error)) from None
+        run.schema = SCHEMA
+    return msgspec.convert(options, dict[str, OptionValue])
 
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
@@ -743,11 +612,11 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
             record = decode(line)
         except UNDECODABLE as error:
             torn = number == len(lines)  # the last line has no newline: it was being written
-            words = "incomplete last line" if torn else f"not a record of {SCHEMA}"
+            words = "incomplete last line" if torn else f"not a record of {READ}"
             problems.append(Problem(name, number, f"{words} ({str(error)[:200]}); the other lines are read"))
             continue
         if isinstance(record, Run) and (other := other_schema(line)):
-            problems.append(Problem(name, number, f"{other}; this version reads {SCHEMA}; skipped"))
+            problems.append(Problem(name, number, f"{other}; this version reads {READ}; skipped"))
             skipping = True
             continue
         skipping &= not isinstance(record, Run)
@@ -780,7 +649,7 @@ _schema_decoder = msgspec.json.Decoder(_Schema)
 def other_schema(line: bytes) -> str | None:
     """What is wrong with the schema of a run record; None where it is the one that is read."""
     stated = _schema_decoder.decode(line).schema
-    if stated == SCHEMA:
+    if stated in (FIRST, SCHEMA):
         return None
     return "a run record without a schema" if stated is None else f"records of the schema {stated[:60]!r}"
 

@@ -11,7 +11,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from imb.logs.table import CELL, NOT_KNOWN
-from imb.model.records import PARTS, QUANTILES, End, Failure, Options, PassLimits, Record, Result, Run
+from imb.model.options import PassLimits, pass_limits
+from imb.model.records import PARTS, QUANTILES, End, Failure, Record, Result, Run
 from imb.model.units import counted, known_width
 
 _NOTICEABLE_DRIFT = 0.1  # as in src/result/measurement.h
@@ -45,8 +46,7 @@ def text(records: Iterable[Record]) -> str:
 
 def _parts(records: list[Record]) -> Iterator[str]:
     run = next((record for record in records if isinstance(record, Run)), Run())
-    unit = (run.options.bytes_per_megabyte if run.options else None) or 2.0**20
-    options = run.options or Options()
+    unit = run.option("mbyte", float) or 2.0**20
     yield _banner(run, unit)
     rows = [record for record in records if isinstance(record, Result | Failure)]
     for _, table in groupby(
@@ -57,7 +57,7 @@ def _parts(records: list[Record]) -> Iterator[str]:
         if isinstance(same[0], Failure):
             yield from _failures([row for row in same if isinstance(row, Failure)])
         else:
-            yield _table([row for row in same if isinstance(row, Result)], run.component, unit, options)
+            yield _table([row for row in same if isinstance(row, Result)], run, unit)
     ends = [record for record in records if isinstance(record, End)]
     if ends:
         yield f"{_passes_line(ends[-1])}\n\n# {_last_words(ends[-1])}\n\n"
@@ -89,8 +89,8 @@ def _banner(run: Run, unit: float) -> str:
     if run.command_line:
         lines += ["", "", "# Calling sequence was: ", "", "# " + _one_line(" ".join(run.command_line)), ""]
     lines += [f"# {'Mbytes/sec':<31}:   {unit:.15g} bytes per second"]
-    if run.options and run.options.passes:
-        lines.append(f"# {'Passes':<31}:   {run.options.passes}; figures are medians over passes")
+    if limits := pass_limits(run):
+        lines.append(f"# {'Passes':<31}:   {limits}; figures are medians over passes")
     lines += ["#", ""]
     if run.benchmarks:
         lines += ["# List of Benchmarks to run:", "", *(f"# {name}" for name in run.benchmarks)]
@@ -144,8 +144,8 @@ def _columns(row: Result, component: str | None) -> tuple[str, ...]:
     return (*columns, "defects") if row.defects is not None else tuple(columns)
 
 
-def _table(rows: list[Result], component: str | None, unit: float, options: Options) -> str:
-    columns = list(_columns(rows[0], component))
+def _table(rows: list[Result], run: Run, unit: float) -> str:
+    columns = list(_columns(rows[0], run.component))
     lines: list[str] = []
     size: int | None = None
     for row in rows:
@@ -157,22 +157,22 @@ def _table(rows: list[Result], component: str | None, unit: float, options: Opti
             times = ", ".join(f"{(row.quantiles.get(name) or 0) * 1e6:.2f}" for name in QUANTILES)
             lines.append(f"[ {times} ]")
     # Once for all groups.
-    notes = list(dict.fromkeys(note for row in rows if (note := _in_flight_note(row, options))))
+    notes = list(dict.fromkeys(note for row in rows if (note := _in_flight_note(row, run))))
     notes += [note for row in rows if (note := _note(row))]
-    notes += notes_on_passes(rows, options.passes or PassLimits())
+    notes += notes_on_passes(rows, pass_limits(run) or PassLimits())
     if notes:
         lines += ["", *notes]
     return _head(rows[0], columns) + "\n".join(lines) + "\n"
 
 
-def _in_flight_note(row: Result, options: Options) -> str | None:
+def _in_flight_note(row: Result, run: Run) -> str | None:
     if row.in_flight is None:
         return None
-    most = options.settings.max_memory_bytes if options.settings else None
-    limit = f" {most / 2**30:.6g}" if most else ""
+    most, window = run.option("mem", float), run.option("window_size", int)
+    limit = f" {most:.6g}" if most else ""
     return (
         f"# note: {row.bytes or 0} B: {counted(row.in_flight, 'message')} in flight instead of "
-        f"{options.window or 'more'}, which exceed -mem{limit}"
+        f"{window or 'more'}, which exceed -mem{limit}"
     )
 
 
@@ -211,7 +211,7 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
         width = f", at most +-{widest * 100:.2f} %" if known_width(widest) else f", {NOT_KNOWN}"
         at_most = f"{width}{named}" if widest else ""
         yield (
-            f"# note: {len(short)} of {counted(len(found), 'row')} not within +-{(limits.precision or 0) * 100:.12g} %"
+            f"# note: {len(short)} of {counted(len(found), 'row')} not within +-{limits.precision or 0:.12g} %"
             f"{at_most}: {_SHORTFALLS[short[-1][1].shortfall]}"
         )
     if leveled := [(row, passes) for row, passes in found if passes.levels]:

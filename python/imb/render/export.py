@@ -261,10 +261,7 @@ def log_name(read: Sequence[records.Record]) -> str:
     description = kinds.pop().removesuffix("_transfer") if len(kinds) == 1 else "all"
     command = " ".join(run.command_line or [])
     mapped = re.search(r"-map\s+(\d+x\d+)", command)
-    if run.options and run.options.map:
-        chosen_map = f"{run.options.map.rows}x{run.options.map.columns}"
-    else:
-        chosen_map = mapped[1] if mapped else "nomap"
+    chosen_map = run.option("map", str) or (mapped[1] if mapped else "nomap")
     multi = any(r.multi not in (None, "off") for r in rows)
     parts = [
         str(processes or "unknown"),

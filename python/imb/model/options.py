@@ -1,0 +1,46 @@
+"""Options of the suite that the companion itself uses, from the options of a run record."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from imb.model.records import Run
+
+
+class PassLimits(NamedTuple):
+    """-passes, -precision (percent), -budget (seconds). What is None is no limit."""
+
+    passes: float | None = None
+    precision: float | None = None
+    budget: float | None = None
+
+    def __str__(self) -> str:
+        """As the suite's banner has it: `until each row is within +-1 % or 30 s have passed`."""
+        words = [f"each row is within +-{self.precision:.12g} %"] if self.precision else []
+        if self.passes:
+            words.append("1 pass is done" if self.passes == 1 else f"{self.passes:.12g} passes are done")
+        words += [f"{self.budget:.12g} s have passed"] if self.budget else []
+        return "until " + " or ".join(words) if words else "without a limit"
+
+
+def pass_limits(run: Run) -> PassLimits | None:
+    """None where a launch was not measured in passes."""
+    limits = PassLimits(*(run.option(name, float) for name in PassLimits._fields))
+    return limits if any(limits) else None
+
+
+class Memory(NamedTuple):
+    """-memory: the kinds of memory of messages."""
+
+    send: str
+    receive: str
+
+    def __str__(self) -> str:
+        """`cuda`, `cuda to host`."""
+        return self.send if self.send == self.receive else f"{self.send} to {self.receive}"
+
+
+def memory(run: Run) -> Memory | None:
+    """None where the records do not have it."""
+    kinds = run.option("memory", str)
+    return Memory(kinds.split(",")[0], kinds.split(",")[-1]) if kinds else None
