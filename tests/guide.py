@@ -1,4 +1,4 @@
-"""Pages of docs/ whose blocks of code are changes of files: "cpp file=PATH", and "before=" or "after=" a line of it."""
+"""Pages of docs/ whose blocks of code are changes of files: "cpp file=PATH" or "python file=PATH", and "before=" or "after=" a line of it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import lab
 def blocks(page: Path) -> list[tuple[str, str, str, str]]:
     """(file, "before", "after" or nothing, the text that this refers to, code) of all marked blocks of code."""
     text = page.read_text()
-    found = re.findall(r"(?ms)^```cpp file=(\S+)(?: (before|after)=([^\n]+))?\n(.*?)^```$", text)
-    assert len(found) == text.count("```cpp") > 0
+    found = re.findall(r"(?ms)^```(?:cpp|python) file=(\S+)(?: (before|after)=([^\n]+))?\n(.*?)^```$", text)
+    assert len(found) == text.count("```cpp") + text.count("```python file=") > 0
     return found
 
 
