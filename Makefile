@@ -27,7 +27,7 @@ BUILD = build/$(KEY)
 ifneq ($(filter run build bench names,$(MAKECMDGOALS)),)
 include $(CHOICE_FILE)
 endif
-$(CHOICE_FILE): tools/setup.py tools/windows_mpi.py python/imb/mpi/compiler_wrappers.py
+$(CHOICE_FILE): tools/setup.py tools/windows_mpi.py python/imb/mpi/compiler_wrappers.py python/imb/model/mpis.py
 	@$(PYTHON) tools/setup.py mpi '$(MPI)' $@
 
 $(ENV)/bin/cmake:

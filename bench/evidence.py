@@ -42,8 +42,11 @@ import lab
 import pytest
 from imb.diagnose import diagnose
 from imb.model import observations, path, records
+from imb.model.intent import Intent
+from imb.model.mpis import Host
 from imb.mpi import installations
-from imb.mpi.launch import Command, Intent, run, spell
+from imb.mpi.launch import run
+from imb.mpi.launchers import Command, spell
 
 TOP = Path(__file__).resolve().parent.parent
 SERIES = ("cost", "path", "interface", "busy", "core")
@@ -146,7 +149,7 @@ class Lab:
         self.count += 1
         file = self.folder / f"{self.key}-{self.count}.jsonl"
         words = [self.program, *arguments, "-json", str(file)]
-        command = spell(self.mpi, intent, words, cores=os.cpu_count() or 1, root=os.geteuid() == 0)
+        command = spell(self.mpi, intent, words, Host(os.cpu_count() or 1, os.geteuid() == 0))
         began, busy, mine = time.monotonic(), _busy_seconds(), _own_seconds()
         output, errors = self.folder / "output", self.folder / "errors"
         ended = run(around(command), output=output, errors=errors, timeout=PATIENCE)

@@ -49,9 +49,10 @@ from imb.fabric.components import FEWEST, Component, Components, components_of
 from imb.fabric.inference import judge_sweeps
 from imb.fabric.rounds import Circle, Round
 from imb.fabric.stages import search
-from imb.fabric.sweep import Endpoint, Indices, Sweep
+from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.topology import LinkGroup, Topology, graph
 from imb.fabric.verdict import Verdict
+from imb.stats.arrays import Numbers
 
 HERE = Path(__file__).resolve().parent
 WANTED = 0.1  # slower: not to be missed
@@ -282,7 +283,7 @@ def part_of(whole: Components, columns: npt.NDArray[np.int64]) -> Components:
 def known_components(network: Network) -> Iterator[None]:
     """From those of all pairs, as building them is half of the time of a judgment."""
 
-    def known(ends: Sequence[Endpoint], a: Indices, b: Indices, *_: Any) -> Components:
+    def known(ends: Sequence[Endpoint], a: Numbers, b: Numbers, *_: Any) -> Components:
         many = len(ends)
         whole = whole_components(network.name, many)
         if len(a) == many * (many - 1) // 2:

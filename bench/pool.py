@@ -29,10 +29,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from imb.measure.interleave import Conductor
+from imb.model.intent import Intent
+from imb.model.mpis import Host
 from imb.model.observations import METRICS, Launch, launches_of
 from imb.model.records import read_file
 from imb.mpi import conditions, installations
-from imb.mpi.launch import Intent, spell
+from imb.mpi.launchers import spell
 
 HERE = Path(__file__).resolve().parent
 
@@ -99,7 +101,7 @@ def measure(
                 ranks=2, bind="core", env={"LD_PRELOAD": str(library), "SLOW_MPI_SHARE": str(share)}
             )
             words = [str(options.programs / "IMB-MPI1"), *what, "-json", str(file), *turns]
-            command = spell(mpi, intent, words, cores=os.cpu_count() or 1, root=os.geteuid() == 0)
+            command = spell(mpi, intent, words, Host(os.cpu_count() or 1, os.geteuid() == 0))
             running.append(
                 subprocess.Popen(command.words, env=os.environ | command.env, stdout=subprocess.DEVNULL)
             )

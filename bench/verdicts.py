@@ -25,14 +25,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import scipy.stats
 import sessions
-from imb.judge import stats
 from imb.judge.bands import Band, members_of
 from imb.judge.effects import CompareSettings, Effect, effects_of, latched, together
 from imb.judge.figures import Logs, in_no_band
-from imb.judge.multiplicity import holm
 from imb.judge.pairing import FEWEST_PAIRS
 from imb.model import sequential_design
 from imb.model.observations import Key
+from imb.stats import shift as stats
+from imb.stats.multiplicity import holm
 from numpy.typing import NDArray
 from pages import table_of, written_into
 

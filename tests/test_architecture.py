@@ -197,9 +197,21 @@ def test_every_member_of_a_benchmark_is_called():
 
 
 # The companion's rooms, as docs/architecture.md lists them: imports go down only.
-ROOMS = ["cli", "render", "fabric", "diagnose", "judge", "measure", "archive", "mpi", "logs", "model"]
+ROOMS = [
+    "cli",
+    "render",
+    "fabric",
+    "diagnose",
+    "judge",
+    "measure",
+    "archive",
+    "mpi",
+    "logs",
+    "model",
+    "stats",
+]
 PURE_ROOMS = {"judge", "diagnose", "fabric"}  # observations in, findings out
-PURE_ROOMS_MAY_USE = PURE_ROOMS | {"logs", "model"}
+PURE_ROOMS_MAY_USE = PURE_ROOMS | {"logs", "model", "stats"}
 
 
 def python_sources():
@@ -260,13 +272,13 @@ def test_first_line_of_a_room_says_what_it_is_for():
 
 # Names of two things, where each is called so by those who use it.
 def test_one_helper_for_percentiles_and_one_room_for_units():
-    """Those of launches are imb.model.observations.percentiles; figures become text in imb.model.units."""
+    """Those of launches are imb.stats.medians.percentiles; figures become text in imb.model.units."""
     percentile = re.compile(r"\b(?:np|statistics)\.(?:nan)?(?:quantiles?|percentile)\(")
     unit = re.compile(
         r"\{[^{}\n]*(?:[*/] ?(?:1e[369]|1000|2\*\*[123]0)|>> ?[123]0)(?::[^{}]*)?\} ?[kMGmµ]?[iBsb]"
     )
     # Scores of tests; bits per second; IMB's own layout; GPUs' memory and links, which have units of makers.
-    percentiles = {"model/observations.py", "fabric/classes.py", "fabric/parts.py"}
+    percentiles = {"stats/medians.py", "fabric/classes.py", "fabric/parts.py"}
     units = {"model/units.py", "model/conditions.py", "mpi/gpu_checks.py", "diagnose/gpu_link.py"}
     texts = {str(path): text for path, text in python_sources()}
     assert {path for path, text in texts.items() if percentile.search(text)} <= percentiles

@@ -20,6 +20,7 @@ from imb.model.records import read
 PAGE = lab.TOP / "docs" / "changing.md"
 OPTION = ("src/plan/options.h", "src/cli/options.cpp")
 FIGURE = ("src/plan/figures.h", "src/result/statistics.cpp")
+LOG_FORMAT = ("python/imb/logs/collbench_text.py", "python/imb/logs/readers.py")
 OPTION_PROGRAM = """
 #include <cstdio>
 #include "cli/command_line.h"
@@ -108,12 +109,15 @@ LIBRARIES = [
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the page's option and figure touch, with the changes of the page."""
+    """What the page's option, figure and log format touch, with the changes of the page."""
     folder = tmp_path_factory.mktemp("changed")
     for name in ("src", "schema", "tools", "python", "tests/unit"):
         shutil.copytree(lab.TOP / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    changed = guide.changed_files(PAGE, "An option") | guide.changed_files(PAGE, "A figure")
-    assert set(changed) == {*OPTION, *FIGURE}
+    changed: dict[str, str] = {}
+    for heading, files in (("An option", OPTION), ("A figure", FIGURE), ("A log format", LOG_FORMAT)):
+        of_section = guide.changed_files(PAGE, heading)
+        assert set(of_section) == set(files)
+        changed |= of_section
     for file, text in changed.items():
         (folder / file).write_text(text)
     return folder
@@ -178,6 +182,33 @@ def test_a_figure_is_its_row_and_the_code_that_measures_it(tree: Path) -> None:
             text=True,
         )
     assert done.stdout == "0.5 0.5\n", done.stderr
+
+
+def test_a_log_format_is_its_reader_and_a_line_of_the_registry(tree: Path, tmp_path: Path) -> None:
+    """Detected, shown, stored and compared; a line that was not read is printed, and the exit status is 1."""
+    rows = [f"Bcast, 4 ranks, {8 << n} bytes, 1000 repetitions: {1.5 + n}0 us" for n in range(3)]
+    (tmp_path / "a.log").write_text("\n".join(["collbench 1.0", *rows, ""]))
+    (tmp_path / "torn.log").write_text(
+        "\n".join(["collbench 1.0", *rows, "Bcast, 4 ranks, 64 by 2.5 us", ""])
+    )
+
+    def imb(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "imb", *words],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(tree / "python"), "IMB_ARCHIVE": str(tmp_path / "archive")},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    imported = imb("import", "a.log", "--label", "old")
+    assert imported.returncode == 0, imported
+    shown = imb("show", "old", "--no-chart")
+    assert "collbench" in shown.stdout and "Bcast" in shown.stdout and "1.50" in shown.stdout, shown
+    judged = imb("diagnose", "torn.log")
+    assert judged.returncode == 1 and "not a row: 'Bcast, 4 ranks, 64 by 2.5 us'" in judged.stderr, judged
+    assert "1 row skipped" in judged.stdout, judged
 
 
 # --- A benchmark and a form of one ---------------------------------------------------------------------------------

@@ -36,7 +36,8 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "python"))
 import windows_mpi  # noqa: E402  (beside this file)
-from imb.mpi import compiler_wrappers  # noqa: E402  (of the checkout, and nothing but the standard library)
+from imb.model import mpis  # noqa: E402  (of the checkout, and nothing but the standard library)
+from imb.mpi import compiler_wrappers  # noqa: E402
 
 LOWEST_PYTHON = (3, 11, 2)  # requires-python of pyproject.toml
 ENV = TOP / os.environ.get("OPENIMB_ENV", ".env")
@@ -385,20 +386,20 @@ def set_up_wrapper(choice: str) -> Mpi:
     except LookupError as error:
         words = "to start the program in another way, build it with"
         raise SetupError(f"{error}; {words} `make CXX={wrapper}`") from None
-    flavor, version = compiler_wrappers.flavor_of(output_of([str(launcher), "--version"]))
-    env = {"I_MPI_ROOT": str(wrapper.parent.parent)} if flavor == "intel" else {}
+    known, version = mpis.launched_by(output_of([str(launcher), "--version"]))
+    env = known.environment(str(wrapper.parent.parent))
     compiler = compiler_of(wrapper, env)
-    if flavor == "smpi":
+    if known.key == "smpi":
         compiler = str(wrapper)  # the simulator loads programs as libraries: only its wrapper links them so
     return Mpi(
         key=key,
         choice=key if key in DOWNLOADED | SYSTEM else str(wrapper),
-        flavor=flavor,
+        flavor=known.key,
         version=version,
         wrapper=str(wrapper),
         compiler=compiler,
-        launcher=[str(launcher), *(["--allow-run-as-root"] if flavor == "openmpi" else [])],
-        oversubscribe=["--oversubscribe"] if flavor == "openmpi" else [],
+        launcher=[str(launcher), *known.root_arguments],
+        oversubscribe=list(known.oversubscribe),
         env=env,
     )
 

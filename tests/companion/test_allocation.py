@@ -9,9 +9,11 @@ from imb.measure.drain import node_of
 from imb.measure.fabric import hosts_offered
 from imb.measure.session import in_job
 from imb.measure.startup import offered
+from imb.model.intent import Intent
+from imb.model.mpis import Host
 from imb.mpi.allocation import Allocation
 from imb.mpi.installations import Installation
-from imb.mpi.launch import Intent, spell
+from imb.mpi.launchers import spell
 
 SLURM = {
     "SLURM_JOB_ID": "7",
@@ -73,9 +75,9 @@ OPENMPI = Installation(
     [(128, 4, False), (129, 4, True), (32, 0, False), (33, 0, True), (64, 1, True)],
 )
 def test_ranks_that_share_no_cores_of_an_allocation_are_bound(ranks: int, nodes: int, crowded: bool) -> None:
-    command = spell(OPENMPI, Intent(ranks=ranks), ["P"], cores=32, root=False, nodes=nodes)
+    command = spell(OPENMPI, Intent(ranks=ranks), ["P"], Host(32, nodes=nodes))
     assert ("--oversubscribe" in command.words) == ("none" in command.words) == crowded
-    command = spell(OPENMPI, Intent(ranks=ranks, launcher="srun"), ["P"], cores=32, root=False, nodes=nodes)
+    command = spell(OPENMPI, Intent(ranks=ranks, launcher="srun"), ["P"], Host(32, nodes=nodes))
     assert ("--overcommit" in command.words) == (crowded and nodes > 0)
 
 
@@ -92,7 +94,9 @@ def test_how_many_ranks_and_hosts_are_offered() -> None:
         hosts_offered([], SLURM) == 3 and hosts_offered(["a", "b"], SLURM) == 2 and hosts_offered([], {}) == 1
     )
     assert hosts_offered([], {**LSF, "LSB_MCPU_HOSTS": "a 3 b 3 c 1 d 1"}) == 4
-    assert hosts_offered([], {"FLUX_JOB_ID": "7", "FLUX_JOB_NNODES": "4", "FLUX_JOB_SIZE": "8"}) == 4
+    flux = {"FLUX_JOB_ID": "7", "FLUX_JOB_NNODES": "4", "FLUX_JOB_SIZE": "8"}
+    assert hosts_offered([], flux) == 4 and offered(bare, flux) == 8
+    assert hosts_offered([], {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "4"}) == 4
 
 
 def test_a_node_has_the_name_that_slurm_knows() -> None:

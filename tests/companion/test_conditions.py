@@ -15,10 +15,11 @@ from companion.door import Imb
 from imb.archive.store import Archive
 from imb.judge.condition_diff import Difference, differences
 from imb.measure.progress import Progress
+from imb.model import mpis
 from imb.model.conditions import Conditions, Machine
 from imb.model.observations import Side, launches_of
 from imb.model.records import encode, read
-from imb.mpi import compiler_wrappers, conditions, doctor, installations, own_word
+from imb.mpi import compiler_wrappers, conditions, doctor, installations
 from imb.mpi.launch import Ended
 from imb.mpi.load import Load, Moment, load_between, moment
 
@@ -340,7 +341,7 @@ def test_progress_only_grows_and_ends_at_one(path: Path) -> None:
     ],
 )
 def test_transports_that_an_mpi_names_itself(flavor: str, text: str, said: str | None) -> None:
-    assert own_word.transports_in(flavor, text) == said
+    assert mpis.transports_in(mpis.mpi_of(flavor), text) == said
 
 
 def test_doctor_has_the_word_of_the_mpi_beside_the_measured_path() -> None:

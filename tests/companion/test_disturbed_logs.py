@@ -11,7 +11,7 @@ import pytest
 from companion.test_logs import GROUPS, LABELED, NOTED, OSU, OSU_LAYOUTS, PASSES, PINGPONG
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb.logs import parse
+from imb.logs.readers import parse
 from imb.logs.table import Log
 from imb.model.records import Result
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from companion.test_fabric_model import made, named
 from imb.fabric.inference import judge_sweeps
-from imb.fabric.sweep import Indices, Sweep
+from imb.fabric.sweep import Sweep
 from imb.fabric.verdict import Verdict
+from imb.stats.arrays import Numbers
 
 
 def of_leaves(
@@ -26,7 +27,7 @@ def of_leaves(
 ) -> Sweep:
     """`slow`: hosts that take longer, `both`: two of them take longer twice; `far`: a leaf switch whose pairs with others take `by` longer."""
 
-    def longer(a: Indices, b: Indices) -> Any:
+    def longer(a: Numbers, b: Numbers) -> Any:
         slow_a, slow_b = np.isin(a, slow), np.isin(b, slow)
         ends = slow_a.astype(int) + slow_b if both else slow_a | slow_b
         if far is not None:
@@ -66,7 +67,7 @@ def test_switches_are_seen_in_a_healthy_sweep(hosts: int, below: int, seed: int)
 def test_slow_hosts_of_a_switch_in_a_group_stand_apart() -> None:
     """Switches of a group are nearer than groups; slow hosts of one switch are not far from the others."""
 
-    def longer(a: Indices, b: Indices) -> Any:
+    def longer(a: Numbers, b: Numbers) -> Any:
         slow = np.isin(a, [17, 18, 19]) | np.isin(b, [17, 18, 19])
         return (1.0 + 0.15 * (a // 4 != b // 4) + 0.3 * (a // 32 != b // 32)) * (1 + 0.2 * slow) - 1
 
@@ -80,7 +81,7 @@ def test_slow_hosts_of_a_switch_in_a_group_stand_apart() -> None:
 def test_slow_hosts_of_a_switch_that_is_not_seen_are_not_healthy(seed: int) -> None:
     """Their own pairs are near, so about as fast as all others, and too many pairs are missing to see the switches: slow, or farther away."""
 
-    def longer(a: Indices, b: Indices) -> Any:
+    def longer(a: Numbers, b: Numbers) -> Any:
         slow = np.isin(a, [17, 18, 19]) | np.isin(b, [17, 18, 19])
         return (1.0 + 0.12 * (a // 4 != b // 4)) * (1 + 0.1 * slow) - 1
 

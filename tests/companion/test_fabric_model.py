@@ -22,12 +22,13 @@ from imb.fabric.stages import (
     after_quick,
     search,
 )
-from imb.fabric.sweep import Endpoint, Indices, Sweep
+from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.topology import Topology, graph, tree
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
+from imb.stats.arrays import Numbers
 
 CORE_PAIRS = Path(__file__).with_name("data") / "core-pairs.txt"
-Slow = Callable[[Indices, Indices], Any]
+Slow = Callable[[Numbers, Numbers], Any]
 
 
 def made(count: int, slow: Slow, passes: int = 5, noise: float = 0.02, seed: int = 1) -> Sweep:
@@ -238,7 +239,7 @@ def test_a_slow_trunk_among_siblings(leaves: int, hosts: int) -> None:
     """Of three trunks, each is crossed by most pairs of its distance: the median of these is that of the slow one."""
     topology = leaves_of(leaves, hosts)
 
-    def slow(a: Indices, b: Indices) -> Any:
+    def slow(a: Numbers, b: Numbers) -> Any:
         return 0.3 * ((a < hosts) != (b < hosts))
 
     verdict = judge_sweeps([made(leaves * hosts, slow)], topology)
@@ -251,7 +252,7 @@ def test_the_only_trunk_is_not_judged() -> None:
     """Slow or not."""
     topology = leaves_of(2, 4)
 
-    def slow(a: Indices, b: Indices) -> Any:
+    def slow(a: Numbers, b: Numbers) -> Any:
         return 0.3 * ((a < 4) != (b < 4))
 
     for how in (slow, lambda a, b: 0.0 * a):
@@ -268,7 +269,7 @@ def test_few_hosts_below_another_switch_are_a_group() -> None:
 
     count, few = 32, 4
 
-    def far(a: Indices, b: Indices) -> Any:
+    def far(a: Numbers, b: Numbers) -> Any:
         return 0.3 * ((a < few) != (b < few))
 
     verdict = judge_sweeps([made(count, far)], None)
@@ -281,7 +282,7 @@ def test_few_hosts_below_another_switch_are_a_group() -> None:
 
 
 def test_slow_pair_needs_passes() -> None:
-    def slow(a: Indices, b: Indices) -> Any:
+    def slow(a: Numbers, b: Numbers) -> Any:
         return 0.5 * ((a == 3) & (b == 9))
 
     assert named(judge_sweeps([made(16, slow)], None)) == {"n3 - n9"}
@@ -574,7 +575,7 @@ def test_a_slow_trunk_that_most_pairs_cross_by_different_amounts(seed: int) -> N
 def test_a_cable_that_has_the_routes_of_one_host_is_not_that_host(cable: bool) -> None:
     """As in a fat tree whose routes go by destination: the pairs of n3 below its switch do not cross it."""
 
-    def slow(a: Indices, b: Indices) -> Any:
+    def slow(a: Numbers, b: Numbers) -> Any:
         return 0.1 * (((a == 3) | (b == 3)) & ((a >= 8) | (b >= 8) | (not cable)))
 
     verdict = judge_sweeps([made(64, slow, passes=4)], of_switches(64, 8))
@@ -590,7 +591,7 @@ def test_pairs_that_may_cross_a_slow_link_are_not_named_beside_it() -> None:
     ring = [("s0", "s1"), ("s1", "s2"), ("s2", "s3"), ("s0", "s3")]
     network = graph({f"n{at}": f"s{at // 8}" for at in range(32)}, ring)
 
-    def slow(a: Indices, b: Indices) -> Any:
+    def slow(a: Numbers, b: Numbers) -> Any:
         on_it = (a < 8) & (b >= 8) & (b < 16)
         over_it = ((a == 0) & (b == 16)) | ((a == 1) & (b == 17))
         return 0.5 * (on_it | over_it | ((a == 18) & (b == 26)))

@@ -17,8 +17,9 @@ from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
 from imb.measure import campaign
+from imb.model import mpis
 from imb.model.gpus import Link, arguments, uses_gpu
-from imb.mpi import gpu_checks, gpu_support, gpus, installations
+from imb.mpi import gpu_checks, gpus, installations
 from imb.mpi import nvml as nvml_of
 from imb.mpi.doctor import Check
 from imb.mpi.installations import Installation
@@ -429,7 +430,7 @@ def test_names_of_devices_are_data(tree: Path, monkeypatch: pytest.MonkeyPatch) 
 # What MPIs say
 
 
-def mpi_of(folder: Path, flavor: Any, **tools: str) -> Installation:
+def mpi_of(folder: Path, flavor: Any, version: str = "MPI 1.0", **tools: str) -> Installation:
     (folder / "bin").mkdir(parents=True)
     for name, text in {"mpicxx": "", "mpiexec": "", **tools}.items():
         (folder / "bin" / name).write_text(
@@ -437,7 +438,7 @@ def mpi_of(folder: Path, flavor: Any, **tools: str) -> Installation:
         )  # compiles nothing
         (folder / "bin" / name).chmod(0o755)
     wrapper, launcher = (str(folder / "bin" / name) for name in ("mpicxx", "mpiexec"))
-    return Installation(flavor=flavor, version="MPI 1.0", major=1, wrapper=wrapper, launcher=launcher)
+    return Installation(flavor=flavor, version=version, major=1, wrapper=wrapper, launcher=launcher)
 
 
 CUDA = "mca:mpi:base:param:mpi_built_with_cuda_support:value:"
@@ -457,7 +458,7 @@ ROCM = "mca:accelerator:null:version:mca:2.1.0\nmca:accelerator:rocm:version:com
 )
 def test_open_mpi_by_ompi_info(tmp_path: Path, text: str, any_gpu: str, cuda: str, rocm: str) -> None:
     mpi = mpi_of(tmp_path / "mpi", "openmpi", ompi_info=text)
-    found = {api: gpu_support.support(mpi, api) for api in (None, "cuda", "rocm")}
+    found = {api: mpi.gpu_support(api) for api in (None, "cuda", "rocm")}
     assert {api: one.answer for api, one in found.items()} == {None: any_gpu, "cuda": cuda, "rocm": rocm}
     assert all("ompi_info" in one.source for one in found.values())
     assert found["rocm"].answer != "no" or "--with-rocm" in found["rocm"].change
@@ -478,7 +479,7 @@ def test_mpich_by_its_configure_line(
     tmp_path: Path, options: str, any_gpu: str, cuda: str, rocm: str
 ) -> None:
     mpi = mpi_of(tmp_path / "mpi", "mpich", mpichversion=f"MPICH Version: 4.3\nMPICH configure: {options}")
-    found = {api: gpu_support.support(mpi, api) for api in (None, "cuda", "rocm")}
+    found = {api: mpi.gpu_support(api) for api in (None, "cuda", "rocm")}
     assert {api: one.answer for api, one in found.items()} == {None: any_gpu, "cuda": cuda, "rocm": rocm}
     assert all(one.source.startswith("mpichversion") for one in found.values())
 
@@ -497,24 +498,25 @@ CRAY = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
 def test_settings_switch_support_on_and_off_as_in_the_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flavor: str, text: str, name: str, unset: str
 ) -> None:
-    mpi = mpi_of(tmp_path / "mpi", flavor, mpichversion=text)
+    version = "Cray MPICH 8.1.28.15" if text == CRAY else "MPI 1.0"
+    mpi = mpi_of(tmp_path / "mpi", flavor, version, mpichversion=text)
     monkeypatch.delenv(name, raising=False)
-    found = gpu_support.support(mpi, "cuda")
+    found = mpi.gpu_support("cuda")
     assert found.answer == unset
     besides = " and LD_PRELOAD=libmpi_gtl_cuda.so" if text == CRAY else ""
     assert unset == "yes" or found[1:] == (f"{name} is not set", f"set {name}=1{besides}")
     for value in ("0", "no", "off", "false", ""):
         monkeypatch.setenv(name, value)
-        assert gpu_support.support(mpi, "cuda") == ("no", f"{name}={value}", f"set {name}=1{besides}")
+        assert mpi.gpu_support("cuda") == ("no", f"{name}={value}", f"set {name}=1{besides}")
     monkeypatch.setenv(name, "1")
-    assert gpu_support.support(mpi, "cuda").answer == "yes"
+    assert mpi.gpu_support("cuda").answer == "yes"
 
 
 def test_cray_mpich_by_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its launcher is in another folder, without mpichversion."""
     monkeypatch.setenv("CRAY_MPICH_VERSION", "8.1.28")
     monkeypatch.setenv("MPICH_GPU_SUPPORT_ENABLED", "1")
-    found = gpu_support.support(mpi_of(tmp_path / "mpi", "other"), "rocm")
+    found = mpi_of(tmp_path / "mpi", "other").gpu_support("rocm")
     assert found == ("yes", "MPICH_GPU_SUPPORT_ENABLED=1", "")
 
 
@@ -548,12 +550,12 @@ def test_cray_mpich_is_found_though_srun_starts_it(
 def test_settings_are_those_of_the_suite() -> None:
     source = (Path(__file__).parents[2] / "src" / "plan" / "gpu_support.cpp").read_text()
     body = source[source.index("bool is_off") :].partition("}")[0]
-    assert {*re.findall(r'value == "(\w+)"', body), ""} == set(gpu_support.OFF) and "value.empty()" in body
+    assert {*re.findall(r'value == "(\w+)"', body), ""} == set(mpis.OFF) and "value.empty()" in body
     table = re.findall(r'\{"(\w+)", "[^"]+", (true|false), (true|false)\}', source)
     assert {(name, needed == "true", rocm == "true") for name, needed, rocm in table} == {
-        *map(tuple, gpu_support.SETTINGS.values())
+        tuple(one.gpu_setting) for one in mpis.MPIS if one.gpu_setting
     }
-    assert f'offload_mode = "{gpu_support.OFFLOAD_MODE}"' in source
+    assert f'offload_mode = "{mpis.INTEL_MPI.offload_mode}"' in source
 
 
 @pytest.mark.parametrize(
@@ -572,13 +574,13 @@ def test_intel_mpi_with_gpus_of_others(
     monkeypatch.delenv("I_MPI_OFFLOAD_MODE", raising=False)
     if mode:
         monkeypatch.setenv("I_MPI_OFFLOAD_MODE", mode)
-    found = gpu_support.support(mpi_of(tmp_path / "mpi", "intel"), api)
+    found = mpi_of(tmp_path / "mpi", "intel").gpu_support(api)
     assert found.answer == answer and bool(found.change) == (answer == "no")
 
 
 def test_an_mpi_without_known_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CRAY_MPICH_VERSION", raising=False)
-    assert gpu_support.support(mpi_of(tmp_path / "mpi", "other")).answer == "unknown"
+    assert mpi_of(tmp_path / "mpi", "other").gpu_support().answer == "unknown"
 
 
 def test_values_that_are_no_utf_8_are_readable(tree: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -592,16 +594,16 @@ def test_values_that_are_no_utf_8_are_readable(tree: Path, imb: Imb, monkeypatch
 def test_programs_beside_the_wrapper_go_before_those_beside_the_launcher(tmp_path: Path) -> None:
     mpi = mpi_of(tmp_path / "a", "mpich", mpichversion="MPICH configure: --with-cuda")
     other = mpi_of(tmp_path / "b", "mpich", mpichversion="MPICH configure: --without-cuda")
-    assert gpu_support.support(msgspec.structs.replace(mpi, launcher=other.launcher)).answer == "yes"
+    assert msgspec.structs.replace(mpi, launcher=other.launcher).gpu_support().answer == "yes"
 
 
 def test_no_support_is_a_warning_only_where_there_is_a_gpu(tree: Path) -> None:
     mpi = mpi_of(tree / "mpi", "mpich", mpichversion="MPICH configure: --without-cuda")
-    (without,) = gpu_support.checks(mpi, [])
+    (without,) = gpu_checks.support_checks(mpi, [])
     assert (without.what, without.level, without.advice) == ("MPI 1.0: GPU memory", "ok", "")
     device(tree)
     device(tree, "0000:63:00.0", vendor="0x1002", **{"class": "0x120000"})
-    cuda, rocm = gpu_support.checks(mpi, gpus.of_host())
+    cuda, rocm = gpu_checks.support_checks(mpi, gpus.of_host())
     assert cuda.what == "MPI 1.0: GPU memory (CUDA)"
     assert cuda.level == "warning" and "--with-cuda" in cuda.advice
     assert rocm.what == "MPI 1.0: GPU memory (ROCm)" and rocm.level == "ok"

@@ -12,10 +12,12 @@ from typing import Any
 import psutil
 import pytest
 from imb.model.errors import ImbError
+from imb.model.intent import Intent
+from imb.model.mpis import Host, launched_by
 from imb.mpi.arguments import overriding
-from imb.mpi.compiler_wrappers import flavor_of
 from imb.mpi.installations import Installation
-from imb.mpi.launch import Command, Intent, run, spell
+from imb.mpi.launch import run
+from imb.mpi.launchers import Command, spell
 
 
 def made_up(flavor: Any, major: int = 5) -> Installation:
@@ -74,18 +76,18 @@ HOSTS = {"hosts": ("a", "b"), "ppn": 2, "ranks": 4}
     ],
 )  # fmt: skip
 def test_spelling(flavor: Installation, wanted: dict[str, Any], root: bool, words: str) -> None:
-    command = spell(flavor, Intent(**{"ranks": 2, **wanted}), ["P"], cores=4, root=root)
+    command = spell(flavor, Intent(**{"ranks": 2, **wanted}), ["P"], Host(4, root))
     assert str(command) == words
 
 
 def test_what_cannot_be_said_is_a_mistake() -> None:
     with pytest.raises(ImbError, match="exclude each other"):
-        spell(MPICH, Intent(ranks=2, cpus=(0, 1), bind="core"), ["P"], cores=4, root=False)
+        spell(MPICH, Intent(ranks=2, cpus=(0, 1), bind="core"), ["P"], Host(4))
     hidden = Intent(ranks=2, env={"MY_TOKEN": "s"}, extra=("-genvnone",))
     with pytest.raises(ImbError, match="-genvnone: MY_TOKEN may be secret and is passed by environment"):
-        spell(MPICH, hidden, ["P"], cores=4, root=False)
+        spell(MPICH, hidden, ["P"], Host(4))
     with pytest.raises(ImbError, match="unsupported launcher"):
-        spell(made_up("other"), Intent(ranks=2), ["P"], cores=4, root=False)
+        spell(made_up("other"), Intent(ranks=2), ["P"], Host(4))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,8 @@ def test_the_latter_of_two_settings_holds(first: str, then: str, both: str) -> N
     ],
 )
 def test_launchers_are_known_by_what_they_say(said: str, flavor: str, version: str) -> None:
-    assert flavor_of(said) == (flavor, version)
+    mpi, named = launched_by(said)
+    assert (mpi.key, named) == (flavor, version)
 
 
 def script(tmp_path: Path, text: str) -> Command:

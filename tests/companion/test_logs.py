@@ -8,10 +8,11 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from imb.logs import columnar, parse, parse_many
+from imb.logs import columnar
 from imb.logs.imb_facts import run_of
 from imb.logs.imb_heads import KNOWN
 from imb.logs.preamble import LogEvent
+from imb.logs.readers import parse, parse_many
 from imb.logs.table import Log
 from imb.model.observations import key_of
 from imb.model.options import PassLimits, pass_limits

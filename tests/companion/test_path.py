@@ -16,11 +16,11 @@ from companion.machines import row, save
 from imb.archive.store import Archive
 from imb.diagnose import Finding, diagnose
 from imb.judge.condition_diff import conditions_of
+from imb.measure import transports
 from imb.model import path
 from imb.model.conditions import Interface
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import End, Evidence, InterfaceBytes, Passes, Record, Records, Result, Run, write
-from imb.mpi import own_word
 from imb.mpi.conditions import interfaces
 
 ONE, TWO = ("a", "a"), ("a", "b")
@@ -306,13 +306,13 @@ def test_transports_are_asked_for_once_in_a_session(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    own = own_word.answered
+    own = transports.answered
 
     def answered(*words: Any) -> tuple[str | None, bool]:
         asked.append(words)
         return own(*words)
 
-    monkeypatch.setattr(own_word, "answered", answered)
+    monkeypatch.setattr(transports, "answered", answered)
     assert imb(*launched_by_fake(tmp_path), "--launches", "3").code == 0
     assert len(asked) == 1 and len(archive.ids()) == 3
     stored = {archive.run(name).facts()["conditions"]["transports"] for name in archive.ids()}
@@ -331,7 +331,7 @@ def test_ctrl_c_while_transports_are_asked_for(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The launch before it is over and stored; the next one is not made."""
-    monkeypatch.setattr(own_word, "answered", lambda *words: (None, True))
+    monkeypatch.setattr(transports, "answered", lambda *words: (None, True))
     said = imb(*launched_by_fake(tmp_path), "--launches", "2")
     assert said.code == 130 and said.err.endswith("imb: interrupted\n"), said
     assert [archive.run(name).facts()["outcome"] for name in archive.ids()] == ["measured"]

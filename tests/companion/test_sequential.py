@@ -13,7 +13,6 @@ import pytest
 from companion.door import Imb
 from companion.test_compare import content, longer, rows_of, side_of
 from imb.archive.store import Archive
-from imb.judge import stats
 from imb.judge.compare import CompareSettings, Comparison, Effect, compare
 from imb.judge.effects import latched, verdict_of
 from imb.judge.sequential import looked_at
@@ -21,6 +20,7 @@ from imb.model.observations import Side
 from imb.model.sequential_design import FACT, FIRST, MOST, SequentialDesign, design_of
 from imb.render.comparison import comparison_markdown, headline
 from imb.render.page import comparison_page
+from imb.stats import shift as stats
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))

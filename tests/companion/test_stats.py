@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb.judge.multiplicity import Family, Permutations, holm, permits, unequal_spreads
-from imb.judge.stats import (
+from imb.model.units import duration, rounded_size
+from imb.stats.medians import percentiles
+from imb.stats.multiplicity import Family, Permutations, holm, permits, unequal_spreads
+from imb.stats.shift import (
     Shift,
     detectable,
     launches_needed,
@@ -15,8 +17,6 @@ from imb.judge.stats import (
     shift,
     shift_of_pairs,
 )
-from imb.model.observations import percentiles
-from imb.model.units import duration, rounded_size
 from numpy.typing import NDArray
 from scipy import stats
 

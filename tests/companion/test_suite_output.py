@@ -4,7 +4,7 @@ from pathlib import Path
 
 import lab
 import pytest
-from imb.logs import parse
+from imb.logs.readers import parse
 from imb.model.options import pass_limits
 from imb.model.records import End, Failure, Result, Run, read_file
 

@@ -22,7 +22,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from imb.archive.store import Archive
-from imb.logs import parse
+from imb.logs.readers import parse
 from imb.measure import campaign, planning, session
 from imb.measure.interleave import TURN_LIMIT, Conductor
 from imb.model.records import Run

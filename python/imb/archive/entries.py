@@ -11,7 +11,8 @@ import pyarrow as pa
 from imb.archive.reading import UnreadableFile
 from imb.archive.runs_table import RUNS, Columns
 from imb.archive.store import Manifest, StoredRun
-from imb.logs import columnar, parse_many
+from imb.logs import columnar
+from imb.logs.readers import parse_many, reader_of
 from imb.logs.table import Log, LoggedLaunch
 from imb.model.gpus import memory_of
 from imb.model.notes import note
@@ -138,11 +139,13 @@ def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
 
 
 def parse_each(files: Sequence[tuple[bytes, str]]) -> list[Log]:
-    """parse_many, which never fails. Should it fail nevertheless, the file at fault is named and the others are read."""
+    """parse_many, whose readers never fail. Should one fail nevertheless, the file at fault is named and the others are read."""
     try:
         return parse_many(files)
     except Exception as error:
         if len(files) > 1:
             return [log for file in files for log in parse_each([file])]
         words = f"the importer fails on it, please report this ({type(error).__name__}: {error})"
-        return [Log(files[0][1], "imb", problems=[Problem(files[0][1], 0, words[:300])])]
+        return [
+            Log(files[0][1], reader_of(files[0][0]).format, problems=[Problem(files[0][1], 0, words[:300])])
+        ]

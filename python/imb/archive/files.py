@@ -16,8 +16,8 @@ from imb.archive import sources
 from imb.archive.entries import Entry
 from imb.archive.importer import files_in, read_for_import
 from imb.archive.store import FORMAT, Content, Manifest, StoredRun, file_facts, name_of
-from imb.model import unread
 from imb.model.errors import ImbError
+from imb.model.notes import note_unread
 from imb.model.records import Problem, Records, Run, decode, read
 from imb.model.text import readable
 
@@ -91,8 +91,8 @@ def runs_in(path: Path) -> Iterator[FileRun]:
     if empty:
         raise ImbError(str(without[0]) if without else f"{path}: there is no file in this folder")
     # A folder may have other text beside logs: no line of it is lost.
-    unread.note_unread((one for one in without if not one.line), lost=False)
-    unread.note_unread(one for one in without if one.line)
+    note_unread((one for one in without if not one.line), lost=False)
+    note_unread(one for one in without if one.line)
 
 
 def _problems_of(

@@ -24,8 +24,8 @@ from imb.archive.labels import change_by_me, from_title
 from imb.archive.remains import sweep
 from imb.archive.store import Archive, Content, Manifest
 from imb.model.errors import ImbError
-from imb.model.notes import note, noted
-from imb.model.records import RECORD, Failure, Problem, Result, cut_off, read
+from imb.model.notes import Note, noted, pass_on
+from imb.model.records import Failure, Problem, Result, cut_off
 from imb.model.text import natural, readable
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def import_files(
     try:
         folders, all_labels = [archive.folder] * len(batches), [labels] * len(batches)
         for reports, notes in pool.map(_import_apart, batches, folders, all_labels):
-            for line in notes:
-                note(line)
+            for one in notes:
+                pass_on(one)
             yield from reports
     finally:
         pool.shutdown(cancel_futures=True)
@@ -123,9 +123,9 @@ def read_for_import(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]
 
 def _import_apart(
     files: Sequence[Path], folder: Path, labels: Sequence[str]
-) -> tuple[list[FileReport], list[str]]:
+) -> tuple[list[FileReport], list[Note]]:
     """`_import_batch` in a process of its own, with its notes."""
-    notes: list[str] = []
+    notes: list[Note] = []
     with noted(notes.append):
         return _import_batch(files, folder, labels), notes
 
@@ -187,34 +187,30 @@ def _runs_of(
 ) -> list[tuple[FileReport, Content, Entry]]:
     """The runs in these texts: records are one, a log is one for each launch in it."""
     from imb.archive.entries import parse_each
+    from imb.logs.readers import RECORDS
 
-    are_records = [text.lstrip().startswith(RECORD) for _, text in texts]
-    of_logs = [one for one, records in zip(texts, are_records, strict=True) if not records]
-    logs = iter(parse_each([(text, report.file) for report, text in of_logs]))
+    logs = parse_each([(text, report.file) for report, text in texts])
     found: list[tuple[FileReport, Content, Entry]] = []
-    for (report, text), records in zip(texts, are_records, strict=True):
-        if records:
-            found.extend(_of_records(report, text, labels))
-        else:
-            found.extend(_of_log(report, text, next(logs), labels))
+    for (report, text), log in zip(texts, logs, strict=True):
+        of_file = _of_records if log.format == RECORDS else _of_log
+        found.extend(of_file(report, text, log, labels))
     return found
 
 
 def _of_records(
-    report: FileReport, text: bytes, labels: Sequence[str]
+    report: FileReport, text: bytes, log: Log, labels: Sequence[str]
 ) -> Iterator[tuple[FileReport, Content, Entry]]:
     """JSON lines of the suite stay what they are."""
     from imb.archive.entries import Entry
 
-    facts = {"kind": "import", "format": "openimb-record"}
-    records = read(text, report.file)
-    report.problems = records.problems
-    if records.problems and not records.records:
+    facts = {"kind": "import", "format": log.format}
+    report.problems = log.problems
+    if log.problems and not log.records:
         return
-    report.rows = sum(1 for _ in records.of(Result))
-    report.failures = sum(1 for _ in records.of(Failure))
+    report.rows = sum(isinstance(one, Result) for one in log.records)
+    report.failures = sum(isinstance(one, Failure) for one in log.records)
     content = Content(records=text, facts=facts, origin=str(Path(report.file).absolute()), labels=labels)
-    yield report, content, Entry(facts, records=records.records, problems=len(records.problems))
+    yield report, content, Entry(facts, records=log.records, problems=len(log.problems))
 
 
 def _of_log(
@@ -222,6 +218,7 @@ def _of_log(
 ) -> Iterator[tuple[FileReport, Content, Entry]]:
     from imb.archive.entries import Entry
     from imb.logs.imb_facts import last_of
+    from imb.logs.readers import tables_in_words
     from imb.logs.unread import separator_in
 
     facts = {"kind": "import", "format": log.format}
@@ -239,9 +236,7 @@ def _of_log(
         report.problems.append(Problem(report.file, csv[0], words))
         return
     if not log.launches:
-        report.problems.append(
-            Problem(report.file, 0, "there is no table of IMB or of OSU's benchmarks in it")
-        )
+        report.problems.append(Problem(report.file, 0, f"there is no table of {tables_in_words()} in it"))
     report.cut_off = [last_of(launch) for launch in log.launches if cut_off(launch.run, launch.end)]
     before = counted = 0  # lines, bytes
     for launch in log.launches:

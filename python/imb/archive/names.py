@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from imb.archive.labels import QUERY, Tags
 from imb.archive.reading import each_readable
 from imb.archive.store import SHORT, Archive, StoredRun
-from imb.model import unread
 from imb.model.errors import ImbError
+from imb.model.notes import note_unread
 from imb.model.text import named_bytes, natural, one_line, readable, shell_word
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
     problems: list[Problem] = []
     for run in found.values():
         records = run.records()
-        unread.note_unread(records.problems, lost=not run.stored)
+        note_unread(records.problems, lost=not run.stored)
         problems += records.problems
         launches += _launches(run, records)
     judged, replaced = divided(launches)
@@ -102,7 +102,7 @@ def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun
     for name in names:
         for run in _readable(archive, name, present):
             if not isinstance(run, StoredRun):
-                unread.note_unread(run.problems, lost=not run.stored)
+                note_unread(run.problems, lost=not run.stored)
             yield run
 
 

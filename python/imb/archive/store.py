@@ -158,7 +158,7 @@ class StoredRun(msgspec.Struct, frozen=True):
             from imb.model.records import read  # as imb.logs below: a list needs neither
 
             return read(data, f"{self.id[:SHORT]}/records.jsonl", samples=samples)
-        from imb.logs import read_log
+        from imb.logs.readers import read_log
 
         return read_log(self.part("output.txt") or b"", f"{self.id[:SHORT]}/output.txt")
 

@@ -20,9 +20,8 @@ import typer.core
 import typer.main
 
 from imb import __version__
-from imb.model import unread
 from imb.model.errors import ImbError
-from imb.model.notes import noted
+from imb.model.notes import Note, noted
 from imb.render.terminal import IN_ASCII, say
 
 # By what people do, in the order of `imb --help`. The module imb.cli.NAME (a Python keyword has a _ behind it) has a function `command`,
@@ -137,6 +136,9 @@ def main(words: list[str] | None = None) -> None:
     """Run `imb`. A usage error is one line on standard error and exit status 2, never a traceback. Lines of files that were not
     read end the output of every command, with exit status 1."""
     gc.set_threshold(_OBJECTS)
+    unread: dict[
+        str, bool
+    ] = {}  # lines that are not read, in order; whether rows of a named file are missing
     if sys.stderr is None:  # closed, `2>&-`
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     if sys.stdout is None:  # the next file that is opened would take its place
@@ -150,13 +152,12 @@ def main(words: list[str] | None = None) -> None:
     except OSError as error:  # relative names mean nothing, and libraries fail
         sys.exit(_complain(f"the current folder: {error.strerror}; change to another one", 2))
     try:
-        unread.taken()
-        with _notes():
+        with _notes(unread):
             status = app(args=words, prog_name="imb", standalone_mode=False)
-        if _unread_lines():
+        if _unread_lines(unread):
             status = 1
     except ImbError as error:
-        _unread_lines()
+        _unread_lines(unread)
         sys.exit(_complain(str(error), error.status))
     except UnicodeEncodeError as error:  # an argument of the command line, which would get into JSON
         sys.exit(_complain(f"not valid UTF-8: {error.object[:60]!r}; give text", 2))
@@ -202,24 +203,26 @@ def _usage(error: Exception, arguments: list[str]) -> str:
     return f"{words.rstrip('.')}; see `{path} --help`"
 
 
-def _unread_lines() -> bool:
+def _unread_lines(unread: Mapping[str, bool]) -> bool:
     """Print what the command did not read; whether rows of a file are missing."""
-    lines, lost = unread.taken()
-    if lines:
-        say(*(f"imb: {line}" for line in lines), err=True)
-    return lost
+    if unread:
+        say(*(f"imb: {line}" for line in unread), err=True)
+    return any(unread.values())
 
 
 @contextlib.contextmanager
-def _notes() -> Iterator[None]:
-    """Print notes of what cannot be read: the first, and how many more there are."""
+def _notes(unread: dict[str, bool]) -> Iterator[None]:
+    """Print notes of what cannot be read: the first, and how many more there are. Lines are kept in `unread`."""
     count = 0
 
-    def tell(line: str) -> None:
+    def tell(one: Note) -> None:
         nonlocal count
+        if one.is_row:
+            unread[one.text] = one.lost or unread.get(one.text, False)
+            return
         count += 1
         if count <= _NOTES:
-            say(f"imb: note: {line}", err=True)
+            say(f"imb: note: {one.text}", err=True)
 
     try:
         with noted(tell):

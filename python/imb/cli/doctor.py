@@ -59,7 +59,7 @@ def command(
 
 
 def _findings(choice: str | None) -> Iterator[Check]:
-    from imb.mpi import conditions, doctor, gpu_checks, gpu_support, gpus, installations, nvml
+    from imb.mpi import conditions, doctor, gpu_checks, gpus, installations, nvml
 
     yield from doctor.machine_checks(conditions.gather())
     present = nvml.asked(gpus.of_host())
@@ -82,4 +82,4 @@ def _findings(choice: str | None) -> Iterator[Check]:
         )
     for mpi in found:
         yield from doctor.installation(mpi)
-        yield from gpu_support.checks(mpi, present.gpus)
+        yield from gpu_checks.support_checks(mpi, present.gpus)

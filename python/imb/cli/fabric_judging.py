@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from imb.archive.store import Archive
-from imb.model import unread
 from imb.model.errors import ImbError
 from imb.model.network import Network
+from imb.model.notes import note_unread
 from imb.model.text import one_line
 from imb.model.units import as_percent, counted, rounded_size, size
 
@@ -81,7 +81,7 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
                 wrong.append(f"{name}: {counted(more, 'more line')} without a record")
             notes += wrong
             if name == str(path):  # a file; runs of the archive have names of their own
-                unread.note_unread(wrong)
+                note_unread(wrong)
             if one.end is None:
                 notes.append(f"{name}: cut off; what was written is judged")
             elif one.end.state != "complete":

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from imb.fabric.verdict import Verdict
     from imb.measure.fabric import Endpoint
     from imb.measure.session import Done, Plan
+    from imb.model.intent import Intent
     from imb.mpi.installations import Installation
-    from imb.mpi.launch import Intent
 
 USAGE = 2  # exit status of the suite for options that it refuses
 _LEAST = 2.0  # seconds that a launch needs at least

@@ -177,7 +177,7 @@ def _summary(rows: Sequence[Result]) -> str:
     """Median first. Microseconds."""
     import numpy as np
 
-    from imb.model.observations import percentiles
+    from imb.stats.medians import percentiles
 
     times = np.array([(row.time_max_seconds or 0) * 1e6 for row in rows])
     error = _error(rows)
@@ -192,7 +192,7 @@ def _summary(rows: Sequence[Result]) -> str:
 
 def _error(rows: Sequence[Result]) -> float | None:
     """Half of the 95 % interval as a share: over launches, or of one over its samples; None: classic, or not known."""
-    from imb.judge.stats import level_of
+    from imb.stats.shift import level_of
 
     if any(row.passes is None for row in rows):
         return None

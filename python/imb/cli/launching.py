@@ -23,8 +23,8 @@ from imb.render.terminal import Screen, say
 if TYPE_CHECKING:
     from imb.measure.campaign import Campaign, VariantSettings
     from imb.measure.session import Done, Item, Plan
+    from imb.model.intent import Intent
     from imb.mpi.installations import Installation
-    from imb.mpi.launch import Intent
 
 MpiOption = Annotated[
     str | None,
@@ -87,7 +87,7 @@ def intent_of(
     launcher: Literal["mpiexec", "srun"],
 ) -> Intent:
     """The options combined. Raises ImbError."""
-    from imb.mpi.launch import Intent
+    from imb.model.intent import Intent
 
     names = tuple(filter(None, (hosts or "").split(",")))
     if hosts is not None and not names:

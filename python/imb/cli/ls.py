@@ -9,8 +9,8 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption
-from imb.model.conditions import library_name
 from imb.model.errors import ImbError
+from imb.model.mpis import library_name
 from imb.model.text import natural
 from imb.render import shortened
 from imb.render.terminal import columns, data, say, text_width

@@ -15,8 +15,8 @@ from imb.cli.common import ArchiveOption, BenchmarkOption, readable
 from imb.cli.disturbance import load_of
 from imb.cli.extras import has, need
 from imb.cli.variance import of_one_run, show_side
-from imb.model import unread
 from imb.model.errors import ImbError, refuse_missing_benchmarks
+from imb.model.notes import note_unread
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import End, Failure, Records, Result, Run, Sample
 from imb.model.units import counted
@@ -93,7 +93,7 @@ def command(
     say(*_facts(found, records, store.tags().get(found.id) or Tags()))
     for line in of_one_run(store, found, records):
         say(f"! {line}")
-    unread.note_unread(records.problems, lost=not found.stored)
+    note_unread(records.problems, lost=not found.stored)
     wanted = {name.lower() for name in benchmark or []}
     there = dict.fromkeys(one.benchmark for one in records.records if isinstance(one, Result | Failure))
     if there:

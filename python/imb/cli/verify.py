@@ -38,7 +38,7 @@ def command(
     chosen = names.stored_names(store, *runs) if runs else None
     damaged = checked = cut_off = 0
     unread: list[str] = []  # folders, and files of sessions
-    with noted(unread.append):
+    with noted(lambda one: unread.append(one.text)):
         for finding in verify_archive(store, chosen):
             checked += finding.is_run
             damaged += bool(finding.damage)

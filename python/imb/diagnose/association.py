@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-Values = npt.NDArray[np.float64]
+from imb.stats.arrays import Values
+
 Groups = npt.NDArray[np.intp]
 
 BLOCKS, FEWEST_BLOCKS = 20, 8

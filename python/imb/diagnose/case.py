@@ -18,9 +18,11 @@ from imb.judge.variance import Variance, parts_of
 from imb.model import options
 from imb.model.conditions import cores_in
 from imb.model.errors import ImbError
-from imb.model.observations import Key, Side, Values
+from imb.model.observations import Key, Side
 from imb.model.options import Memory
 from imb.model.records import Result
+from imb.stats.arrays import Values
+from imb.stats.medians import nanmedian
 
 Level: TypeAlias = Literal["problem", "warning", "information"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -188,7 +190,7 @@ class Curve:
     @cached_property
     def medians(self) -> Values:
         """Seconds, shape (lengths,); NaN where no launch has the row."""
-        return median_of_launches(self.times)
+        return nanmedian(self.times)
 
     @cached_property
     def shape(self) -> tuple[Values, Values, Values]:
@@ -291,12 +293,3 @@ class Case:
             hosts = {rank.host for rank in ranks}
             found.add(None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node")
         return found.pop() if len(found) == 1 else None
-
-
-def median_of_launches(values: Values) -> Values:
-    """NaN where there is none; without NumPy's warning about it."""
-    found = np.full(values.shape[1], np.nan)
-    some = ~np.isnan(values).all(axis=0)
-    if some.any():
-        found[some] = np.nanmedian(values[:, some], axis=0)
-    return found

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from imb.model.observations import percentiles
+from imb.stats.arrays import Values
+from imb.stats.medians import TO_DEVIATION, percentiles
 
-Values = npt.NDArray[np.float64]
 _LEAST = 3  # points that a segment needs to be distinguished from its neighbor
 
 
@@ -166,4 +166,4 @@ def _noise(lengths: Values, times: Values) -> float:
     expected = (1 - w) * times[:-2] + w * times[2:]
     factor = np.sqrt(1 + ((1 - w) * times[:-2] / expected) ** 2 + (w * times[2:] / expected) ** 2)
     (distance,) = percentiles(np.abs(times[1:-1] / expected - 1) / factor, (60,))
-    return float(1.4826 * distance)
+    return float(TO_DEVIATION * distance)

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from imb.diagnose.case import Case, Curve, Finding, median_of_launches
+from imb.diagnose.case import Case, Curve, Finding
 from imb.model import collective_models
-from imb.model.observations import Values
 from imb.model.units import counted, duration, megabytes, size, us
+from imb.stats.arrays import Values
+from imb.stats.medians import nanmedian
 
 # Bytes in one direction of a link per repetition, in lengths.
 _ONE_WAY = {"sendrecv": 1.0, "exchange": 2.0}
@@ -196,11 +197,11 @@ def overlap(case: Case) -> Iterator[Finding]:
     """Computation hides little, or did not keep its speed."""
     limit = case.thresholds.overlap
     for curve in case.curves:
-        hidden = median_of_launches(curve.numbers(lambda row: row.overlap_percent))
+        hidden = nanmedian(curve.numbers(lambda row: row.overlap_percent))
         long = [
             i for i, one in enumerate(curve.keys) if (one.bytes or 0) >= 65536 and not np.isnan(hidden[i])
         ]
-        drift = median_of_launches(np.abs(curve.numbers(lambda row: row.load_drift)))
+        drift = nanmedian(np.abs(curve.numbers(lambda row: row.load_drift)))
         if len(over := np.flatnonzero(drift > case.thresholds.load_drift)):
             at = int(over[np.argmax(drift[over])])
             yield Finding(
@@ -234,7 +235,7 @@ def overlapped(case: Case) -> Iterator[Finding]:
     limit = case.thresholds.overlap_excess
     for curve in case.curves:
         columns = [
-            median_of_launches(curve.numbers(take))
+            nanmedian(curve.numbers(take))
             for take in (
                 lambda row: row.time_overlapped_seconds,
                 lambda row: row.time_pure_seconds,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from imb.diagnose.case import Case, Finding
 from imb.model import path
 from imb.model.conditions import Interface, interfaces_in
+from imb.model.mpis import INTERFACE_SETTINGS, SHARED_MEMORY
 from imb.model.observations import Launch
 from imb.model.path import LOOPBACK, Way
 from imb.model.units import amount, counted
@@ -64,8 +65,7 @@ def _within(launch: Launch, way: Way) -> tuple[str, str] | None:
     part = "in part " if way.kind == "in part" else ""
     return (
         f"{part}{what} between ranks of one node",
-        "switch shared memory on (btl self,sm or pml ucx of Open MPI; MPIR_CVAR_NOLOCAL=0, UCX_TLS with sm, FI_PROVIDER), "
-        "and see whether containers or namespaces divide the ranks",
+        f"switch shared memory on ({SHARED_MEMORY}), and see whether containers or namespaces divide the ranks",
     )
 
 
@@ -86,7 +86,7 @@ def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
     if faster:
         return (
             f"{way.name} though {faster[0]} is faster",
-            "choose the interface: btl_tcp_if_include of Open MPI, UCX_NET_DEVICES, FI_TCP_IFACE",
+            f"choose the interface: {INTERFACE_SETTINGS}",
         )
     rails = [
         one for one in idle if speed and one.speed == speed and any(one.rdma == own.rdma for own in mine)

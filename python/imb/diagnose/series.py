@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from imb.diagnose.association import Groups, Values
+from imb.diagnose.association import Groups
 from imb.model.observations import Key, Launch, time_of
 from imb.model.path import mean_repetitions, ways_timed
 from imb.model.records import Counter, Evidence, Result, Sample
+from imb.stats.arrays import Values
 
 COUNTERS = (*Evidence.COUNTERS, "moved_ranks")
 

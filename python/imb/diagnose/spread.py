@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from imb.diagnose.case import Case, Finding, median_of_launches
+from imb.diagnose.case import Case, Finding
 from imb.model import collective_models
-from imb.model.observations import Launch, percentiles
+from imb.model.observations import Launch
 from imb.model.units import and_others, counted, size, sizes, us
+from imb.stats.medians import nanmedian, percentiles
 
 
 def rank_spread(case: Case) -> Iterator[Finding]:
@@ -19,7 +20,7 @@ def rank_spread(case: Case) -> Iterator[Finding]:
     for curve in case.curves:
         least = curve.numbers(lambda row: row.time_min_seconds)
         most = curve.numbers(lambda row: row.time_max_seconds)
-        ratios = median_of_launches(most / np.where(least > 0, least, np.nan))
+        ratios = nanmedian(most / np.where(least > 0, least, np.nan))
         # Without a byte to move a collective only returns; how quickly is no matter of communication.
         moved = np.array([one.bytes != 0 or curve.transfer for one in curve.keys])
         over = np.flatnonzero((ratios > limit) & moved)
@@ -39,7 +40,7 @@ def rank_spread(case: Case) -> Iterator[Finding]:
             rule="rank-spread",
             where=str(curve.key),
             found=f"t_max is {ratios[at]:.1f} times t_min over ranks at {size(curve.keys[at].bytes)}"
-            f" ({us(median_of_launches(least)[at])} and {us(median_of_launches(most)[at])})"
+            f" ({us(nanmedian(least)[at])} and {us(nanmedian(most)[at])})"
             + (f"; more than {limit:g} times at {sizes(lengths)}" if len(over) > 1 else "")
             + (f"; rank {slowest} is the slowest" if slowest is not None else ""),
             advice="ranks of a rooted collective may return once their message is sent, so this can be normal; repeat with "
@@ -150,7 +151,7 @@ def tails(case: Case) -> Iterator[Finding]:
     for curve in case.curves:
         middle = curve.numbers(lambda row: (row.quantiles or {}).get("p50"))
         tail = curve.numbers(lambda row: (row.quantiles or {}).get("p99"))
-        ratios = median_of_launches(tail / np.where(middle > 0, middle, np.nan))
+        ratios = nanmedian(tail / np.where(middle > 0, middle, np.nan))
         over = np.flatnonzero(ratios > limit)
         if not len(over):
             continue
@@ -160,7 +161,7 @@ def tails(case: Case) -> Iterator[Finding]:
             rule="tail",
             where=str(curve.key),
             found=f"one repetition of 100 takes {ratios[at]:.1f} times the median at {size(curve.keys[at].bytes)} "
-            f"(p50 {us(median_of_launches(middle)[at])}, p99 {us(median_of_launches(tail)[at])}), more than {limit:g} times at "
+            f"(p50 {us(nanmedian(middle)[at])}, p99 {us(nanmedian(tail)[at])}), more than {limit:g} times at "
             f"{len(over)} of {counted(len(curve.keys), 'length')}",
             advice="sporadic load on CPU or network: daemons, interrupts, a hypervisor, other jobs; "
             "leave a core free for the system, and compare with an idle node",

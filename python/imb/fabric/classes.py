@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from imb.fabric.medians import median, middles, numbered
-from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION
-from imb.fabric.sweep import Endpoint, Values
+from imb.fabric.sweep import Endpoint
 from imb.fabric.topology import Topology
-
-Indices = npt.NDArray[np.int64]
+from imb.stats.arrays import Indices, Mask, Values
+from imb.stats.medians import TO_DEVIATION, median, middles, numbered
+from imb.stats.shift import LEAST_SPREAD
 
 FEWEST = 3  # pairs of a class
 SHARE = 0.25  # of the endpoints: so many slow ones are another population, not bad ones
@@ -54,9 +53,7 @@ def leaves_of(endpoints: Sequence[Endpoint], topology: Topology) -> Indices:
     return np.array([place.get(one.host, -1) for one in endpoints], dtype=np.int64)
 
 
-def of_populations(
-    classes: Classes, slow: npt.NDArray[np.bool_], a: npt.NDArray[Any], b: npt.NDArray[Any]
-) -> Classes:
+def of_populations(classes: Classes, slow: Mask, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Classes:
     """Classes of pairs with no, one and two endpoints of the slower population."""
     words = ("", ", one of the slower group", ", both of the slower group")
     parts = slow[a].astype(np.int64) + slow[b]
@@ -131,7 +128,7 @@ def _compact(of: Indices, names: Sequence[str], fewest: int = 1) -> Classes:
     return Classes(of, tuple(names[one] for one in there.tolist()))
 
 
-def two_populations(effects: Values, least: float) -> tuple[npt.NDArray[np.bool_], float]:
+def two_populations(effects: Values, least: float) -> tuple[Mask, float]:
     """Endpoints of the slower of two groups, and by how much, where both have SHARE or more of all endpoints (more than one
     endpoint) and are clearly apart: split at least squares within groups (Fisher, J. Am. Stat. Assoc. 53 (1958) 789)."""
     none = np.zeros(len(effects), dtype=bool), 0.0

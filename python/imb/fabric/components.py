@@ -12,14 +12,13 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from imb.fabric.rails import rail_components
-from imb.fabric.sweep import Endpoint, Indices, Rails, Sweep, Values
+from imb.fabric.sweep import Endpoint, Rails, Sweep
 from imb.fabric.topology import Topology
 from imb.fabric.verdict import Kind
+from imb.stats.arrays import Indices, Numbers, Values
 
-Mask = npt.NDArray[np.bool_]
 FEWEST = 3  # pairs of a component that is judged
 # Of components that the same pairs cross, which one is named.
 _RANK = {"core": 0, "host": 1, "link": 2, "rail": 3, "switch": 4, "group": 5, "pair": 6}
@@ -50,21 +49,21 @@ class Components:
         return found
 
     @cached_property
-    def kinds(self) -> npt.NDArray[np.int64]:
+    def kinds(self) -> Indices:
         """Hosts are compared with hosts, links with links."""
         return np.array([_RANK[one.kind] for one in self.each], dtype=np.int64)
 
-    def pairs(self, component: int) -> npt.NDArray[np.int64]:
+    def pairs(self, component: int) -> Indices:
         """Columns of the pairs that cross it."""
         begin, end = self.member.indptr[component : component + 2]
-        found: npt.NDArray[np.int64] = self.member.indices[begin:end]
+        found: Indices = self.member.indices[begin:end]
         return found
 
 
 def components_of(
     endpoints: Sequence[Endpoint],
-    a: Indices,
-    b: Indices,
+    a: Numbers,
+    b: Numbers,
     topology: Topology | None,
     rails: Rails | None = None,
 ) -> Components:
@@ -75,7 +74,7 @@ def components_of(
     column = np.full((len(endpoints), len(endpoints)), -1, dtype=np.int32)
     column[a, b] = column[b, a] = np.arange(len(a), dtype=np.int32)
     hash_of = np.random.default_rng(7).integers(1, 2**40, len(a))
-    found: dict[tuple[int, int], tuple[Component, npt.NDArray[np.int32]]] = {}
+    found: dict[tuple[int, int], tuple[Component, Numbers]] = {}
     candidates = _candidates(endpoints, column, topology)
     if rails is not None:
         candidates = chain(candidates, _rails(rails, endpoints, a, b))
@@ -102,8 +101,8 @@ def components_of(
 
 
 def _candidates(
-    endpoints: Sequence[Endpoint], column: npt.NDArray[np.int32], topology: Topology | None
-) -> Iterator[tuple[Component, npt.NDArray[np.int32]]]:
+    endpoints: Sequence[Endpoint], column: Numbers, topology: Topology | None
+) -> Iterator[tuple[Component, Numbers]]:
     """In the order of what is named if several have the same pairs."""
     hosts: dict[str, list[int]] = {}
     for one in endpoints:
@@ -124,7 +123,7 @@ def _candidates(
     where = np.array([place.get(one.host, len(place)) for one in endpoints])
     order = sorted(topology.groups, key=lambda group: _RANK[group.kind])
     for group in order:
-        crossing: list[npt.NDArray[np.int32]] = []
+        crossing: list[Numbers] = []
         ends: set[int] = set()
         for first, second in group.parts:
             same = first is second or np.array_equal(first, second)
@@ -142,17 +141,15 @@ def _candidates(
 
 
 def _rails(
-    rails: Rails, endpoints: Sequence[Endpoint], a: Indices, b: Indices
-) -> Iterator[tuple[Component, npt.NDArray[np.int32]]]:
+    rails: Rails, endpoints: Sequence[Endpoint], a: Numbers, b: Numbers
+) -> Iterator[tuple[Component, Numbers]]:
     for name, ends, crossing in rail_components(rails, endpoints, a, b):
         yield Component("rail", name, ends), crossing
 
 
-def _rectangle(
-    column: npt.NDArray[np.int32], first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int32]:
+def _rectangle(column: Numbers, first: Indices, second: Indices) -> Numbers:
     block = column[np.ix_(first, second)].ravel()
-    found: npt.NDArray[np.int32] = block[block >= 0]
+    found: Numbers = block[block >= 0]
     return found
 
 

@@ -30,12 +30,11 @@ from imb.fabric.judge import (
     slow_pairs,
 )
 from imb.fabric.launches import leveled
-from imb.fabric.medians import median, middles, numbered
 from imb.fabric.pairs import silent_endpoints, silent_together, unanswered, without_answer
-from imb.fabric.parts import FEWEST, Fit, Indices, Layout, Mask, Part, bounded_mean
+from imb.fabric.parts import FEWEST, Fit, Layout, Part, bounded_mean
 from imb.fabric.rails import quiet_rails, shares
 from imb.fabric.sensitivity import remedy
-from imb.fabric.sweep import Sweep, Values
+from imb.fabric.sweep import Sweep
 from imb.fabric.topology import Topology
 from imb.fabric.verdict import (
     NOTHING,
@@ -48,6 +47,8 @@ from imb.fabric.verdict import (
     Verdict,
 )
 from imb.model.units import as_percent, counted, size
+from imb.stats.arrays import Indices, Mask, Values
+from imb.stats.medians import median, middles, numbered
 
 FEWEST_ENDPOINTS = 4
 _RAILS = 0.1  # of `level` for quiet rails, where they are judged

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from imb.fabric.medians import median
-from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION
-from imb.fabric.parts import FEWEST, Fit, Layout, Mask, Part, huber
-from imb.fabric.sweep import Values
+from imb.fabric.parts import FEWEST, Fit, Layout, Part, huber
+from imb.stats.arrays import Mask, Values
+from imb.stats.medians import TO_DEVIATION, median
+from imb.stats.shift import LEAST_SPREAD
 
 SCREEN = 0.02  # healthy sweeps that the screen suspects, about
 MOST = 24  # components

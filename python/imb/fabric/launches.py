@@ -8,14 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from imb.fabric.classes import FEWEST, distances
-from imb.fabric.medians import median, numbered, table_by_index
-from imb.fabric.sweep import Sweep, Values
+from imb.fabric.sweep import Sweep
 from imb.fabric.topology import Topology
-
-Places = npt.NDArray[np.int64]
+from imb.stats.arrays import Indices, Mask, Values
+from imb.stats.medians import median, numbered, table_by_index
 
 
 def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
@@ -58,14 +56,14 @@ def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
 def _offset(
     now: Values,
     before: Values,
-    here: Places,
-    of: Places,
-    ends: tuple[Places, Places],
-    met: npt.NDArray[np.bool_],
+    here: Indices,
+    of: Indices,
+    ends: tuple[Indices, Indices],
+    met: Mask,
 ) -> float:
     """Of pairs `here`, which take `now`. `before`: of all pairs, NaN where there is none; `of`: their distances."""
     known = np.isfinite(before)
-    levels = np.array([_median(before[known & (of == one)]) for one in range(int(of.max()) + 1)])
+    levels = np.array([median(before[known & (of == one)]) for one in range(int(of.max()) + 1)])
     usual = levels[of[here]]
     new = ~known[here] & met[ends[0]] & met[ends[1]] & np.isfinite(usual)
     away = (now - usual)[new]
@@ -76,7 +74,7 @@ def _offset(
     return median(away) if len(away) >= FEWEST else 0.0
 
 
-def _disjoint(a: Places, b: Places, enough: int) -> bool:
+def _disjoint(a: Indices, b: Indices, enough: int) -> bool:
     """Whether so many of these pairs have no endpoint in common, if each endpoint takes the first partner that is free. The pairs are sorted."""
     used = np.zeros(int(max(a.max(initial=-1), b.max(initial=-1))) + 1, dtype=bool)
     found = 0
@@ -93,11 +91,7 @@ def _disjoint(a: Places, b: Places, enough: int) -> bool:
     return False
 
 
-def _median(values: Values) -> float:
-    return median(values) if len(values) else float("nan")
-
-
-def _medians(at: Places, values: Values) -> tuple[Places, Values]:
+def _medians(at: Indices, values: Values) -> tuple[Indices, Values]:
     """Each index that occurs, and the lower median of its values."""
     found, own = numbered(at, int(at.max(initial=-1)) + 1)
     table, many = table_by_index(own, len(found), values)

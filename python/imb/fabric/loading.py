@@ -13,6 +13,7 @@ from imb.model.errors import ImbError
 from imb.model.pairs import LOOPBACK, PairLaunch
 from imb.model.records import Endpoint as Place
 from imb.model.records import Run
+from imb.stats.arrays import Numbers
 
 
 def endpoints_of(launches: Sequence[PairLaunch], known: Sequence[Endpoint] = ()) -> tuple[Endpoint, ...]:
@@ -42,7 +43,7 @@ def _sweep(
     endpoints: tuple[Endpoint, ...],
     key: tuple[str, int],
     launches: Sequence[PairLaunch],
-    tables: Sequence[npt.NDArray[np.int32]],
+    tables: Sequence[Numbers],
 ) -> Sweep:
     parts: list[tuple[npt.NDArray[np.generic], ...]] = []
     used: list[PairLaunch] = []
@@ -113,7 +114,7 @@ def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
 def _rails(
     key: tuple[str, int],
     launches: Sequence[PairLaunch],
-    tables: Sequence[npt.NDArray[np.int32]],
+    tables: Sequence[Numbers],
     endpoints: Sequence[Endpoint],
 ) -> Rails | None:
     """Of all launches together; None where nothing is known."""

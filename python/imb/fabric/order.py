@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from imb.fabric.sweep import Endpoint, Sweep, Values
+from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.topology import Topology
 from imb.model.text import natural
+from imb.stats.arrays import Values
 
 _MEASURED = 0.5  # share of all pairs from which clustering has enough to go by
 
@@ -67,7 +67,7 @@ def _leaves(topology: Topology) -> list[str]:
     return [topology.leaves[one] for one in _clustered(topology.hops.astype(np.float64))]
 
 
-def _clustered(distances: npt.NDArray[np.float64]) -> list[int]:
+def _clustered(distances: Values) -> list[int]:
     """Rows in the order of a tree of clusters (average linkage)."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from imb.fabric.sweep import Sweep
 from imb.model.units import size
+from imb.stats.arrays import Indices, Numbers
 
-Ends = npt.NDArray[np.int32]
-
-LEAST_SPREAD = 1e-4  # of a logarithm: equal figures (simulated time) prove nothing
 FEWEST_ANSWERING = 4  # endpoints: where fewer answer, most of the others are not at fault
-TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of normal figures
 
 
 def without_answer(sweep: Sweep) -> list[tuple[int, int]]:
@@ -32,10 +28,10 @@ def without_answer(sweep: Sweep) -> list[tuple[int, int]]:
     return [divmod(one, count) for one in failed.tolist()]
 
 
-def _last_of(key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _last_of(key: Indices) -> Indices:
     """Where each key occurs last."""
     _, from_end = np.unique(key[::-1], return_index=True)
-    last: npt.NDArray[np.int64] = len(key) - 1 - from_end
+    last: Indices = len(key) - 1 - from_end
     return last
 
 
@@ -58,7 +54,7 @@ def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _last_meetings(sweep: Sweep) -> tuple[Ends, Ends]:
+def _last_meetings(sweep: Sweep) -> tuple[Numbers, Numbers]:
     """Pairs that answered when they last met, and those that failed."""
     low, high = np.minimum(sweep.a, sweep.b), np.maximum(sweep.a, sweep.b)
     last = _last_of(low.astype(np.int64) * len(sweep.endpoints) + high)

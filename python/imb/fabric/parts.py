@@ -11,15 +11,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from imb.fabric.components import Component, Components
-from imb.fabric.medians import median, middles, table_by_index
-from imb.fabric.pairs import LEAST_SPREAD, TO_DEVIATION
-from imb.fabric.sweep import Sweep, Values
-
-Indices = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from imb.fabric.sweep import Sweep
+from imb.stats.arrays import Indices, Mask, Numbers, Values
+from imb.stats.medians import TO_DEVIATION, median, middles, table_by_index
+from imb.stats.shift import LEAST_SPREAD
 
 FEWEST = 3  # pairs of a component or of a class
 BOTH_WAYS = ("Pair_Latency", "Pair_Bidirectional")  # a time is that of both directions
@@ -40,8 +37,8 @@ class Layout:
     sweep: Sweep
     good: Mask
     key: Indices
-    a: npt.NDArray[np.int32]
-    b: npt.NDArray[np.int32]
+    a: Numbers
+    b: Numbers
     of: Indices
     components: Components
     logs: Values

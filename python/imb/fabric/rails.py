@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtr
 
-from imb.fabric.pairs import TO_DEVIATION
-from imb.fabric.sweep import Endpoint, Indices, Rails, Values
+from imb.fabric.sweep import Endpoint, Rails
 from imb.fabric.verdict import QuietRail
+from imb.stats.arrays import Indices, Mask, Numbers, Values
+from imb.stats.medians import TO_DEVIATION, nanmedian
 
 PART = 0.1  # of all bytes: rails that carry less are not in use
 _LESS = 0.5  # of the share of its peers
@@ -60,7 +60,7 @@ def shares(rails: Rails, count: int) -> Shares:
     return Shares(names, part[:, used], _error(rails, np.isfinite(part))[used], unused)
 
 
-def _has(rails: Rails, count: int) -> npt.NDArray[np.bool_]:
+def _has(rails: Rails, count: int) -> Mask:
     """Host by rail; a host without a list has them all."""
     own = rails.listed or ((),) * count
     return np.array([[not one or name in one for name in rails.names] for one in own], dtype=bool)
@@ -68,11 +68,10 @@ def _has(rails: Rails, count: int) -> npt.NDArray[np.bool_]:
 
 def _median(columns: Values) -> Values:
     """Of what is known of each column; 0 where nothing is."""
-    known = [column[np.isfinite(column)] for column in columns.T]
-    return np.array([np.median(one) if len(one) else 0.0 for one in known], dtype=np.float64)
+    return np.nan_to_num(nanmedian(np.where(np.isfinite(columns), columns, np.nan)))
 
 
-def _by_pair(rails: Rails, count: int) -> tuple[npt.NDArray[np.int64], Values]:
+def _by_pair(rails: Rails, count: int) -> tuple[Indices, Values]:
     """Host * count + partner, in order; bytes on each rail."""
     each, inverse = np.unique(rails.end.astype(np.int64) * count + rails.other, return_inverse=True)
     many = len(rails.names)
@@ -80,7 +79,7 @@ def _by_pair(rails: Rails, count: int) -> tuple[npt.NDArray[np.int64], Values]:
     return np.asarray(each, dtype=np.int64), np.asarray(carried.reshape(-1, many), dtype=np.float64)
 
 
-def _error(rails: Rails, known: npt.NDArray[np.bool_]) -> Values:
+def _error(rails: Rails, known: Mask) -> Values:
     """Standard error of a host's share, by rail, of hosts that have it (`known`): pairs differ, most where each goes by one rail."""
     count = len(known)
     each, carried = _by_pair(rails, count)
@@ -128,8 +127,8 @@ def quiet_rails(found: Shares, level: float) -> tuple[QuietRail, ...]:
 
 
 def rail_components(
-    rails: Rails, endpoints: Sequence[Endpoint], a: Indices, b: Indices
-) -> Iterator[tuple[str, tuple[int, ...], npt.NDArray[np.int32]]]:
+    rails: Rails, endpoints: Sequence[Endpoint], a: Numbers, b: Numbers
+) -> Iterator[tuple[str, tuple[int, ...], Numbers]]:
     """Name, endpoints and pairs (columns of a, b) of each rail of a host, and of each rail of all hosts, by which pairs went that had a
     choice. A pair went by a rail of all hosts if it did at both ends."""
     count = len(endpoints)
@@ -141,7 +140,7 @@ def rail_components(
     sure = carried[np.arange(len(each)), best] >= _MOSTLY * carried.sum(axis=1)
     mostly = np.where(sure, best, -1)
 
-    def by(one: Indices, other: Indices) -> npt.NDArray[np.int64]:
+    def by(one: Numbers, other: Numbers) -> Indices:
         wanted = one.astype(np.int64) * count + other
         at = np.minimum(np.searchsorted(each, wanted), len(each) - 1)
         return np.where(each[at] == wanted, mostly[at], -1)

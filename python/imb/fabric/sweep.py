@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
-Indices = npt.NDArray[np.int32]
-Values = npt.NDArray[np.float64]
+from imb.stats.arrays import Numbers, Values
 
 
 @dataclass(frozen=True)
@@ -32,9 +28,9 @@ class Rails:
 
     names: tuple[str, ...]
     listed: tuple[tuple[str, ...], ...]
-    end: Indices
-    other: Indices
-    rail: Indices
+    end: Numbers
+    other: Numbers
+    rail: Numbers
     carried: Values
 
 
@@ -50,13 +46,13 @@ class Sweep:
     endpoints: tuple[Endpoint, ...]
     benchmark: str
     bytes: int
-    a: Indices
-    b: Indices
-    passes: Indices
-    rounds: Indices
+    a: Numbers
+    b: Numbers
+    passes: Numbers
+    rounds: Numbers
     seconds: Values
     rails: Rails | None = None
-    launches: Indices | None = None
+    launches: Numbers | None = None
     causes: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

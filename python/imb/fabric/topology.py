@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Mask = npt.NDArray[np.bool_]
+from imb.stats.arrays import Indices, Mask, Numbers, Values
+
 GroupKind = Literal["link", "switch", "rail", "group"]
 
 
@@ -30,7 +31,7 @@ class LinkGroup:
     parts: tuple[tuple[Mask, Mask], ...]
     alternatives: tuple[str, ...] = ()
 
-    def crosses(self, a: npt.NDArray[np.int32], b: npt.NDArray[np.int32]) -> Mask:
+    def crosses(self, a: Numbers, b: Numbers) -> Mask:
         """Of pairs of hosts, by index."""
         found = np.zeros(len(a), dtype=bool)
         for first, second in self.parts:
@@ -45,13 +46,13 @@ class Topology:
     of that of each host."""
 
     hosts: tuple[str, ...]
-    leaf: npt.NDArray[np.int32]
+    leaf: Numbers
     hops: npt.NDArray[np.int16]
     groups: tuple[LinkGroup, ...]
     leaves: tuple[str, ...] = ()
     cables: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    distance: npt.NDArray[np.int64] | None = None
-    switch: npt.NDArray[np.int64] | None = None
+    distance: Indices | None = None
+    switch: Indices | None = None
 
     def may_cross(self, link: str, a: str, b: str) -> bool:
         """Whether a shortest route of these hosts crosses a link, perhaps not all. False where routes are not known."""
@@ -138,9 +139,7 @@ def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topo
 _FAR = 10_000
 
 
-def _shortest(
-    count: int, edges: Sequence[tuple[int, int]]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def _shortest(count: int, edges: Sequence[tuple[int, int]]) -> tuple[Indices, Values]:
     """Lengths of shortest routes between switches, and how many there are."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
@@ -156,7 +155,7 @@ def _shortest(
     return distance, routes
 
 
-def _parts(on: Mask, leaf: npt.NDArray[np.int32]) -> tuple[tuple[Mask, Mask], ...]:
+def _parts(on: Mask, leaf: Numbers) -> tuple[tuple[Mask, Mask], ...]:
     """Rectangles of hosts from pairs of leaf switches; rows that are equal make one rectangle."""
     some = np.flatnonzero(on.any(axis=1))
     if not len(some):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from imb.fabric.sweep import Values
+from imb.stats.arrays import Values
 
 State = Literal["healthy", "bad", "inconclusive"]
 Kind = Literal["core", "host", "pair", "link", "switch", "rail", "group", "route"]

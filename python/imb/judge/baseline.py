@@ -13,11 +13,11 @@ from imb.judge.effects import together
 from imb.judge.history import HistorySettings, levels_by_session
 from imb.judge.pairing import counted_as
 from imb.judge.session_bound import FACTOR
-from imb.judge.stats import FEWEST as SESSIONS
 from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 from imb.model.units import counted
+from imb.stats.shift import FEWEST as SESSIONS
 
 MORE = 10  # sessions of a baseline, for which a check states its power, too
 

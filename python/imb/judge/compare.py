@@ -9,13 +9,13 @@ does not say.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 import msgspec
 import numpy as np
 
-from imb.judge import pairing, sequential, session_bound, stats
+from imb.judge import pairing, sequential, session_bound
 from imb.judge.bands import BANDS as BANDS
 from imb.judge.bands import NO_LENGTH as NO_LENGTH
 from imb.judge.bands import Band as Band
@@ -36,6 +36,8 @@ from imb.model import sequential_design
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.gpus import memory_of
 from imb.model.observations import METRICS, Key, Launch, Side
+from imb.stats import shift as stats
+from imb.stats.medians import known_median
 
 USELESS = 5.0  # a logarithm; who can find no smaller change can find none
 
@@ -156,10 +158,10 @@ def compare(
         for ((curve, band), where), effect in zip(members.items(), bands, strict=True)
     ]
     deciding = bands or rows
-    spread = _median(effect.spread for effect in deciding)
-    needed = _median(effect.needed for effect in deciding)
+    spread = known_median(effect.spread for effect in deciding)
+    needed = known_median(effect.needed for effect in deciding)
     counts = [
-        _median(counts) or 1.0
+        known_median(counts) or 1.0
         for counts in zip(*((x.launches_a, x.launches_b) for x in deciding), strict=True)
     ]
     if design.sessions:
@@ -326,8 +328,3 @@ def _detectable(
         return None
     change = stats.detectable(spread, launches_a, launches_b, level, pairs=pairs)
     return float(np.expm1(change)) if change < USELESS else None
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.median(known)) if known else None

@@ -6,7 +6,6 @@ What is known of a launch lies in three places: the records (what the suite saw 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
@@ -15,8 +14,9 @@ from typing import Any
 import msgspec
 
 from imb.model import path
-from imb.model.conditions import interfaces_in, library_name
+from imb.model.conditions import interfaces_in
 from imb.model.gpus import gpu_of, memory_of
+from imb.model.mpis import JOB_VARIABLES, library_name
 from imb.model.observations import Launch, Side
 from imb.model.records import OptionValue
 from imb.model.text import natural
@@ -25,11 +25,6 @@ BUSIER = 0.5  # runnable processes: less difference in load is nothing
 MORE_RUNNABLE = 1.0  # of others, when a launch starts: the same
 BUSIER_CPUS = 0.2  # CPUs that others use while a launch runs: the same
 
-# Variables that launchers set for their ranks about the job.
-_OF_THE_JOB = re.compile(
-    r"\$(OMPI_MCA_(orte_(\w+_uri|precondition_transports|jobfam_session_dir|app_num|num_nodes|launch|bound_at_launch|ess_\w+|tmpdir_base|top_session_dir)"
-    r"|ess_base_\w+|num_restarts|initial_wdir|ess|pmix|shmem_RUNTIME_QUERY_hint|mpi_oversubscribe|PREFIXES|num_procs|cpu_type)|PMIX_MCA_(psec|gds|mca_base_component_show_load_errors)|SLURM_JOB_ID)$"
-)
 _ENVIRONMENT = "environment"  # in conditions_of: it is known, whatever is set in it
 
 # How often it is asked for first; what is not here comes behind, under the name of its field.
@@ -222,7 +217,7 @@ def _differ(name: str, a: Sequence[str], b: Sequence[str]) -> bool:
 
 def of_the_job(name: str) -> bool:
     """Whether the launcher sets a variable for its ranks about this job, with another value in every launch."""
-    return _OF_THE_JOB.match(name) is not None
+    return name[:1] == "$" and JOB_VARIABLES.match(name[1:]) is not None
 
 
 def _of_each(name: str, a: Sequence[str], b: Sequence[str], launches: int) -> bool:

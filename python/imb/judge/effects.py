@@ -10,14 +10,15 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from imb.judge import stats
 from imb.judge.bands import BANDS, Band
 from imb.judge.figures import Logs, band_means, by_session
-from imb.judge.multiplicity import Family, family_of
 from imb.judge.state_shares import StateShares
-from imb.judge.stats import FEWEST, Shift, Values
 from imb.model import sequential_design
 from imb.model.observations import Key
+from imb.stats import shift as stats
+from imb.stats.arrays import Values
+from imb.stats.multiplicity import Family, family_of
+from imb.stats.shift import FEWEST, Shift
 
 Verdict: TypeAlias = Literal["faster", "slower", "same", "differs", "mixed", "not slower", "inconclusive"]
 

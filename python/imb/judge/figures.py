@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from imb.judge.stats import Values
 from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Side
 from imb.model.records import Result
+from imb.stats.arrays import Values
 
 PRINTED = 1e-8  # seconds: the last digit of a classic table
 NO_MESSAGE = 5e-8  # seconds: between two ranks no message takes less

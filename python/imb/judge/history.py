@@ -19,8 +19,9 @@ from imb.judge.compare import BANDS, Band
 from imb.judge.condition_diff import Difference, differences
 from imb.judge.pairing import began, date_of, firsts_within_reach, session_of
 from imb.model.errors import ImbError
-from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, Values, refuse_unknown_metric
+from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, refuse_unknown_metric
 from imb.model.units import counted
+from imb.stats.arrays import Values
 
 Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history"]
 EXIT: dict[Verdict, int] = {"no change": 0, "faster": 0, "slower": 10, "too little history": 11}

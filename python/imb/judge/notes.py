@@ -12,11 +12,13 @@ import numpy as np
 
 from imb.judge.condition_diff import same_path, unknown
 from imb.judge.figures import NO_MESSAGE
-from imb.judge.stats import FEWEST, Values
 from imb.judge.usual import unusual, words
 from imb.model.observations import Key, Launch, Side, in_parts
 from imb.model.text import natural
 from imb.model.units import counted, duration, us
+from imb.stats.arrays import Values
+from imb.stats.medians import TO_DEVIATION, median
+from imb.stats.shift import FEWEST
 
 if TYPE_CHECKING:
     from imb.judge.compare import Comparison
@@ -161,8 +163,8 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
     """Launches that are slow as a whole: by a quarter, and by five times what the others differ."""
     if len(side.launches) < 4:
         return
-    level = np.array([_middle(row[np.isfinite(row)]) for row in logs - np.nanmedian(logs, axis=0)])
-    usual = 1.4826 * np.median(np.abs(level - np.median(level)))
+    level = np.array([median(row[np.isfinite(row)], 0.0) for row in logs - np.nanmedian(logs, axis=0)])
+    usual = TO_DEVIATION * np.median(np.abs(level - np.median(level)))
     behind = np.median(level) - level
     for number in np.flatnonzero(behind > max(np.log(1.25), 5 * usual)):
         yield (
@@ -213,7 +215,7 @@ def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
         rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]
         single = [row for row in rows if row.passes is None]
         counted = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]
-        if single and _middle(np.array(counted)) < LONG_ENOUGH:
+        if single and median(np.array(counted), 0.0) < LONG_ENOUGH:
             yield (
                 f"half of the rows are shorter than {duration(LONG_ENOUGH)}, too short to interleave: each segment starts"
                 " with cold caches; use -time 0.2 -iter 1000000,100000"
@@ -223,10 +225,6 @@ def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
             "launches differ much: interleaved launches detect smaller changes:"
             " imb ab --parts 100, or parts = 100 in the campaign file"
         )
-
-
-def _middle(values: Values) -> float:
-    return float(np.median(values)) if len(values) else 0.0
 
 
 def _by_name(key: Key) -> tuple[tuple[int, int, str], ...]:

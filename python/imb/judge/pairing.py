@@ -24,10 +24,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from imb.judge.stats import FEWEST
 from imb.model.observations import Launch, Side, in_parts
 from imb.model.repeats import is_repeat
 from imb.model.units import counted
+from imb.stats.shift import FEWEST
 
 Unit: TypeAlias = Literal["pair", "launch", "session"]
 

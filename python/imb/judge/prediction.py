@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-Values = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from imb.stats.arrays import Values
+from imb.stats.shift import LEAST_SPREAD
 
 FEWEST = 5  # earlier sessions
 LEVEL = 0.001  # of a check: of 100 nightly checks at most 1 in 10 histories has a false alarm
-LEAST_SPREAD = 1e-4  # no two sessions are closer than this: equal figures (simulated time) prove nothing
 
 
 class Prediction(NamedTuple):

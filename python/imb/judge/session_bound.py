@@ -6,8 +6,9 @@ import warnings
 
 import numpy as np
 
-from imb.judge.stats import FEWEST, Values
 from imb.model.units import counted
+from imb.stats.arrays import Values
+from imb.stats.shift import FEWEST
 
 FACTOR = 4.0  # states of one machine that were recorded are up to 2.5 times as slow
 # Quantiles of the tail and the overlap differ by as much between sessions.

@@ -13,10 +13,10 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from imb.judge.stats import Values
 from imb.judge.usual import LEAST_RATIO, Ranks, ranks_of, references_of, split
 from imb.model.observations import Launch, Side
 from imb.model.repeats import is_repeat
+from imb.stats.arrays import Values
 
 PART = 0.1  # of the error rate of the family
 UNLIKE = 0.2  # p-value up to which shares are not called the same

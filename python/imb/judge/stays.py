@@ -7,13 +7,12 @@ from collections.abc import Iterable
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from imb.judge.usual import Ranks, ranks_of, references_of
 from imb.model.observations import Launch
 from imb.model.records import MachineState
+from imb.stats.arrays import Mask, Values
 
-Values = npt.NDArray[np.float64]
 NEIGHBORS = (
     5  # samples that vote on the state of the one in their middle: less than three in a row are a disturbance
 )
@@ -112,14 +111,14 @@ def stays(seen: Iterable[tuple[Timeline, list[MachineState], bool]]) -> Stays | 
     )
 
 
-def lengths_of(at: Values, away: npt.NDArray[np.bool_]) -> list[float]:
+def lengths_of(at: Values, away: Mask) -> list[float]:
     """Seconds of each stay away, from its first sample to the first one behind it, or the last one."""
     edges = np.flatnonzero(np.diff(away.astype(np.int64), prepend=0, append=0))
     begins, ends = edges[::2], np.minimum(edges[1::2], len(at) - 1)
     return [float(length) for length in at[ends] - at[begins]]
 
 
-def away_at(line: Timeline, states: list[MachineState], reference_is_usual: bool) -> npt.NDArray[np.bool_]:
+def away_at(line: Timeline, states: list[MachineState], reference_is_usual: bool) -> Mask:
     """Whether the machine was away from its dominant state at each sample: by the nearest level, and the vote of neighbors."""
     if len(states) < 2 or not reference_is_usual:
         return np.full(len(line.at), not reference_is_usual)

@@ -14,15 +14,12 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
-from imb.judge.prediction import LEAST_SPREAD
-from imb.judge.stats import noncentrality
+from imb.stats.arrays import Indices, Mask, Values
+from imb.stats.medians import TO_DEVIATION, nanmedian
+from imb.stats.shift import LEAST_SPREAD, noncentrality
 
-Values = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Places = npt.NDArray[np.int64]
 Cut: TypeAlias = tuple[int, ...]  # where a new level begins, and, if it comes to an end, where
 
 FEWEST = 8  # sessions of a history; docs/evidence-history.md has the error rate at this length
@@ -122,7 +119,7 @@ def detectable_step(
 
 def _spread(between: Values, correlation: float) -> Values:
     """Standard deviations of a session, from median differences of neighbors, in which steps do not count."""
-    spread: Values = np.maximum(1.4826 * between / np.sqrt(2 * (1 - correlation)), LEAST_SPREAD)
+    spread: Values = np.maximum(TO_DEVIATION * between / np.sqrt(2 * (1 - correlation)), LEAST_SPREAD)
     return spread
 
 
@@ -131,21 +128,11 @@ def clipped(logs: Values) -> Values:
     Stat. Assoc. 69 (1974) 383). A level that lasts is its own median, so it stays. Shape (..., sessions, series)."""
     ends = [(0, 0)] * (logs.ndim - 2) + [(NEIGHBORS, NEIGHBORS), (0, 0)]
     padded = np.pad(logs, ends, constant_values=np.nan)
-    middle = _median(np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBORS + 1, axis=-2))
-    away = _median(np.moveaxis(np.abs(logs - middle), -2, -1))
-    reach = OUTLIER * 1.4826 * away[..., None, :] + LEAST_SPREAD
+    middle = nanmedian(np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBORS + 1, axis=-2), axis=-1)
+    away = nanmedian(np.abs(logs - middle), axis=-2)
+    reach = OUTLIER * TO_DEVIATION * away[..., None, :] + LEAST_SPREAD
     bounded: Values = np.clip(logs, middle - reach, middle + reach)
     return bounded
-
-
-def _median(values: Values) -> Values:
-    """Over the last axis, of what is known; NaN where nothing is."""
-    values = np.sort(values, axis=-1)
-    count = np.isfinite(values).sum(axis=-1, keepdims=True)
-    low = np.take_along_axis(values, np.maximum(count - 1, 0) // 2, -1)
-    high = np.take_along_axis(values, count // 2, -1) if values.shape[-1] > 1 else low
-    median: Values = (low + high)[..., 0] / 2
-    return median
 
 
 def correlation_of(logs: Values) -> float:
@@ -173,7 +160,7 @@ def _without_largest(values: Values) -> float:
 def _segmented(
     logs: Values, level: float, correlation: float, random: np.random.Generator
 ) -> dict[int, list[int]]:
-    """Sessions at which series change, by series. Places are looked for in all series together, so that series which change
+    """Sessions at which series change, by series. Indices are looked for in all series together, so that series which change
     together are seen to; each series keeps those that its own levels need."""
     limits: dict[Cut, float] = {}
     parts = [(0, len(logs))]
@@ -194,7 +181,7 @@ def _segmented(
 
 
 def _needed(series: Values, limits: dict[Cut, float]) -> list[int]:
-    """Places of the cuts at which levels of this series differ by its score's limit, each between its neighbors; the weakest cut
+    """Indices of the cuts at which levels of this series differ by its score's limit, each between its neighbors; the weakest cut
     is dropped first. series: shape (sessions, 1)."""
     cuts = list(limits)
     while cuts:
@@ -213,13 +200,13 @@ def _needed(series: Values, limits: dict[Cut, float]) -> list[int]:
     return []
 
 
-def _splits(sessions: int) -> Places:
+def _splits(sessions: int) -> Indices:
     """Where two levels may meet: the first one has the sessions [0, n)."""
     ends = np.arange(SHORTEST, sessions - SHORTEST + 1)
     return np.stack([np.zeros_like(ends), ends], axis=1)
 
 
-def _arcs(sessions: int) -> Places:
+def _arcs(sessions: int) -> Indices:
     """Where a level may begin and end, [i, j), inside of another one: its length is at most half of the sessions, and lengths grow by a
     quarter."""
     found = [np.empty((0, 2), dtype=np.int64)]
@@ -231,7 +218,7 @@ def _arcs(sessions: int) -> Places:
     return np.concatenate(found)
 
 
-def _scores(values: Values, candidates: Places) -> Values:
+def _scores(values: Values, candidates: Indices) -> Values:
     """How much better two levels describe a series than one, the second in the sessions [i, j) of a candidate, shape (..., candidates,
     series): (n - 2) log(squares about one level / squares about two), which is comparable between series of different length
     (Wallace, Ann. Math. Stat. 30 (1959) 1124). values: shape (..., sessions, series), NaN where a session lacks a series."""
@@ -248,14 +235,14 @@ def _scores(values: Values, candidates: Places) -> Values:
     return np.where(enough, scores, 0.0)
 
 
-def _summed(values: Values, candidates: Places) -> Values:
+def _summed(values: Values, candidates: Indices) -> Values:
     sums = np.pad(np.cumsum(values, axis=-2), [(0, 0)] * (values.ndim - 2) + [(1, 0), (0, 0)])
     found: Values = sums[..., candidates[:, 1], :] - sums[..., candidates[:, 0], :]
     return found
 
 
 def _limit(
-    part: Values, candidates: Places, level: float, correlation: float, random: np.random.Generator
+    part: Values, candidates: Indices, level: float, correlation: float, random: np.random.Generator
 ) -> float | None:
     """The score that resampled histories without a step reach anywhere with a probability of `level`; None where the
     highest score of `part` is below it, which is often known after few of them."""

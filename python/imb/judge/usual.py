@@ -13,15 +13,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
 from imb.judge.condition_diff import NAMES, conditions_of, of_the_job
 from imb.model.observations import Launch
 from imb.model.records import MachineState, Result
 from imb.model.units import decimal, us
-
-Values = npt.NDArray[np.float64]
+from imb.stats.arrays import Mask, Values
 
 FEWEST = 3  # launches; of two that differ, either may be the usual one
 LEAST_RATIO = 1.25  # of probes: states that are closer hardly matter for rows
@@ -86,7 +84,7 @@ def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[
     return [one for launch in own for one in found.get(launch.name, [])]
 
 
-def split(logs: Values) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def split(logs: Values) -> tuple[Mask, Mask]:
     """Which launches call the dominant state their fastest, and which are outside it, from the logarithms of their reference
     probes, shape (launches,). A launch in neither is faster than the dominant state, or there are too few launches."""
     count = len(logs)

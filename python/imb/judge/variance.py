@@ -17,18 +17,18 @@ from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaincinv, gammaln, stdtrit
 
 from imb.judge.common_state import Chosen, common_states, in_state
-from imb.judge.stats import LEAST_SPREAD
 from imb.judge.stays import Stays, stays, timelines
 from imb.judge.usual import Ranks, Unusual, ranks_of, references_of, unusual
 from imb.model.observations import METRICS, Key, Launch, Side
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import Passes, Result
+from imb.stats.arrays import Values
+from imb.stats.medians import known_median
+from imb.stats.shift import LEAST_SPREAD
 
-Values: TypeAlias = npt.NDArray[np.float64]
 Name: TypeAlias = Literal["within", "states", "launches"]
 NAMES: tuple[Name, ...] = ("within", "states", "launches")
 
@@ -129,7 +129,7 @@ def parts_of(
     figures = _figures(keys, launches, gone)
     logs = {key: {name: log for name, (log, _) in by_launch.items()} for key, by_launch in figures.items()}
     rows = [_row(key, launches, gone, figures[key]) for key in keys]
-    count = round(_median([row.launches for row in rows if row.launches]) or 0)
+    count = round(known_median([row.launches for row in rows if row.launches]) or 0)
     degrees = (count - 1) * independent_rows(list(logs.values()), [launch.name for launch in launches])
     parts = [part for name in NAMES if (part := _part(name, rows, degrees)) is not None]
     parts.sort(key=lambda one: -one.typical)
@@ -142,10 +142,10 @@ def parts_of(
         rows=rows,
         parts=parts,
         certain=_is_certain(parts),
-        half_width=_median([row.half_width for row in rows]),
-        total=_median([row.total for row in rows]),
-        seconds=_median([end.seconds for end in ends]),
-        passes=None if (found := _median([end.passes for end in ends])) is None else round(found),
+        half_width=known_median([row.half_width for row in rows]),
+        total=known_median([row.total for row in rows]),
+        seconds=known_median([end.seconds for end in ends]),
+        passes=None if (found := known_median([end.passes for end in ends])) is None else round(found),
         limits=limits[0] if limits else None,
         mixed=sum(not _of_one_state(row) for launch in launches for row in launch.rows.values()),
         stays=_stays(launches, {(one.launch, one.ranks) for one in away}),
@@ -229,7 +229,9 @@ def _row(key: Key, launches: Sequence[Launch], gone: set[tuple[str, Ranks]], fig
         key=key,
         launches=len(logs),
         seconds=float(np.exp(np.median(logs))) if len(logs) else None,
-        half_width=_median([w for row in usual if (w := row.half_width) is not None and 0 <= w < math.inf]),
+        half_width=known_median(
+            [w for row in usual if (w := row.half_width) is not None and 0 <= w < math.inf]
+        ),
         within=None if squares is None else math.sqrt(squares),
         states=_states(usual, away),
         between=between,
@@ -352,8 +354,8 @@ def _interval(rows: Sequence[RowParts], typical: float, degrees: float) -> tuple
     """Of the launches' part, by chi-square with these degrees of freedom."""
     if degrees < 1:
         return 0.0, math.inf
-    total = _median([row.total for row in rows]) or 0.0
-    within = _median([row.within for row in rows]) or 0.0
+    total = known_median([row.total for row in rows]) or 0.0
+    within = known_median([row.within for row in rows]) or 0.0
     tail = (1 - CONFIDENCE) / 2
     squares = total**2 * _middle_of_variance(degrees) * degrees
     variance_low, variance_high = (
@@ -384,8 +386,3 @@ def _stays(
         if one := stays(seen):
             found.append(one)
     return max(found, key=lambda one: one.away, default=None)
-
-
-def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.median(known)) if known else None

@@ -51,6 +51,11 @@ _SOON = 5  # lines of other text within a table, after which its rows continue w
 _LATER = 1000  # after more lines no row continues a table
 
 
+def detect(text: bytes) -> bool:
+    """Whether there may be tables of IMB in it."""
+    return MARK in text
+
+
 def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
     """Every launch in each log. Never fails: what is not understood becomes a problem with its line.
 

@@ -70,7 +70,7 @@ _SHORT = {
 }
 
 
-def looks_like(text: bytes) -> bool:
+def detect(text: bytes) -> bool:
     """Whether there may be output of OSU's benchmarks in it."""
     # Capital O is rare in tables of numbers, and one byte is searched for forty times as fast as several.
     at = text.find(b"O")
@@ -81,8 +81,12 @@ def looks_like(text: bytes) -> bool:
     return at >= 0 and text.find(MARK, max(at - len(MARK), 0)) >= 0
 
 
-def read_osu(text: bytes, name: str) -> Log:
+def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
     """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
+    return [_read(text, name) for text, name in files]
+
+
+def _read(text: bytes, name: str) -> Log:
     reader = _Reader(untagged(plain(text)), name)
     reader.read()
     as_in_file(reader.log.launches, reader.text, text)

@@ -106,11 +106,12 @@ class LoggedLaunch(msgspec.Struct):
 
 
 class Log(msgspec.Struct):
-    """What is in a file. `problems` is what was not understood; `notes` what was passed over or assumed."""
+    """What is in a file: launches of a log, or records. `problems` is what was not understood; `notes` what was passed over or assumed."""
 
     name: str
     format: str
     launches: list[LoggedLaunch] = []
+    records: list[Record] = []
     problems: list[Problem] = []
     notes: list[Problem] = []
 

@@ -16,9 +16,9 @@ import msgspec
 from imb.measure import passes, selection
 from imb.model import gpus, sequential_design
 from imb.model.errors import ImbError
+from imb.model.intent import Bind
 from imb.model.records import Component
 from imb.mpi.arguments import overriding
-from imb.mpi.launch import Bind
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]

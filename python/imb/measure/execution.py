@@ -45,6 +45,7 @@ from imb.model.repeats import FACT as REPEATS
 from imb.model.sequential_design import FACT
 from imb.model.text import now
 from imb.mpi import arguments, conditions, launch, load
+from imb.mpi.launchers import Command
 
 
 class _Started(NamedTuple):
@@ -52,8 +53,8 @@ class _Started(NamedTuple):
 
     item: Item
     spool: Path
-    command: launch.Command
-    shown: launch.Command
+    command: Command
+    shown: Command
     secrets: set[str]
     facts: dict[str, Any]
     progress: Progress
@@ -65,7 +66,7 @@ def execute(
     made: Plan,
     items: Sequence[Item],
     *,
-    on_start: Callable[[Item, launch.Command], None] = lambda item, command: None,
+    on_start: Callable[[Item, Command], None] = lambda item, command: None,
     on_progress: Callable[[Progress, float], None] = lambda p, s: None,
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
     on_measured: Callable[[Item, Path], None] = lambda item, records: None,

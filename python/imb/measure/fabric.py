@@ -11,10 +11,10 @@ from imb.archive.durable import write_whole
 from imb.archive.store import Archive
 from imb.measure.session import Item, Plan, Variant, folder_of, plan_of
 from imb.model.errors import ImbError
+from imb.model.intent import Intent
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
 from imb.mpi.installations import Installation
-from imb.mpi.launch import Intent
 
 Endpoint = Literal["host", "socket", "numa", "core"]
 BINDS: Mapping[str, Literal["core", "socket", "numa"]] = {"core": "core", "socket": "socket", "numa": "numa"}

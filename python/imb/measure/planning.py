@@ -30,11 +30,12 @@ from imb.measure.campaign import (
 )
 from imb.measure.interleave import TURN_LIMIT
 from imb.model import sequential_design
+from imb.model.intent import Intent
+from imb.model.mpis import STANDARD_INTERFACE
 from imb.model.suite import packaged_programs
 from imb.model.text import now
 from imb.mpi import prebuilt
 from imb.mpi.installations import Installation
-from imb.mpi.launch import Intent
 
 LAUNCHES = 10  # without `launches` and `until_decided`
 
@@ -161,7 +162,7 @@ def _with_one_binary(made: list[session.Variant]) -> list[session.Variant]:
     )
     if not several or chosen or not packaged:
         return made
-    told = {prebuilt.CHOICE: prebuilt.STANDARD}
+    told = {prebuilt.CHOICE: STANDARD_INTERFACE.key}
     return [replace(one, intent=replace(one.intent, env={**one.intent.env, **told})) for one in made]
 
 

@@ -16,11 +16,11 @@ from imb.model import gpus
 from imb.model.baselines import Baseline, Hardware
 from imb.model.confidential import is_secret
 from imb.model.errors import ImbError
+from imb.model.intent import Intent
 from imb.model.text import now
 from imb.mpi import conditions
 from imb.mpi.arguments import overriding
 from imb.mpi.installations import Installation
-from imb.mpi.launch import Intent
 
 LEAST_PAIRS = 10  # of old and new, unless another number is asked for
 

@@ -36,13 +36,15 @@ from imb.model.confidential import (
     secret_values,
 )
 from imb.model.errors import ImbError
+from imb.model.intent import Intent
+from imb.model.mpis import HOST_OPTIONS, Host
 from imb.model.records import Component, End
 from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
-from imb.mpi import launch, own_word
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
 from imb.mpi.installations import Installation
+from imb.mpi.launchers import Command, spell
 
 _DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
 Rest = ParamSpec("Rest")
@@ -56,7 +58,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     mpi: Installation
     programs: str
-    intent: launch.Intent
+    intent: Intent
     setup: list[str] = []
     teardown: list[str] = []
 
@@ -147,7 +149,7 @@ def run_plan(
     *,
     mpi: Installation,
     programs: Path,
-    intent: launch.Intent,
+    intent: Intent,
     selection: dict[Component, list[str]],
     arguments: Sequence[str],
     launches: int,
@@ -287,7 +289,7 @@ def launch_batches(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
 
 def command_of(
     made: Plan, item: Item, spool: Path, turns: Sequence[str] = (), *, shown: bool = False
-) -> launch.Command:
+) -> Command:
     """The exact command of a launch that writes into `spool`; `turns` is of Conductor.words. `shown`: without secrets.
 
     Raises ImbError where a value was not recorded because it may be secret, and is not in the environment.
@@ -297,13 +299,13 @@ def command_of(
     return _spelled(variant.mpi, without_secrets(intent) if shown else _with_secrets(intent), words)
 
 
-def asking_command_of(made: Plan, item: Item) -> launch.Command | None:
+def asking_command_of(made: Plan, item: Item) -> Command | None:
     """A launch like this one that measures nothing, in which the MPI reports its transports; None where it has no setting
     for that."""
     variant, intent = made.variants[item.variant], _with_secrets(intent_of(made, item))
-    if not (asking := own_word.asking(variant.mpi.flavor)):
+    if not (report := variant.mpi.known.report):
         return None
-    intent = msgspec.structs.replace(intent, env={**asking, **intent.env})
+    intent = msgspec.structs.replace(intent, env={**report, **intent.env})
     return _spelled(variant.mpi, intent, [str(program_of(made, item)), "-version"])
 
 
@@ -315,14 +317,14 @@ def secrets_of(made: Plan, item: Item) -> set[str]:
     return secret_values(os.environ, intent.env, arguments=intent.extra, commands=commands)
 
 
-def _spelled(mpi: Installation, intent: launch.Intent, words: Sequence[str]) -> launch.Command:
+def _spelled(mpi: Installation, intent: Intent, words: Sequence[str]) -> Command:
     """For where launches go: the allocation, which this host may not be part of, or this host."""
     there = Allocation.of()
     outside = bool(there.hosts) and not {socket.gethostname(), socket.gethostname().partition(".")[0]} & {
         *there.hosts
     }
     each = min(filter(None, (there.cpus, None if outside and there.cpus else cores())))
-    return launch.spell(mpi, intent, words, cores=each, root=os.geteuid() == 0, nodes=there.nodes)
+    return spell(mpi, intent, words, Host(each, os.geteuid() == 0, there.nodes))
 
 
 def _shown(variant: Variant) -> Variant:
@@ -335,12 +337,12 @@ def _shown(variant: Variant) -> Variant:
     )
 
 
-def without_secrets(intent: launch.Intent) -> launch.Intent:
+def without_secrets(intent: Intent) -> Intent:
     """As it may be recorded."""
     return msgspec.structs.replace(intent, env=hidden(intent.env), extra=hidden_arguments(intent.extra))
 
 
-def _with_secrets(intent: launch.Intent) -> launch.Intent:
+def _with_secrets(intent: Intent) -> Intent:
     """As it is launched. Raises ImbError."""
     return msgspec.structs.replace(intent, env=revealed(intent.env), extra=revealed_arguments(intent.extra))
 
@@ -355,16 +357,15 @@ def refuse_without_secrets(made: Plan, todo: Iterable[Item], *, recorded: bool =
             revealed_command(command)
 
 
-def intent_of(made: Plan, item: Item) -> launch.Intent:
+def intent_of(made: Plan, item: Item) -> Intent:
     """What is wanted of a launch."""
     intent = made.variants[item.variant].intent
     return msgspec.structs.replace(intent, ranks=item.ranks) if item.ranks else intent
 
 
-def elsewhere(intent: launch.Intent) -> bool:
+def elsewhere(intent: Intent) -> bool:
     """Whether ranks may be on other hosts, if an allocation or launcher arguments allow it."""
-    words = {"-f", "-hosts", "-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile"}
-    return bool(intent.hosts or intent.ppn or words & set(intent.extra) or in_job())
+    return bool(intent.hosts or intent.ppn or HOST_OPTIONS & set(intent.extra) or in_job())
 
 
 def in_job() -> bool:

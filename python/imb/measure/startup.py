@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from imb.measure.session import Item, Plan, Variant, plan_of
+from imb.model.intent import Intent
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
 from imb.mpi.installations import Installation
-from imb.mpi.launch import Intent
 
 
 def plan_startup(

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Collection
+from pathlib import Path
 
 from imb.measure.session import Item, Plan, asking_command_of
 from imb.model.errors import ImbError
-from imb.mpi import own_word
+from imb.model.mpis import Mpi, transports_in
+from imb.mpi import launch
+from imb.mpi.launchers import Command
+
+_SECONDS = 20.0  # until a launch that hangs is given up; it takes one second
 
 _reported: dict[tuple[str, int, int | None], str | None] = {}  # by session, variant and ranks
 
@@ -20,6 +26,14 @@ def reported_transports(made: Plan, item: Item, hide: Collection[str]) -> tuple[
         _reported[key] = None
         with contextlib.suppress(ImbError, OSError):
             if command := asking_command_of(made, item):
-                flavor = made.variants[item.variant].mpi.flavor
-                _reported[key], interrupted = own_word.answered(flavor, command, hide)
+                known = made.variants[item.variant].mpi.known
+                _reported[key], interrupted = answered(known, command, hide)
     return _reported[key], interrupted
+
+
+def answered(mpi: Mpi, command: Command, hide: Collection[str] = ()) -> tuple[str | None, bool]:
+    """The transports that the MPI reports in this launch, which is only made for that; whether it was interrupted."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "output")
+        ended = launch.run(command, output=output, errors=Path(folder, "errors"), timeout=_SECONDS, hide=hide)
+        return transports_in(mpi, output.read_text(errors="replace")), ended.outcome == "interrupted"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from imb.model.gpus import Gpu
@@ -84,15 +82,3 @@ def cores_in(said: object) -> int | None:
     machine = said.get("machine") if isinstance(said, dict) else None
     cores = machine.get("cores") if isinstance(machine, dict) else None
     return cores if isinstance(cores, int) else None
-
-
-# In what MPI_Get_library_version says: a name, and the version behind it.
-_LIBRARY = re.compile(
-    r"(Cray MPICH|MVAPICH\d*|MPICH|Open MPI|Intel(?=\(R\) MPI)|SMPI)\D*(\d[\w.]*)", re.IGNORECASE
-)
-
-
-def library_name(text: str) -> str:
-    """`MPICH 5.0.2` from `MPICH Version: 5.0.2 ...`; of another library its first line."""
-    found = _LIBRARY.search(text)
-    return f"{found[1]} {found[2]}" if found else text.partition("\n")[0]

@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
-_listeners: list[Callable[[str], None]] = []
+
+class Note(NamedTuple):
+    """One line: what is left out, and why. `is_row`: a line that looks like a result; others are files. `lost`: rows of a named
+    file are missing, so the exit status is 1; the import of a stored run had that status already."""
+
+    text: str
+    is_row: bool = False
+    lost: bool = False
 
 
-def note(line: str) -> None:
-    """One line for the listener of this process: what is left out, and why."""
+_listeners: list[Callable[[Note], None]] = []
+
+
+def note(text: str) -> None:
+    """A file or a part of one is left out."""
+    pass_on(Note(text))
+
+
+def note_unread(problems: Iterable[object], *, lost: bool = True) -> None:
+    """Lines that look like results were not read."""
+    for problem in map(str, problems):
+        pass_on(Note(problem, is_row=True, lost=lost))
+
+
+def pass_on(one: Note) -> None:
+    """A note for the listener of this process."""
     if _listeners:
-        _listeners[-1](line)
+        _listeners[-1](one)
 
 
 @contextmanager
-def noted(listener: Callable[[str], None]) -> Iterator[None]:
+def noted(listener: Callable[[Note], None]) -> Iterator[None]:
     """Within this context `listener` gets each note once, however often its file is read."""
-    known: set[str] = set()
+    known: set[Note] = set()
 
-    def once(line: str) -> None:
-        if line not in known:
-            known.add(line)
-            listener(line)
+    def once(one: Note) -> None:
+        if one not in known:
+            known.add(one)
+            listener(one)
 
     _listeners.append(once)
     try:

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from imb.model.errors import ImbError
 from imb.model.options import pass_limits
@@ -29,8 +28,7 @@ from imb.model.records import (
     SampledRow,
     cut_off,
 )
-
-Values = npt.NDArray[np.float64]
+from imb.stats.arrays import Values
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,16 +253,6 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
         bytes=row.bytes,
         in_flight=None if isinstance(row, Failure) else row.in_flight,
     )
-
-
-def percentiles(values: Values, at: Sequence[float] = (10, 50, 90)) -> Values:
-    """Of the last axis, as a rule that of launches: of values of shape (rows, launches) those of shape (len(at), rows). NaN is
-    a launch without a value; a row without any has NaN."""
-    found = np.full((len(at), *values.shape[:-1]), np.nan)
-    some = ~np.isnan(values).all(axis=-1)
-    if some.any():
-        found[:, some] = np.nanpercentile(values[some], at, axis=-1)
-    return found
 
 
 def in_parts(*sides: Side) -> bool:

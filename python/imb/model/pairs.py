@@ -23,6 +23,7 @@ from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.record_versions import READ
 from imb.model.records import PAIR, End, Failure, Pair, Problem, Run, decode, other_schema
 from imb.model.units import counted
+from imb.stats.arrays import Indices, Mask, Numbers, Values
 
 _NEXT = b"\n" + PAIR
 _RUN = b'{"record":"run",'
@@ -71,13 +72,13 @@ class Columns(msgspec.Struct, frozen=True):
     """One element per pair: index in `names`, bytes, pass, round, endpoints, seconds of a message (NaN: failed)."""
 
     names: list[str]
-    benchmark: npt.NDArray[np.int32]
-    bytes: npt.NDArray[np.int64]
-    passes: npt.NDArray[np.int32]
-    rounds: npt.NDArray[np.int32]
-    a: npt.NDArray[np.int32]
-    b: npt.NDArray[np.int32]
-    seconds: npt.NDArray[np.float64]
+    benchmark: Numbers
+    bytes: Indices
+    passes: Numbers
+    rounds: Numbers
+    a: Numbers
+    b: Numbers
+    seconds: Values
 
 
 class Traffic(msgspec.Struct, frozen=True):
@@ -85,12 +86,12 @@ class Traffic(msgspec.Struct, frozen=True):
     host and interface. `names`: of interfaces; `end`: endpoint of the host; `other`: its partner; `carried`: bytes sent and received."""
 
     names: list[str]
-    benchmark: npt.NDArray[np.int32]
-    bytes: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int32]
-    other: npt.NDArray[np.int32]
-    interface: npt.NDArray[np.int32]
-    carried: npt.NDArray[np.float64]
+    benchmark: Numbers
+    bytes: Indices
+    end: Numbers
+    other: Numbers
+    interface: Numbers
+    carried: Values
 
 
 class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -276,9 +277,9 @@ class _Reader:
     def _count(
         self,
         table: pa.Table,
-        codes: npt.NDArray[np.int32],
+        codes: Numbers,
         columns: Sequence[npt.NDArray[Any]],
-        good: npt.NDArray[np.bool_],
+        good: Mask,
     ) -> None:
         """Bytes on the interfaces of the two hosts of each pair."""
         each = table["evidence"].combine_chunks().field("interfaces")
@@ -319,13 +320,11 @@ class _Reader:
         times = (np.nan if one.time_seconds is None else one.time_seconds for one in lines)
         self._add(codes, columns, np.fromiter(times, np.float64, count))
 
-    def _add(
-        self, codes: npt.NDArray[np.int32], columns: list[npt.NDArray[Any]], times: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.bool_]:
+    def _add(self, codes: Numbers, columns: list[npt.NDArray[Any]], times: Values) -> Mask:
         """Which of them were added."""
         seconds = np.where(times > 0, times, np.nan)
         a, b = columns[3], columns[4]
-        good: npt.NDArray[np.bool_] = (np.maximum(a, b) < len(self.run.endpoints or ())) & (a != b)
+        good: Mask = (np.maximum(a, b) < len(self.run.endpoints or ())) & (a != b)
         if not good.all():
             self.problem(
                 Problem(
@@ -375,18 +374,16 @@ def _hosts_with_rails(run: Run) -> dict[str, int]:
     return hosts if several else {}
 
 
-def _codes(texts: pa.Array, number: Callable[[str], int]) -> npt.NDArray[np.int32]:
+def _codes(texts: pa.Array, number: Callable[[str], int]) -> Numbers:
     """The number of each text; -1 where there is none."""
     encoded = texts.dictionary_encode()
     numbers = [-1 if text is None else number(text) for text in encoded.dictionary.to_pylist()]
     found = np.array([*numbers, -1], dtype=np.int32)
-    numbered: npt.NDArray[np.int32] = found[pc.fill_null(encoded.indices, -1).to_numpy()]
+    numbered: Numbers = found[pc.fill_null(encoded.indices, -1).to_numpy()]
     return numbered
 
 
-def _summed(
-    keys: Sequence[npt.NDArray[Any]], carried: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[Any], ...]:
+def _summed(keys: Sequence[npt.NDArray[Any]], carried: Values) -> tuple[npt.NDArray[Any], ...]:
     """One element for each key, with the sum of its bytes."""
     if not len(carried):
         return (*keys, carried)

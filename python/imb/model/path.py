@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from imb.model import collective_models
+from imb.model.mpis import TRANSPORT_SETTINGS
 from imb.model.records import Result, Run, Sample
 
 Placement: TypeAlias = Literal["intra-node", "inter-node"]
@@ -38,13 +39,6 @@ FEWEST_OF_A_ROW = 2e4
 HEADERS = 500  # bytes that a short message, its answer and the launcher's own traffic are at most
 LOOPBACK = re.compile(r"lo\d*$")
 WINDOW = 256  # messages in flight of Uniband and Biband
-
-# Variables by which a user or a site chooses transports and devices.
-_SETTINGS = re.compile(
-    r"OMPI_MCA_(pml|mtl|btl|osc|btl_tcp_if_(in|ex)clude|pml_ucx_(tls|devices))$|UCX_(TLS|NET_DEVICES|MAX_RNDV_RAILS)$"
-    r"|FI_(PROVIDER|TCP_IFACE|SOCKETS_IFACE|VERBS_IFACE)$|MPIR_CVAR_(NOLOCAL|CH4_NETMOD|OFI_USE_PROVIDER|NETWORK_IFACE)$"
-    r"|I_MPI_(FABRICS|OFI_PROVIDER|SHM)$|MPICH_(NO_LOCAL|OFI_\w+|NETMOD\w*)$"
-)
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +133,7 @@ def paths_summary(found: Iterable[Way]) -> str | None:
 def settings(run: Run, outside: Mapping[str, str] | None = None) -> dict[str, str]:
     """The MPI's settings of transports: variables of the ranks, or, where these are unknown, of the launcher."""
     merged = {**(outside or {}), **(run.environment or {})}
-    return {name: value for name, value in sorted(merged.items()) if _SETTINGS.match(name)}
+    return {name: value for name, value in sorted(merged.items()) if TRANSPORT_SETTINGS.match(name)}
 
 
 def own_word(facts: Mapping[str, Any]) -> str | None:

@@ -9,12 +9,6 @@ from pathlib import Path
 
 WRAPPERS = ("mpicxx", "mpigxx", "mpiicpx", "mpiicpc")  # as named in a prefix, in order of preference
 LAUNCHERS = ("mpiexec", "mpirun")
-_SAYS = (
-    ("openmpi", "Open MPI", r"(?:Open MPI|OpenRTE)\) (\S+)"),
-    ("intel", "Intel MPI", r"Intel\(R\) MPI Library.*?Version (\S+(?: Update \d+)?)"),
-    ("mpich", "MPICH", r"HYDRA[^$]*?Version:\s+(\S+)"),
-    ("smpi", "SimGrid", r"SimGrid version (\S+)"),
-)
 
 
 def followed(wrapper: Path) -> Path:
@@ -51,11 +45,3 @@ def launcher_of(wrapper: Path) -> Path:
         if os.access(wrapper.parent / name, os.X_OK):
             return wrapper.parent / name
     raise LookupError(f"no {' or '.join(names)} beside {wrapper}")
-
-
-def flavor_of(said: str) -> tuple[str, str]:
-    """Flavor (openmpi, intel, mpich, smpi, other), and name with version, by what `mpiexec --version` prints."""
-    for flavor, name, mark in _SAYS:
-        if found := re.search(mark, said):
-            return flavor, f"{name} {found[1]}"
-    return "other", (said.strip().splitlines() or ["unknown"])[0]

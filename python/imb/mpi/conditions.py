@@ -15,17 +15,14 @@ import psutil
 
 from imb.model.conditions import Cache, Conditions, Interface, Machine
 from imb.model.confidential import hidden
+from imb.model.mpis import SETTINGS
 from imb.model.text import now, readable
 from imb.mpi import gpus, nvml
 from imb.mpi.gpus import text_of
 from imb.mpi.host import answer_of, physical_cores
 from imb.mpi.installations import Installation, output_of
 
-# Settings of MPI libraries, their transports and schedulers that change figures.
-STEERING = re.compile(
-    r"(OMPI_MCA|PRTE_MCA|PMIX_MCA|UCX|FI|I_MPI|MPICH|MPIR_CVAR|HYDRA|PSM2?|HFI|IPATH|MV2|KMP|OMP)_\w+$"
-    r"|SLURM_(JOB_ID|JOB_NODELIST|JOB_PARTITION|CPU_BIND)$"
-)
+_JOB = re.compile(r"SLURM_(JOB_ID|JOB_NODELIST|JOB_PARTITION|CPU_BIND)$")
 _OF_GUESTS = re.compile(r"(veth|docker|br-|virbr|vnet|tap|cni|cali|flannel|lxc)")
 
 
@@ -79,7 +76,7 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
 
 def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Those environment variables that steer MPI, transports and threads; of what may be a secret the name only."""
-    return hidden({k: readable(v) for k, v in sorted(variables) if STEERING.match(k)})
+    return hidden({k: readable(v) for k, v in sorted(variables) if SETTINGS.match(k) or _JOB.match(k)})
 
 
 @lru_cache

@@ -16,10 +16,12 @@ import platformdirs
 
 from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError
+from imb.model.intent import Intent
+from imb.model.mpis import Host, transports_in
 from imb.model.path import LOOPBACK, Way, way_of
 from imb.model.suite import packaged_programs
 from imb.model.units import rounded_size
-from imb.mpi import build, host, installations, launch, own_word, prebuilt
+from imb.mpi import build, host, installations, launch, launchers, prebuilt
 from imb.mpi.installations import Installation
 from imb.mpi.prebuilt import library_with
 
@@ -157,7 +159,9 @@ def installation(mpi: Installation) -> Iterator[Check]:
     """On one MPI: its transports, and two ranks that really start; compiles a small program, about two seconds."""
     yield Check("ok", mpi.version, mpi.place)
     yield suite_for(mpi)
-    yield Check("ok", f"{mpi.version}: transports", transports(mpi) or "unknown")
+    yield Check(
+        "ok", f"{mpi.version}: transports", mpi.known.built_transports(mpi.ask, os.environ) or "unknown"
+    )
     yield _two_ranks(mpi)
 
 
@@ -177,38 +181,14 @@ def suite_for(mpi: Installation) -> Check:
     return Check("problem", what, "none, and no C++ wrapper to build it with", advice)
 
 
-def transports(mpi: Installation) -> str:
-    """The transports that the library reports; empty where it reports none."""
-    folder = Path(mpi.place).parent
-    if mpi.flavor == "openmpi":
-        names = [folder / f"ompi_info{suffix}" for suffix in (Path(mpi.place).suffix, "")]
-        info = next((str(name) for name in names if name.exists()), None)
-        said = installations.output_of([info, "--parsable"])[1] if info else ""
-        found = re.findall(r"^mca:(pml|btl|mtl):(\w+):version:", said, re.MULTILINE)
-        kinds = {
-            kind: sorted({n for k, n in found if k == kind and n != "self"}) for kind in ("pml", "mtl", "btl")
-        }
-        return "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names)
-    if mpi.flavor == "mpich":
-        device = re.search(
-            r"--with-device=(\S+?)['\s]", installations.output_of([mpi.launcher, "--version"])[1] + "\n"
-        )
-        return f"device {device[1]}" if device else ""
-    if mpi.flavor == "intel":
-        return "libfabric " + os.environ.get(
-            "FI_PROVIDER", "(chooses the provider itself; FI_PROVIDER names one)"
-        )
-    return ""
-
-
 def _two_ranks(mpi: Installation) -> Check:
     what = f"{mpi.version}: two ranks"
     program, said = _compiled(mpi)
     if program is None:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
         return Check("problem", what, f"the wrapper builds no MPI program: {said}", advice)
-    intent = launch.Intent(ranks=2, env=own_word.asking(mpi.flavor))
-    command = launch.spell(mpi, intent, [str(program)], cores=host.cores(), root=os.geteuid() == 0)
+    intent = Intent(ranks=2, env=mpi.known.report)
+    command = launchers.spell(mpi, intent, [str(program)], Host(host.cores(), os.geteuid() == 0))
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
         ended = launch.run(command, output=output, errors=errors, timeout=_CHECK_SECONDS)
@@ -218,7 +198,7 @@ def _two_ranks(mpi: Installation) -> Check:
         ]
     if ended.outcome == "interrupted":
         raise KeyboardInterrupt
-    own = own_word.transports_in(mpi.flavor, text)
+    own = transports_in(mpi.known, text)
     return launch_check(what, str(command), ended, text, words, own)
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from imb.model.gpus import Gpu, generation
+from imb.model.mpis import GPU_TITLES
 from imb.model.text import numbers_in
 from imb.model.units import counted
 from imb.mpi import gpus
 from imb.mpi.doctor import Check
+from imb.mpi.installations import Installation
 from imb.mpi.nvml import Answer
 
 NODES = Path("/sys/devices/system/node")
+_APIS = {"NVIDIA": "cuda", "AMD": "rocm"}  # of the vendors' GPUs, as in -memory
 
 
 def checks(told: Answer) -> Iterator[Check]:
@@ -128,3 +131,18 @@ def _errors(what: str, gpu: Gpu) -> Iterator[Check]:
     else:
         advice = "nothing detects wrong bits in its memory: `nvidia-smi -e 1` as root, then a reset"
         yield Check("warning", f"{what}: ECC", "off", advice)
+
+
+def support_checks(mpi: Installation, gpus: list[Gpu]) -> Iterator[Check]:
+    """For each kind of GPU of this host; a warning if the MPI does not handle its memory."""
+    present: Sequence[str | None] = sorted(
+        {_APIS[gpu.vendor] for gpu in gpus if gpu.vendor in _APIS and gpu.driver}
+    )
+    for api in present or [None]:
+        support = mpi.gpu_support(api)
+        yield Check(
+            "warning" if support.answer == "no" and api else "ok",
+            f"{mpi.version}: GPU memory{f' ({GPU_TITLES[api]})' if api else ''}",
+            f"{support.answer} ({support.source})",
+            support.change if api else "",
+        )

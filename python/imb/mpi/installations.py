@@ -15,16 +15,13 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
+from imb.model import mpis
 from imb.model.errors import ImbError
 from imb.model.suite import packaged_programs
 from imb.mpi import compiler_wrappers
 
 Flavor: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
 PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin")  # where sites put MPIs
-_KINDS: dict[Flavor, str] = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
-_CRAY = re.compile(r"CRAY MPICH version (\S+)")
-_PACKAGES: dict[Flavor, str] = {"openmpi": "openmpi", "mpich": "mpich", "intel": "impi-rt"}
-_NAMES = {"openmpi": "openmpi", "ompi": "openmpi", "mpich": "mpich", "intel": "intel", "impi": "intel"}
 
 
 class Installation(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +39,24 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     def place(self) -> str:
         """Names it among others: its wrapper, else its launcher."""
         return self.wrapper or self.launcher
+
+    @property
+    def known(self) -> mpis.Mpi:
+        """What is known of such MPIs."""
+        return mpis.mpi_of(self.flavor, self.version, os.environ)
+
+    def ask(self, program: str, *arguments: str) -> str | None:
+        """What a program of this MPI prints (`mpiexec`: its launcher); None where it has none, beside its wrapper or its launcher."""
+        if program == "mpiexec":
+            return output_of([self.launcher, *arguments], self.env)[1]
+        folders = [Path(place).parent for place in (self.place, self.launcher) if place]
+        files = [folder / f"{program}{end}" for folder in folders for end in (Path(self.place).suffix, "")]
+        present = next((str(file) for file in files if file.is_file()), None)
+        return output_of([present, *arguments], self.env)[1] if present else None
+
+    def gpu_support(self, api: str | None = None) -> mpis.GpuSupport:
+        """Of GPU memory, by the MPI's own tools and settings; a launch asks the library (`gpu_support` of records)."""
+        return self.known.gpu_support(self.ask, os.environ, api)
 
 
 def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: float = 20) -> tuple[int, str]:
@@ -63,8 +78,8 @@ def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: f
 
 
 @lru_cache
-def _asked(launcher: str) -> tuple[str, str]:
-    return compiler_wrappers.flavor_of(output_of([launcher, "--version"])[1])
+def _asked(launcher: str) -> tuple[mpis.Mpi, str]:
+    return mpis.launched_by(output_of([launcher, "--version"])[1])
 
 
 def mpi_of(wrapper: Path) -> Installation:
@@ -82,8 +97,9 @@ def mpi_of(wrapper: Path) -> Installation:
 def _cray_version(wrapper: Path) -> str | None:
     """`Cray MPICH 8.1.28`, by the mpichversion beside its wrapper; None: another MPI."""
     asked = wrapper.with_name("mpichversion")
-    found = _CRAY.search(output_of([str(asked)])[1]) if asked.is_file() else None
-    return f"Cray MPICH {found[1]}" if found else None
+    cray = mpis.CRAY_MPICH
+    named = re.search(cray.version, output_of([str(asked)])[1]) if asked.is_file() else None
+    return f"{cray.title} {named[1]}" if named else None
 
 
 def _of_cray(wrapper: Path, version: str) -> Installation:
@@ -103,15 +119,15 @@ def _of_cray(wrapper: Path, version: str) -> Installation:
 
 
 def _installation(wrapper: str, launcher: Path) -> Installation:
-    flavor, version = _asked(str(launcher))
+    known, version = _asked(str(launcher))
     number = re.search(r"(\d+)\.", version)
     return Installation(
-        flavor=flavor if flavor in get_args(Flavor) else "other",  # type: ignore[arg-type]
+        flavor=known.key if known.key in get_args(Flavor) else "other",  # type: ignore[arg-type]
         version=version,
         major=int(number[1]) if number else 0,
         wrapper=wrapper,
         launcher=str(launcher),
-        env={"I_MPI_ROOT": str(launcher.parent.parent)} if flavor == "intel" else {},
+        env=known.environment(str(launcher.parent.parent)),
     )
 
 
@@ -124,7 +140,7 @@ def find_all() -> list[Installation]:
                 mpi = mpi_of(wrapper)
             except ImbError:
                 continue
-            if mpi.flavor != "other" or mpi.version.startswith("Cray"):
+            if mpi.known.has_launcher or mpi.version.startswith(mpis.CRAY_MPICH.title):
                 found.setdefault(mpi.wrapper, mpi)
         if not packaged_programs():
             continue
@@ -135,7 +151,7 @@ def find_all() -> list[Installation]:
                 continue
             mpi = _installation("", launcher.absolute())
             # A package may have mpirun as a copy of mpiexec.
-            if mpi.flavor != "other" and _where(mpi) not in there:
+            if mpi.known.has_launcher and _where(mpi) not in there:
                 found.setdefault(str(launcher.resolve()), mpi)
                 launched.add(launcher.resolve())
                 there.add(_where(mpi))
@@ -151,9 +167,9 @@ def overwritten(found: Iterable[Installation]) -> list[str]:
     here = Path(sys.executable).parent.resolve()
     flavors = {mpi.flavor for mpi in found if Path(mpi.launcher).parent.resolve() == here}
     return [
-        package
-        for flavor, package in _PACKAGES.items()
-        if flavor not in flavors and any(True for _ in metadata.distributions(name=package))
+        known.package
+        for known in mpis.WITH_LAUNCHER
+        if known.key not in flavors and any(True for _ in metadata.distributions(name=known.package))
     ]
 
 
@@ -162,7 +178,7 @@ def _in_folder(folder: Path, names: Iterable[str]) -> Iterable[Path]:
     for name in names:
         yield from (
             path
-            for path in (folder / name, *(folder / f"{name}.{kind}" for kind in ("openmpi", "mpich")))
+            for path in (folder / name, *(folder / f"{name}.{known.key}" for known in mpis.WITH_LAUNCHER))
             if os.access(path, os.X_OK)
         )
 
@@ -187,22 +203,19 @@ def _folders() -> Iterable[Path]:
 class Linked(NamedTuple):
     """What programs are linked with: the MPIs that can launch them, and the library."""
 
-    flavors: tuple[Flavor, ...]
+    mpis: tuple[mpis.Mpi, ...]
     library: Path | None
 
 
 def linked_with(programs: Path) -> Linked:
-    """By what `ldd` prints of a program in this folder; no flavor where that is unknown, as of static programs and
-    scripts. MPICH and Intel MPI share one ABI."""
+    """By what `ldd` prints of a program in this folder; no MPI where that is unknown, as of static programs and
+    scripts."""
     program = next((one for one in sorted(programs.glob("IMB-*")) if os.access(one, os.X_OK)), None)
     status, printed = output_of(["ldd", str(program)]) if program else (127, "")
     if status:
         return Linked((), None)
-    found = re.search(r"\blibmpi(?:ch)?\.so\.(\d+)(?: => (/\S+))?", printed)
-    library = Path(found[2]) if found and found[2] else None
-    if (found and found[1] in ("20", "40")) or "libopen-pal.so" in printed:
-        return Linked(("openmpi",), library)
-    return Linked(("mpich", "intel") if found and found[1] == "12" else (), library)
+    place = re.search(r"\blibmpi(?:ch)?\.so\.\d+ => (/\S+)", printed)
+    return Linked(mpis.linked_with(printed), Path(place[1]) if place else None)
 
 
 def find_for(choice: str | None, programs: Path) -> Installation:
@@ -210,23 +223,23 @@ def find_for(choice: str | None, programs: Path) -> Installation:
 
     Raises ImbError where there is none, and where the chosen one cannot launch them.
     """
-    flavors, library = linked_with(programs)
+    fitting, library = linked_with(programs)
     chosen = choice or os.environ.get("IMB_MPI")
-    if chosen or not flavors:
+    if chosen or not fitting:
         mpi = find(choice)
-        if not flavors or mpi.flavor in (*flavors, "other"):
+        if not fitting or mpi.known in fitting or not mpi.known.has_launcher:
             return mpi
-    kind = " or ".join(_KINDS[flavor] for flavor in flavors)
+    kind = " or ".join(one.title for one in fitting)
     if chosen:
         raise ImbError(
             f"--programs {programs} is linked with {kind}, but {mpi.launcher} is of {mpi.version};"
-            f" give --mpi {flavors[0]}"
+            f" give --mpi {fitting[0].key}"
         )
-    if not (fitting := [mpi for mpi in find_all() if mpi.flavor in flavors]):
+    if not (installed := [mpi for mpi in find_all() if mpi.known in fitting]):
         raise ImbError(
             f"--programs {programs} is linked with {kind}, which was not found; name its folder with --mpi"
         )
-    return max(fitting, key=lambda mpi: _nearness(mpi, library))
+    return max(installed, key=lambda mpi: _nearness(mpi, library))
 
 
 def _nearness(mpi: Installation, library: Path | None) -> int:
@@ -248,7 +261,8 @@ def find(choice: str | None) -> Installation:
         if launcher := next(iter(launchers), None):
             return _installation("", launcher)
         raise ImbError(f"no bin/mpicxx or bin/mpiexec in {choice}; give the installation folder of an MPI")
-    if choice and choice not in _NAMES:
+    named = mpis.mpi_named(choice or "")
+    if choice and not named:
         path = shutil.which(choice)
         if not path:
             raise ImbError(
@@ -262,8 +276,8 @@ def find(choice: str | None) -> Installation:
             )
         return mpi_of(Path(path))
     # An MPI that needs another launcher than its own is the last choice.
-    for mpi in sorted(find_all(), key=lambda mpi: mpi.flavor == "other"):
-        if choice is None or mpi.flavor == _NAMES[choice]:
+    for mpi in sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher):
+        if choice is None or mpi.known is named:
             return mpi
     raise ImbError(
         f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, name its folder with --mpi,"

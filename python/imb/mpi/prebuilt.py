@@ -7,8 +7,8 @@ start, by their launcher (src/launcher/launcher.c). Other installations have non
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
+from imb.model.mpis import INTERFACES, STANDARD_INTERFACE, Interface
 from imb.model.suite import packaged_programs
 from imb.mpi.installations import Installation
 
@@ -21,24 +21,7 @@ _SYSTEM = (
     "/usr/lib",
     "/usr/local/lib",
 )
-STANDARD = "mpi-abi"
 CHOICE = "OPENIMB_INTERFACE"  # the variable by which the programs are told the interface
-
-
-class Abi(NamedTuple):
-    """`libraries`: file names of MPI libraries that have it."""
-
-    key: str
-    title: str
-    libraries: tuple[str, ...]
-
-
-INTERFACES = (
-    Abi("mpich", "MPICH ABI", ("libmpi.so.12", "libmpich.so.12")),
-    Abi("openmpi", "Open MPI ABI", ("libmpi.so.40",)),
-    Abi(STANDARD, "MPI ABI", ("libmpi_abi.so.1",)),
-)
-_USUAL = {"mpich": "mpich", "intel": "mpich", "openmpi": "openmpi"}
 
 
 def packaged_check() -> Path | None:
@@ -47,13 +30,13 @@ def packaged_check() -> Path | None:
     return folder.parent / "libexec" / "openimb" / "openimb-check" if folder else None
 
 
-def library_with(mpi: Installation, interface: Abi) -> Path | None:
+def library_with(mpi: Installation, interface: Interface) -> Path | None:
     """The library of this MPI with this interface, as the programs find it."""
     prefix = Path(mpi.launcher).resolve().parent.parent
     folders = [prefix / place for place in _PLACES]
     if prefix == Path("/usr"):
         folders += map(Path, _SYSTEM)
-    fitting = (folder for folder in folders if interface.key != STANDARD or _is_of(mpi, folder))
+    fitting = (folder for folder in folders if interface != STANDARD_INTERFACE or _is_of(mpi, folder))
     return next(
         (folder / name for folder in fitting for name in interface.libraries if (folder / name).exists()),
         None,
@@ -66,16 +49,17 @@ def _is_of(mpi: Installation, folder: Path) -> bool:
     owners = {
         one.key
         for one in INTERFACES
-        if one.key != STANDARD and any((folder / name).exists() for name in one.libraries)
+        if one != STANDARD_INTERFACE and any((folder / name).exists() for name in one.libraries)
     }
-    return not owners or _USUAL.get(mpi.flavor) in owners
+    own = mpi.known.interface
+    return not owners or (own is not None and own.key in owners)
 
 
-def interface_of(mpi: Installation) -> Abi | None:
+def interface_of(mpi: Installation) -> Interface | None:
     """What the programs choose under this MPI's launcher; None where nothing fits."""
-    usual = _USUAL.get(mpi.flavor)
-    wanted = [one for one in INTERFACES if one.key in (usual, STANDARD)]
-    return next((one for one in wanted if usual and library_with(mpi, one)), None)
+    own = mpi.known.interface
+    wanted = (own, STANDARD_INTERFACE) if own else ()
+    return next((one for one in wanted if library_with(mpi, one)), None)
 
 
 def programs_for(mpi: Installation) -> Path | None:
@@ -91,4 +75,4 @@ def telling(mpi: Installation) -> dict[str, str]:
 
 def has_standard(mpi: Installation) -> bool:
     """Whether this MPI has the standard's binary interface (MPI 5.0, chapter 20)."""
-    return library_with(mpi, INTERFACES[-1]) is not None
+    return library_with(mpi, STANDARD_INTERFACE) is not None

@@ -12,8 +12,9 @@ from imb.judge.bands import Band, band_of
 from imb.judge.history import History, HistorySettings, history
 from imb.judge.steps import FEWEST
 from imb.model.errors import ImbError
-from imb.model.observations import Key, Side, Values
+from imb.model.observations import Key, Side
 from imb.render.marks import letter, positive, short
+from imb.stats.arrays import Values
 
 
 def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:

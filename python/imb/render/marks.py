@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from imb.judge.compare import Effect, Verdict
-from imb.model.observations import Values
+from imb.stats.arrays import Values
 
 # None of them can be read as a sign of a number.
 MARKS = {

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from imb.judge.compare import Comparison, Effect, RowEffect, Verdict
-from imb.model.observations import Key, Launch, Side, Values, percentiles
+from imb.model.observations import Key, Launch, Side
 from imb.model.units import counted, unit_of
 from imb.render import shortened
 from imb.render.marks import (
@@ -25,6 +25,8 @@ from imb.render.marks import (
     short,
     short_speedup,
 )
+from imb.stats.arrays import Values
+from imb.stats.medians import percentiles
 
 _TITLES = {"bandwidth": "Bandwidth", "messages": "Message rate", "overlap": "Overlap", "time": "Time"}
 _INTERVAL = f"10{TO}90 %"

@@ -12,10 +12,11 @@ import numpy as np
 
 from imb.archive.outputs import write_output
 from imb.model.errors import ImbError, refuse_missing_benchmarks
-from imb.model.observations import METRICS, Key, Side, percentiles
+from imb.model.observations import METRICS, Key, Side
 from imb.model.text import one_line
 from imb.model.units import short_size, unit_of
 from imb.render import shortened
+from imb.stats.medians import percentiles
 
 FORMATS = (".png", ".svg", ".pdf")
 # Okabe and Ito's colors, which color-blind people can distinguish; dash and marker repeat the information.

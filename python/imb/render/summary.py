@@ -12,10 +12,11 @@ import numpy as np
 from imb.judge.bands import band_of
 from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import Difference, conditions_of
-from imb.model.observations import Key, Side, percentiles
+from imb.model.observations import Key, Side
 from imb.model.units import counted, decimal, size, unit_of
 from imb.render.comparison import error_rate, verdict_in_words, whole_word
 from imb.render.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, speedup, word_of
+from imb.stats.medians import percentiles
 
 
 def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]:

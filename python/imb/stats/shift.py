@@ -9,16 +9,15 @@ tests hold every function here against scipy.stats.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtri, nctdtrinc, stdtr, stdtrit
 
-Values = npt.NDArray[np.float64]
+from imb.stats.arrays import Values
+from imb.stats.medians import nanmedian
 
 # The least difference between two launches that can be resolved: without it equal figures (simulated time) would be
 # differences with certainty.
@@ -149,15 +148,7 @@ def moments(values: Values) -> tuple[Values, Values, Values]:
 
 def _middle(variance: Values) -> Values:
     """The middle point's, on the last axis, which is kept."""
-    variance = np.where(np.isfinite(variance), variance, np.nan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        plain = not np.isnan(variance).any()
-        middle = (
-            np.median(variance, axis=-1, keepdims=True)
-            if plain
-            else np.nanmedian(variance, axis=-1, keepdims=True)
-        )
+    middle = nanmedian(np.where(np.isfinite(variance), variance, np.nan), axis=-1)[..., None]
     found: Values = np.nan_to_num(middle)
     return found
 

@@ -21,14 +21,15 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from imb.judge.stats import LEAST_SPREAD, Shift, Values, errors_of, errors_of_pairs, moments
+from imb.stats.arrays import Values
+from imb.stats.medians import nanmedian
+from imb.stats.shift import LEAST_SPREAD, Shift, errors_of, errors_of_pairs, moments
 
 EVERY = 4096  # permutations; up to so many all are taken, else DRAWN at random
 DRAWN = 2000
@@ -62,7 +63,7 @@ def family_of(
     pairs: bool,
 ) -> Family:
     """a, b: shape (launches, columns), as they were judged; `found` is their result. `middle`: the least variance of each column
-    (imb.judge.stats.middle_variance). `weights` of the columns, at Holm's method."""
+    (imb.stats.shift.middle_variance). `weights` of the columns, at Holm's method."""
     unequal = np.zeros(found.p.shape, dtype=bool)
     if not pairs:
         unequal, degrees = unequal_spreads(a, b, rounding)
@@ -113,23 +114,13 @@ def unequal_spreads(a: Values, b: Values, rounding: Values) -> tuple[npt.NDArray
         t = np.abs(t) if sizes == 0 else t if sizes < 0 else -t
         tails = 2 if sizes == 0 else 1
         own = tails * stdtr(together, -t)
-        middle = tails * stdtr(len(a) + len(b) - 2, -_nanmedian(t))
+        middle = tails * stdtr(len(a) + len(b) - 2, -nanmedian(t))
         degrees = np.where(variance_a / count_a > variance_b / count_b, count_a, count_b) - 1
     return (own < UNEQUAL) | (middle < UNEQUAL_IN_THE_MIDDLE), degrees
 
 
 def _distances(side: Values) -> Values:
-    found: Values = np.abs(side - _nanmedian(side))
-    return found
-
-
-def _nanmedian(values: Values) -> Values:
-    """On the first axis; NaN where there is nothing."""
-    if not np.isnan(values).any():
-        return np.asarray(np.median(values, axis=0))  # ten times as fast
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        found: Values = np.nanmedian(values, axis=0)
+    found: Values = np.abs(side - nanmedian(side))
     return found
 
 

@@ -1,0 +1,471 @@
+"""What is known of each MPI, in a class of its own: text and settings in, text and settings out; nothing is executed here.
+
+Standard library alone when imported: tools/setup.py uses it before anything is installed.
+Sources: the manual pages of Hydra's and Open MPI's mpiexec and of prterun, the reference of Intel MPI, Open MPI's `hook comm_method`
+component (ompi_display_comm), MPICH's MPIR_CVAR_DEBUG_SUMMARY, Intel MPI's I_MPI_DEBUG, the manual page intro_mpi of Cray MPICH.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:  # an old Python, to which tools/setup.py has to say so, lacks some of these
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from imb.model.intent import Intent
+
+    # Program and arguments -> what the program of an installed MPI prints; None where it has no such program.
+    Ask: TypeAlias = Callable[..., str | None]
+    # A variable -> its value; None: it is passed by the launcher's environment, since others may see arguments.
+    Variables: TypeAlias = Mapping[str, str | None]
+
+GPU_TITLES = {"cuda": "CUDA", "rocm": "ROCm"}
+OFF = ("", "0", "no", "off", "false")
+
+
+class Host(NamedTuple):
+    """Where a launcher runs: `cores` of each host, whether `root` launches, `nodes` of the allocation (0: unknown)."""
+
+    cores: int
+    root: bool = False
+    nodes: int = 0
+
+
+class Interface(NamedTuple):
+    """A binary interface. `libraries`: file names of MPI libraries that have it."""
+
+    key: str
+    title: str
+    libraries: tuple[str, ...]
+
+
+STANDARD_INTERFACE = Interface("mpi-abi", "MPI ABI", ("libmpi_abi.so.1",))
+
+
+class GpuSetting(NamedTuple):
+    """A variable that switches support of GPU memory. `needed`: support is off unless it is set; `rocm`: also for AMD's GPUs."""
+
+    name: str
+    needed: bool
+    rocm: bool
+
+
+class GpuSupport(NamedTuple):
+    """`answer`: yes, no or unknown; `source`: where it comes from; `change`: what to do if it is no."""
+
+    answer: str
+    source: str
+    change: str = ""
+
+
+class Mpi:
+    """An MPI of which nothing is known. The others replace what they know."""
+
+    key = "other"  # as stored plans and set-ups have it
+    title = ""  # with the version behind it: the name of an installation
+    names: tuple[str, ...] = ()  # by which users choose it
+    launcher_version = ""  # what its launcher prints, asked for --version; the first group is the version
+    library = r"MVAPICH\d*"  # its name in what MPI_Get_library_version prints
+    package = ""  # of Python, with the library and the launcher
+    interface: Interface | None = None
+    old_libraries: tuple[str, ...] = ()  # earlier ones, whose programs it still launches
+    has_launcher = False
+    srun_plugin = "pmi2"  # wherever Slurm is
+    settings = "MV2"  # how variables that change figures begin
+    transport_settings = ""  # variables by which a user or a site chooses transports and devices
+    job_variables = ""  # variables that its launcher sets about the job
+    shared_memory = ""  # how it is switched on
+    interface_setting = ""  # names the interfaces for TCP
+    report: Mapping[str, str] = {}  # variables with which ranks print their transports
+    gpu_setting: GpuSetting | None = None
+    host_options: frozenset[str] = frozenset()  # launcher arguments that name hosts
+    refusal = ""  # what its launcher prints that does not take its arguments
+    restricting: frozenset[str] = frozenset()  # arguments with which not all variables are passed on
+    root_arguments: tuple[str, ...] = ()
+    oversubscribe: tuple[str, ...] = ()  # for more ranks than cores
+
+    def environment(self, prefix: str) -> dict[str, str]:
+        """Variables for wrapper, launcher and programs of an installation."""
+        return {}
+
+    def arguments(
+        self, intent: Intent, variables: Variables, program: Sequence[str], host: Host, major: int
+    ) -> list[str]:
+        """What follows the launcher; `major`: its version's first number."""
+        raise NotImplementedError(self.key)
+
+    def without_secrets(
+        self, group: list[str], is_secret: Callable[[str], bool]
+    ) -> tuple[list[str], dict[str, str]]:
+        """An option with its values, less the values of secret variables; and those variables."""
+        return group, {}
+
+    def reported_transports(self, text: str) -> list[str]:
+        """From what ranks printed with `report`."""
+        return []
+
+    def built_transports(self, ask: Ask, variables: Mapping[str, str]) -> str:
+        """Those that the library was built with; empty where they are unknown."""
+        return ""
+
+    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
+        """Whether it handles GPU memory. `api`: cuda or rocm; None: of any GPU."""
+        return GpuSupport("unknown", "it has no setting that is known")
+
+    def gpu_switch(self, variables: Mapping[str, str]) -> GpuSupport:
+        """By its setting alone."""
+        assert self.gpu_setting
+        name, needed, _ = self.gpu_setting
+        value = variables.get(name)
+        source = f"{name} is not set" if value is None else f"{name}={_readable(value)}"
+        off = needed if value is None else value in OFF
+        return GpuSupport("no", source, f"set {name}=1") if off else GpuSupport("yes", source)
+
+
+class OpenMpi(Mpi):
+    key = "openmpi"
+    title = "Open MPI"
+    names = ("openmpi", "ompi")
+    launcher_version = r"(?:Open MPI|OpenRTE)\) (\S+)"
+    library = "Open MPI"
+    package = "openmpi"
+    interface = Interface("openmpi", "Open MPI ABI", ("libmpi.so.40",))
+    old_libraries = ("libmpi.so.20", "libopen-pal.so")
+    has_launcher = True
+    srun_plugin = "pmix"  # it starts through PMIx alone
+    settings = "OMPI_MCA|PRTE_MCA|PMIX_MCA"
+    transport_settings = (
+        r"OMPI_MCA_(pml|mtl|btl|osc|btl_tcp_if_(in|ex)clude|pml_ucx_(tls|devices))"  # and those of UCX
+    )
+    job_variables = (
+        r"OMPI_MCA_(orte_(\w+_uri|precondition_transports|jobfam_session_dir|app_num|num_nodes|launch|bound_at_launch|ess_\w+"
+        r"|tmpdir_base|top_session_dir)|ess_base_\w+|num_restarts|initial_wdir|ess|pmix|shmem_RUNTIME_QUERY_hint"
+        r"|mpi_oversubscribe|PREFIXES|num_procs|cpu_type)|PMIX_MCA_(psec|gds|mca_base_component_show_load_errors)"
+    )
+    shared_memory = "btl self,sm or pml ucx of Open MPI"
+    interface_setting = "btl_tcp_if_include of Open MPI"
+    report: Mapping[str, str] = {  # the first is for Open MPI 5, the second for 4.1
+        "OMPI_MCA_ompi_display_comm": "mpi_init",
+        "OMPI_MCA_hook_comm_method_enable_mpi_init": "1",
+    }
+    host_options = frozenset({"-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile"})
+    refusal = (
+        r"unrecognized option was included|more than once on the command line|command line option requires"
+        r"|(?:directive|policy) is not recognized"
+        r"|correct your command line|Type '[^']* --help' for usage|listed multiple times on the\s+command line"
+    )
+    root_arguments = ("--allow-run-as-root",)
+    oversubscribe = ("--oversubscribe",)
+
+    def arguments(
+        self, intent: Intent, variables: Variables, program: Sequence[str], host: Host, major: int
+    ) -> list[str]:
+        crowded = intent.per_host(host.nodes) > host.cores
+        words = list(self.root_arguments if host.root else ())
+        if crowded and not (intent.ppn and major >= 5):
+            words += self.oversubscribe
+        if intent.hosts:
+            words += ["--host", ",".join(f"{name}:{intent.per_host()}" for name in intent.hosts)]
+        if intent.ppn:
+            # Of 5.0 on --oversubscribe is a --map-by too, of which there may be one.
+            words += ["--map-by", f"ppr:{intent.ppn}:node" + ":OVERSUBSCRIBE" * (crowded and major >= 5)]
+        # The numbers of --cpu-set and pe-list are those of cores in some versions; taskset's are the system's in all.
+        bind: str | None = "none" if intent.cpus or (crowded and not intent.bind) else intent.bind
+        if bind:
+            words += ["--bind-to", "package" if bind == "socket" and major >= 5 else bind]
+        for name, value in variables.items():
+            words += ["-x", name if value is None else f"{name}={value}"]
+        words += intent.extra
+        if not intent.cpus:
+            return [*words, "-n", str(intent.ranks), *program]
+        if len(set(intent.cpus)) == 1:
+            return [*words, "-n", str(intent.ranks), "taskset", "-c", str(intent.cpus[0]), *program]
+        for rank in range(intent.ranks):
+            cpu = str(intent.cpus[rank % len(intent.cpus)])
+            words += [*([":"] if rank else []), "-n", "1", "taskset", "-c", cpu, *program]
+        return words
+
+    def without_secrets(
+        self, group: list[str], is_secret: Callable[[str], bool]
+    ) -> tuple[list[str], dict[str, str]]:
+        option, values = group[0].lstrip("-"), group[1:]
+        if option == "x" and values and "=" in values[0]:
+            name, _, value = values[0].partition("=")
+            if is_secret(name):
+                return [group[0], name, *values[1:]], {name: value}
+        return group, {}
+
+    def reported_transports(self, text: str) -> list[str]:
+        pairs = re.findall(r"^\s*(on|off)-host:\s+(?:all connections are )?(.+?)\s*$", text, re.MULTILINE)
+        return [f"{place}-host {name[:60]}" for place, name in pairs if name != "n/a"]
+
+    def built_transports(self, ask: Ask, variables: Mapping[str, str]) -> str:
+        components = re.findall(
+            r"^mca:(pml|btl|mtl):(\w+):version:", ask("ompi_info", "--parsable") or "", re.MULTILINE
+        )
+        kinds = {
+            kind: sorted({name for k, name in components if k == kind and name != "self"})
+            for kind in ("pml", "mtl", "btl")
+        }
+        return "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names)
+
+    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
+        text = ask("ompi_info", "--parsable", "--all")
+        if text is None:
+            return GpuSupport("unknown", "there is no ompi_info")
+        built = re.search(r"mpi_built_with_cuda_support:value:(\w+)", text)
+        parts = sorted(set(re.findall(r"^mca:accelerator:(\w+):version:", text, re.MULTILINE)) - {"null"})
+        lists_parts = "mca:accelerator:" in text  # from version 5 on; older ones report CUDA only
+        if not lists_parts and (not built or api == "rocm"):
+            title = GPU_TITLES.get(api or "", "CUDA")
+            return GpuSupport("unknown", f"ompi_info does not show {title} or accelerators")
+        words = [f"mpi_built_with_cuda_support {built[1]}"] if built else []
+        words += [f"accelerator components: {', '.join(parts) or 'none'}"] if lists_parts else []
+        source = f"ompi_info: {'; '.join(words)}"
+        handled = {*parts, *(["cuda"] if built and built[1] == "true" else [])}
+        if api in handled or (api is None and handled):
+            return GpuSupport("yes", source)
+        options = _options(api, ("cuda", "rocm"))
+        return GpuSupport("no", source, f"use an Open MPI that was configured {options}")
+
+
+class Hydra(Mpi):
+    """What MPICH and Intel MPI share: the launcher and the binary interface."""
+
+    interface = Interface("mpich", "MPICH ABI", ("libmpi.so.12", "libmpich.so.12"))
+    has_launcher = True
+    host_options = frozenset({"-f", "-hosts", "-host", "-hostfile", "-machinefile"})
+    refusal = "error parsing parameters"
+    restricting = frozenset({"genvnone", "genvlist", "envnone", "envlist", "genvexcl"})
+
+    def arguments(
+        self, intent: Intent, variables: Variables, program: Sequence[str], host: Host, major: int
+    ) -> list[str]:
+        words = ["-n", str(intent.ranks)]
+        words += ["-hosts", ",".join(intent.hosts)] if intent.hosts else []
+        words += ["-ppn", str(intent.ppn)] if intent.ppn else []
+        pinning, pins = self.pinning(intent)
+        words += pinning
+        for name, value in {**pins, **variables}.items():
+            words += ["-genv", name, value] if value is not None else []
+        return [*words, *intent.extra, *program]
+
+    def pinning(self, intent: Intent) -> tuple[list[str], dict[str, str]]:
+        """Arguments and variables that pin ranks."""
+        raise NotImplementedError(self.key)
+
+    def without_secrets(
+        self, group: list[str], is_secret: Callable[[str], bool]
+    ) -> tuple[list[str], dict[str, str]]:
+        option, values = group[0].lstrip("-"), group[1:]
+        if option in ("genv", "env") and values:
+            name, equals, value = values[0].partition("=")  # NAME=value or NAME value
+            after = values[1:] if equals else values[2:]
+            if is_secret(name) and (equals or len(values) > 1):
+                return after, {name: value if equals else values[1]}
+        return group, {}
+
+    def reported_transports(self, text: str) -> list[str]:
+        provider = re.search(r"libfabric provider: *([\w;]+)", text)  # not `provider: NAME, score = ...`,
+        return [f"provider {provider[1]}"] if provider else []  # which lists candidates
+
+
+class Mpich(Hydra):
+    key = "mpich"
+    title = "MPICH"
+    names = ("mpich",)
+    launcher_version = r"HYDRA[^$]*?Version:\s+(\S+)"
+    library = "MPICH"
+    package = "mpich"
+    settings = "MPICH|MPIR_CVAR|HYDRA"
+    transport_settings = r"MPIR_CVAR_(NOLOCAL|CH4_NETMOD|OFI_USE_PROVIDER|NETWORK_IFACE)"
+    shared_memory = "MPIR_CVAR_NOLOCAL=0"
+    report: Mapping[str, str] = {"MPIR_CVAR_DEBUG_SUMMARY": "1"}
+    gpu_setting = GpuSetting("MPIR_CVAR_ENABLE_GPU", needed=False, rocm=True)
+
+    def pinning(self, intent: Intent) -> tuple[list[str], dict[str, str]]:
+        if intent.cpus:
+            return ["-bind-to", "user:" + ",".join(map(str, intent.cpus))], {}
+        return (["-bind-to", intent.bind] if intent.bind else []), {}
+
+    def reported_transports(self, text: str) -> list[str]:
+        netmod = re.search(r"^==== (\w+) (?:netmod )?Capability", text, re.MULTILINE | re.IGNORECASE)
+        return [*([f"netmod {netmod[1].lower()}"] if netmod else []), *super().reported_transports(text)]
+
+    def built_transports(self, ask: Ask, variables: Mapping[str, str]) -> str:
+        device = re.search(r"--with-device=(\S+?)['\s]", f"{ask('mpiexec', '--version')}\n")
+        return f"device {device[1]}" if device else ""
+
+    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
+        """By the configure line; its support is of one kind of GPU."""
+        if (switch := self.gpu_switch(variables)).answer == "no":
+            return switch
+        program, text = "mpichversion", ask("mpichversion")
+        if text is None:
+            program, text = "mpiexec --version", ask("mpiexec", "--version") or ""
+        options = re.findall(r"--(with(?:out)?)-(cuda|hip|ze)(=\S*?)?(?=['\s]|$)", text)
+        source = f"{program}: {' '.join(f'--{how}-{name}{value}' for how, name, value in options)}"
+        chosen = {name for how, name, value in options if how == "with" and value != "=no"}
+        left_out = {name for _, name, _ in options} - chosen
+        wanted = {"cuda": "cuda", "rocm": "hip"}[api] if api else None
+        named = _options(wanted, ("cuda", "hip"))
+        if wanted in chosen or (wanted is None and chosen):
+            return GpuSupport("yes", source)
+        if chosen or (left_out if wanted is None else wanted in left_out):
+            return GpuSupport("no", source, f"use an MPICH that was configured {named}")
+        if "onfigure" not in text:
+            return GpuSupport("unknown", f"{program} shows no configure options")
+        return GpuSupport("unknown", f"{program}: configured without {named}, which may be found without")
+
+
+class IntelMpi(Hydra):
+    key = "intel"
+    title = "Intel MPI"
+    names = ("intel", "impi")
+    launcher_version = r"Intel\(R\) MPI Library.*?Version (\S+(?: Update \d+)?)"
+    library = r"Intel(?=\(R\) MPI)"
+    package = "impi-rt"
+    settings = "I_MPI"
+    transport_settings = r"I_MPI_(FABRICS|OFI_PROVIDER|SHM)"
+    report: Mapping[str, str] = {"I_MPI_DEBUG": "2"}
+    gpu_setting = GpuSetting("I_MPI_OFFLOAD", needed=True, rocm=False)
+    offload_mode = "I_MPI_OFFLOAD_MODE"  # auto, level_zero or cuda
+
+    def environment(self, prefix: str) -> dict[str, str]:
+        return {"I_MPI_ROOT": prefix}
+
+    def pinning(self, intent: Intent) -> tuple[list[str], dict[str, str]]:
+        if intent.cpus:
+            return [], {"I_MPI_PIN": "1", "I_MPI_PIN_PROCESSOR_LIST": ",".join(map(str, intent.cpus))}
+        if intent.bind in (None, "none"):
+            return [], {"I_MPI_PIN": "0"} if intent.bind else {}
+        return [], {"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": intent.bind}
+
+    def built_transports(self, ask: Ask, variables: Mapping[str, str]) -> str:
+        chosen = variables.get("FI_PROVIDER", "(chooses the provider itself; FI_PROVIDER names one)")
+        return f"libfabric {chosen}"
+
+    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
+        if api == "rocm":
+            return GpuSupport(
+                "no", "Intel MPI is for other GPUs", f"use an MPI that was configured {_options('hip', ())}"
+            )
+        switch, mode = self.gpu_switch(variables), variables.get(self.offload_mode, "auto")
+        if switch.answer == "yes" and mode not in ("auto", "cuda"):
+            source = f"{self.offload_mode}={_readable(mode)}"
+            return GpuSupport("no", source, f"set {self.offload_mode}=cuda")
+        return switch
+
+
+class CrayMpich(Mpi):
+    """It has no launcher of its own: the system's starts it."""
+
+    title = "Cray MPICH"
+    version = r"CRAY MPICH version (\S+)"  # of its mpichversion
+    library = "Cray MPICH"
+    settings = "MPICH"
+    transport_settings = r"MPICH_(NO_LOCAL|OFI_\w+|NETMOD\w*)"
+    gpu_setting = GpuSetting("MPICH_GPU_SUPPORT_ENABLED", needed=True, rocm=True)
+
+    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
+        """It ends MPI_Init if the library that gives it access to the GPUs is not linked."""
+        switch = self.gpu_switch(variables)
+        library = f"libmpi_gtl_{'hsa' if api == 'rocm' else 'cuda'}.so"
+        return (
+            switch._replace(change=f"{switch.change} and LD_PRELOAD={library}") if switch.change else switch
+        )
+
+
+class Smpi(Mpi):
+    """SimGrid's simulator: the suite's tests build for it."""
+
+    key = "smpi"
+    title = "SimGrid"
+    launcher_version = r"SimGrid version (\S+)"
+    library = "SMPI"
+
+
+OPEN_MPI, MPICH, INTEL_MPI, CRAY_MPICH, OTHER = OpenMpi(), Mpich(), IntelMpi(), CrayMpich(), Mpi()
+# In the order of preference where several have a mark; all that have one: Cray MPICH's library names MPICH, too.
+MPIS: tuple[Mpi, ...] = (OPEN_MPI, INTEL_MPI, CRAY_MPICH, OTHER, MPICH, Smpi())
+WITH_LAUNCHER = (OPEN_MPI, MPICH, INTEL_MPI)
+INTERFACES = (Hydra.interface, OpenMpi.interface, STANDARD_INTERFACE)
+
+# Of libraries that several MPIs use: UCX, libfabric, PSM, OpenMP.
+_SHARED_SETTINGS = "UCX|FI|PSM2?|HFI|IPATH|KMP|OMP"
+_SHARED_TRANSPORT_SETTINGS = (
+    r"UCX_(TLS|NET_DEVICES|MAX_RNDV_RAILS)|FI_(PROVIDER|TCP_IFACE|SOCKETS_IFACE|VERBS_IFACE)"
+)
+
+
+def joined(marks: Iterable[str]) -> str:
+    """Those that are not empty, as one regular expression."""
+    return "|".join(filter(None, dict.fromkeys(marks)))
+
+
+SETTINGS = re.compile(rf"({joined(one.settings for one in MPIS)}|{_SHARED_SETTINGS})_\w+$")
+TRANSPORT_SETTINGS = re.compile(
+    rf"({joined(one.transport_settings for one in MPIS)}|{_SHARED_TRANSPORT_SETTINGS})$"
+)
+JOB_VARIABLES = re.compile(rf"({joined(one.job_variables for one in MPIS)}|SLURM_JOB_ID)$")
+HOST_OPTIONS = frozenset(option for one in MPIS for option in one.host_options)
+SHARED_MEMORY = "; ".join(
+    (*filter(None, (one.shared_memory for one in MPIS)), "UCX_TLS with sm; FI_PROVIDER")
+)
+INTERFACE_SETTINGS = ", ".join(
+    (*filter(None, (one.interface_setting for one in MPIS)), "UCX_NET_DEVICES, FI_TCP_IFACE")
+)
+_LIBRARY = re.compile(rf"({joined(one.library for one in MPIS)})\D*(\d[\w.]*)", re.IGNORECASE)
+
+
+def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = None) -> Mpi:
+    """By key and version of an installation; Cray MPICH, whose key is that of others, also by the variable of its module."""
+    cray = version.startswith(CRAY_MPICH.title) or "CRAY_MPICH_VERSION" in (variables or {})
+    if key == OTHER.key and cray:
+        return CRAY_MPICH
+    return next((one for one in MPIS if one.key == key and one is not CRAY_MPICH), OTHER)
+
+
+def mpi_named(name: str) -> Mpi | None:
+    """`openmpi`, `impi`, ...: as users choose it."""
+    return next((one for one in MPIS if name in one.names), None)
+
+
+def launched_by(text: str) -> tuple[Mpi, str]:
+    """The MPI of a launcher, and its name with version, by what `mpiexec --version` prints."""
+    for one in MPIS:
+        if one.launcher_version and (mark := re.search(one.launcher_version, text)):
+            return one, f"{one.title} {mark[1]}"
+    return OTHER, (text.strip().splitlines() or ["unknown"])[0]
+
+
+def linked_with(libraries: str) -> tuple[Mpi, ...]:
+    """The MPIs that can launch a program, by the names of the libraries that it is linked with (what ldd prints)."""
+    for one in WITH_LAUNCHER:
+        known = (*(one.interface.libraries if one.interface else ()), *one.old_libraries)
+        if re.search(rf"\b({joined(map(re.escape, known))})(?!\d)", libraries):
+            return tuple(other for other in WITH_LAUNCHER if other.interface == one.interface)
+    return ()
+
+
+def library_name(text: str) -> str:
+    """`MPICH 5.0.2` from `MPICH Version: 5.0.2 ...`, which MPI_Get_library_version prints; of another library its first line."""
+    named = _LIBRARY.search(text)
+    return f"{named[1]} {named[2]}" if named else text.partition("\n")[0]
+
+
+def transports_in(mpi: Mpi, text: str) -> str | None:
+    """`on-host sm`, `netmod ucx`, `provider tcp`: from what ranks printed; None where it reports none."""
+    return ", ".join(mpi.reported_transports(text)) or None
+
+
+def _readable(value: str) -> str:
+    from imb.model.text import readable
+
+    return readable(value)
+
+
+def _options(name: str | None, others: tuple[str, ...]) -> str:
+    return " or ".join(f"--with-{one}" for one in ((name,) if name else others))

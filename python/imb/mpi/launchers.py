@@ -1,0 +1,127 @@
+"""Command lines of launchers: an MPI's own, and Slurm's, which starts programs of each. Pure.
+
+The arguments of an MPI's launcher are in its class (`model.mpis`). Source of srun's: its manual page.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from imb.model.confidential import is_secret
+from imb.model.errors import ImbError
+from imb.model.intent import Intent
+from imb.model.mpis import Host
+from imb.model.suite import packaged_programs
+from imb.mpi import arguments, prebuilt
+from imb.mpi.installations import Installation
+
+_SRUN_BINDS = {"core": "cores", "socket": "sockets", "numa": "ldoms", "none": "none"}
+
+
+class Command(msgspec.Struct, frozen=True):
+    """Arguments, and variables to set for them."""
+
+    words: list[str]
+    env: dict[str, str]
+
+    def __str__(self) -> str:
+        """For a shell."""
+        return " ".join([*(f"{k}={shlex.quote(v)}" for k, v in self.env.items()), shlex.join(self.words)])
+
+
+class Launcher(Protocol):
+    def without_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
+        """An option with its values, less the values of secret variables; and those variables."""
+
+    def command(
+        self, intent: Intent, secret: Mapping[str, str], program: Sequence[str], host: Host
+    ) -> Command:
+        """The command that launches `program`. Variables in `secret` are in its environment."""
+
+
+class Mpiexec:
+    """The launcher of an MPI."""
+
+    def __init__(self, mpi: Installation) -> None:
+        """Raises ImbError where the MPI has none that is supported."""
+        if not mpi.known.has_launcher:
+            raise ImbError(
+                f"{mpi.launcher} is an unsupported launcher ({mpi.version}); supported: Hydra, Open MPI, Intel MPI, srun"
+            )
+        self.mpi = mpi
+
+    def without_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
+        return self.mpi.known.without_secrets(group, is_secret)
+
+    def command(
+        self, intent: Intent, secret: Mapping[str, str], program: Sequence[str], host: Host
+    ) -> Command:
+        known = self.mpi.known
+        stops = next((word for word in intent.extra if word.lstrip("-") in known.restricting), None)
+        if stops and secret:
+            raise ImbError(
+                f"launcher argument {stops}: {', '.join(secret)} may be secret and is passed by environment, which it"
+                f" restricts; omit {stops}"
+            )
+        variables = {name: None if name in secret else value for name, value in intent.env.items()}
+        words = known.arguments(intent, variables, program, host, self.mpi.major)
+        return Command([self.mpi.launcher, *words], {**self.mpi.env, **secret})
+
+
+class Srun:
+    """Slurm's launcher, for the programs of an MPI."""
+
+    def __init__(self, mpi: Installation) -> None:
+        self.mpi = mpi
+
+    def without_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
+        if group[0] == "--export" and len(group) > 1:
+            group = [f"--export={group[1]}", *group[2:]]
+        if not group[0].startswith("--export="):
+            return group, {}
+        parts = [part.partition("=") for part in group[0].partition("=")[2].split(",")]
+        secret = {name: value for name, equals, value in parts if equals and is_secret(name)}
+        listed = (name if name in secret else name + equals + value for name, equals, value in parts)
+        return [f"--export={','.join(listed)}", *group[1:]], secret
+
+    def command(
+        self, intent: Intent, secret: Mapping[str, str], program: Sequence[str], host: Host
+    ) -> Command:
+        words = ["srun", f"--mpi={self.mpi.known.srun_plugin}", "--kill-on-bad-exit=1"]
+        words += ["-n", str(intent.ranks)]
+        if intent.hosts:
+            words += ["-N", str(len(intent.hosts)), "--nodelist=" + ",".join(intent.hosts)]
+        if intent.ppn:
+            words += [f"--ntasks-per-node={intent.ppn}"]
+        if intent.per_host(host.nodes) > host.cores and (intent.hosts or host.nodes):
+            words.append("--overcommit")
+        if intent.cpus:
+            words.append("--cpu-bind=map_cpu:" + ",".join(map(str, intent.cpus)))
+        elif intent.bind:
+            words.append(f"--cpu-bind={_SRUN_BINDS[intent.bind]}")
+        # srun passes its own environment on; --export cannot pass a value with a comma.
+        prefix = prebuilt.telling(self.mpi) if Path(program[0]).parent == packaged_programs() else {}
+        return Command([*words, *intent.extra, *program], {**prefix, **self.mpi.env, **intent.env, **secret})
+
+
+def spell(mpi: Installation, intent: Intent, program: Sequence[str], host: Host) -> Command:
+    """The command that launches `program` so. Values that may be secret are in the command's environment only.
+
+    Raises ImbError where the launcher does not support what is requested.
+    """
+    if intent.cpus and intent.bind:
+        raise ImbError("--cpus and --bind exclude each other; --cpus pins each rank to one CPU")
+    launcher: Launcher = Srun(mpi) if intent.launcher == "srun" else Mpiexec(mpi)
+    shown: list[str] = []
+    secret: dict[str, str] = {}
+    for group in arguments.groups(intent.extra):
+        words, values = launcher.without_secrets(group)
+        shown += words
+        secret |= values
+    secret |= {name: value for name, value in intent.env.items() if is_secret(name)}
+    return launcher.command(msgspec.structs.replace(intent, extra=tuple(shown)), secret, program, host)

@@ -1,0 +1,1 @@
+"""Statistics of arrays: numbers in, numbers out. Pure, without any other room."""
