@@ -212,7 +212,7 @@ TEST_CASE("whether an MPI handles memory of GPUs") {
     return std::string(name_of(support.answer)) + ": " + support.source + ": " + support.remedy;
   };
   const std::string call = "MPIX_Query_cuda_support";
-  CHECK(answer({.library = "Open MPI v5.0.7", .call = call, .said_yes = true}) == "yes: " + call + ": ");
+  CHECK(answer({.library = "Open MPI v5.0.7", .call = call, .supported = true}) == "yes: " + call + ": ");
   CHECK(answer({.library = "Open MPI v5.0.7", .call = call}) ==
         "no: " + call + " returned 0: use an MPI built with --with-cuda");
   CHECK(answer({.library = "Open MPI v6.0.0", .memory_kinds = "system,mpi,rocm:device"}, GpuApi::rocm) ==
@@ -239,7 +239,7 @@ TEST_CASE("whether an MPI handles memory of GPUs") {
   set["I_MPI_OFFLOAD_MODE"] = "auto";
   CHECK(answer({.library = "Intel(R) MPI Library 2021.14"}) == "yes: I_MPI_OFFLOAD=1: ");
   CHECK(answer({.library = "CRAY MPICH version 8.1"}) == "yes: MPICH_GPU_SUPPORT_ENABLED=1: ");
-  CHECK(answer({.library = "MPICH Version: 5.0.2", .call = call, .said_yes = true}) ==
+  CHECK(answer({.library = "MPICH Version: 5.0.2", .call = call, .supported = true}) ==
         "no: MPIR_CVAR_ENABLE_GPU=0: set MPIR_CVAR_ENABLE_GPU=1");
   CHECK(handles_gpus_in_part("Open MPI v5.0.7"));
   CHECK_FALSE(handles_gpus_in_part("MPICH Version: 5.0.2"));

@@ -200,8 +200,8 @@ TEST_CASE("-matrix: a line for each pair, under one head") {
 
 TEST_CASE("the banner names the rounds") {
   FabricOptions options{.seed = 7, .listed = {}, .ranks = {0, 1, 2, 3}};
-  CHECK(words_for(options) == "3 rounds, circle, random order (seed 7)");
+  CHECK(rounds_text(options) == "3 rounds, circle, random order (seed 7)");
   options.serial = true;
   options.rounds = RoundKind::halves;
-  CHECK(words_for(options) == "2 rounds, halves, one pair after the other, random order (seed 7)");
+  CHECK(rounds_text(options) == "2 rounds, halves, one pair after the other, random order (seed 7)");
 }
