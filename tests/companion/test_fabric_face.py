@@ -578,7 +578,7 @@ OF_LAUNCHES: dict[str, tuple[str, ...]] = {
 
 
 def test_records_have_no_options_of_launches(imb: Imb, tmp_path: Path) -> None:
-    from imb.cli import app
+    from imb.cli.app import app
     from typer.main import get_command
 
     used = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}

@@ -314,7 +314,7 @@ def parts_of(archive: Archive) -> set[int | None]:
 def test_ab_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb(
         "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs", mpi.build / "bin", "--launches", 3,
-        "--parts", 5, "--name", "t", "--format", "json", "--classic", "PingPong", "--", "-msglog", "3", "-iter", "100",
+        "--segments", 5, "--name", "t", "--format", "json", "--classic", "PingPong", "--", "-msglog", "3", "-iter", "100",
     )  # fmt: skip
     assert said.code in (0, 10, 11, 12), said.err
     found = json.loads(said.out)
@@ -345,7 +345,7 @@ def test_ab_interleaves_unless_told_otherwise(mpi: lab.Mpi, imb: Imb, archive: A
 
 CAMPAIGN = """benchmarks = ["PingPong"]
 launches = 2
-parts = 4
+segments = 4
 [common]
 mpi = "{mpi}"
 programs = "{programs}"
@@ -394,7 +394,7 @@ def test_a_missing_program_leaves_nothing_of_the_other_variant(
         ('setup = "true"', "variant b: with parts all variants run at the same time, so none can be set up"),
         ('launcher = "srun"', "variant b: with parts all variants run at the same time, and steps of srun"),
         ("[variants.c]\n[variants.d]", "and IMB-IO's files are in one folder"),
-        ("[variants.c]\nparts = 3", "no key variants.c.parts"),
+        ("[variants.c]\nsegments = 3", "no key variants.c.segments"),
         ('[variants.c]\narguments = "-turns x"', "-json, -input and -turns are set by imb"),
     ],
 )
@@ -461,7 +461,7 @@ def test_a_stopped_one_goes_on(
 def test_a_rank_that_dies_does_not_hold_the_other_up(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb(
         "ab", "--a", "arguments='-iter 20'", "--b", "arguments='-mem 1 -nonsense'", "--mpi", mpi.wrapper,
-        "--programs", mpi.build / "bin", "--launches", 1, "--parts", 5, "PingPong", "--", "-msglog", "3",
+        "--programs", mpi.build / "bin", "--launches", 1, "--segments", 5, "PingPong", "--", "-msglog", "3",
     )  # fmt: skip
     facts = [archive.run(name).facts() for name in archive.ids()]
     assert sorted((f["variant"], f["outcome"]) for f in facts) == [("a", "measured"), ("b", "failed")], (
@@ -473,7 +473,7 @@ def test_a_stopped_rank_costs_its_launch_and_no_other(mpi: lab.Mpi, archive: Arc
     """As a dead host does. Only the pair of this launch is lost."""
     process = subprocess.Popen(
         [sys.executable, "-m", "imb", "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs",
-         str(mpi.build / "bin"), "--launches", "3", "--parts", "20", "--turn-timeout", "2", "--name", "t", "--format", "json",
+         str(mpi.build / "bin"), "--launches", "3", "--segments", "20", "--turn-timeout", "2", "--name", "t", "--format", "json",
          "PingPong", "--", "-msglog", "3:5", "-passes", "50"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -17,6 +17,7 @@ from imb.cli.common import (
     refuse_options,
     share_of,
 )
+from imb.cli.help import Command
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
 from imb.cli.launching import MpiOption, ProgramsOption, TimeoutOption, all_measured, launch_all, ready
@@ -66,7 +67,7 @@ def _tolerances(words: list[str] | None) -> dict[str, float]:
     }
 
 
-@app.command("set")
+@app.command("set", cls=Command)
 def set_(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline, without blanks.")],
     side: Annotated[str, typer.Argument(metavar="SIDE", help="Results, named as for imb compare.")],
@@ -124,7 +125,7 @@ def _lack(made: Baseline) -> str | None:
     return None
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_(archive: ArchiveOption = None) -> None:
     """List all baselines, one version per line."""
     from imb.archive import baselines
@@ -148,7 +149,7 @@ def list_(archive: ArchiveOption = None) -> None:
         raise typer.Exit(2)
 
 
-@app.command("show")
+@app.command("show", cls=Command)
 def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption = None) -> None:
     """Show the versions of a baseline with machine, runs and commands."""
     import msgspec
@@ -177,7 +178,20 @@ _OF_RESULTS = {
 }  # fmt: skip
 
 
-@app.command("check")
+class _Check(Command):
+    first = (
+        "--launches",
+        "--with-old",
+        "--setting",
+        "--mpi",
+        "--programs",
+        "--tolerance",
+        "--rows",
+        "--format",
+    )
+
+
+@app.command("check", cls=_Check)
 def check(
     context: typer.Context,
     name: Named,
@@ -231,6 +245,16 @@ def check(
     repeated, with its MPI and programs unless --mpi or --programs (after an update, for example) are given; the runs are
     labeled baseline-check/NAME. Each metric with a tolerance is compared.
 
+    \b
+    Examples:
+      imb baseline check fabric
+      imb baseline check fabric --with-old --mpi /opt/openmpi-next --format json
+      imb baseline check fabric --with-old --setting "UCX_TLS=tcp bind=core"
+      imb baseline check fabric@1 after-update --tolerance time=10%
+
+    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs), the worst of the metrics;
+    1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
+    \f
     A baseline and results of different sessions are judged by session: take three sessions of each. One session of results
     is judged by the prediction interval of five sessions of the baseline or more: at most 1 check in 1000 calls a band
     different where none is, which is 1 in 10 histories of 100 nightly checks. With fewer, only a band in which every launch is more than
@@ -239,16 +263,6 @@ def check(
     judged: ten of each (--launches) find small changes in one session. The new ones are those of --mpi, --programs and
     --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
     cannot be restored is printed, such as setup commands and a variable that was not set then.
-
-    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs), the worst of the metrics;
-    1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
-
-    \b
-    Examples:
-      imb baseline check fabric
-      imb baseline check fabric --with-old --mpi /opt/openmpi-next --format json
-      imb baseline check fabric --with-old --setting "UCX_TLS=tcp bind=core"
-      imb baseline check fabric@1 after-update --tolerance time=10%
     """
     from imb.archive import baselines, names
     from imb.cli.peers import earlier

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from imb.measure import session
     from imb.measure.campaign import Campaign
 
+FIRST = ("--launches", "--seed", "--timeout", "--resume", "--dry-run", "--submit")
+
 
 def command(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Campaign in TOML.")] = None,
@@ -60,37 +62,27 @@ def command(
     minutes: MinutesOption = None,
     queue: QueueOption = None,
     account: AccountOption = None,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     host_pairs: PairsOption = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Run a matrix of variants, benchmarks and process counts in random order.
 
-    FILE lists variants (MPI, environment, launcher options, binding, CPUs, hosts, compiler, IMB arguments, setup and
-    teardown commands) and what to measure with each. Every round launches each cell of the matrix once, in random
-    order, so that drift of the machine affects all cells equally; `launches` is the number of rounds. The seed is printed
-    and recorded. Every run is labeled CAMPAIGN/VARIANT, for `imb compare`.
-
-    Commands in `setup` run before launches of their variant, commands in `teardown` after them, even if a command
-    fails, a launch hangs, or after Ctrl-C or SIGTERM. A variant whose setup fails is skipped. If imb was killed,
-    --resume starts with the teardown. Both kinds of commands should be idempotent.
-
-    With --submit a job executes the session (see imb run). --resume --submit continues in another job; --jobs 3 submits
-    two more jobs that resume. --host-pairs n1,n2,n3 submits the campaign once per pair of hosts, under the names
-    CAMPAIGN/n1-n2 ...
-
-    A launch that exceeds the time limit (--timeout, else `timeout` of FILE) is killed, and the others follow. After Ctrl-C,
-    --resume continues, with --timeout under that time limit. docs/comparing.md lists all keys of FILE; examples/ has campaigns.
+    FILE lists variants and what to measure with each. Every round launches each cell of the matrix once, in random order,
+    so that drift of the machine affects all cells equally. Every run is labeled CAMPAIGN/VARIANT, for `imb compare`.
+    examples/ has campaigns; docs/comparing.md lists all keys of FILE.
 
     \b
     A FILE:
       benchmarks = ["PingPong", "Allreduce"]
       processes = 2                              # or a list
       launches = 10                              # of each variant
-      # until_decided = true                     # stop when every band is; launches is then the maximum (20)
+      # until_decided = true                     # stop when every band is; launches is the maximum
       # budget = 3600                            # ... or after this many seconds
-      # parts = 100                              # interleave launches in 100 segments (without setup)
-      precision = 0.01                           # of rows, in passes; or classic = true: one burst a row
+      # segments = 100                           # interleave launches in 100 segments (without setup)
+      # jobs = 3                                 # with --submit: jobs in sequence, each resumes
+      # host_pairs = ["n1", "n2", "n3"]          # with --submit: a job per pair of hosts
+      precision = 0.01                           # of rows, in passes; or classic = true
       launch_budget = 30                         # seconds of a launch in passes, maximum
       timeout = 120                              # time limit of a launch in seconds
       arguments = "-msglog 16"                   # IMB arguments
@@ -102,16 +94,24 @@ def command(
       [variants.tcp]
       launcher_options = "--mca btl self,tcp"
       env = { UCX_LOG_LEVEL = "error" }
-      setup = "modprobe xyz"                     # before its launches
-      teardown = "modprobe -r xyz"               # after them
+      setup = "modprobe xyz"                     # before its launches; teardown: after them
 
     Exit status: 0 all measured; 1 a launch, setup or teardown failed; 2 usage error; 130 interrupted.
+    \f
+    Commands in `setup` run before launches of their variant, commands in `teardown` after them, even if a command
+    fails, a launch hangs, or after Ctrl-C or SIGTERM. A variant whose setup fails is skipped. If imb was killed,
+    --resume starts with the teardown. Both kinds of commands should be idempotent. The seed is printed and recorded.
+
+    With --submit a job executes the session (see imb run). --resume --submit continues in another job. host_pairs
+    submits the campaign once per pair of hosts, under the names CAMPAIGN/n1-n2 ...; a pair is also "n1:n2".
+
+    A launch that exceeds the time limit (--timeout, else `timeout` of FILE) is killed, and the others follow. After Ctrl-C,
+    --resume continues, with --timeout under that time limit.
 
     \b
     Examples:
       imb campaign examples/transports-openmpi.toml --dry-run
-      imb campaign examples/transports-openmpi.toml
-      imb campaign examples/transports-openmpi.toml --submit slurm --queue short --jobs 3
+      imb campaign examples/transports-openmpi.toml --submit slurm --queue short
       imb campaign --resume
       imb compare transports-openmpi/shm transports-openmpi/tcp
     """
@@ -119,14 +119,14 @@ def command(
 
     store = Archive(archive)
     job = Job(submit, minutes, queue, account, jobs, timeout if resume else None)
-    job.examine(host_pairs)
+    job.examine()
     if resume and host_pairs:
-        raise ImbError("--host-pairs cannot be combined with --resume; resume the session of a pair by name")
+        raise ImbError("host_pairs cannot be combined with --resume; resume the session of a pair by name")
     if resume:
         plans = [stored_sessions.with_timeout(_resumed(store, file, launches, seed), timeout)]
     else:
         chosen, source = _chosen(file, launches, timeout)
-        plans = _planned(chosen, source, seed, host_pairs)
+        plans = _planned(chosen, source, seed, host_pairs, job)
     if not submit:
         refuse_missing_cpus_of(plans)
     if dry_run:
@@ -172,14 +172,18 @@ def _chosen(file: Path | None, launches: int | None, timeout: float | None) -> t
     return made, source
 
 
-def _planned(made: Campaign, source: str, seed: int | None, host_pairs: str | None) -> list[session.Plan]:
+def _planned(
+    made: Campaign, source: str, seed: int | None, host_pairs: str | None, job: Job
+) -> list[session.Plan]:
     """One, or one per pair of hosts."""
     import secrets
 
     from imb.measure import planning
 
     chosen = next((s for s in (seed, made.seed) if s is not None), secrets.randbelow(2**31))
-    each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
+    job.refuse_several(made.jobs)
+    hosts = host_pairs.split(",") if host_pairs else made.host_pairs
+    each = [planning.on_hosts(made, pair) for pair in pairs_of(hosts, job)] if hosts else [made]
     return [planning.campaign_plan(one, locate_variant, seed=chosen, source=source) for one in each]
 
 

@@ -22,6 +22,17 @@ from imb.cli.extras import need
 from imb.cli.judging import show
 from imb.render.terminal import data
 
+FIRST = (
+    "--relevant",
+    "--metric",
+    "--benchmark",
+    "--rows",
+    "--format",
+    "--assume-one-session",
+    "--assume-stable",
+    "--force",
+)
+
 
 def command(
     a: Annotated[str, typer.Argument(metavar="A", help=f"Reference. {SIDE}")],
@@ -60,6 +71,15 @@ def command(
     inconclusive. The unit of replication is the launch, not the repetition: take ten launches of each, interleaved (imb ab).
     docs/comparing.md has the rules, docs/evidence-verdicts.md the method and its error rates.
 
+    \b
+    Examples:
+      imb compare before after
+      imb compare before after --relevant 10% --benchmark Allreduce --rows
+      imb compare old-logs/ new-logs/ --format markdown > changes.md
+      imb compare "sql:SELECT run FROM runs WHERE date < '2026-10-01'" after
+
+    Exit status: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs, 2 usage error or nothing to compare.
+    \f
     Launches of different sessions (days, boots, allocations) are judged by session, from three sessions of each
     on; with fewer the effects are shown and the verdict is inconclusive. A log with a date is a session by itself; logs within 50
     minutes are one. Without a date the session is unknown: see --assume-one-session. Where no verdict is possible, a band in which
@@ -71,15 +91,6 @@ def command(
     The whole is slower if any band or row is, mixed if others are faster; else differs if any is slower by less; else
     inconclusive if a relevant slowdown of some band is not excluded; else faster or differs if any is; else same if every
     band is, else not slower.
-
-    \b
-    Examples:
-      imb compare before after
-      imb compare before after --relevant 10% --benchmark Allreduce --rows
-      imb compare old-logs/ new-logs/ --format markdown > changes.md
-      imb compare "sql:SELECT run FROM runs WHERE date < '2026-10-01'" after
-
-    Exit status: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs, 2 usage error or nothing to compare.
     """
     from imb.archive.names import load
     from imb.cli.peers import earlier

@@ -32,7 +32,6 @@ def command(
         str | None,
         typer.Option(
             "--memory-bandwidth",
-            "--memory",
             metavar="RATE",
             help="Bandwidth of host memory, of a NUMA node (STREAM copy): 20GB/s.",
         ),

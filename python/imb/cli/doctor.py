@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from imb.cli.common import FormatOption
 from imb.cli.launching import MpiOption
 from imb.model.units import counted
 from imb.render.terminal import Screen, data, say
@@ -20,7 +21,7 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗",
 def command(
     mpi: MpiOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are warnings.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per finding.")] = False,
+    format: FormatOption = "terminal",
 ) -> None:
     """Check that this machine is ready to measure.
 
@@ -35,7 +36,7 @@ def command(
     Examples:
       imb doctor
       imb doctor --mpi /opt/openmpi-5 --strict
-      imb doctor --json | jq 'select(.level != "ok")'
+      imb doctor --format json | jq 'select(.level != "ok")'
     """
     import msgspec
 
@@ -43,14 +44,14 @@ def command(
     levels = []
     for finding in _findings(mpi):
         levels.append(finding.level)
-        if json:
+        if format == "json":
             data(msgspec.json.encode(finding).decode() + "\n")
             continue
         mark, color = _MARKS[finding.level]
         screen.line((mark, color), f" {finding.what}: {finding.found}")
         if finding.advice:
             screen.line(f"    {finding.advice}")
-    if not json:
+    if format != "json":
         say(f"{counted(levels.count('problem'), 'problem')}, {counted(levels.count('warning'), 'warning')}")
     if "problem" in levels:
         raise typer.Exit(2)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-import typer.core
 
 from imb.archive.store import Archive
+from imb.cli import help
 from imb.cli.common import ArchiveOption, FormatOption, LabelOption, refuse_options, share_of
 from imb.cli.launching import (
     CpusOption,
@@ -46,13 +46,16 @@ _ARGUMENTS = "imb.fabric.arguments"
 _OF_JUDGING = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
 
 
-class Command(typer.core.TyperCommand):
+class Command(help.Command):
     """Words behind `--` are kept apart: a NAME may look like a benchmark."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
         ctx.meta[_ARGUMENTS] = args[at + 1 :]
         return super().parse_args(ctx, args[:at])
+
+
+FIRST = ("--hosts", "--endpoint", "--quick", "--budget", "--topology", "--baseline", "--page", "--format")
 
 
 def command(

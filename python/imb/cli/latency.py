@@ -38,6 +38,8 @@ REPETITIONS = 10000  # of a classic one
 LONGEST = 2**31 - 1  # bytes: a count of MPI is an int
 WIDE = 0.2  # half width of the interval, as a share, from which a figure is not to be used
 
+FIRST = ("--cpus", "--hosts", "--launches", "--bytes", "--budget", "--mpi", "--env", "--label")
+
 
 def command(
     cpus: CpusOption = None,
@@ -79,13 +81,13 @@ def command(
     its repetitions. Output: the median over launches, half of the 95 % interval of their mean (+-), and quantiles over
     launches. Each launch is kept as a run.
 
-    Exit status: 0 measured, 1 some launches failed, 2 usage error.
-
     \b
     Examples:
       imb latency
       imb latency --cpus 0,1 --launches 11 --budget 5
       imb latency --hosts node1,node2 --mpi openmpi
+
+    Exit status: 0 measured, 1 some launches failed, 2 usage error.
     """
     from imb.archive.names import launches_in
     from imb.measure import execution, lock, passes, session

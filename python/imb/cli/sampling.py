@@ -24,9 +24,10 @@ PrecisionOption = Annotated[
 ]
 
 
-def _budget(name: str) -> typer.models.OptionInfo:
+def _budget(name: str, *, hidden: bool = False) -> typer.models.OptionInfo:
     option: typer.models.OptionInfo = typer.Option(
         name,
+        hidden=hidden,
         min=0.1,
         max=1e7,
         metavar="SECONDS",
@@ -37,7 +38,7 @@ def _budget(name: str) -> typer.models.OptionInfo:
 
 
 BudgetOption = Annotated[float | None, _budget("--budget")]
-LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget")]
+LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget", hidden=True)]
 
 
 def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:

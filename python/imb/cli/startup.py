@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, LabelOption
+from imb.cli.common import ArchiveOption, FormatOption, LabelOption
 from imb.cli.launching import (
     BindOption,
     CpusOption,
@@ -31,6 +31,8 @@ from imb.render.terminal import data, say
 if TYPE_CHECKING:
     from imb.measure.session import Plan
     from imb.model.startup import Spread, Summary
+
+FIRST = ("--ranks", "--launches", "--mpi", "--hosts", "--ppn", "--launcher", "--label", "--format")
 
 
 def command(
@@ -57,27 +59,27 @@ def command(
     cpus: CpusOption = None,
     env: EnvOption = None,
     launcher: LauncherOption = "mpiexec",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    format: FormatOption = "terminal",
     label: LabelOption = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Measure how long an MPI takes to start ranks, and which part takes how long.
 
-    Each launch is a Barrier of one repetition. Output, for each number of ranks: the whole launch, from the start of the
+    Each launch is a Barrier of one repetition, kept as a run. Output, for each number of ranks: the whole launch, from the start of the
     launcher to its exit; the time until the last rank calls MPI_Init (launcher, network of daemons, exec, loader); MPI_Init
-    of the slowest rank, and its difference from the fastest; MPI_Finalize with the exit of ranks and launcher. Figures are
-    medians over launches with their range. The first launch of each number of ranks, which may have to read programs and
-    libraries from disk, is apart. Each launch is kept as a run.
-
-    Between hosts, times before MPI_Init and after MPI_Finalize are as exact as the clocks of the hosts agree.
-
-    Exit status: 0 measured, 1 some launches failed, 2 usage error, 130 interrupted.
+    of the slowest rank, and its difference from the fastest; MPI_Finalize with the exit of ranks and launcher.
 
     \b
     Examples:
       imb startup
       imb startup --mpi openmpi --ranks 1,2,4,8 --launches 11 --label before
-      imb startup --launcher srun --hosts node1,node2 --ppn 64 --json
+      imb startup --launcher srun --hosts node1,node2 --ppn 64 --format json
+
+    Exit status: 0 measured, 1 some launches failed, 2 usage error, 130 interrupted.
+    \f
+    Figures are medians over launches with their range. The first launch of each number of ranks, which may have to read
+    programs and libraries from disk, is apart. Between hosts, times before MPI_Init and after MPI_Finalize are as exact as
+    the clocks of the hosts agree.
     """
     from imb.measure import session, startup
 
@@ -99,7 +101,7 @@ def command(
     session.save(store, made)
     launch_all(store, made, results_to_stderr=True, commands=False)
     summaries = summaries_of(store, made)
-    if json:
+    if format == "json":
         _print_json(made, summaries)
     else:
         _print(made, summaries, hosts)

@@ -38,7 +38,7 @@ def _allow_connections(count: int) -> None:
         return
     if most != resource.RLIM_INFINITY and needed > most:
         raise ImbError(
-            f"{count} interleaved ranks need {needed} open files, and {most} are allowed (ulimit -Hn); launch one by one (imb ab --launch-by-launch; a campaign without parts)"
+            f"{count} interleaved ranks need {needed} open files, and {most} are allowed (ulimit -Hn); launch one by one (imb ab --launch-by-launch; a campaign without segments)"
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
 
@@ -90,7 +90,7 @@ class Conductor:
         except OSError as error:
             where = address or "this host"
             raise ImbError(
-                f"interleaved launches need a port of {where}: {error.strerror or error}; enable that network, or launch one by one (imb ab --launch-by-launch; a campaign without parts)"
+                f"interleaved launches need a port of {where}: {error.strerror or error}; enable that network, or launch one by one (imb ab --launch-by-launch; a campaign without segments)"
             ) from error
         self._host = socket.gethostname() if everywhere else "127.0.0.1"
         self._alarm, self._bell = socket.socketpair()

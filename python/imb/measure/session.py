@@ -97,7 +97,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     run interleaved, every row in so many alternating segments (imb.measure.interleave). `until`: when to stop before
     all is launched (imb.cli.deciding); None: never. `turn_limit`: seconds that a turn may last at least (imb.measure.interleave).
     `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.cli.repeating).
-    `owner`: user id of who planned it."""
+    `jobs`: how many jobs in sequence execute it, where it is submitted. `owner`: user id of who planned it."""
 
     id: str
     created: str
@@ -112,6 +112,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     until: Until | None = None
     turn_limit: float = TURN_LIMIT
     repeats: int = 0
+    jobs: int = 1
     owner: int | None = None
 
     def __post_init__(self) -> None:
