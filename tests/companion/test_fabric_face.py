@@ -712,7 +712,13 @@ def test_an_interrupt_names_what_is_kept(
     [run] = archive.ids()
     assert said.code == 130
     assert said.err == f"imb: judge what was measured: imb fabric {run[:10]}\nimb: interrupted\n"
-    assert imb("fabric", run[:10]).code == 10
+    judged = imb("fabric", run[:10])
+    assert judged.code == 10
+    monkeypatch.delenv("FAKE_END")
+    resumed = imb("run", "--resume")  # with the verdict of imb fabric, not as a run of benchmarks
+    assert resumed.code == 10 and resumed.out.splitlines()[0] == judged.out.splitlines()[0]
+    assert "rows" not in resumed.out + resumed.err and "resumed after an interruption" in resumed.out
+    assert len(archive.ids()) == 2
 
 
 def test_a_topology_that_is_a_folder(imb: Imb, tmp_path: Path) -> None:

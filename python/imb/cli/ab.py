@@ -13,6 +13,7 @@ from imb.cli.common import ArchiveOption, FormatOption, share_of
 from imb.cli.gpu_options import GpuOption, MemoryOption
 from imb.cli.judging import show
 from imb.cli.launching import (
+    Carried,
     MpiOption,
     ProgramsOption,
     TimeoutOption,
@@ -177,9 +178,7 @@ def command(
     """
     import msgspec
 
-    from imb.archive.names import side_of
-    from imb.cli.peers import earlier
-    from imb.judge.compare import EXIT, CompareSettings, compare
+    from imb.judge.compare import CompareSettings
     from imb.measure import session
 
     settings = CompareSettings(metric=metric, relevant=share_of(relevant, "--relevant"))
@@ -201,8 +200,10 @@ def command(
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
     )  # fmt: skip
-    if not submit:
+    if not submit:  # of a job, the command that compares is printed
         refuse_missing_cpus_of(plans)
+        options = {"relevant": settings.relevant, "metric": metric, "rows": rows, "format": format}
+        plans = [msgspec.structs.replace(plan, command="ab", report=options) for plan in plans]
     build_variants(chosen)
     for made in plans:
         session.refuse_missing_programs(made)
@@ -215,9 +216,20 @@ def command(
         for made in plans:
             say(shlex.join(["imb", "compare", f"{made.campaign}/a", f"{made.campaign}/b", *judging]))
         raise typer.Exit(status)
-    carried = launch_all(store, plans[0], results_to_stderr=True)
+    raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True)))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """The comparison; the exit status. Raises ImbError."""
+    import msgspec
+
+    from imb.archive.names import side_of
+    from imb.cli.peers import earlier
+    from imb.judge.compare import EXIT, CompareSettings, compare
+
     all_measured(carried)
-    made = carried.plan
+    made, options = carried.plan, carried.plan.report
+    settings = CompareSettings(metric=options["metric"], relevant=options["relevant"])
     kept = [done for done in carried.over if done.outcome != "stopped"]  # those have lost their partner
     sides = [side_of(store, [d.run for d in kept if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
              for i, v in enumerate("ab")]  # fmt: skip
@@ -226,11 +238,11 @@ def command(
     if found.sequential:
         looks = msgspec.structs.replace(found.sequential, stopped=carried.stopped)
         found = msgspec.structs.replace(found, sequential=looks)
-    if format == "json":
+    if options["format"] == "json":
         data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     else:
-        show(found, all_rows=rows)
-    raise typer.Exit(EXIT[found.verdict])
+        show(found, all_rows=options["rows"])
+    return EXIT[found.verdict]
 
 
 def _planned(
@@ -249,7 +261,7 @@ def _planned(
 
     import msgspec
 
-    from imb.measure import campaign, planning
+    from imb.measure import campaign, planning, session
 
     split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
     a, b, both = map(campaign.spoken, spoken)
@@ -280,4 +292,5 @@ def _planned(
         if host_pairs
         else [made]
     )
-    return made, [planning.campaign_plan(one, locate_variant, seed=chosen) for one in each]
+    plans = [planning.campaign_plan(one, locate_variant, seed=chosen) for one in each]
+    return made, [session.with_time_limit(plan) for plan in plans]

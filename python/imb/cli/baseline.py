@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,12 +21,21 @@ from imb.cli.common import (
 from imb.cli.help import Command
 from imb.cli.judging import show as show_comparison
 from imb.cli.judging import worst
-from imb.cli.launching import MpiOption, ProgramsOption, TimeoutOption, all_measured, launch_all, ready
+from imb.cli.launching import (
+    Carried,
+    MpiOption,
+    ProgramsOption,
+    TimeoutOption,
+    all_measured,
+    launch_all,
+    ready,
+)
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import columns, data, say
 
 if TYPE_CHECKING:
+    from imb.measure.session import Plan
     from imb.model.baselines import Baseline
     from imb.model.observations import Side
 
@@ -264,42 +274,81 @@ def check(
     --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
     cannot be restored is printed, such as setup commands and a variable that was not set then.
     """
+    import msgspec
+
     from imb.archive import baselines, names
-    from imb.cli.peers import earlier
-    from imb.judge import baseline
-    from imb.judge.compare import EXIT
-    from imb.model.baselines import machine_of, placement_of
+    from imb.measure import session
 
     store = Archive(archive)
     found = baselines.baseline_versions(store, name)
-    well, old = True, None
+    options = {
+        "name": name,
+        "tolerance": tolerance,
+        "force": force,
+        "assume_one_session": assume_one_session,
+        "assume_stable": assume_stable,
+        "rows": rows,
+        "format": format,
+    }
     if side is not None:
         refuse_options(context, _OF_RESULTS, f"cannot be combined with existing results: {side}; omit it")
     if setting is not None and not with_old:
         raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:
-        results = names.load(store, side)
-    else:
-        here = _of_here(found, placement, force)
-        if not force_owner:
-            _refuse_others(store, here)
-        results, old, well = _measure(
-            store, here, mpi, programs, launches, timeout, with_old=with_old, setting=setting
-        )
+        raise typer.Exit(_judge(store, options, names.load(store, side), None, True))
+    here = _of_here(found, placement, force)
+    if not force_owner:
+        _refuse_others(store, here)
+    plan = _planned(store, here, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
+    plan = msgspec.structs.replace(plan, command="baseline", report=options)
+    session.save(store, plan)
+    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True)))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """The check of what was launched; the exit status. Raises ImbError."""
+    from imb.archive import names
+
+    well, plan = all_measured(carried), carried.plan
+
+    def side(variant: str | None, name: str) -> Side:
+        runs = [
+            over.run
+            for over in carried.over
+            if variant in (None, plan.variants[plan.items[over.number - 1].variant].name)
+        ]
+        return names.side_of(store, runs, f"{name} in session {plan.id}")
+
+    if len(plan.variants) == 1:
+        return _judge(store, plan.report, side(None, "measured"), None, well)
+    old = side("old", f"old ({plan.report['name']}), measured")
+    return _judge(store, plan.report, side("new", "new, measured"), old, well)
+
+
+def _judge(store: Archive, options: Mapping[str, Any], results: Side, old: Side | None, well: bool) -> int:
+    """Prints the check of `results`; the exit status. Raises ImbError."""
+    from imb.archive import baselines
+    from imb.cli.peers import earlier
+    from imb.judge import baseline
+    from imb.judge.compare import EXIT
+    from imb.model.baselines import machine_of, placement_of
+
+    force = options["force"]
+    found = baselines.baseline_versions(store, options["name"])
     chosen = found[-1] if force else baseline.choose(found, machine_of(results), placement_of(results))
     launched = [*(old.launches if old else ()), *results.launches]
     judged = baseline.check(
         chosen,
         results,
-        _tolerances(tolerance),
+        _tolerances(options["tolerance"]),
         old=old,
         earlier=earlier(store, launched),
         force=force,
-        assume_one_session=assume_one_session,
-        assume_stable=assume_stable,
+        assume_one_session=options["assume_one_session"],
+        assume_stable=options["assume_stable"],
     )
     verdict = worst(judged.comparisons)
-    if format == "json":
+    if options["format"] == "json":
         import msgspec
 
         told = {"verdict": verdict, **msgspec.to_builtins(judged)}
@@ -308,8 +357,8 @@ def check(
         for warning in judged.warnings:
             say(f"! {warning}")
         for one in judged.comparisons:
-            show_comparison(one, all_rows=rows)
-    raise typer.Exit(EXIT[verdict] if well or verdict == "slower" else 1)
+            show_comparison(one, all_rows=options["rows"])
+    return EXIT[verdict] if well or verdict == "slower" else 1
 
 
 def _of_here(found: list[Baseline], placement: str | None, force: bool) -> Baseline:
@@ -352,7 +401,7 @@ def _refuse_others(store: Archive, chosen: Baseline) -> None:
     ownership.refuse_others(f"baseline {chosen}", written, runs=foreign)
 
 
-def _measure(
+def _planned(
     store: Archive,
     chosen: Baseline,
     mpi: str | None,
@@ -362,10 +411,9 @@ def _measure(
     *,
     with_old: bool,
     setting: str | None,
-) -> tuple[Side, Side | None, bool]:
-    """Results; with_old: those of the baseline's MPI and programs; whether all was measured."""
-    from imb.archive import names
-    from imb.measure import recheck, session
+) -> Plan:
+    """The launches of the baseline again; with_old: also those of its MPI and programs."""
+    from imb.measure import recheck
     from imb.measure.campaign import spoken
     from imb.mpi import installations
 
@@ -385,21 +433,7 @@ def _measure(
             say(f"imb: note: {chosen} not restored: {', '.join(lost)}", err=True)
     else:
         made = recheck.baseline_plan(chosen, found, programs, launches, timeout)
-    session.save(store, made)
-    carried = launch_all(store, made, results_to_stderr=True)
-    well = all_measured(carried)
-
-    def side(variant: str | None, name: str) -> Side:
-        runs = [
-            one.run
-            for one in carried.over
-            if variant in (None, made.variants[made.items[one.number - 1].variant].name)
-        ]
-        return names.side_of(store, runs, f"{name} in session {made.id}")
-
-    if not with_old:
-        return side(None, "measured"), None, well
-    return side("new", "new, measured"), side("old", f"old ({chosen}), measured"), well
+    return made
 
 
 def _limits(tolerances: dict[str, float]) -> str:

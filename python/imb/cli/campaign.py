@@ -17,6 +17,7 @@ from imb.cli.launching import (
     locate_variant,
     refuse_missing_cpus_of,
 )
+from imb.cli.launching import resume as resume_session
 from imb.cli.sampling import tell_classic
 from imb.cli.submitting import (
     AccountOption,
@@ -140,7 +141,7 @@ def command(
             session.save(store, made)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
-    carry_out(store, plans[0])
+    (resume_session if resume else carry_out)(store, plans[0])
 
 
 def _tell(store: Archive, made: session.Plan) -> None:

@@ -14,7 +14,9 @@ import typer
 from imb.archive.store import Archive
 from imb.cli import help
 from imb.cli.common import ArchiveOption, FormatOption, LabelOption, refuse_options, share_of
+from imb.cli.launch_words import problem_of
 from imb.cli.launching import (
+    Carried,
     CpusOption,
     EnvOption,
     LauncherOption,
@@ -31,6 +33,7 @@ from imb.model.units import counted
 from imb.render.terminal import data, say
 
 if TYPE_CHECKING:
+    from imb.cli.fabric_judging import Against
     from imb.cli.fabric_stages import Sources
     from imb.fabric.topology import Topology
     from imb.fabric.verdict import Verdict
@@ -188,13 +191,12 @@ def command(
 
     Exit status: 0 healthy, 10 bad (a component is named, a host does not answer, or a rail is quiet), 11 inconclusive, 2 usage error, 130 interrupted.
     """
-    from imb.archive.outputs import refuse_overwriting, write_output
     from imb.cli import fabric_judging as judging
     from imb.cli.extras import need
     from imb.cli.fabric_stages import kept_named
 
     arguments: list[str] = ctx.meta[_ARGUMENTS]
-    against = judging.Against(share_of(relevant, "--relevant"))
+    share_of(relevant, "--relevant")
     if drain and names:
         raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
     if names:
@@ -209,14 +211,15 @@ def command(
             raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
     store = Archive(archive)
     sources = judging.sources_named(store, names) if names else []
-    past_sources = [] if baseline is None else judging.sources_named(store, [baseline])
-    if page:
-        given = [path for _, path in (*sources, *past_sources)] + ([topology] if topology else [])
-        refuse_overwriting(store, page, given, "--page")
-    if topology:  # before launches, for the errors of files
-        against = against._replace(network=judging.network_in(topology), network_file=topology)
-    if baseline is not None:
-        against = against._replace(past=judging.launches_of(past_sources, []), past_name=baseline)
+    options = {
+        "relevant": relevant,
+        "topology": str(topology.absolute()) if topology else None,
+        "baseline": baseline,
+        "quick": quick,
+        "page": str(page.absolute()) if page else None,
+        "format": format,
+    }
+    against = _against(store, options, sources, topology, page)  # before launches, for the errors of files
     notes: list[str] = []
     launches: list[PairLaunch] = []
     read = 0
@@ -236,7 +239,7 @@ def command(
         refuse_missing_cpus(intent)
         found, folder = prepare(mpi, programs)
         drawn = secrets.randbelow(2**31) if seed is None else seed
-        options = (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
+        pattern = (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
         stages = Stages(
             archive=store,
             mpi=found,
@@ -245,12 +248,13 @@ def command(
             intent=intent,
             endpoint=wanted,
             sizes=wanted_sizes,
-            arguments=[*options, *arguments],
+            arguments=[*pattern, *arguments],
             passes=passes,
             seed=drawn,
             timeout=timeout,
             budget=budget,
             labels=label or [],
+            report={**options, "sizes": wanted_sizes},
             alone=bool(rounds) or _own_rounds(arguments),
         )
 
@@ -287,6 +291,70 @@ def command(
         judged = judging.with_missing(judged, wanted_sizes)
     if quick:
         judged = judging.with_next_of_quick(judged)
+    raise typer.Exit(_conclude(judged, known, against, page, format, drain=drain))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """The verdict on a launch that was interrupted and those before it; the exit status. Raises ImbError."""
+    from imb.cli import fabric_judging as judging
+
+    plan, options = carried.plan, {"relevant": "5%", "format": "terminal", **carried.plan.report}
+    problems = [why for over in carried.over if (why := problem_of(store, plan, over))]
+    runs = [*options.get("earlier", []), *(over.run for over in carried.over)]
+    recorded = [run for run in map(store.run, runs) if "records.jsonl" in run.manifest.files]
+    if not recorded:
+        raise ImbError(
+            f"inconclusive: no launch has records; {'; '.join(problems) or 'nothing ran'}", status=11
+        )
+    sources = [(run.name, run.folder / "records.jsonl") for run in recorded]
+    page = Path(options["page"]) if options.get("page") else None
+    topology = Path(options["topology"]) if options.get("topology") else None
+    against = _against(store, options, sources, topology, page)
+    notes = [
+        *problems,
+        "resumed after an interruption: launches that it would have needed next were not planned",
+    ]
+    launches = judging.launches_of(sources, notes)
+    judged, known = judging.judged_of(launches, sources, against, notes)
+    judged = judging.with_missing(judged, [(name, length) for name, length in options.get("sizes", [])])
+    if options.get("quick"):
+        judged = judging.with_next_of_quick(judged)
+    return _conclude(judged, known, against, page, options["format"])
+
+
+def _against(
+    store: Archive, options: Mapping[str, Any], sources: Sources, topology: Path | None, page: Path | None
+) -> Against:
+    """What a sweep is judged by. Raises ImbError, also where the page would replace a file that is read."""
+    from imb.archive.outputs import refuse_overwriting
+    from imb.cli import fabric_judging as judging
+
+    baseline = options.get("baseline")
+    against = judging.Against(share_of(options["relevant"], "--relevant"))
+    past_sources = [] if baseline is None else judging.sources_named(store, [baseline])
+    if page:
+        read = [path for _, path in (*sources, *past_sources)] + ([topology] if topology else [])
+        refuse_overwriting(store, page, read, "--page")
+    if topology:
+        against = against._replace(network=judging.network_in(topology), network_file=topology)
+    if baseline is not None:
+        against = against._replace(past=judging.launches_of(past_sources, []), past_name=baseline)
+    return against
+
+
+def _conclude(
+    judged: Judged,
+    known: Topology | None,
+    against: Against,
+    page: Path | None,
+    format: str,
+    *,
+    drain: bool = False,
+) -> int:
+    """Prints the verdict and writes the page; the exit status."""
+    from imb.archive.outputs import write_output
+    from imb.cli import fabric_judging as judging
+
     drains, unnamable = judging.drains_of(judged, against.network)
     results = judging.execute(judged, drains) if drain else {}
     status = EXIT[judged.verdict.state]
@@ -312,7 +380,7 @@ def command(
         _print(judged, drains, unnamable, results)
         if page:
             say(f"page: {page}")
-    raise typer.Exit(status)
+    return status
 
 
 def _print(

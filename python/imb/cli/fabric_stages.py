@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -51,6 +51,7 @@ class Stages(msgspec.Struct, kw_only=True):
     timeout: float
     budget: float | None
     labels: list[str]
+    report: dict[str, Any]
     began: float = msgspec.field(default_factory=time.monotonic)
     sources: Sources = []
     notes: list[str] = []
@@ -178,7 +179,8 @@ class Stages(msgspec.Struct, kw_only=True):
             if share < _LEAST and self.sources:
                 self.notes.append(f"--budget is used up; {_listed([one])} not measured")
                 continue
-            made = planned(share)
+            report = {**self.report, "earlier": [name for name, _ in self.sources]}
+            made = msgspec.structs.replace(planned(share), command="fabric", report=report)
             session.save(self.archive, made)
             if rounds is not None:
                 fabric.write_rounds(self.archive, made, rounds)

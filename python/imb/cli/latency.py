@@ -12,6 +12,7 @@ from imb.cli import disturbance
 from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launch_words import problem_of
 from imb.cli.launching import (
+    Carried,
     CpusOption,
     EnvOption,
     HostsOption,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from imb.measure.session import Done
     from imb.model.observations import Launch
     from imb.model.records import Result
+    from imb.mpi.launch import Intent
 
 SECONDS = 2.0  # of a launch in passes
 REPETITIONS = 10000  # of a classic one
@@ -89,7 +91,8 @@ def command(
 
     Exit status: 0 measured, 1 some launches failed, 2 usage error.
     """
-    from imb.archive.names import launches_in
+    import msgspec
+
     from imb.measure import execution, lock, passes, session
 
     if budget is not None and (classic or repetitions is not None):
@@ -116,8 +119,8 @@ def command(
         sampling=passes.Sampling(classic=classic or repetitions is not None),
     )  # fmt: skip
     build_for([made], found, programs)
+    made = msgspec.structs.replace(made, command="latency")
     session.save(store, made)
-    own: list[Launch] = []
     ended: list[Done] = []
     with lock.held(store, made, lambda line: say(f"imb: {line}", err=True)):
         for item in made.items:
@@ -130,7 +133,18 @@ def command(
             if over.outcome == "interrupted":
                 raise KeyboardInterrupt
             ended.append(over)
-            own += launches_in(store, over.run)
+    raise typer.Exit(report(store, Carried(ended, 0, None, made)))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """The latency of these launches; the exit status. Raises ImbError."""
+    from imb.archive.names import launches_in
+
+    made, ended = carried.plan, carried.over
+    own = [launch for one in ended for launch in launches_in(store, one.run)]
+    arguments = made.items[0].arguments
+    length = int(arguments[arguments.index("-msgsize") + 1])
+    variant = made.variants[0]
     rows = [row for launch in own for row in launch.rows.values()]
     measured = [row for row in rows if row.bytes == length and row.time_max_seconds]
     failed = [f"{one.run[:SHORT]}: {why}" for one in ended if (why := problem_of(store, made, one))]
@@ -140,14 +154,15 @@ def command(
             f" see `imb show {ended[0].run[:SHORT]}`",
             status=1,
         )
-    say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(cpus, hosts)}, {found.version}")
+    say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(variant.intent)}, {variant.mpi.version}")
     _warn(store, measured, own, [one.run for one in ended])
-    if len(measured) < launches:
+    if len(measured) < len(made.items):
         say(
-            f"imb: {launches - len(measured)} of {launches} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
+            f"imb: {len(made.items) - len(measured)} of {len(made.items)} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
             err=True,
         )
-        raise typer.Exit(1)
+        return 1
+    return 0
 
 
 def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch], runs: Sequence[str]) -> None:
@@ -164,7 +179,8 @@ def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch], runs:
         say(f"imb: warning: {'; '.join(known)}; repeat on an idle machine", err=True)
 
 
-def _where(cpus: str | None, hosts: str | None) -> str:
+def _where(intent: Intent) -> str:
+    cpus, hosts = ",".join(map(str, intent.cpus)), ",".join(intent.hosts)
     return f"CPUs {cpus}" if cpus else f"hosts {hosts}" if hosts else "this host"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -244,6 +245,18 @@ def carry_out(archive: Archive, made: Plan) -> None:
         raise typer.Exit(2 if carried.usage_errors else 1)
 
 
+def resume(archive: Archive, made: Plan) -> None:
+    """`carry_out` of a session that another process began: it ends with the report of the command that began it."""
+    of_fabric = any(item.component == "FABRIC" for item in made.items)  # also of a plan without a command
+    name = "fabric" if of_fabric else made.command
+    if name is None:
+        carry_out(archive, made)
+        return
+    lines = name not in ("fabric", "latency", "startup")  # whose report has every launch
+    carried = launch_all(archive, made, results_to_stderr=True, commands=lines)
+    raise typer.Exit(importlib.import_module(f"imb.cli.{name}").report(archive, carried))
+
+
 def all_measured(carried: Carried) -> bool:
     """Whether every launch was complete; reports on standard error if not."""
     over, left_out = carried.over, carried.left_out
@@ -364,6 +377,8 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool, comman
         if skipped:
             display.say(f"imb: {counted(skipped, 'launch')} skipped after a usage error")
         stopped = stopped or deciding.at_the_end(over, display.say)
+    if stopped:
+        session.stop(archive, made, stopped)
     if not made.until:  # then the last line is the reason for stopping
         disturbance.warn(archive, (one.run for one in over if one.number not in before))
     none_else = bool(over) and all(made.items[one.number - 1].like() in refused for one in over)

@@ -26,6 +26,7 @@ from imb.cli.launching import (
     prepare,
     refuse_missing_cpus,
 )
+from imb.cli.launching import resume as resume_session
 from imb.cli.sampling import BudgetOption, ClassicOption, PrecisionOption, sampling_of, tell_classic
 from imb.cli.submitting import (
     AccountOption,
@@ -231,4 +232,4 @@ def command(
             session.save(store, made)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
-    carry_out(store, plans[0])
+    (resume_session if resume else carry_out)(store, plans[0])

@@ -11,6 +11,7 @@ from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, FormatOption, LabelOption
 from imb.cli.launching import (
     BindOption,
+    Carried,
     CpusOption,
     EnvOption,
     HostsOption,
@@ -81,6 +82,8 @@ def command(
     programs and libraries from disk, is apart. Between hosts, times before MPI_Init and after MPI_Finalize are as exact as
     the clocks of the hosts agree.
     """
+    import msgspec
+
     from imb.measure import session, startup
 
     wanted = numbers_of(ranks) if ranks else None
@@ -98,17 +101,23 @@ def command(
         labels=label or [],
     )
     build_for([made], found, programs)
+    made = msgspec.structs.replace(made, command="startup", report={"format": format})
     session.save(store, made)
-    launch_all(store, made, results_to_stderr=True, commands=False)
-    summaries = summaries_of(store, made)
-    if format == "json":
-        _print_json(made, summaries)
+    raise typer.Exit(report(store, launch_all(store, made, results_to_stderr=True, commands=False)))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """Where the time of the launches went; the exit status."""
+    plan = carried.plan
+    summaries = summaries_of(store, plan)
+    if plan.report["format"] == "json":
+        _print_json(plan, summaries)
     else:
-        _print(made, summaries, hosts)
-    failed = sum(one.failed for one in summaries)
+        _print(plan, summaries, ",".join(plan.variants[0].intent.hosts))
+    failed = sum(summary.failed for summary in summaries)
     if failed:
-        say(f"imb: {failed} of {len(made.items)} launches failed; see `imb show RUN`", err=True)
-        raise typer.Exit(1)
+        say(f"imb: {failed} of {len(plan.items)} launches failed; see `imb show RUN`", err=True)
+    return 1 if failed else 0
 
 
 def numbers_of(text: str) -> list[int]:
@@ -147,7 +156,7 @@ def _print_json(made: Plan, summaries: Sequence[Summary]) -> None:
     data(msgspec.json.format(msgspec.json.encode(whole)).decode() + "\n")
 
 
-def _print(made: Plan, summaries: Sequence[Summary], hosts: str | None) -> None:
+def _print(made: Plan, summaries: Sequence[Summary], hosts: str) -> None:
     from imb.model.startup import largest_part
     from imb.render.terminal import Screen
 
