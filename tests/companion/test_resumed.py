@@ -73,9 +73,7 @@ def test_a_decided_session_hides_no_interrupted_one(imb: Imb, archive: Archive, 
     said = imb(*ab(fake, "--launches", 8, "--until-decided", "PingPong"))
     assert re.search(r"stopped after [5-7] rounds: ", said.err), said
     said = imb("run", "--resume")
-    assert (
-        said.code == 0 and said.err.startswith(f"imb: session {session.name}: ") or session.name in said.err
-    )
+    assert said.code == 0 and session.name in said.err
     assert "1 of 2 launches to run" in said.err
 
 

@@ -10,11 +10,15 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, FormatOption, share_of
-from imb.cli.gpu_options import GpuOption, MemoryOption
-from imb.cli.judging import show
+from imb.cli.compare import show
 from imb.cli.launching import (
     Carried,
+    ClassicOption,
+    GpuOption,
+    LaunchBudgetOption,
+    MemoryOption,
     MpiOption,
+    PrecisionOption,
     ProgramsOption,
     TimeoutOption,
     all_measured,
@@ -22,8 +26,9 @@ from imb.cli.launching import (
     launch_all,
     locate_variant,
     refuse_missing_cpus_of,
+    sampling_of,
+    tell_classic,
 )
-from imb.cli.sampling import ClassicOption, LaunchBudgetOption, PrecisionOption, sampling_of, tell_classic
 from imb.cli.submitting import (
     AccountOption,
     Job,

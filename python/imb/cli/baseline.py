@@ -18,9 +18,9 @@ from imb.cli.common import (
     refuse_options,
     share_of,
 )
+from imb.cli.compare import show as show_comparison
+from imb.cli.compare import worst
 from imb.cli.help import Command
-from imb.cli.judging import show as show_comparison
-from imb.cli.judging import worst
 from imb.cli.launching import (
     Carried,
     MpiOption,

@@ -16,9 +16,9 @@ from imb.cli.launching import (
     carry_out,
     locate_variant,
     refuse_missing_cpus_of,
+    tell_classic,
 )
 from imb.cli.launching import resume as resume_session
-from imb.cli.sampling import tell_classic
 from imb.cli.submitting import (
     AccountOption,
     Job,

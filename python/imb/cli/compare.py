@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,8 +21,10 @@ from imb.cli.common import (
     share_of,
 )
 from imb.cli.extras import need
-from imb.cli.judging import show
 from imb.render.terminal import data
+
+if TYPE_CHECKING:
+    from imb.judge.compare import Comparison, Verdict
 
 FIRST = (
     "--relevant",
@@ -126,3 +130,21 @@ def command(
     else:
         show(found, all_rows=rows)
     raise typer.Exit(EXIT[found.verdict])
+
+
+# The worst first.
+_ORDER: tuple[Verdict, ...] = ("slower", "mixed", "differs", "inconclusive", "not slower", "faster", "same")
+
+
+def worst(found: Sequence[Comparison]) -> Verdict:
+    """The verdict of several comparisons together."""
+    return min((one.verdict for one in found), key=_ORDER.index)
+
+
+def show(found: Comparison, *, all_rows: bool = False) -> None:
+    """On the terminal, as `imb compare` does."""
+    from imb.render.comparison import terminal
+    from imb.render.terminal import Screen
+
+    width = Screen().width if sys.stdout.isatty() else 100
+    terminal(Screen(width=width), found, all_rows=all_rows)

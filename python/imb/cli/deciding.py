@@ -1,4 +1,4 @@
-"""When a session that stops when decided has launched enough: a look after every round."""
+"""When a session has launched enough: a look after every round, and which launches are measured again at the end (imb.judge.repeats)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from imb.archive.store import Archive
-from imb.measure.session import Done, Plan, Until
+import msgspec
+
+from imb.archive.store import SHORT, Archive
+from imb.measure.session import Done, Item, Plan, Until, launch_batches
 from imb.model.errors import ImbError
 from imb.model.units import counted
+from imb.render import terminal
 
 if TYPE_CHECKING:
     from imb.model.observations import Launch, Side
@@ -131,3 +134,39 @@ class Deciding:
         if run not in self._known:
             self._known[run] = launches_in(self._archive, run)
         return self._known[run]
+
+
+def with_repeats(archive: Archive, made: Plan, over: Sequence[Done]) -> Plan | None:
+    """The plan with the launches that are to be repeated, which one line on standard error names; None: there are none, or they are
+    in the plan already."""
+    ended = {one.number: one for one in over}
+    if not made.repeats or any(item.repeats for item in made.items) or len(ended) < len(made.items):
+        return None
+    from imb.archive.names import launches_in
+    from imb.judge.repeats import to_repeat
+
+    measured = {
+        number: launches_in(archive, one.run) for number, one in ended.items() if one.outcome == "measured"
+    }
+    batches = [
+        items for items in launch_batches(made, made.items) if all(item.number in measured for item in items)
+    ]
+    chosen = to_repeat(
+        [[launch for item in items for launch in measured[item.number]] for items in batches],
+        [launch for launches in measured.values() for launch in launches],
+        made.repeats,
+    )
+    again: list[Item] = []
+    for item in (item for index in chosen for item in batches[index]):
+        number = len(made.items) + len(again) + 1
+        again.append(msgspec.structs.replace(item, number=number, repeats=item.number))
+    if not again:
+        return None
+    runs = ", ".join(ended[item.repeats or 0].run[:SHORT] for item in again)
+    beside = ", or beside one that is," if made.parts > 1 else ""
+    terminal.say(
+        f"imb: {counted(len(again), 'launch')} outside the dominant state of the machine{beside} by the state probe: repeated"
+        f" (at most {made.repeats}): {runs}",
+        err=True,
+    )
+    return msgspec.structs.replace(made, items=[*made.items, *again])

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from imb.cli.common import FORMAT, ArchiveOption, SideArgument, refuse_options
-from imb.cli.failed import failed_among
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.model.units import counted
 from imb.render.terminal import Screen, columns, data, say, text_width, wrapped
 
 if TYPE_CHECKING:
-    from imb.diagnose import Diagnosis
+    from imb.archive.files import FileRun
+    from imb.archive.store import StoredRun
+    from imb.diagnose import Diagnosis, FailedLaunch
+    from imb.model.observations import Side
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": ("i", "cyan")}
 
@@ -149,3 +152,19 @@ def _show(found: Diagnosis) -> None:
         f"{counted(levels.count('problem'), 'problem')}, {counted(levels.count('warning'), 'warning')}, "
         f"{levels.count('information')} information",
     )
+
+
+def failed_among(runs: Iterable[StoredRun | FileRun], side: Side | None = None) -> list[FailedLaunch]:
+    """Those of these runs that are launches and have no row in `side`, which was made of them; why each failed."""
+    from imb import diagnose
+    from imb.archive.names import reason_of
+
+    launches = side.launches if side else []
+    measured = {one.content.partition("#")[0] for one in launches if one.rows or one.failures}
+    each = {run.id: run for run in runs if run.id not in measured}.values()
+    every = ((run, run.facts()) for run in each)
+    return [
+        diagnose.FailedLaunch(run.name, facts, reason_of(run))
+        for run, facts in every
+        if facts.get("kind") == "launch"
+    ]

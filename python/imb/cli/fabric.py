@@ -14,7 +14,7 @@ import typer
 from imb.archive.store import Archive
 from imb.cli import help
 from imb.cli.common import ArchiveOption, FormatOption, LabelOption, refuse_options, share_of
-from imb.cli.launch_words import problem_of
+from imb.cli.launch_lines import problem_of
 from imb.cli.launching import (
     Carried,
     CpusOption,

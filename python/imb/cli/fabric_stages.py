@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from imb.archive.store import Archive, StoredRun
-from imb.cli.launch_words import problem_of
+from imb.cli.launch_lines import problem_of
 from imb.cli.launching import build_for
 from imb.model.errors import ImbError
 from imb.model.units import counted, size

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import SHORT, Archive
-from imb.cli import disturbance
 from imb.cli.common import ArchiveOption, LabelOption
-from imb.cli.launch_words import problem_of
+from imb.cli.launch_lines import others_in_words, problem_of
 from imb.cli.launching import (
     Carried,
+    ClassicOption,
     CpusOption,
     EnvOption,
     HostsOption,
@@ -24,7 +24,6 @@ from imb.cli.launching import (
     prepare,
     refuse_missing_cpus,
 )
-from imb.cli.sampling import ClassicOption
 from imb.model.errors import ImbError
 from imb.model.units import NOT_KNOWN, counted, decimal, known_width
 from imb.render.terminal import say
@@ -173,7 +172,7 @@ def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch], runs:
     known = words(unusual(own, earlier(archive, own)))
     if (error := _error(rows)) is not None and error > WIDE:
         known.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
-    if others := disturbance.others_in_words(archive, runs):
+    if others := others_in_words(archive, runs):
         known.append(others)
     if known:
         say(f"imb: warning: {'; '.join(known)}; repeat on an idle machine", err=True)

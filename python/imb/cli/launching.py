@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from imb.archive.store import SHORT, Archive, ArchiveFull
-from imb.cli import disturbance
 from imb.cli.display import Display, in_time
-from imb.cli.launch_words import called, in_words, is_usage_error, title_of
+from imb.cli.launch_lines import called, in_words, is_usage_error, title_of, warn_of_others
+from imb.measure.passes import Sampling
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import Screen, say
@@ -76,6 +76,76 @@ TimeoutOption = Annotated[
 LauncherOption = Annotated[
     Literal["mpiexec", "srun"], typer.Option("--launcher", help="The MPI's own launcher, or Slurm's.")
 ]
+
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="KIND[,KIND]",
+        help="Memory of messages, or of sends and of receives: host, pinned, cuda, cuda_managed, rocm, rocm_managed.",
+        show_default="host",
+    ),
+]
+GpuOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu",
+        metavar="N",
+        help="GPU of each rank: a number, local_rank or round_robin.",
+        show_default="local_rank",
+    ),
+]
+ClassicOption = Annotated[
+    bool, typer.Option("--classic", help="Measure each row in one burst, as IMB does, instead of in passes.")
+]
+PrecisionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        metavar="PERCENT",
+        help="Measure in passes until the 95 % interval of each row's median is within this.",
+        show_default="2%",
+    ),
+]
+
+
+def _budget(name: str, *, hidden: bool = False) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(
+        name,
+        hidden=hidden,
+        min=0.1,
+        max=1e7,
+        metavar="SECONDS",
+        help="Limit the duration of the passes of a launch.",
+        show_default="2, or 0.1 per row (IMB-IO: 1 per row)",
+    )
+    return option
+
+
+BudgetOption = Annotated[float | None, _budget("--budget")]
+LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget", hidden=True)]
+
+
+def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:
+    """The options combined. Raises ImbError."""
+    return Sampling(classic=classic, precision=_share(precision) if precision else None, budget=budget)
+
+
+def _share(text: str) -> float:
+    """0.02 of `2%` or `2`, as far as the suite takes it. Raises ImbError."""
+    try:
+        share = float(text.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not 1e-5 <= share <= 1:
+        raise ImbError(f"--precision: not a percentage from 0.001 to 100: {text}; give one such as 2%")
+    return share
+
+
+def tell_classic(reason: str | None) -> None:
+    """Print that IMB arguments exclude passes; None: they do not."""
+    if reason:
+        say(f"imb: note: measuring classic, one burst per row, because of {reason}", err=True)
 
 
 def intent_of(
@@ -279,7 +349,7 @@ def launch_all(
 
     Raises ImbError where another process executes the session.
     """
-    from imb.cli.repeating import with_repeats
+    from imb.cli.deciding import with_repeats
     from imb.measure import lock, session
 
     try:
@@ -380,7 +450,7 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool, comman
     if stopped:
         session.stop(archive, made, stopped)
     if not made.until:  # then the last line is the reason for stopping
-        disturbance.warn(archive, (one.run for one in over if one.number not in before))
+        warn_of_others(archive, (one.run for one in over if one.number not in before))
     none_else = bool(over) and all(made.items[one.number - 1].like() in refused for one in over)
     return Carried(over, left_out, stopped, made, none_else)
 

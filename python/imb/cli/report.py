@@ -179,7 +179,7 @@ def _write_page(
 
     from imb import diagnose
     from imb.archive.outputs import write_output
-    from imb.cli.failed import failed_among
+    from imb.cli.diagnose import failed_among
     from imb.cli.peers import earlier, variance_of
     from imb.judge.compare import compare
     from imb.render.marks import letter

@@ -9,15 +9,19 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import PLANNED, ArchiveOption, LabelOption, refuse_options
-from imb.cli.gpu_options import GpuOption, MemoryOption
 from imb.cli.launching import (
     BindOption,
+    BudgetOption,
+    ClassicOption,
     CpusOption,
     EnvOption,
+    GpuOption,
     HostsOption,
     LauncherOption,
+    MemoryOption,
     MpiOption,
     PpnOption,
+    PrecisionOption,
     ProgramsOption,
     TimeoutOption,
     build_for,
@@ -25,9 +29,10 @@ from imb.cli.launching import (
     intent_of,
     prepare,
     refuse_missing_cpus,
+    sampling_of,
+    tell_classic,
 )
 from imb.cli.launching import resume as resume_session
-from imb.cli.sampling import BudgetOption, ClassicOption, PrecisionOption, sampling_of, tell_classic
 from imb.cli.submitting import (
     AccountOption,
     Job,

@@ -12,8 +12,8 @@ import typer
 from imb.archive.labels import Tags
 from imb.archive.store import Archive, StoredRun
 from imb.cli.common import ArchiveOption, BenchmarkOption, readable
-from imb.cli.disturbance import load_of
 from imb.cli.extras import has, need
+from imb.cli.launch_lines import load_of
 from imb.cli.variance import of_one_run, show_side
 from imb.model import unread
 from imb.model.errors import ImbError, refuse_missing_benchmarks

@@ -98,7 +98,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `setup_timeout` of a setup or teardown command, in seconds. `parts`, above 1: launches of a round that measure the same
     run interleaved, every row in so many alternating segments (imb.measure.interleave). `until`: when to stop before
     all is launched (imb.cli.deciding); None: never. `turn_limit`: seconds that a turn may last at least (imb.measure.interleave).
-    `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.cli.repeating).
+    `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.cli.deciding).
     `jobs`: how many jobs in sequence execute it, where it is submitted.
     `command`: whose report ends the session, with the options in `report`; None: the list of what was measured. `owner`: user id of who planned it."""
 

@@ -1,10 +1,16 @@
-"""What is said of a session and its launches: which one, what was measured, why one is incomplete."""
+"""Lines on a session and its launches: which one, what was measured, why one is incomplete, what disturbed it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from imb.archive.reading import each_readable
 from imb.model.units import counted
+from imb.mpi.load import Load
+from imb.render.terminal import say
 
 if TYPE_CHECKING:
     from imb.archive.store import Archive
@@ -86,3 +92,27 @@ def _complaint(archive: Archive, one: Done) -> str:
         return f" ({failure.benchmark}{length}: {cause}{detail})"
     reason = reason_of(archive.run(one.run))
     return f" ({reason})" if reason else ""
+
+
+def load_of(facts: Mapping[str, Any]) -> Load | None:
+    """Of one launch; None where it was not recorded."""
+    try:
+        return msgspec.convert(facts.get("load"), Load)
+    except msgspec.ValidationError:
+        return None
+
+
+def others_in_words(archive: Archive, runs: Iterable[str]) -> str | None:
+    """CPUs that other processes used, the largest of these runs; None where no run has more than BUSIER_CPUS."""
+    from imb.judge.condition_diff import BUSIER_CPUS
+
+    facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)
+    loads = map(load_of, facts)
+    largest = max((load.other_cpus for load in loads if load), default=0.0)
+    return f"other processes used {largest:.1f} CPUs" if largest > BUSIER_CPUS else None
+
+
+def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
+    """One line where other processes disturbed these runs."""
+    if others := others_in_words(archive, runs):
+        say(f"imb: warning: {others}; repeat on an idle machine", err=True)
