@@ -210,16 +210,16 @@ def command(
         options = {"relevant": settings.relevant, "metric": metric, "rows": rows, "format": format}
         plans = [msgspec.structs.replace(plan, command="ab", report=options) for plan in plans]
     build_variants(chosen)
-    for made in plans:
-        session.refuse_missing_programs(made)
-        session.save(store, made)
+    for plan in plans:
+        session.refuse_missing_programs(plan)
+        session.save(store, plan)
     if submit:
         status = hand_over(store, plans, job)
         judging = [] if relevant == "5%" else ["--relevant", relevant]
         judging += [] if metric == "time" else ["--metric", metric]
         judging += (["--rows"] if rows else []) + ([] if format == "terminal" else ["--format", format])
-        for made in plans:
-            say(shlex.join(["imb", "compare", f"{made.campaign}/a", f"{made.campaign}/b", *judging]))
+        for plan in plans:
+            say(shlex.join(["imb", "compare", f"{plan.campaign}/a", f"{plan.campaign}/b", *judging]))
         raise typer.Exit(status)
     raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True)))
 
@@ -233,21 +233,21 @@ def report(store: Archive, carried: Carried) -> int:
     from imb.judge.compare import EXIT, CompareSettings, compare
 
     all_measured(carried)
-    made, options = carried.plan, carried.plan.report
+    plan, options = carried.plan, carried.plan.report
     settings = CompareSettings(metric=options["metric"], relevant=options["relevant"])
     kept = [done for done in carried.over if done.outcome != "stopped"]  # those have lost their partner
-    sides = [side_of(store, [d.run for d in kept if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
+    sides = [side_of(store, [d.run for d in kept if plan.items[d.number - 1].variant == i], f"{plan.campaign}/{v}")
              for i, v in enumerate("ab")]  # fmt: skip
     every = [launch for side in sides for launch in side.launches]
-    found = compare(sides[0], sides[1], settings, earlier(store, every))
-    if found.sequential:
-        looks = msgspec.structs.replace(found.sequential, stopped=carried.stopped)
-        found = msgspec.structs.replace(found, sequential=looks)
+    comparison = compare(sides[0], sides[1], settings, earlier(store, every))
+    if comparison.sequential:
+        looks = msgspec.structs.replace(comparison.sequential, stopped=carried.stopped)
+        comparison = msgspec.structs.replace(comparison, sequential=looks)
     if options["format"] == "json":
-        data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        data(msgspec.json.format(msgspec.json.encode(comparison)) + b"\n")
     else:
-        show(found, all_rows=options["rows"])
-    return EXIT[found.verdict]
+        show(comparison, all_rows=options["rows"])
+    return EXIT[comparison.verdict]
 
 
 def _planned(
@@ -274,7 +274,7 @@ def _planned(
     usual = campaign.VariantSettings(
         mpi=mpi, programs=str(programs) if programs else None, memory=memory, gpu=gpu
     )
-    made = campaign.Campaign(
+    asked = campaign.Campaign(
         name=name or f"ab-{secrets.token_hex(3)}",
         benchmarks=list(words[:split] or ["mpi1"]),
         arguments=words[split:],
@@ -282,20 +282,20 @@ def _planned(
         variants={"a": a, "b": b},
         **{key: value for key, value in keys.items() if value is not None},
     )
-    reason = campaign.why_launch_by_launch(made) if keys["segments"] is None else None
+    reason = campaign.why_launch_by_launch(asked) if keys["segments"] is None else None
     if keys["segments"] is None and reason is None:
-        made = msgspec.structs.replace(made, segments=campaign.USUAL_SEGMENTS)
+        asked = msgspec.structs.replace(asked, segments=campaign.USUAL_SEGMENTS)
     if keys["repeats"] is None:
-        made = msgspec.structs.replace(made, repeats=planning.usual_repeats(made))
-    campaign.examine_campaign(made)
+        asked = msgspec.structs.replace(asked, repeats=planning.usual_repeats(asked))
+    campaign.examine_campaign(asked)
     if reason:
         say(f"imb: note: launches run one after the other, not interleaved: {reason}", err=True)
-    tell_classic(campaign.why_variant_classic(made))
+    tell_classic(campaign.why_variant_classic(asked))
     chosen = secrets.randbelow(2**31) if seed is None else seed
     each = (
-        [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs.split(","), job)]
+        [planning.on_hosts(asked, pair) for pair in pairs_of(host_pairs.split(","), job)]
         if host_pairs
-        else [made]
+        else [asked]
     )
-    plans = [planning.campaign_plan(one, locate_variant, seed=chosen) for one in each]
-    return made, [session.with_time_limit(plan) for plan in plans]
+    plans = [planning.campaign_plan(settings, locate_variant, seed=chosen) for settings in each]
+    return asked, [session.with_time_limit(plan) for plan in plans]

@@ -111,19 +111,19 @@ def set_(
         if not ownership.is_own(run.folder if isinstance(run, StoredRun) else run.path.parent, run.facts())
     }
     limits = _tolerances(tolerance) or {"time": 0.05}
-    made = baselines.make(name, loaded, limits, note=note, foreign=foreign)
-    say(_line(baselines.add(store, made)))
-    if lack := _lack(made):
-        say(f"imb: note: {made.name} has {lack}", err=True)
+    baseline = baselines.make(name, loaded, limits, note=note, foreign=foreign)
+    say(_line(baselines.add(store, baseline)))
+    if lack := _lack(baseline):
+        say(f"imb: note: {baseline.name} has {lack}", err=True)
 
 
-def _lack(made: Baseline) -> str | None:
+def _lack(baseline: Baseline) -> str | None:
     """What a baseline has and should have more of; None: it has enough."""
     from imb.judge.pairing import separate_sessions, session_of
     from imb.judge.prediction import FEWEST
 
-    sessions = [session_of(launch) for launch in made.side().launches]
-    many = len(separate_sessions(made.side()))
+    sessions = [session_of(launch) for launch in baseline.side().launches]
+    many = len(separate_sessions(baseline.side()))
     has = counted(len(sessions), "launch")
     wanted = (
         f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more"
@@ -140,15 +140,15 @@ def list_(archive: ArchiveOption = None) -> None:
     """List all baselines, one version per line."""
     from imb.archive import baselines
 
-    found, bad = [], []
+    readable, bad = [], []
     for path in baselines.files(Archive(archive)):
         try:
-            found.append(baselines.load_baseline(path))
+            readable.append(baselines.load_baseline(path))
         except ImbError as error:
             bad.append(str(error))
     rows = [
         (str(b), b.created[:10], b.placement or "unknown", str(len(b.launches)), _limits(b.tolerances), str(b.machine), b.note or "")
-        for b in found
+        for b in readable
     ]  # fmt: skip
     if rows:
         headings = ("BASELINE", "DATE", "PLACEMENT", "LAUNCHES", "TOLERANCES", "MACHINE", "NOTE")
@@ -166,17 +166,20 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
 
     from imb.archive import baselines
 
-    found = baselines.baseline_versions(Archive(archive), name)
+    versions = baselines.baseline_versions(Archive(archive), name)
     if format == "json":
-        data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        data(msgspec.json.format(msgspec.json.encode(versions)) + b"\n")
         return
-    for one in found:
-        say(_line(one))
-        say(f"    set {one.created} by {one.by} from {one.origin}" + (f": {one.note}" if one.note else ""))
+    for version in versions:
+        say(_line(version))
         say(
-            f"    hosts {', '.join(one.machine.hosts) or 'unknown'}; runs {', '.join(k.name for k in one.launches)}"
+            f"    set {version.created} by {version.by} from {version.origin}"
+            + (f": {version.note}" if version.note else "")
         )
-        said = (" ".join(kept.facts.get("command") or ()) for kept in one.launches)
+        say(
+            f"    hosts {', '.join(version.machine.hosts) or 'unknown'}; runs {', '.join(k.name for k in version.launches)}"
+        )
+        said = (" ".join(kept.facts.get("command") or ()) for kept in version.launches)
         for words in dict.fromkeys(text.partition(" -json ")[0] for text in said):
             if words:
                 say(f"    $ {words}")
@@ -280,7 +283,7 @@ def check(
     from imb.measure import session
 
     store = Archive(archive)
-    found = baselines.baseline_versions(store, name)
+    versions = baselines.baseline_versions(store, name)
     options = {
         "name": name,
         "tolerance": tolerance,
@@ -296,7 +299,7 @@ def check(
         raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:
         raise typer.Exit(_judge(store, options, names.load(store, side), None, True))
-    here = _of_here(found, placement, force)
+    here = _of_here(versions, placement, force)
     if not force_owner:
         _refuse_others(store, here)
     plan = _planned(store, here, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
@@ -334,8 +337,8 @@ def _judge(store: Archive, options: Mapping[str, Any], results: Side, old: Side 
     from imb.model.baselines import machine_of, placement_of
 
     force = options["force"]
-    found = baselines.baseline_versions(store, options["name"])
-    chosen = found[-1] if force else baseline.choose(found, machine_of(results), placement_of(results))
+    versions = baselines.baseline_versions(store, options["name"])
+    chosen = versions[-1] if force else baseline.choose(versions, machine_of(results), placement_of(results))
     launched = [*(old.launches if old else ()), *results.launches]
     judged = baseline.check(
         chosen,
@@ -351,36 +354,38 @@ def _judge(store: Archive, options: Mapping[str, Any], results: Side, old: Side 
     if options["format"] == "json":
         import msgspec
 
-        told = {"verdict": verdict, **msgspec.to_builtins(judged)}
-        data(msgspec.json.format(msgspec.json.encode(told)) + b"\n")
+        document = {"verdict": verdict, **msgspec.to_builtins(judged)}
+        data(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
     else:
         for warning in judged.warnings:
             say(f"! {warning}")
-        for one in judged.comparisons:
-            show_comparison(one, all_rows=options["rows"])
+        for comparison in judged.comparisons:
+            show_comparison(comparison, all_rows=options["rows"])
     return EXIT[verdict] if well or verdict == "slower" else 1
 
 
-def _of_here(found: list[Baseline], placement: str | None, force: bool) -> Baseline:
+def _of_here(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
     """The baseline to measure again on this machine."""
     from imb.measure import recheck
 
     here = [
-        one
-        for one in found
-        if placement in (None, one.placement)
-        and (force or one.machine.same(recheck.this_machine(one.machine.nodes or 1)) is not False)
+        version
+        for version in versions
+        if placement in (None, version.placement)
+        and (force or version.machine.same(recheck.this_machine(version.machine.nodes or 1)) is not False)
     ]
     if not here:
         have = "; ".join(
-            dict.fromkeys(f"{one.placement or 'unknown placement'} on {one.machine}" for one in found)
+            dict.fromkeys(
+                f"{version.placement or 'unknown placement'} on {version.machine}" for version in versions
+            )
         )
         raise ImbError(
-            f"baseline {found[-1].name} has nothing for {placement or 'launches'} on this machine, only: {have}"
+            f"baseline {versions[-1].name} has nothing for {placement or 'launches'} on this machine, only: {have}"
         )
-    if len({one.placement for one in here}) > 1:
+    if len({version.placement for version in here}) > 1:
         raise ImbError(
-            f"baseline {found[-1].name} has intra-node and inter-node results; choose with --placement"
+            f"baseline {versions[-1].name} has intra-node and inter-node results; choose with --placement"
         )
     return here[-1]
 
@@ -419,29 +424,29 @@ def _planned(
 
     recheck.refuse_if_imported(chosen)
     wrapper = (chosen.launches[0].facts.get("conditions") or {}).get("mpi_wrapper")
-    found = installations.find(mpi or wrapper)
-    if programs is None and found.place != wrapper:
-        programs = ready(found, None)
+    installation = installations.find(mpi or wrapper)
+    if programs is None and installation.place != wrapper:
+        programs = ready(installation, None)
     if with_old:
         seed = secrets.randbelow(2**31)
         before = installations.find(wrapper)
         new = None if setting is None else spoken(setting)
-        made = recheck.plan_with_old(
-            chosen, before, found, programs, launches, timeout, seed=seed, setting=new
+        plan = recheck.plan_with_old(
+            chosen, before, installation, programs, launches, timeout, seed=seed, setting=new
         )
         if lost := recheck.environment_of(chosen)[1]:
             say(f"imb: note: {chosen} not restored: {', '.join(lost)}", err=True)
     else:
-        made = recheck.baseline_plan(chosen, found, programs, launches, timeout)
-    return made
+        plan = recheck.baseline_plan(chosen, installation, programs, launches, timeout)
+    return plan
 
 
 def _limits(tolerances: dict[str, float]) -> str:
     return ", ".join(f"{metric}={share * 100:.3g}%" for metric, share in tolerances.items())
 
 
-def _line(one: Baseline) -> str:
+def _line(baseline: Baseline) -> str:
     return (
-        f"{one}: {counted(len(one.launches), 'launch')}, {one.placement or 'unknown placement'}, {one.machine};"
-        f" {_limits(one.tolerances)}"
+        f"{baseline}: {counted(len(baseline.launches), 'launch')}, {baseline.placement or 'unknown placement'}, {baseline.machine};"
+        f" {_limits(baseline.tolerances)}"
     )

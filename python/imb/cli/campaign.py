@@ -131,31 +131,31 @@ def command(
     if not submit:
         refuse_missing_cpus_of(plans)
     if dry_run:
-        for made in plans:
-            _tell(store, made)
+        for plan in plans:
+            _tell(store, plan)
         return
     if not resume:
         build_variants(chosen)
-        for made in plans:
-            session.refuse_missing_programs(made)
-            session.save(store, made)
+        for plan in plans:
+            session.refuse_missing_programs(plan)
+            session.save(store, plan)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
     (resume_session if resume else carry_out)(store, plans[0])
 
 
-def _tell(store: Archive, made: session.Plan) -> None:
+def _tell(store: Archive, plan: session.Plan) -> None:
     """What --dry-run prints."""
     from imb.measure import session, stored_sessions
 
-    for item in made.items:
-        say(str(session.command_of(made, item, Path(), shown=True)))
+    for item in plan.items:
+        say(str(session.command_of(plan, item, Path(), shown=True)))
     left = session.remaining_seconds(
-        made, session.done(store, made).values(), stored_sessions.usual_seconds(store, made)
+        plan, session.done(store, plan).values(), stored_sessions.usual_seconds(store, plan)
     )
     words = "duration unknown" if left is None else f"about {in_time(left)}"
-    most = " at most" if made.until else f", at most {made.repeats} repeats" if made.repeats else ""
-    say(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
+    most = " at most" if plan.until else f", at most {plan.repeats} repeats" if plan.repeats else ""
+    say(f"{len(plan.items)} launches{most}, seed {plan.seed}: {words}", err=True)
 
 
 def _chosen(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:
@@ -166,26 +166,28 @@ def _chosen(file: Path | None, launches: int | None, timeout: float | None) -> t
 
     if file is None:
         raise ImbError("FILE is missing; give a campaign (see examples/), or --resume")
-    made, source = campaign.read_campaign(file)
-    made = msgspec.structs.replace(made, launches=launches or made.launches, timeout=timeout or made.timeout)
-    campaign.examine_campaign(made)
-    tell_classic(campaign.why_variant_classic(made))
-    return made, source
+    asked, source = campaign.read_campaign(file)
+    asked = msgspec.structs.replace(
+        asked, launches=launches or asked.launches, timeout=timeout or asked.timeout
+    )
+    campaign.examine_campaign(asked)
+    tell_classic(campaign.why_variant_classic(asked))
+    return asked, source
 
 
 def _planned(
-    made: Campaign, source: str, seed: int | None, host_pairs: str | None, job: Job
+    asked: Campaign, source: str, seed: int | None, host_pairs: str | None, job: Job
 ) -> list[session.Plan]:
     """One, or one per pair of hosts."""
     import secrets
 
     from imb.measure import planning
 
-    chosen = next((s for s in (seed, made.seed) if s is not None), secrets.randbelow(2**31))
-    job.refuse_several(made.jobs)
-    hosts = host_pairs.split(",") if host_pairs else made.host_pairs
-    each = [planning.on_hosts(made, pair) for pair in pairs_of(hosts, job)] if hosts else [made]
-    return [planning.campaign_plan(one, locate_variant, seed=chosen, source=source) for one in each]
+    chosen = next((s for s in (seed, asked.seed) if s is not None), secrets.randbelow(2**31))
+    job.refuse_several(asked.jobs)
+    hosts = host_pairs.split(",") if host_pairs else asked.host_pairs
+    each = [planning.on_hosts(asked, pair) for pair in pairs_of(hosts, job)] if hosts else [asked]
+    return [planning.campaign_plan(settings, locate_variant, seed=chosen, source=source) for settings in each]
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
@@ -195,10 +197,10 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
         raise ImbError(
             "--launches and --seed cannot be combined with --resume, which executes the recorded plan"
         )
-    made, source = campaign.read_campaign(file) if file else (None, None)
-    plans = stored_sessions.of_campaign(store, made.name if made else None)
+    asked, source = campaign.read_campaign(file) if file else (None, None)
+    plans = stored_sessions.of_campaign(store, asked.name if asked else None)
     if (chosen := stored_sessions.to_resume(store, reversed(plans))) is None:
-        what = f"campaign {made.name}" if made else "a campaign"
+        what = f"campaign {asked.name}" if asked else "a campaign"
         raise ImbError(
             f"you have no session of {what} in {store.folder}; `imb run --resume NAME` resumes any session by name"
         )

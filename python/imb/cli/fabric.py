@@ -237,12 +237,12 @@ def command(
             raise ImbError("--ppn is of smaller endpoints than hosts; add --endpoint socket, numa or core")
         intent = intent_for(bare, wanted, ppn=ppn)
         refuse_missing_cpus(intent)
-        found, folder = prepare(mpi, programs)
+        installation, folder = prepare(mpi, programs)
         drawn = secrets.randbelow(2**31) if seed is None else seed
         pattern = (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
         stages = Stages(
             archive=store,
-            mpi=found,
+            mpi=installation,
             programs=folder,
             given=programs,
             intent=intent,
@@ -361,17 +361,19 @@ def _conclude(
     if page:
         from imb.render.fabric_page import fabric_page
 
-        text = fabric_page(judged, known, [str(one) for one in drains], now=datetime.now())
+        text = fabric_page(
+            judged, known, [str(drain_command) for drain_command in drains], now=datetime.now()
+        )
         write_output(page, text.encode())
     if format == "json":
         listed = [
             {
-                "node": one.node,
-                "command": str(one),
-                "drained": None if one not in results else results[one] is None,
+                "node": drain_command.node,
+                "command": str(drain_command),
+                "drained": None if drain_command not in results else results[drain_command] is None,
             }
-            | ({"error": results[one]} if results.get(one) else {})
-            for one in drains
+            | ({"error": results[drain_command]} if results.get(drain_command) else {})
+            for drain_command in drains
         ]
         from imb.render.fabric import value
 
@@ -403,10 +405,16 @@ def _print(
             say("(in brackets: suspect, not confirmed, or not separated from others)")
         say("")
     say(*after_table(judged))
-    for one in drains:
-        say(str(one) if one not in results else f"drained: {one.node}" if results[one] is None else str(one))
-        if results.get(one):
-            say(f"imb: {one.node}: {results[one]}", err=True)
+    for drain_command in drains:
+        say(
+            str(drain_command)
+            if drain_command not in results
+            else f"drained: {drain_command.node}"
+            if results[drain_command] is None
+            else str(drain_command)
+        )
+        if results.get(drain_command):
+            say(f"imb: {drain_command.node}: {results[drain_command]}", err=True)
     for host in unnamable:
         say(f"imb: warning: no drain command for {host}: not the name of a node of Slurm", err=True)
 
@@ -419,16 +427,18 @@ def _expanded(hosts: str | None) -> str | None:
 def _own_rounds(arguments: Sequence[str]) -> bool:
     """Whether IMB arguments choose the pairs: no other launch has the same load."""
     return any(
-        re.sub("^--?", "", one).lower() in ("rounds", "halves") for one in arguments if one.startswith("-")
+        re.sub("^--?", "", argument).lower() in ("rounds", "halves")
+        for argument in arguments
+        if argument.startswith("-")
     )
 
 
 def _size(text: str) -> tuple[str, int]:
     """`Pair_Latency:8`. Raises ImbError."""
     name, _, length = text.partition(":")
-    found = next((one for one in BENCHMARKS if one.lower() == name.lower()), None)
-    if found is None or not length.isdecimal() or not 0 <= int(length) < 2**31:
+    benchmark = next((known for known in BENCHMARKS if known.lower() == name.lower()), None)
+    if benchmark is None or not length.isdecimal() or not 0 <= int(length) < 2**31:
         raise ImbError(
             f"--benchmark: not NAME:BYTES: {text}; give {', '.join(BENCHMARKS)} with a length, such as Pair_Latency:8"
         )
-    return found, int(length)
+    return benchmark, int(length)

@@ -105,48 +105,52 @@ def command(
             f"--cpus {cpus}: both ranks on CPU {intent.cpus[0]} would compete for it; give two CPUs, such as 0,1"
         )
     refuse_missing_cpus(intent)
-    found, folder = prepare(mpi, programs)
+    installation, folder = prepare(mpi, programs)
     store = Archive(archive)
     words = ["-msgsize", str(length)]
     if classic or repetitions is not None:
         words += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
     else:
         words += ["-budget", f"{_seconds(budget, timeout):g}"]
-    made = session.run_plan(
-        mpi=found, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=words,
+    plan = session.run_plan(
+        mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=words,
         launches=launches, timeout=timeout, labels=label or [],
         sampling=passes.Sampling(classic=classic or repetitions is not None),
     )  # fmt: skip
-    build_for([made], found, programs)
-    made = msgspec.structs.replace(made, command="latency")
-    session.save(store, made)
+    build_for([plan], installation, programs)
+    plan = msgspec.structs.replace(plan, command="latency")
+    session.save(store, plan)
     ended: list[Done] = []
-    with lock.held(store, made, lambda line: say(f"imb: {line}", err=True)):
-        for item in made.items:
+    with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
+        for item in plan.items:
             [over] = execution.execute(
                 store,
-                made,
+                plan,
                 [item],
                 on_problem=lambda item, line: say(f"imb: launch {item.number}: {line}", err=True),
             )
             if over.outcome == "interrupted":
                 raise KeyboardInterrupt
             ended.append(over)
-    raise typer.Exit(report(store, Carried(ended, 0, None, made)))
+    raise typer.Exit(report(store, Carried(ended, 0, None, plan)))
 
 
 def report(store: Archive, carried: Carried) -> int:
     """The latency of these launches; the exit status. Raises ImbError."""
     from imb.archive.names import launches_in
 
-    made, ended = carried.plan, carried.over
-    own = [launch for one in ended for launch in launches_in(store, one.run)]
-    arguments = made.items[0].arguments
+    plan, ended = carried.plan, carried.over
+    own = [launch for launch_end in ended for launch in launches_in(store, launch_end.run)]
+    arguments = plan.items[0].arguments
     length = int(arguments[arguments.index("-msgsize") + 1])
-    variant = made.variants[0]
+    variant = plan.variants[0]
     rows = [row for launch in own for row in launch.rows.values()]
     measured = [row for row in rows if row.bytes == length and row.time_max_seconds]
-    failed = [f"{one.run[:SHORT]}: {why}" for one in ended if (why := problem_of(store, made, one))]
+    failed = [
+        f"{launch_end.run[:SHORT]}: {why}"
+        for launch_end in ended
+        if (why := problem_of(store, plan, launch_end))
+    ]
     if not measured:
         raise ImbError(
             f"no launch has results; {failed[0] if failed else 'no row was measured'};"
@@ -154,10 +158,10 @@ def report(store: Archive, carried: Carried) -> int:
             status=1,
         )
     say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(variant.intent)}, {variant.mpi.version}")
-    _warn(store, measured, own, [one.run for one in ended])
-    if len(measured) < len(made.items):
+    _warn(store, measured, own, [launch_end.run for launch_end in ended])
+    if len(measured) < len(plan.items):
         say(
-            f"imb: {len(made.items) - len(measured)} of {len(made.items)} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
+            f"imb: {len(plan.items) - len(measured)} of {len(plan.items)} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
             err=True,
         )
         return 1

@@ -21,55 +21,55 @@ _USAGE_ERRORS = (1, 2)
 _FAILURES = {0: "failed", 3: "some rows could not be measured", 4: "wrong data received"}
 
 
-def title_of(made: Plan) -> str:
-    if not made.campaign:
-        return f"session {made.id}"
-    return f"campaign {made.campaign}, session {made.id}, seed {made.seed}"
+def title_of(plan: Plan) -> str:
+    if not plan.campaign:
+        return f"session {plan.id}"
+    return f"campaign {plan.campaign}, session {plan.id}, seed {plan.seed}"
 
 
-def in_words(archive: Archive, made: Plan, one: Done) -> str:
+def in_words(archive: Archive, plan: Plan, ended: Done) -> str:
     from imb.measure import session
 
-    why = problem_of(archive, made, one)
+    why = problem_of(archive, plan, ended)
     how = f": {why}" if why else ""
-    item = made.items[one.number - 1]
-    number, comma, what = called(made, item).partition(", ")
-    where = f"{number} of {len(made.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
-    note = f" ({one.note})" if one.note else ""
-    return f"{where}: {session.measured_amount(archive, one)} in {one.seconds or 0:.1f} s{how}{note}"
+    item = plan.items[ended.number - 1]
+    number, comma, what = called(plan, item).partition(", ")
+    where = f"{number} of {len(plan.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
+    note = f" ({ended.note})" if ended.note else ""
+    return f"{where}: {session.measured_amount(archive, ended)} in {ended.seconds or 0:.1f} s{how}{note}"
 
 
-def problem_of(archive: Archive, made: Plan, one: Done) -> str:
+def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
     """Why a launch is incomplete; empty where it was measured."""
-    match one.outcome:
+    match ended.outcome:
         case "failed":
-            return f"{_failure(one.status or 0)}{_complaint(archive, one)}"
+            return f"{_failure(ended.status or 0)}{_complaint(archive, ended)}"
         case "timed_out":
-            limit = f" after {made.timeout:.3g} s (--timeout)" if made.timeout else " at its time limit"
+            limit = f" after {plan.timeout:.3g} s (--timeout)" if plan.timeout else " at its time limit"
             return f"killed{limit}; if it did not hang, give a longer limit"
         case "interrupted":
             return "interrupted"
         case "stopped":
-            return one.problem or "stopped"
+            return ended.problem or "stopped"
         case _:
             return ""
 
 
-def is_usage_error(archive: Archive, one: Done) -> bool:
+def is_usage_error(archive: Archive, ended: Done) -> bool:
     """Whether the suite refused its arguments, which another launch does not change: its one line, and no records."""
     from imb.archive.names import reason_of
 
-    if one.outcome != "failed" or one.status not in _USAGE_ERRORS:
+    if ended.outcome != "failed" or ended.status not in _USAGE_ERRORS:
         return False
-    run = archive.run(one.run)
+    run = archive.run(ended.run)
     return not run.part("records.jsonl") and (reason_of(run) or "").startswith("IMB-")
 
 
-def called(made: Plan, item: Item) -> str:
+def called(plan: Plan, item: Item) -> str:
     """`launch 3`, in a campaign with the variant and the ranks."""
-    if not made.campaign:
+    if not plan.campaign:
         return f"launch {item.number}"
-    return f"launch {item.number}, {made.campaign}/{made.variants[item.variant].name}, {item.ranks} ranks"
+    return f"launch {item.number}, {plan.campaign}/{plan.variants[item.variant].name}, {item.ranks} ranks"
 
 
 def _failure(status: int) -> str:
@@ -78,19 +78,19 @@ def _failure(status: int) -> str:
     return _FAILURES.get(status, f"failed with exit status {status}")
 
 
-def _complaint(archive: Archive, one: Done) -> str:
+def _complaint(archive: Archive, ended: Done) -> str:
     """What is known, the first failure row, or else the reason that the launcher or the MPI printed."""
     from imb.archive.names import reason_of
     from imb.model.records import Failure
 
-    if one.problem:
-        return f" ({one.problem})"
-    if failure := next(archive.run(one.run).records().of(Failure), None):
+    if ended.problem:
+        return f" ({ended.problem})"
+    if failure := next(archive.run(ended.run).records().of(Failure), None):
         length = "" if failure.bytes is None else f", {counted(failure.bytes, 'byte')}"
         cause = (failure.cause or "cause unknown").replace("_", " ")
         detail = f": {failure.detail}" if failure.detail else ""
         return f" ({failure.benchmark}{length}: {cause}{detail})"
-    reason = reason_of(archive.run(one.run))
+    reason = reason_of(archive.run(ended.run))
     return f" ({reason})" if reason else ""
 
 

@@ -207,10 +207,10 @@ def command(
             for intent in intents:
                 refuse_missing_cpus(intent)
         sampling = sampling_of(classic, precision, budget)
-        found, folder = prepare(mpi, programs)
+        installation, folder = prepare(mpi, programs)
         plans = [
             session.run_plan(
-                mpi=found,
+                mpi=installation,
                 programs=folder,
                 intent=intent,
                 selection=chosen,
@@ -225,16 +225,16 @@ def command(
         tell_classic(None if classic else passes.why_classic(arguments))
     if dry_run:
         if programs:
-            for made in plans:
-                session.refuse_missing_programs(made)
-        for made in plans:
-            for item in made.items:
-                say(str(session.command_of(made, item, Path(), shown=True)))
+            for plan in plans:
+                session.refuse_missing_programs(plan)
+        for plan in plans:
+            for item in plan.items:
+                say(str(session.command_of(plan, item, Path(), shown=True)))
         return
     if not resume:
-        build_for(plans, found, programs)
-        for made in plans:
-            session.save(store, made)
+        build_for(plans, installation, programs)
+        for plan in plans:
+            session.save(store, plan)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
     (resume_session if resume else carry_out)(store, plans[0])

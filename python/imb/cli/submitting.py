@@ -96,30 +96,30 @@ def hand_over(archive: Archive, plans: Sequence[Plan], job: Job) -> int:
     """Submits the sessions, a job or a chain of jobs each; shows what local ones printed. The exit status of the first that
     failed, else 0. Raises ImbError."""
     status = 0
-    for made in plans:
-        status = _hand_over(archive, made, job) or status
+    for plan in plans:
+        status = _hand_over(archive, plan, job) or status
     return status
 
 
-def _hand_over(archive: Archive, made: Plan, job: Job) -> int:
+def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
     from imb.measure import session
     from imb.measure.submit import submit
 
     assert job.scheduler
-    over = session.done(archive, made)
+    over = session.done(archive, plan)
     session.refuse_without_secrets(
-        made, (item for item in made.items if item.number not in over), recorded=True
+        plan, (item for item in plan.items if item.number not in over), recorded=True
     )
     after: str | None = None
-    jobs = job.jobs or made.jobs
+    jobs = job.jobs or plan.jobs
     job.refuse_several(jobs)
     for _ in range(jobs):
         submitted = submit(
-            archive, made, job.scheduler, minutes=job.minutes or _minutes(archive, made), queue=job.queue,
+            archive, plan, job.scheduler, minutes=job.minutes or _minutes(archive, plan), queue=job.queue,
             account=job.account, after=after, timeout=job.timeout,
         )  # fmt: skip
         after = submitted.name
-        say(f"{job.scheduler} job {submitted.name}, session {made.id}: {submitted.output}")
+        say(f"{job.scheduler} job {submitted.name}, session {plan.id}: {submitted.output}")
     if submitted.status is not None:
         say(*submitted.output.read_text(errors="replace").splitlines())
     if submitted.status:
@@ -127,10 +127,10 @@ def _hand_over(archive: Archive, made: Plan, job: Job) -> int:
     return submitted.status or 0
 
 
-def _minutes(archive: Archive, made: Plan) -> float:
+def _minutes(archive: Archive, plan: Plan) -> float:
     from imb.measure import session, stored_sessions
 
     left = session.remaining_seconds(
-        made, session.done(archive, made).values(), stored_sessions.usual_seconds(archive, made)
+        plan, session.done(archive, plan).values(), stored_sessions.usual_seconds(archive, plan)
     )
     return max(LEAST_MINUTES, math.ceil(1.5 * (left or 0.0) / 60))
