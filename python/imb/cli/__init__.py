@@ -117,14 +117,14 @@ def _notes() -> Iterator[None]:
     """Print notes of what cannot be read: the first, and how many more there are."""
     count = 0
 
-    def tell(line: str) -> None:
+    def print_first(line: str) -> None:
         nonlocal count
         count += 1
         if count <= _NOTES:
             say(f"imb: note: {line}", err=True)
 
     try:
-        with noted(tell):
+        with noted(print_first):
             yield
     finally:
         if count > _NOTES:

@@ -25,9 +25,9 @@ from imb.cli.launching import (
     build_variants,
     launch_all,
     locate_variant,
+    note_classic,
     refuse_missing_cpus_of,
     sampling_of,
-    tell_classic,
 )
 from imb.cli.submitting import (
     AccountOption,
@@ -290,7 +290,7 @@ def _planned(
     campaign.examine_campaign(asked)
     if reason:
         say(f"imb: note: launches run one after the other, not interleaved: {reason}", err=True)
-    tell_classic(campaign.why_variant_classic(asked))
+    note_classic(campaign.why_variant_classic(asked))
     chosen = secrets.randbelow(2**31) if seed is None else seed
     each = (
         [planning.on_hosts(asked, pair) for pair in pairs_of(host_pairs.split(","), job)]

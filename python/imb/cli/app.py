@@ -60,7 +60,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Run imb COMMAND --help for its options and exit status. Exit status 2 is a usage error.",
+    epilog="Run imb COMMAND --help for what people use first, --help-all for the rest. Exit status 2 is a usage error.",
 )
 
 

@@ -15,8 +15,8 @@ from imb.cli.launching import (
     build_variants,
     carry_out,
     locate_variant,
+    note_classic,
     refuse_missing_cpus_of,
-    tell_classic,
 )
 from imb.cli.launching import resume as resume_session
 from imb.cli.submitting import (
@@ -132,7 +132,7 @@ def command(
         refuse_missing_cpus_of(plans)
     if dry_run:
         for plan in plans:
-            _tell(store, plan)
+            _print_dry_run(store, plan)
         return
     if not resume:
         build_variants(chosen)
@@ -144,7 +144,7 @@ def command(
     (resume_session if resume else carry_out)(store, plans[0])
 
 
-def _tell(store: Archive, plan: session.Plan) -> None:
+def _print_dry_run(store: Archive, plan: session.Plan) -> None:
     """What --dry-run prints."""
     from imb.measure import session, stored_sessions
 
@@ -171,7 +171,7 @@ def _chosen(file: Path | None, launches: int | None, timeout: float | None) -> t
         asked, launches=launches or asked.launches, timeout=timeout or asked.timeout
     )
     campaign.examine_campaign(asked)
-    tell_classic(campaign.why_variant_classic(asked))
+    note_classic(campaign.why_variant_classic(asked))
     return asked, source
 
 

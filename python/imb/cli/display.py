@@ -29,7 +29,7 @@ class Display:
         self.plan = plan
         self.known = known
         self.commands = commands
-        self.told: set[tuple[object, ...]] = set()
+        self.shown: set[tuple[object, ...]] = set()
         self.total = len(plan.items)
         self.screen = Screen(err=True)
         self.live = self.screen.console.is_terminal
@@ -59,7 +59,7 @@ class Display:
         """The same while launches run; from any thread."""
         self.screen.line(line)
 
-    def tell_time(self, over: list[Done], turn: int | None) -> None:
+    def show_time_left(self, over: list[Done], turn: int | None) -> None:
         """At the beginning of a round of a campaign, where there is something to judge by."""
         from imb.measure import session
 
@@ -74,16 +74,16 @@ class Display:
         """`items` run at the same time."""
         from imb.measure import session
 
-        self.tell_time(over, items[0].turn)
+        self.show_time_left(over, items[0].turn)
         self.number = items[0].number
         self.at_once = len(items)
         self.usual = session.remaining_seconds(self.plan, over, self.known)
         self.count = len(over)
 
-    def tell_command(self, item: Item, command: object) -> None:
+    def show_command(self, item: Item, command: object) -> None:
         """Shown once of launches that are alike, without the file of its records; whole in the facts of each run."""
-        if self.commands and item.like() not in self.told:
-            self.told.add(item.like())
+        if self.commands and item.like() not in self.shown:
+            self.shown.add(item.like())
             shown, _, _ = str(command).partition(" -json ")
             for line in folded(f"$ {shown}", text_width(err=True), end=" \\"):
                 self.say(line)

@@ -9,7 +9,7 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, LabelOption
-from imb.cli.launch_lines import others_in_words, problem_of
+from imb.cli.launch_lines import load_of_others, problem_of
 from imb.cli.launching import (
     Carried,
     ClassicOption,
@@ -176,7 +176,7 @@ def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch], runs:
     known = words(unusual(own, earlier(archive, own)))
     if (error := _error(rows)) is not None and error > WIDE:
         known.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
-    if others := others_in_words(archive, runs):
+    if others := load_of_others(archive, runs):
         known.append(others)
     if known:
         say(f"imb: warning: {'; '.join(known)}; repeat on an idle machine", err=True)

@@ -27,7 +27,7 @@ def title_of(plan: Plan) -> str:
     return f"campaign {plan.campaign}, session {plan.id}, seed {plan.seed}"
 
 
-def in_words(archive: Archive, plan: Plan, ended: Done) -> str:
+def outcome_line(archive: Archive, plan: Plan, ended: Done) -> str:
     from imb.measure import session
 
     why = problem_of(archive, plan, ended)
@@ -43,7 +43,7 @@ def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
     """Why a launch is incomplete; empty where it was measured."""
     match ended.outcome:
         case "failed":
-            return f"{_failure(ended.status or 0)}{_complaint(archive, ended)}"
+            return f"{_failure(ended.status or 0)}{_reason(archive, ended)}"
         case "timed_out":
             limit = f" after {plan.timeout:.3g} s (--timeout)" if plan.timeout else " at its time limit"
             return f"killed{limit}; if it did not hang, give a longer limit"
@@ -78,7 +78,7 @@ def _failure(status: int) -> str:
     return _FAILURES.get(status, f"failed with exit status {status}")
 
 
-def _complaint(archive: Archive, ended: Done) -> str:
+def _reason(archive: Archive, ended: Done) -> str:
     """What is known, the first failure row, or else the reason that the launcher or the MPI printed."""
     from imb.archive.names import reason_of
     from imb.model.records import Failure
@@ -102,7 +102,7 @@ def load_of(facts: Mapping[str, Any]) -> Load | None:
         return None
 
 
-def others_in_words(archive: Archive, runs: Iterable[str]) -> str | None:
+def load_of_others(archive: Archive, runs: Iterable[str]) -> str | None:
     """CPUs that other processes used, the largest of these runs; None where no run has more than BUSIER_CPUS."""
     from imb.judge.condition_diff import BUSIER_CPUS
 
@@ -114,5 +114,5 @@ def others_in_words(archive: Archive, runs: Iterable[str]) -> str | None:
 
 def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
     """One line where other processes disturbed these runs."""
-    if others := others_in_words(archive, runs):
+    if others := load_of_others(archive, runs):
         say(f"imb: warning: {others}; repeat on an idle machine", err=True)

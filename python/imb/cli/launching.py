@@ -15,7 +15,7 @@ import typer
 
 from imb.archive.store import SHORT, Archive, ArchiveFull
 from imb.cli.display import Display, in_time
-from imb.cli.launch_lines import called, in_words, is_usage_error, title_of, warn_of_others
+from imb.cli.launch_lines import called, is_usage_error, outcome_line, title_of, warn_of_others
 from imb.measure.passes import Sampling
 from imb.model.errors import ImbError
 from imb.model.units import counted
@@ -142,7 +142,7 @@ def _share(text: str) -> float:
     return share
 
 
-def tell_classic(reason: str | None) -> None:
+def note_classic(reason: str | None) -> None:
     """Print that IMB arguments exclude passes; None: they do not."""
     if reason:
         say(f"imb: note: measuring classic, one burst per row, because of {reason}", err=True)
@@ -358,7 +358,7 @@ def launch_all(
         with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
             for variant in plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
-                tell_shared_cpus(variant.intent, most_ranks, variant.name)
+                warn_of_shared_cpus(variant.intent, most_ranks, variant.name)
             carried = _launch_all(archive, plan, results_to_stderr=results_to_stderr, commands=commands)
             if again := with_repeats(archive, plan, carried.over):
                 session.extend(archive, again)
@@ -405,7 +405,7 @@ def _launch_all(archive: Archive, plan: Plan, *, results_to_stderr: bool, comman
         Standing(archive, plan, display.say) as standing,
     ):
         if not plan.until:  # that may be decided already
-            display.tell_time(over, todo[0].turn if todo else None)
+            display.show_time_left(over, todo[0].turn if todo else None)
         for items in session.launch_batches(plan, todo):
             if stopped := deciding.before(items[0].turn, over, display.say):
                 break
@@ -424,7 +424,7 @@ def _launch_all(archive: Archive, plan: Plan, *, results_to_stderr: bool, comman
                     archive,
                     plan,
                     items,
-                    on_start=display.tell_command,
+                    on_start=display.show_command,
                     on_progress=display.show,
                     on_problem=lambda item, line: display.warn(f"imb: {called(plan, item)}: {line}"),
                     on_measured=show_table,
@@ -441,7 +441,7 @@ def _launch_all(archive: Archive, plan: Plan, *, results_to_stderr: bool, comman
             over += now_over
             for ended in now_over:
                 if commands or ended.outcome != "measured":
-                    say(f"{ended.run[:SHORT]}  {in_words(archive, plan, ended)}", err=results_to_stderr)
+                    say(f"{ended.run[:SHORT]}  {outcome_line(archive, plan, ended)}", err=results_to_stderr)
             refused |= {
                 plan.items[ended.number - 1].like() for ended in now_over if is_usage_error(archive, ended)
             }
@@ -459,7 +459,7 @@ def _launch_all(archive: Archive, plan: Plan, *, results_to_stderr: bool, comman
     return Carried(over, left_out, stopped, plan, none_else)
 
 
-def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
+def warn_of_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks."""
     from imb.measure import session
     from imb.mpi import host

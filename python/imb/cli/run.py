@@ -27,10 +27,10 @@ from imb.cli.launching import (
     build_for,
     carry_out,
     intent_of,
+    note_classic,
     prepare,
     refuse_missing_cpus,
     sampling_of,
-    tell_classic,
 )
 from imb.cli.launching import resume as resume_session
 from imb.cli.submitting import (
@@ -222,7 +222,7 @@ def command(
             )
             for intent in intents
         ]
-        tell_classic(None if classic else passes.why_classic(arguments))
+        note_classic(None if classic else passes.why_classic(arguments))
     if dry_run:
         if programs:
             for plan in plans:
