@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import io
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from imb import __version__
-from imb.model import moved, unread
-from imb.model.errors import ImbError
-from imb.model.notes import noted
 from imb.render.terminal import IN_ASCII, say
 
 # By what people do, in the order of `imb --help`, each with its summary. The module imb.cli.NAME (a Python keyword has a _ behind it) has a
@@ -50,14 +45,12 @@ GROUPS = {
 COMMANDS = tuple(name for summaries in GROUPS.values() for name in summaries)
 
 
-_NOTES = 5  # that are printed: an archive may have thousands of files of another user
 # Allocations between two garbage collections. With Python's default they take a sixth of the time of a long list.
 _OBJECTS = 100_000
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run `imb`. A usage error is one line on standard error and exit status 2, never a traceback. Lines of files that were not
-    read end the output of every command, with exit status 1."""
+    """Run `imb`. A usage error is one line on standard error and exit status 2, never a traceback."""
     gc.set_threshold(_OBJECTS)
     if sys.stderr is None:  # closed, `2>&-`
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
@@ -72,14 +65,7 @@ def main(words: list[str] | None = None) -> None:
     except OSError as error:  # relative names mean nothing, and libraries fail
         sys.exit(_complain(f"the current folder: {error.strerror}; change to another one", 2))
     try:
-        unread.taken()
-        with _notes():
-            status = _run(sys.argv[1:] if words is None else words)
-        if _unread_lines():
-            status = 1
-    except ImbError as error:
-        _unread_lines()
-        sys.exit(_complain(str(error), error.status))
+        status = _run(sys.argv[1:] if words is None else words)
     except UnicodeEncodeError as error:  # an argument of the command line, which would get into JSON
         sys.exit(_complain(f"not valid UTF-8: {error.object[:60]!r}; give text", 2))
     except KeyboardInterrupt:
@@ -93,45 +79,12 @@ def main(words: list[str] | None = None) -> None:
 
 
 def _run(words: list[str]) -> int:
-    if words == ["--version"]:  # at once, without Typer
+    if words == ["--version"]:  # at once: Typer takes longer than all else
         say(f"imb {__version__}")
         return 0
     from imb.cli import app
 
-    words, moved_lines = moved.current(words)
-    if moved_lines:
-        say(*(f"imb: note: {line}" for line in moved_lines), err=True)
     return app.run(words)
-
-
-def _unread_lines() -> bool:
-    """Print what the command did not read; whether rows of a file are missing."""
-    lines, lost = unread.taken()
-    if lines:
-        say(*(f"imb: {line}" for line in lines), err=True)
-    return lost
-
-
-@contextlib.contextmanager
-def _notes() -> Iterator[None]:
-    """Print notes of what cannot be read: the first, and how many more there are."""
-    count = 0
-
-    def print_first(line: str) -> None:
-        nonlocal count
-        count += 1
-        if count <= _NOTES:
-            say(f"imb: note: {line}", err=True)
-
-    try:
-        with noted(print_first):
-            yield
-    finally:
-        if count > _NOTES:
-            say(
-                f"imb: note: {count - _NOTES} more files cannot be read; `imb archive verify` lists them",
-                err=True,
-            )
 
 
 def _complain(line: str, status: int) -> int:

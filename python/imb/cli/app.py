@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import itertools
@@ -16,7 +17,9 @@ import typer.main
 from imb import __version__
 from imb.cli import COMMANDS, GROUPS
 from imb.cli.help import Command
+from imb.model import moved, unread
 from imb.model.errors import ImbError
+from imb.model.notes import noted
 from imb.render.terminal import say
 
 
@@ -111,8 +114,28 @@ def _imported(name: str) -> Any:
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
 
 
+_NOTES = 5  # that are printed: an archive may have thousands of files of another user
+
+
 def run(words: list[str]) -> int:
-    """The exit status. Raises ImbError, also for a usage error."""
+    """The exit status. An error is one line on standard error. Lines of files that were not read end the output of every command, with
+    exit status 1."""
+    words, lines = moved.current(words)
+    if lines:
+        say(*(f"imb: note: {line}" for line in lines), err=True)
+    unread.taken()
+    try:
+        with _notes():
+            status = _status(words)
+    except ImbError as error:
+        _unread_lines()
+        say(f"imb: {error}", err=True)
+        return error.status
+    return 1 if _unread_lines() else status
+
+
+def _status(words: list[str]) -> int:
+    """Raises ImbError, also for a usage error."""
     try:
         status = app(args=words, prog_name="imb", standalone_mode=False)
     except _UsageError as error:
@@ -123,6 +146,36 @@ def run(words: list[str]) -> int:
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     return status if isinstance(status, int) else 0
+
+
+def _unread_lines() -> bool:
+    """Print what the command did not read; whether rows of a file are missing."""
+    lines, lost = unread.taken()
+    if lines:
+        say(*(f"imb: {line}" for line in lines), err=True)
+    return lost
+
+
+@contextlib.contextmanager
+def _notes() -> Iterator[None]:
+    """Print notes of what cannot be read: the first, and how many more there are."""
+    count = 0
+
+    def print_first(line: str) -> None:
+        nonlocal count
+        count += 1
+        if count <= _NOTES:
+            say(f"imb: note: {line}", err=True)
+
+    try:
+        with noted(print_first):
+            yield
+    finally:
+        if count > _NOTES:
+            say(
+                f"imb: note: {count - _NOTES} more files cannot be read; `imb archive verify` lists them",
+                err=True,
+            )
 
 
 # Options that change other machines, jobs or what is stored: never suggested for a misspelled one.
