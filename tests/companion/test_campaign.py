@@ -710,7 +710,7 @@ def test_ab_stops_when_decided(
     assert shown["sequential"] == found["sequential"] | {"stopped": None}
     assert shown["bands"] == found["bands"] and shown["rows"] == found["rows"]
     again = imb("run", "--resume")
-    assert again.code == 0 and again.out == ""
+    assert again.code == code and json.loads(again.out) == found
     assert again.err.splitlines()[-1] == "stopped after 5 rounds: 1 of 1 band decided"
 
 
