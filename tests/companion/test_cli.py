@@ -546,8 +546,10 @@ def test_help_groups_commands_by_what_people_do(imb: Imb) -> None:
     out = imb("--help").out
     order = [out.index(f"\n{heading}:\n") for heading in GROUPS]
     assert order == sorted(order) and len(order) == 4
-    for name in COMMANDS:
-        assert len(re.findall(rf"(?m)^  {name}  ", out)) == 1, name
+    for summaries in GROUPS.values():
+        for name, summary in summaries.items():
+            assert len(re.findall(rf"(?m)^  {name}  ", out)) == 1, name
+            assert imb(name, "--help").out.split("\n\n")[1].split() == summary.split(), name
     assert sorted(COMMANDS) == sorted(
         path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if f'imb {path.stem.rstrip("_")}"""' in path.read_text().splitlines()[0]
     )  # fmt: skip

@@ -391,8 +391,8 @@ def test_a_missing_program_leaves_nothing_of_the_other_variant(
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ('setup = "true"', "variant b: with parts all variants run at the same time, so none can be set up"),
-        ('launcher = "srun"', "variant b: with parts all variants run at the same time, and steps of srun"),
+        ('setup = "true"', "variant b: with segments all variants run at the same time, so none can be set up"),
+        ('launcher = "srun"', "variant b: with segments all variants run at the same time, and steps of srun"),
         ("[variants.c]\n[variants.d]", "and IMB-IO's files are in one folder"),
         ("[variants.c]\nsegments = 3", "no key variants.c.segments"),
         ('[variants.c]\narguments = "-turns x"', "-json, -input and -turns are set by imb"),

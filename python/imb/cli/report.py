@@ -88,7 +88,9 @@ def command(
     assume_stable: AssumeStableOption = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Write an HTML report of one sample set, or of several compared with the first; or draw their curves.
+    """Write an HTML report of one sample set or several, or draw their curves.
+
+    Several are compared with the first.
 
     \b
     html      verdict and speedups per size band (with two sample sets or more), charts over

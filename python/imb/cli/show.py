@@ -47,7 +47,9 @@ def command(
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Show a run: its conditions, tables and charts; or the medians over the runs of a label. A file is read, not stored.
+    """Show a run, or the medians over the runs of a label.
+
+    Of a run: its conditions, tables and charts. A file is read, not stored.
 
     Times are microseconds per repetition. t_min, t_max and t_avg are the minimum, maximum and mean over ranks of each
     rank's mean time. 1 MB is 10^6 bytes. For a launch in passes, ± is half of the 95 % confidence interval in percent of
