@@ -197,6 +197,18 @@ def test_a_launch_that_never_comes_is_not_waited_for_for_ever() -> None:
     assert [word[1:] for word in log[::2]] == ["ar", "ap", "ap", "ar"]
 
 
+def test_launches_that_all_stop_while_they_start_are_ended() -> None:
+    """One rank of each has connected, as where MPI_Init hangs on the others."""
+    with Conductor([2, 2], seed=1, limit=0.1) as conductor:
+        players = [Player(conductor.words(side, 5), 1, [], "ab"[side]) for side in (0, 1)]
+        for player in players:
+            player.come()
+        deadline = time.monotonic() + PATIENCE
+        while None in (lost := [conductor.lost(side) for side in (0, 1)]) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert lost == ["1 of 2 ranks did not connect within 0.5 s of the other ranks"] * 2
+
+
 # --- The suite -----------------------------------------------------------------------------------------
 
 
@@ -391,8 +403,14 @@ def test_a_missing_program_leaves_nothing_of_the_other_variant(
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ('setup = "true"', "variant b: with segments all variants run at the same time, so none can be set up"),
-        ('launcher = "srun"', "variant b: with segments all variants run at the same time, and steps of srun"),
+        (
+            'setup = "true"',
+            "variant b: with segments all variants run at the same time, so none can be set up",
+        ),
+        (
+            'launcher = "srun"',
+            "variant b: with segments all variants run at the same time, and steps of srun",
+        ),
         ("[variants.c]\n[variants.d]", "and IMB-IO's files are in one folder"),
         ("[variants.c]\nsegments = 3", "no key variants.c.segments"),
         ('[variants.c]\narguments = "-turns x"', "-json, -input and -turns are set by imb"),
@@ -494,7 +512,7 @@ def test_a_stopped_rank_costs_its_launch_and_no_other(mpi: lab.Mpi, archive: Arc
     ]
     assert re.match(
         r"imb: launch \d, t/[ab], 2 ranks: \d of 2 ranks did not end the turn within \S+ s \(turns took .* s at most\);"
-        r" launch ended, its pair is lost; --turn-timeout sets the limit$", line
+        r" launch ended, its pair is lost; turn_timeout in a campaign file sets the limit$", line
     ), line  # fmt: skip
     facts = [archive.run(name).facts() for name in archive.ids()]
     assert sorted(f["outcome"] for f in facts) == ["measured"] * 5 + ["stopped"]
