@@ -70,7 +70,7 @@ def reading(folder: Path) -> list[list[object]]:
     ]
 
 
-WELL = ("ls", "show", "query", "export", "baseline", "label", "import", "report")  # end well
+WELL = ("ls", "show", "query", "export", "baseline", "archive", "import", "report")  # end well
 
 
 def notes(said: Said) -> list[str]:

@@ -111,11 +111,11 @@ def test_lines_that_cannot_be_read_are_reported(imb: Imb, tmp_path: Path) -> Non
         assert said.code == 1 and f"imb: {log}:" in said.err, (words, said)
 
 
-@pytest.mark.parametrize("command", ["show", "export", "label", "rm"])
+@pytest.mark.parametrize("command", ["show", "export", "archive label", "archive rm"])
 def test_a_file_without_a_table_is_refused(imb: Imb, tmp_path: Path, command: str) -> None:
     prose = tmp_path / "prose.txt"
     prose.write_text("nothing of interest\n")
-    said = imb(command, prose)
+    said = imb(*command.split(), prose)
     assert said.code == 2 and len(said.err.splitlines()) == 1 and "no table" in said.err, said
 
 
