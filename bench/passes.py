@@ -189,7 +189,7 @@ def over_launches(launches: list[Launch], count: int) -> str:
 
 
 def in_turns(mpi: lab.Mpi, folder: Path) -> None:
-    """Two launches that measure in turns, as `imb ab --parts` has them: in passes, and classic rows in segments."""
+    """Two launches that measure in turns, as `imb ab --segments` has them: in passes, and classic rows in segments."""
     for kind, words in (
         ("in passes", ["-budget", "5.4"]),
         ("classic", ["-time", "0.2", "-iter", "1000000,100000"]),

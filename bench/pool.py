@@ -9,7 +9,7 @@
 `record` makes identical launches of the whole table of IMB-MPI1 on two ranks bound to a core each, and between them, at
 random places, pairs of launches of a few benchmarks: one as it is, one with every iteration made longer by a known share
 (slow_mpi.cpp); which of the two comes first is random too. Behind them come pairs of the same kind that run at the same time
-and measure in turns, as `imb ab --parts 150` has them; and such pairs of which both are as they are. The library that delays is
+and measure in turns, as `imb ab --segments 150` has them; and such pairs of which both are as they are. The library that delays is
 loaded by all of them, with a share of 0 where nothing is to be delayed. Ended and started again it goes on where it was. Nothing
 else should run.
 """

@@ -637,7 +637,7 @@ def of_fixed_launches(pool: Path, draws: int) -> list[str]:
         f" {spreads(turns.rows, turns.logs - turns_slower.logs)}.",
         "**Launches that do not differ**, whole table:",
         table_of(list(identical(table, draws, random))),
-        f"**At the same time, in alternating segments** (`--parts {facts['parts']}`): B's iterations {percent(share)} longer, by which bands"
+        f"**At the same time, in alternating segments** (`--segments {facts['parts']}`): B's iterations {percent(share)} longer, by which bands"
         f" differ by {percent(np.expm1(effect_by_turns))} in the mean, or the same:",
         table_of(list(at_once((turns, turns_slower), twins, draws // 2, random))),
         f"**Each iteration {percent(share)} longer**, one launch after the other: 10 launches a side, drawn from the pool, in which the mean"

@@ -20,13 +20,13 @@ import numpy as np
 import pyarrow.parquet as pq
 from imb.judge import steps
 from imb.judge.compare import BANDS
+from imb.stats.arrays import Values
 from pages import table_of, written_into
 
 HERE = Path(__file__).resolve().parent
 SERIES, HIT, AFTER, SPREAD, STEP = 20, 6, 5, 0.015, 0.05
 LEAST = float(np.log1p(0.02))  # as of imb watch
 Random = np.random.Generator
-Values = steps.Values
 
 
 def independent(random: Random, sessions: int, spread: float = SPREAD) -> Values:

@@ -209,7 +209,7 @@ def test_a_baseline_never_changes_and_outlives_its_runs(imb: Imb, kept: Archive)
     assert "from good: new switch" in shown and "hosts n1" in shown
     found: list[dict[str, Any]] = json.loads(imb("baseline", "show", "fabric@2", "--format", "json").out)
     assert [one["version"] for one in found] == [2]
-    assert imb("verify").code == 0
+    assert imb("archive", "verify").code == 0
 
 
 def test_a_changed_baseline_judges_nothing(imb: Imb, kept: Archive) -> None:
@@ -220,9 +220,9 @@ def test_a_changed_baseline_judges_nothing(imb: Imb, kept: Archive) -> None:
     assert imb("baseline", "set", "fabric", "now").code == 0
     copy = file.with_name("0003.json")
     copy.write_bytes(good)
-    assert "contains baseline fabric@1, which does not match its path" in imb("verify").err
+    assert "contains baseline fabric@1, which does not match its path" in imb("archive", "verify").err
     copy.rename(file.with_name("1-copy.json"))  # is none of ours
-    assert imb("verify").code == 0 and imb("baseline", "check", "fabric@1", "now").code == 0
+    assert imb("archive", "verify").code == 0 and imb("baseline", "check", "fabric@1", "now").code == 0
     file.with_name("1-copy.json").unlink()
     for bad, says in (
         (good.replace(b'"time":0.05', b'"time":0.95'), " was modified after it was written"),
@@ -234,10 +234,10 @@ def test_a_changed_baseline_judges_nothing(imb: Imb, kept: Archive) -> None:
         said = imb("baseline", "list")
         assert said.code == 2 and says in said.err and "fabric@2" in said.out
         assert imb("baseline", "check", "fabric@2", "now").code == 0
-        said = imb("verify")
+        said = imb("archive", "verify")
         assert said.code == 1 and f"{file}{says}" in said.err and "1 damaged" in said.out
     file.write_bytes(good)
-    assert imb("verify").code == 0 and imb("baseline", "check", "fabric", "now").code == 0
+    assert imb("archive", "verify").code == 0 and imb("baseline", "check", "fabric", "now").code == 0
 
 
 def _set(folder: Path) -> None:

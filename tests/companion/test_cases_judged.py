@@ -65,14 +65,14 @@ def test_the_name_of_one_launch_in_a_file_is_taken_by_every_command(imb: Imb, he
 def test_one_launch_of_a_stored_file_can_be_labeled_listed_and_removed(
     imb: Imb, archive: Archive, here: Path
 ) -> None:
-    refused = imb("label", f"{TWO}#2", "second")
+    refused = imb("archive", "label", f"{TWO}#2", "second")
     assert refused.code == 2 and f"imb import {TWO}" in refused.err, refused
     assert imb("import", TWO).code == 0
-    assert imb("label", f"{TWO}#2", "second").code == 0
+    assert imb("archive", "label", f"{TWO}#2", "second").code == 0
     listed = imb("ls", f"{TWO}#2")
     assert listed.code == 0 and "second" in listed.out and "10:05" in listed.out and "10:00" not in listed.out
-    assert imb("verify", f"{TWO}#1").out.startswith("1 run: 0 damaged")
-    assert imb("rm", f"{TWO}#2").code == 0 and len(archive.ids()) == 1
+    assert imb("archive", "verify", f"{TWO}#1").out.startswith("1 run: 0 damaged")
+    assert imb("archive", "rm", f"{TWO}#2").code == 0 and len(archive.ids()) == 1
 
 
 def test_one_launch_in_records_of_several_has_its_name(imb: Imb, archive: Archive, here: Path) -> None:
@@ -92,7 +92,7 @@ def test_one_launch_in_records_of_several_has_its_name(imb: Imb, archive: Archiv
         assert said.code == 0 and "3.00" in said.out and "1.00" not in said.out, said
         assert ("read, not stored" in said.out) == (name != f"{run}#2")
         assert "0.33x" in imb("compare", "both.jsonl#1", name).out
-    whole = imb("rm", f"{run}#2")
+    whole = imb("archive", "rm", f"{run}#2")
     assert whole.code == 2 and "one launch" in whole.err and len(archive.ids()) == 1
 
 
@@ -132,7 +132,7 @@ def test_launches_are_in_the_order_of_their_numbers(imb: Imb, archive: Archive, 
     assert imb("import", "undated.txt", "--label", "twelve").code == 0
     stored = list(csv.DictReader(io.StringIO(imb("export", "twelve").out)))
     assert [round(float(row["time_max_seconds"]) * 1e6) for row in stored] == list(range(1, 13))
-    newest_first = [json.loads(line) for line in imb("ls", "--json", "twelve").out.splitlines()]
+    newest_first = [json.loads(line) for line in imb("ls", "--format", "json", "twelve").out.splitlines()]
     assert [int(run["origin"].rpartition(":")[2]) for run in newest_first] == sorted(
         (int(run["origin"].rpartition(":")[2]) for run in newest_first), reverse=True
     )
@@ -159,7 +159,7 @@ READING = {
     "diagnose": ["diagnose", LOST],
     "compare": ["compare", TWO, LOST],
     "report": ["report", LOST, "-o", "page.html"],
-    "plot": ["plot", LOST],
+    "curves": ["report", LOST, "-f", "terminal"],
     "watch": ["watch", LOST],
     "baseline set": ["baseline", "set", "kept", LOST],
     "import": ["import", LOST],
@@ -295,10 +295,10 @@ def test_texts_in_csv_are_no_formulas(imb: Imb, here: Path) -> None:
 
 def test_a_removed_label_is_not_its_own_suggestion(imb: Imb, here: Path) -> None:
     assert imb("import", TWO, "--label", "monday").code == 0
-    assert imb("rm", "monday", "--all").code == 0
+    assert imb("archive", "rm", "monday", "--all").code == 0
     said = imb("show", "monday")
-    assert said.code == 2 and "did you mean" not in said.err and "imb restore monday" in said.err
-    assert imb("restore", "monday").code == 0 and imb("show", "monday").code == 0
+    assert said.code == 2 and "did you mean" not in said.err and "imb archive restore monday" in said.err
+    assert imb("archive", "restore", "monday").code == 0 and imb("show", "monday").code == 0
 
 
 @pytest.mark.parametrize(

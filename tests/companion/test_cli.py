@@ -2,18 +2,23 @@
 
 import csv
 import json
+import os
 import re
+import resource
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import lab
 import pyarrow.parquet as pq
 import pytest
+import typer.main
 from companion.door import Imb
 from imb.archive.store import Archive, Content
 from imb.cli import COMMANDS, GROUPS
+from imb.cli.app import app
 from imb.model.records import read
 
 HERE = Path(__file__).resolve().parent
@@ -23,7 +28,7 @@ EXAMPLES = HERE.parents[1] / "schema" / "examples"
 
 
 def listed(imb: Imb, *words: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in imb("ls", "--all", "--json", *words).out.splitlines()]
+    return [json.loads(line) for line in imb("ls", "--all", "--format", "json", *words).out.splitlines()]
 
 
 def launch(example: str = "complete", **facts: Any) -> Content:
@@ -41,12 +46,70 @@ def test_the_command_is_installed() -> None:
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("imb 0.")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_of_every_command_has_examples_or_says_how_it_ends(imb: Imb, name: str) -> None:
-    said = imb(name, "--help")
+PAGES = [
+    *COMMANDS,
+    *(f"archive {name}" for name in ("label", "rm", "restore", "verify")),
+    *(f"baseline {name}" for name in ("set", "list", "show", "check")),
+]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_of_help_are_short(imb: Imb, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Also on a terminal of 80 columns. The first page has what people use first; both together have every option once."""
+    monkeypatch.setenv("COLUMNS", "80")
+    said = imb(*name.split(), "--help")
     assert said.code == 0 and said.out.startswith(f"Usage: imb {name}")
-    assert "Example" in said.out or "Exit status" in said.out
-    assert max(map(len, said.out.splitlines())) <= 120
+    assert len(said.out.splitlines()) <= 60 and max(map(len, said.out.splitlines())) <= 120
+    if name in ("archive", "baseline"):
+        return
+    assert "Example" in said.out or "Exit status" in said.out or name.startswith("baseline ")
+    rest = imb(*name.split(), "--help-all")
+    assert rest.code == 0 and len(rest.out.splitlines()) <= 60
+    first, others = (
+        re.findall(r"(?m)^  (?:-\w, )?(--[\w-]+)(?: \S+)?(?:  |$| /)", page.out) for page in (said, rest)
+    )
+    first, others = ([option for option in page if option != "--help-all"] for page in (first, others))
+    params = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for word in name.split():
+        params = params[word] if isinstance(params, Mapping) else params.commands[word]
+    options = {
+        max(param.opts, key=len)
+        for param in params.params
+        if param.param_type_name == "option" and not param.hidden
+    }
+    assert len(first) <= 8 and sorted([*first, *others]) == sorted(options)
+    assert ("--help-all" in said.out) == bool(others) or "the details" in said.out
+
+
+def cpu_seconds(words: list[str], folder: Path) -> float:
+    """The least of some processes, with bytecode as an installation has it."""
+    env = os.environ | {"PYTHONPYCACHEPREFIX": str(folder)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    times = []
+    for _ in range(6):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "imb", *words], env=env, stdout=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(times)
+
+
+def test_the_first_answers_are_quick(tmp_path: Path) -> None:
+    assert cpu_seconds(["--version"], tmp_path) < 0.1
+    assert cpu_seconds(["--help"], tmp_path) < 0.3
+
+
+def test_help_imports_no_command() -> None:
+    run = (
+        "import sys; from imb.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print('loaded:', *sorted(sys.modules), file=sys.stderr)"
+    )
+    for words, allowed in ((["--version"], set()), (["--help"], {"imb.cli.app", "imb.cli.help"})):
+        done = subprocess.run([sys.executable, "-c", run, *words], capture_output=True, text=True)
+        loaded = set(done.stderr.split())
+        assert done.returncode == 0 and {name for name in loaded if name.startswith("imb.cli.")} == allowed
+        assert not loaded & {"numpy", "scipy", "pyarrow", "duckdb", "rich", *(() if allowed else ("typer",))}
 
 
 @pytest.mark.parametrize(
@@ -54,9 +117,9 @@ def test_help_of_every_command_has_examples_or_says_how_it_ends(imb: Imb, name: 
     [
         (["lss"], "Did you mean 'ls'"),
         (["ls", "--al"], "No such option"),
-        (["label"], "Missing argument 'RUN'"),
+        (["archive", "label"], "Missing argument 'RUN'"),
         (["show", "3fa9"], "no run, label or file '3fa9'"),
-        (["rm", "3fa9"], "no run, label or file '3fa9'"),
+        (["archive", "rm", "3fa9"], "no run, label or file '3fa9'"),
         (["import", "no-such-file"], "no file or folder no-such-file"),
         (["query", "SELEC 1"], "query failed"),
         (["export", "--separator", "ab"], "not one punctuation character"),
@@ -258,28 +321,28 @@ def test_a_launch_in_passes_that_was_cut_off_has_the_rows_of_its_samples(imb: Im
         "8,1,cut_off,",
         "16,2,cut_off,",
     ]
-    assert imb("verify").out.splitlines()[-1].startswith("1 run: 0 damaged, 1 cut off")
+    assert imb("archive", "verify").out.splitlines()[-1].startswith("1 run: 0 damaged, 1 cut off")
 
 
 def test_labels(imb: Imb, archive: Archive) -> None:
     run_id = archive.add(launch()).id
-    assert imb("label", run_id[:5], "baseline", "quiet", "--note", "before the update").code == 0
+    assert imb("archive", "label", run_id[:5], "baseline", "quiet", "--note", "before the update").code == 0
     assert (
-        imb("label", "baseline", "--remove", "quiet").out
+        imb("archive", "label", "baseline", "--remove", "quiet").out
         == f"{run_id[:10]}  baseline\n    before the update\n"
     )
     assert listed(imb)[0]["labels"] == ["baseline"]
-    assert imb("label", "baseline", " ").code == 2
+    assert imb("archive", "label", "baseline", " ").code == 2
 
 
 def test_rm_takes_a_run_out_of_lists_and_queries(imb: Imb) -> None:
     imb("import", BOARD)
     first, second = (run["run"] for run in listed(imb)[:2])
-    assert imb("rm", first[:8], "missing").code == 2 and len(listed(imb)) == 18  # all or none
-    said = imb("rm", first[:8], second[:8])
+    assert imb("archive", "rm", first[:8], "missing").code == 2 and len(listed(imb)) == 18  # all or none
+    said = imb("archive", "rm", first[:8], second[:8])
     assert said.code == 0 and "removed" in said.out
     assert len(listed(imb)) == 16
-    assert len(imb("verify").out.splitlines()) == 1  # their labels are no finding
+    assert len(imb("archive", "verify").out.splitlines()) == 1  # their labels are no finding
     assert imb("query", "SELECT count(*) AS n FROM results").out.split() == ["n", str(16 * 24)]
 
 
@@ -374,7 +437,7 @@ def test_export_logs_under_the_naming_convention(imb: Imb, archive: Archive, tmp
 
 
 def test_verify_of_an_archive_that_is_not_there_is_an_error(imb: Imb, tmp_path: Path) -> None:
-    said = imb("verify", "--archive", tmp_path / "nowhere")
+    said = imb("archive", "verify", "--archive", tmp_path / "nowhere")
     assert (said.code, said.out) == (2, "") and str(tmp_path / "nowhere") in said.err
 
 
@@ -396,14 +459,14 @@ def test_a_full_disk_under_the_cache_is_named(
 
 def test_verify_names_what_is_damaged(imb: Imb, archive: Archive) -> None:
     ids = [archive.add(launch(number=number)).id for number in range(6)]
-    assert imb("verify").out == "6 runs: 0 damaged, 0 cut off before added\n"
+    assert imb("archive", "verify").out == "6 runs: 0 damaged, 0 cut off before added\n"
     records = (EXAMPLES / "complete.jsonl").read_bytes()
     (archive.path_of(ids[0]) / "records.jsonl").write_bytes(records[:-30])
     (archive.path_of(ids[1]) / "output.txt").write_bytes(b"the tablE\n")
     (archive.path_of(ids[2]) / "stderr.txt").unlink()
     (archive.path_of(ids[3]) / "manifest.json").write_bytes(b'{"format"')
     (archive.path_of(ids[4]) / "extra.txt").write_bytes(b"")
-    said = imb("verify")
+    said = imb("archive", "verify")
     assert said.code == 1 and said.out.startswith("6 runs: 5 damaged")
     words = [
         "records.jsonl: is truncated",
@@ -416,7 +479,7 @@ def test_verify_names_what_is_damaged(imb: Imb, archive: Archive) -> None:
     assert len(errors) == 5
     for run_id, expected in zip(ids, words, strict=False):
         assert any(line.startswith(f"imb: {run_id[:10]}: ") and expected in line for line in errors), expected
-    assert imb("verify", ids[5][:8]).code == 0
+    assert imb("archive", "verify", ids[5][:8]).code == 0
     assert len(listed(imb)) == 4  # of the others one has no manifest, one half of its records
 
 
@@ -424,7 +487,7 @@ def test_verify_names_cut_off_records_which_are_no_damage(imb: Imb, archive: Arc
     whole = (EXAMPLES / "complete.jsonl").read_bytes().splitlines(keepends=True)
     archive.add(Content(records=b"".join(whole[:-1])))
     archive.add(Content(records=b"".join([*whole[:2], b'{"record":"result","benchmark":1}\n', *whole[2:]])))
-    said = imb("verify")
+    said = imb("archive", "verify")
     assert said.code == 0 and said.out.splitlines()[-1] == "2 runs: 0 damaged, 1 cut off before added"
     assert "no end record" in said.out and "records.jsonl:3: does not satisfy the schema" in said.out
 
@@ -483,8 +546,10 @@ def test_help_groups_commands_by_what_people_do(imb: Imb) -> None:
     out = imb("--help").out
     order = [out.index(f"\n{heading}:\n") for heading in GROUPS]
     assert order == sorted(order) and len(order) == 4
-    for name in COMMANDS:
-        assert len(re.findall(rf"(?m)^  {name}  ", out)) == 1, name
+    for summaries in GROUPS.values():
+        for name, summary in summaries.items():
+            assert len(re.findall(rf"(?m)^  {name}  ", out)) == 1, name
+            assert imb(name, "--help").out.split("\n\n")[1].split() == summary.split(), name
     assert sorted(COMMANDS) == sorted(
         path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if f'imb {path.stem.rstrip("_")}"""' in path.read_text().splitlines()[0]
     )  # fmt: skip

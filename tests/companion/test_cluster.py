@@ -105,7 +105,7 @@ def test_a_batch_job_leaves_what_a_direct_run_leaves(mpi: lab.Mpi, imb: Imb, arc
     assert rows[0] == rows[1] and len(rows[0]) == 5
     assert batch.facts()["conditions"]["environment"]["SLURM_JOB_ID"] == job
     assert archive.tags()[batch.id].labels == ["x"]
-    assert imb("verify").code == 0
+    assert imb("archive", "verify").code == 0
 
 
 @pytest.mark.usefixtures("scheduler")
@@ -140,7 +140,7 @@ def test_srun_launches(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
 
 @pytest.mark.usefixtures("scheduler")
 def test_srun_starts_more_and_more_ranks(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
-    words = ["--launcher", "srun", "--ranks", "1,2", "--launches", "1", "--json"]
+    words = ["--launcher", "srun", "--ranks", "1,2", "--launches", "1", "--format", "json"]
     said = imb("startup", *with_(mpi), *words)
     assert said.code == 0, said.err
     assert all("srun" in archive.run(name).facts()["command"] for name in archive.ids())
@@ -285,14 +285,14 @@ def test_run_and_latency_over_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, imb: Imb
     said = imb_at(here, words, two_hosts.environment())
     if mpi.key == "mpich" and ": 0 rows in " in said.out:  # docs/known-mpi-issues.md
         warnings.warn("MPICH did not start between two namespaces; launched again", stacklevel=1)
-        assert imb("rm", said.out.split()[0]).code == 0
+        assert imb("archive", "rm", said.out.split()[0]).code == 0
         said = imb_at(here, words, two_hosts.environment())
     assert said.code == 0 and ": 5 rows in " in said.out, said.out + said.err
     [run] = stored(archive)
     [launch] = launches_of(run.records(), run.id)
     assert launch.hosts() == ["h1", "h2"] and launch.placement() == "inter-node"
     assert run.facts()["conditions"]["machine"]["host"] == run.manifest.host == "h1"
-    assert json.loads(imb("ls", "--json").out)["nodes"] == "h1, h2"
+    assert json.loads(imb("ls", "--format", "json").out)["nodes"] == "h1, h2"
     few = ["--launches", "2", "--repetitions", "100"]
     said = imb_at(here, ["latency", *common, *few], two_hosts.environment())
     assert said.code == 0, said.err
@@ -315,7 +315,7 @@ def test_doctor_in_an_allocation_of_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, tm
 def test_ranks_on_two_hosts_take_turns(two_hosts: Hosts, mpi: lab.Mpi, archive: Archive) -> None:
     """Those on the other host reach the conductor by its host's name."""
     both = " ".join(["hosts=h1,h2", "ppn=1", *ACROSS[mpi.key][1::2]])
-    words = ["ab", "--a", "A=1", "--b", "A=2", "--both", both, *with_(mpi), "--launches", "3", "--parts", "4",
+    words = ["ab", "--a", "A=1", "--b", "A=2", "--both", both, *with_(mpi), "--launches", "3", "--segments", "4",
              "--timeout", "60", "PingPong", "--", "-msglog", "3", "-iter", "10"]  # fmt: skip
     said = imb_at(two_hosts.on("h1", []), words, two_hosts.environment())
     assert said.code in (0, 10, 11, 12) and "judged in pairs" in said.out, said.err
@@ -356,7 +356,7 @@ def test_two_hosts_write_into_one_archive(
     with ThreadPoolExecutor() as pool:
         list(pool.map(work, ("h1", "h2")))
     listed: list[dict[str, Any]] = [
-        json.loads(line) for line in imb("ls", "--all", "--json").out.splitlines()
+        json.loads(line) for line in imb("ls", "--all", "--format", "json").out.splitlines()
     ]
     launched = [run for run in listed if run["kind"] == "launch"]
     assert sorted(run["nodes"] for run in launched) == ["h1", "h1", "h2", "h2"]
@@ -364,7 +364,7 @@ def test_two_hosts_write_into_one_archive(
     imported = [Path(run["origin"]).name.partition(":")[0] for run in listed if run["kind"] == "import"]
     assert sorted(set(imported)) == sorted([*(log.name for log in common), "h1.log", "h2.log"])
     assert len(imported) == len(set(imported))  # what both brought is there once
-    assert imb("verify").code == 0
+    assert imb("archive", "verify").code == 0
 
 
 @pytest.fixture(scope="module")

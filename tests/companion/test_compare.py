@@ -740,7 +740,7 @@ def test_too_few_launches_are_told_with_what_would_do(imb: Imb, before: Archive)
     for number, rows in enumerate(rows_of(8, seed=3, spread=1.5)):
         before.add(content(rows, labels=["wild", "half" if number % 2 else "other"]))
     wild = " ".join(imb("compare", "half", "other").out.split())
-    assert "4 against 4 launches: too noisy to judge: free the machine or interleave with --parts" in wild
+    assert "4 against 4 launches: too noisy to judge: free the machine or interleave with --segments" in wild
     assert "minimum detectable change" not in wild
     one = imb("compare", "before", "one")
     assert one.code == 11 and "verdicts are same or inconclusive only" in one.out.replace("\n", " ")

@@ -52,7 +52,7 @@ def reading(folder: Path) -> list[list[object]]:
     """Commands that read an archive with runs of the label `all`."""
     return [
         ["ls"],
-        ["ls", "--json"],
+        ["ls", "--format", "json"],
         ["show", "all"],
         ["query", "FROM runs JOIN results USING (run)"],
         ["export"],
@@ -62,7 +62,7 @@ def reading(folder: Path) -> list[list[object]]:
         ["diagnose", "all"],
         ["report", "all", "-o", folder / "page.html"],
         ["baseline", "list"],
-        ["label", "all", "--all"],
+        ["archive", "label", "all", "--all"],
         ["campaign", folder / "c.toml", "--dry-run"],
         ["campaign", "--resume", "--dry-run"],
         ["run", "--resume", "--dry-run"],
@@ -70,7 +70,7 @@ def reading(folder: Path) -> list[list[object]]:
     ]
 
 
-WELL = ("ls", "show", "query", "export", "baseline", "label", "import", "report")  # end well
+WELL = ("ls", "show", "query", "export", "baseline", "archive", "import", "report")  # end well
 
 
 def notes(said: Said) -> list[str]:
@@ -135,14 +135,14 @@ def test_each_damaged_file_costs_one_note_in_every_command(
         if words[0] == "campaign":
             plans = [path for path in damaged.values() if path.name == "plan.json"]
             assert len(plans) == len(DAMAGES) and all(str(path) in said.err for path in plans), said
-    said = imb("verify")
+    said = imb("archive", "verify")
     assert said.code == 1 and all(str(path) in said.err for path in damaged.values())
     broken = next(path for path in damaged.values() if path.name == "manifest.json").parent.name
     assert imb("ls", broken[:10]).err.splitlines()[-1] == "imb: none of these runs can be read"
     for command in (["show", broken[:10]], ["compare", broken[:10], "all"], ["export", broken[:10]]):
         said = imb(*command)
         assert said.code == 2 and f"{broken}/manifest.json: cannot be read" in said.err, command
-    assert imb("rm", broken[:10]).code == 0 and broken not in archive.ids()
+    assert imb("archive", "rm", broken[:10]).code == 0 and broken not in archive.ids()
 
 
 def test_many_notes_are_counted(imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_many_notes_are_counted(imb: Imb, archive: Archive, monkeypatch: pytest.
         (archive.path_of(archive.add(launched(number)).id) / "manifest.json").write_bytes(b"")
     said = imb("ls")
     assert len(notes(said)) == 3
-    assert notes(said)[-1] == "imb: note: 3 more files cannot be read; `imb verify` lists them"
+    assert notes(said)[-1] == "imb: note: 3 more files cannot be read; `imb archive verify` lists them"
 
 
 @pytest.fixture
@@ -201,9 +201,9 @@ def test_what_another_user_keeps_private_costs_one_note(
             assert len(lines) == len(set(lines)) and all("Permission denied" in line for line in lines)
             for path in (archive.path_of(private), archive.path_of(sealed).parent):
                 assert sum(str(path) in line for line in lines) <= 1, (words, said)
-            if words[:2] in (["ls"], ["ls", "--json"], ["export"]) or words[0] == "query":
+            if words[0] in ("ls", "query") or words == ["export"]:
                 assert str(archive.path_of(private)) in said.err and good[:10] in said.out, (words, said)
-        said = imb("verify")
+        said = imb("archive", "verify")
         assert said.code == 1 and not notes(said) and "sessions" not in said.err
         assert f"{archive.path_of(sealed).parent}: cannot be read (Permission denied)" in said.err
     finally:
@@ -214,7 +214,7 @@ def test_what_another_user_keeps_private_costs_one_note(
             path.chmod(0o700)
 
 
-CACHE_READERS = (["ls", "--json"], ["query", "-f", "csv", "FROM runs ORDER BY run"], ["export"])
+CACHE_READERS = (["ls", "--format", "json"], ["query", "-f", "csv", "FROM runs ORDER BY run"], ["export"])
 
 
 def test_a_damaged_cache_is_made_again(imb: Imb, archive: Archive, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_a_number_beyond_64_bits_spoils_one_line(
         said = imb(*words)
         assert said.code == 0 and "Sendrecv" in said.out, (words, said)
         assert all(f"records.jsonl:{at + 1}: " in line for line in said.err.splitlines()), said.err
-    said = imb("verify")
+    said = imb("archive", "verify")
     assert said.code == 0 and f"records.jsonl:{at + 1}: " in said.out
 
 
@@ -308,13 +308,13 @@ def test_a_label_change_follows_those_that_it_has_seen(
 ) -> None:
     """Whatever the clocks of hosts are."""
     run = archive.add(launched(1)).id[:10]
-    assert imb("label", run, "x").code == 0
+    assert imb("archive", "label", run, "x").code == 0
     monkeypatch.setattr("imb.archive.labels.time.time_ns", lambda: 1)
-    assert imb("label", run, "--remove", "x", "--remove", "all").out == f"{run}  (no labels)\n"
-    assert imb("label", run, "y", "x").out == f"{run}  y, x\n"
+    assert imb("archive", "label", run, "--remove", "x", "--remove", "all").out == f"{run}  (no labels)\n"
+    assert imb("archive", "label", run, "y", "x").out == f"{run}  y, x\n"
     monkeypatch.undo()
     monkeypatch.setenv("IMB_ARCHIVE", str(archive.folder))
-    assert imb("label", run, "--remove", "y").out == f"{run}  x\n"
+    assert imb("archive", "label", run, "--remove", "y").out == f"{run}  x\n"
     assert [len(path.name.split("-")[0]) for path in archive.label_files()] == [20] * 5
 
 
@@ -324,9 +324,9 @@ def test_adding_the_content_again_repairs_a_run(imb: Imb, archive: Archive) -> N
         for kind in ("bad byte", "truncated", "empty"):
             file = archive.path_of(run) / name
             file.write_bytes(DAMAGES[kind](file.read_bytes()))
-            assert imb("verify").code == 1
+            assert imb("archive", "verify").code == 1
             assert archive.add(launched(1)).new and not archive.add(launched(1)).new
-            assert imb("verify").code == 0
+            assert imb("archive", "verify").code == 0
 
 
 def test_an_import_of_stored_runs_writes_nothing(
@@ -371,7 +371,7 @@ def test_a_launch_whose_end_cannot_be_read_is_found_in_the_archive(
         said = imb("run", "--resume", session.name)
         assert said.code == 0 and len(notes(said)) == 1 and f"{file}: cannot be read" in said.err, said
         assert (archive.ids(), launches(tmp_path)) == before
-        assert imb("verify").code == 0
+        assert imb("archive", "verify").code == 0
 
 
 def test_what_a_killed_launch_left_is_stored_whatever_its_files_are(
@@ -472,7 +472,13 @@ def test_what_is_no_file_is_not_waited_for(imb: Imb, archive: Archive, session: 
 
     before = signal.signal(signal.SIGALRM, late)
     try:
-        for words in (["ls"], ["export"], ["verify"], ["run", "--resume"], ["run", "--resume", session.name]):
+        for words in (
+            ["ls"],
+            ["export"],
+            ["archive", "verify"],
+            ["run", "--resume"],
+            ["run", "--resume", session.name],
+        ):
             signal.alarm(30)
             said = imb(*words)
             assert "(not a regular file)" in said.err + said.out, said
@@ -491,4 +497,4 @@ def test_a_plan_of_launches_that_cannot_be_is_not_carried_out(
     for words in ([], ["--dry-run"]):
         said = imb("run", "--resume", session.name, *words)
         assert said.code == 2 and f"{plan}: cannot be read (" in said.err, said
-    assert imb("verify").code == 1
+    assert imb("archive", "verify").code == 1

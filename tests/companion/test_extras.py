@@ -62,8 +62,8 @@ def test_extras_are_those_of_the_package() -> None:
         (["report", "a"], 'imb: imb report needs jinja2 and plotly; pip install "openimb[report]"'),
         (["compare", "a", "b", "--format", "html"],
          'imb: imb compare --format html needs jinja2 and plotly; pip install "openimb[report]"'),
-        (["plot", "a"], 'imb: imb plot needs plotext; pip install "openimb[plot]"'),
-        (["plot", "a", "-o", "a.svg"], 'imb: imb plot needs matplotlib; pip install "openimb[plot]"'),
+        (["report", "a", "-f", "terminal"], 'imb: imb report --format terminal needs plotext; pip install "openimb[plot]"'),
+        (["report", "a", "-o", "a.svg"], 'imb: imb report --format svg needs matplotlib; pip install "openimb[plot]"'),
         (["show", "a", "--chart"], 'imb: imb show --chart needs plotext; pip install "openimb[plot]"'),
     ],
 )  # fmt: skip
@@ -112,11 +112,11 @@ def test_all_else_needs_no_extra(imb: Imb, tmp_path: Path) -> None:
         ["diagnose", "r"],
         ["query", "SELECT count(*) FROM runs"],
         ["export", "r"],
-        ["label", "r", "more"],
+        ["archive", "label", "r", "more"],
         ["baseline", "set", "base", "t/a"],
         ["baseline", "check", "base", "t/b"],
-        ["rm", "r"],
-        ["verify"],
+        ["archive", "rm", "r"],
+        ["archive", "verify"],
     ):
         said = imb(*words)
         assert "openimb[" not in said.err and said.code in (0, 1, 10, 11), (words, said.err)
@@ -150,7 +150,7 @@ def commands_of_the_core(files: list[str]) -> list[tuple[list[str], int]]:
         (["diagnose", files[0]], 0),
         (["query", "SELECT count(*) FROM runs"], 0),
         (["export", "both", "--format", "csv"], 0),
-        (["verify"], 0),
+        (["archive", "verify"], 0),
     ]
 
 
@@ -186,8 +186,8 @@ def test_a_core_installation_does_what_needs_no_extra(core: Path, two: list[str]
     needing = [
         (["report", two[0]], "imb report needs jinja2 and plotly", "report"),
         (["compare", *two, *page], "imb compare --format html needs jinja2 and plotly", "report"),
-        (["plot", two[0]], "imb plot needs plotext", "plot"),
-        (["plot", two[0], "-o", "a.svg"], "imb plot needs matplotlib", "plot"),
+        (["report", two[0], "-f", "terminal"], "imb report --format terminal needs plotext", "plot"),
+        (["report", two[0], "-o", "a.svg"], "imb report --format svg needs matplotlib", "plot"),
         (["run", "PingPong", *options, "--submit", "local"], "--submit needs psij", "submit"),
     ]
     for words, code in [*commands_of_the_core(two), (["run", "PingPong", *options], 0)]:

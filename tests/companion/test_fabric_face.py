@@ -583,7 +583,7 @@ OF_LAUNCHES: dict[str, tuple[str, ...]] = {
 
 
 def test_records_have_no_options_of_launches(imb: Imb, tmp_path: Path) -> None:
-    from imb.cli import app
+    from imb.cli.app import app
     from typer.main import get_command
 
     used = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
@@ -612,12 +612,13 @@ def test_a_dry_run_runs_nothing(imb: Imb, tmp_path: Path, archive: Archive) -> N
 
 
 @pytest.mark.parametrize(
-    "words", [("fabric", "--drian"), ("fabric", "--dri"), ("run", "--sumbit"), ("label", "--remov")]
+    "words",
+    [("fabric", "--drian"), ("fabric", "--dri"), ("run", "--sumbit"), ("archive", "label", "--remov")],
 )
-def test_no_option_that_acts_on_machines_is_suggested(imb: Imb, words: tuple[str, str]) -> None:
+def test_no_option_that_acts_on_machines_is_suggested(imb: Imb, words: tuple[str, ...]) -> None:
     said = imb(*words)
     assert said.code == 2 and "No such option" in said.err
-    assert not any(one in said.err.partition(words[1])[2] for one in ("--drain", "--submit", "--remove")), (
+    assert not any(one in said.err.partition(words[-1])[2] for one in ("--drain", "--submit", "--remove")), (
         said.err
     )
 
@@ -717,7 +718,13 @@ def test_an_interrupt_names_what_is_kept(
     [run] = archive.ids()
     assert said.code == 130
     assert said.err == f"imb: judge what was measured: imb fabric {run[:10]}\nimb: interrupted\n"
-    assert imb("fabric", run[:10]).code == 10
+    judged = imb("fabric", run[:10])
+    assert judged.code == 10
+    monkeypatch.delenv("FAKE_END")
+    resumed = imb("run", "--resume")  # with the verdict of imb fabric, not as a run of benchmarks
+    assert resumed.code == 10 and resumed.out.splitlines()[0] == judged.out.splitlines()[0]
+    assert "rows" not in resumed.out + resumed.err and "resumed after an interruption" in resumed.out
+    assert len(archive.ids()) == 2
 
 
 def test_a_topology_that_is_a_folder(imb: Imb, tmp_path: Path) -> None:

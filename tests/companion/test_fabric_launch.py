@@ -40,7 +40,7 @@ def test_cores_of_this_host(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
         assert found["state"] == "inconclusive" and "measure 4 or more" in found["summary"]
     [run] = archive.ids()
     assert found["sources"] == [run[:10]]
-    for words in (("ls",), ("show", "cores"), ("verify",)):
+    for words in (("ls",), ("show", "cores"), ("archive", "verify")):
         assert imb(*words).code == 0, words
     again = json.loads(imb("fabric", "cores", "-f", "json").out)
     assert (again["state"], again["sizes"]) == (found["state"], found["sizes"])

@@ -111,16 +111,16 @@ def test_lines_that_cannot_be_read_are_reported(imb: Imb, tmp_path: Path) -> Non
         assert said.code == 1 and f"imb: {log}:" in said.err, (words, said)
 
 
-@pytest.mark.parametrize("command", ["show", "export", "label", "rm"])
+@pytest.mark.parametrize("command", ["show", "export", "archive label", "archive rm"])
 def test_a_file_without_a_table_is_refused(imb: Imb, tmp_path: Path, command: str) -> None:
     prose = tmp_path / "prose.txt"
     prose.write_text("nothing of interest\n")
-    said = imb(command, prose)
+    said = imb(*command.split(), prose)
     assert said.code == 2 and len(said.err.splitlines()) == 1 and "no table" in said.err, said
 
 
 def test_label_and_rm_refuse_a_file_that_is_not_stored(imb: Imb, archive: Archive, file: Path) -> None:
-    for words in (["label", file, "x"], ["rm", file]):
+    for words in (["archive", "label", file, "x"], ["archive", "rm", file]):
         said = imb(*words)
         assert said.code == 2 and len(said.err.splitlines()) == 1, said
         assert f"imb import {file}" in said.err and str(file) in said.err
@@ -130,11 +130,11 @@ def test_label_and_rm_refuse_a_file_that_is_not_stored(imb: Imb, archive: Archiv
 def test_label_and_rm_take_a_file_whose_content_is_stored(imb: Imb, archive: Archive, file: Path) -> None:
     assert imb("import", file).code == 0
     (run,) = archive.ids()
-    assert imb("label", file, "x").out.startswith(run[:10])
+    assert imb("archive", "label", file, "x").out.startswith(run[:10])
     assert archive.tags()[run].labels == ["x"]
-    assert imb("verify", file).code == 0
-    assert imb("rm", file).out.startswith(run[:10]) and not archive.ids()
-    assert f"imb import {file}" in imb("rm", file).err
+    assert imb("archive", "verify", file).code == 0
+    assert imb("archive", "rm", file).out.startswith(run[:10]) and not archive.ids()
+    assert f"imb import {file}" in imb("archive", "rm", file).err
 
 
 def test_a_log_of_which_a_part_is_stored_is_refused(imb: Imb, archive: Archive, tmp_path: Path) -> None:
@@ -142,10 +142,10 @@ def test_a_log_of_which_a_part_is_stored_is_refused(imb: Imb, archive: Archive, 
     log.write_bytes(a_log(1.0) + a_log(2.0))
     assert imb("import", log).code == 0
     first, _ = archive.ids()
-    several = imb("rm", log)
+    several = imb("archive", "rm", log)
     assert several.code == 2 and "2 runs" in several.err
-    assert imb("rm", first[:10]).code == 0
-    said = imb("rm", log)
+    assert imb("archive", "rm", first[:10]).code == 0
+    said = imb("archive", "rm", log)
     assert said.code == 2 and "imb import" in said.err and len(archive.ids()) == 1
 
 

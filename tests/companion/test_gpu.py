@@ -587,7 +587,7 @@ def test_values_that_are_no_utf_8_are_readable(tree: Path, imb: Imb, monkeypatch
     mpi = mpi_of(tree / "mpi", "intel")
     monkeypatch.setattr(installations, "find", lambda _: mpi)
     monkeypatch.setenv("I_MPI_OFFLOAD", "\udcff")
-    said = imb("doctor", "--mpi", "intel", "--json")
+    said = imb("doctor", "--mpi", "intel", "--format", "json")
     assert "yes (I_MPI_OFFLOAD=\\\\xff)" in said.out
 
 
@@ -617,7 +617,7 @@ def test_doctor_lists_gpus_and_what_the_mpi_says(
         tree / "mpi", "openmpi", ompi_info="mca:mpi:base:param:mpi_built_with_cuda_support:value:true"
     )
     monkeypatch.setattr(installations, "find", lambda _: mpi)
-    said = imb("doctor", "--mpi", "openmpi", "--json")
+    said = imb("doctor", "--mpi", "openmpi", "--format", "json")
     found = {one["what"]: one for one in map(json.loads, said.out.splitlines())}
     assert found[f"GPU {NVIDIA}: PCIe"]["level"] == "warning"
     assert found["MPI 1.0: GPU memory (CUDA)"]["found"] == "yes (ompi_info: mpi_built_with_cuda_support true)"

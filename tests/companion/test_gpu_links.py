@@ -207,7 +207,7 @@ def test_lists_show_the_memory(imb: Imb, tmp_path: Path, archive: Archive) -> No
         assert imb("import", saved(tmp_path, name, kind), "--label", name).code == 0
     lines = imb("ls").out.splitlines()
     assert sum("(cuda)" in line for line in lines) == 1
-    found = {one["memory"] for one in map(json.loads, imb("ls", "--json").out.splitlines())}
+    found = {one["memory"] for one in map(json.loads, imb("ls", "--format", "json").out.splitlines())}
     assert found == {"host", "cuda"}
     shown = imb("show", "c").out
     assert "memory       cuda" in shown and f"NVIDIA H200 0 on n0 at {NVIDIA}, ranks 0" in shown

@@ -24,18 +24,19 @@ from companion.test_files_as_names import a_log
         (["diagnose", "--thresholds", "-f", "json"], "--format cannot be combined with --thresholds"),
         (["report", "a.log", "--relevant", "1%"], "--relevant is of a comparison; give two sample sets"),
         (["report", "a.log", "--force"], "--force is of a comparison; give two sample sets or more"),
-        (["plot", "a.log", "--title", "t"], "--title is of a picture; add --output FILE"),
+        (
+            ["report", "a.log", "-f", "terminal", "--title", "t"],
+            "--title is of a file; omit it, or give --output FILE",
+        ),
+        (["report", "a.log", "--metric", "pure"], "--metric is of curves; add --format png"),
+        (["report", "a.log", "-f", "png", "--link", "1GB/s"], "--link is of an HTML report"),
         (["ls", "--all", "--newest", "3"], "--all and --newest exclude each other"),
         (["run", "PingPong", "--force-owner"], "--force-owner is an option of --resume"),
         (["run", "--submit", "local", "--minutes", "9"], "--minutes: a local job has no scheduler"),
         (["campaign", "x", "--submit", "local", "--queue", "q"], "--queue: a local job has no scheduler"),
         (
-            ["ab", "--a", "", "--b", "", "--turn-timeout", "9", "--launch-by-launch"],
-            "--turn-timeout is of interleaved",
-        ),
-        (
-            ["ab", "--a", "", "--b", "", "--parts", "9", "--launch-by-launch"],
-            "--launch-by-launch and --parts exclude",
+            ["ab", "--a", "", "--b", "", "--segments", "9", "--launch-by-launch"],
+            "--launch-by-launch and --segments exclude",
         ),
     ],
 )
@@ -74,7 +75,7 @@ def test_a_time_limit_of_turns_is_of_interleaved_launches(imb: Imb, tmp_path: Pa
     file = tmp_path / "t.toml"
     file.write_text('benchmarks = ["PingPong"]\nturn_timeout = 9\n[variants.a]\n')
     said = imb("campaign", file)
-    assert said.code == 2 and "turn_timeout is of interleaved launches; give parts, or omit it" in said.err
+    assert said.code == 2 and "turn_timeout is of interleaved launches; give segments, or omit it" in said.err
 
 
 def test_a_job_prints_the_command_that_judges_as_asked(

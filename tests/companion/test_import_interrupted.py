@@ -39,7 +39,7 @@ def test_ctrl_c_keeps_what_was_read_and_leaves_no_process(tmp_path: Path, imb: I
         assert time.monotonic() < end, left
         time.sleep(0.01)
     assert 4 <= len(archive.ids()) < 40
-    assert imb("verify").code == 0
+    assert imb("archive", "verify").code == 0
     again = imb("import", logs)
     assert again.code == 0 and len(archive.ids()) == 40
 

@@ -23,21 +23,24 @@ def three(imb: Imb, archive: Archive, tmp_path: Path) -> list[str]:
 
 
 def test_a_removed_run_is_restored(imb: Imb, archive: Archive, three: list[str]) -> None:
-    said = imb("rm", three[0][:10])
-    assert f"imb restore {three[0][:10]}" in said.out and "imb restore" in imb("rm", "--help").out
+    said = imb("archive", "rm", three[0][:10])
+    assert (
+        f"imb archive restore {three[0][:10]}" in said.out
+        and "imb archive restore" in imb("archive", "rm", "--help").out
+    )
     assert len(archive.ids()) == 2
-    back = imb("restore", three[0][:8])
+    back = imb("archive", "restore", three[0][:8])
     assert back.code == 0 and back.out.startswith(three[0][:10])
     assert archive.ids() == three and archive.tags()[three[0]].labels == ["x"]
-    assert imb("verify").code == 0
+    assert imb("archive", "verify").code == 0
     for name, reason in ((three[0][:10], "already in the archive"), ("nope", "no removed run")):
-        said = imb("restore", name)
+        said = imb("archive", "restore", name)
         assert said.code == 2 and len(said.err.splitlines()) == 1 and reason in said.err
 
 
 def test_removed_runs_of_a_label_are_restored(imb: Imb, archive: Archive, three: list[str]) -> None:
-    assert imb("rm", "x", "--all").code == 0 and not archive.ids()
-    said = imb("restore", "x")
+    assert imb("archive", "rm", "x", "--all").code == 0 and not archive.ids()
+    said = imb("archive", "restore", "x")
     assert said.code == 0 and archive.ids() == three
     assert said.out.splitlines()[-1] == "3 runs restored"
 
@@ -47,34 +50,34 @@ def test_the_undo_of_many_runs_is_a_command_that_works(imb: Imb, archive: Archiv
     (tmp_path / "five.log").write_bytes(text)
     assert imb("import", tmp_path / "five.log", "--label", "x").code == 0
     before = archive.ids()
-    said = imb("rm", tmp_path / "five.log", "--all")
-    assert said.out.splitlines()[-1] == "5 runs removed; undo: imb restore with the names above"
-    assert imb("restore", *(line.split()[0] for line in said.out.splitlines()[:-1])).code == 0
-    said = imb("rm", "x", "--all")
-    assert said.out.splitlines()[-1] == "5 runs removed; undo: imb restore x"
-    assert imb("restore", "x").code == 0 and archive.ids() == before
+    said = imb("archive", "rm", tmp_path / "five.log", "--all")
+    assert said.out.splitlines()[-1] == "5 runs removed; undo: imb archive restore with the names above"
+    assert imb("archive", "restore", *(line.split()[0] for line in said.out.splitlines()[:-1])).code == 0
+    said = imb("archive", "rm", "x", "--all")
+    assert said.out.splitlines()[-1] == "5 runs removed; undo: imb archive restore x"
+    assert imb("archive", "restore", "x").code == 0 and archive.ids() == before
 
 
 def test_verify_names_what_does_not_belong_under_runs(imb: Imb, archive: Archive, three: list[str]) -> None:
-    imb("rm", three[0][:10])
+    imb("archive", "rm", three[0][:10])
     (moved,) = archive.removed.iterdir()
     moved.rename(archive.runs / moved.name)
-    said = imb("verify")
+    said = imb("archive", "verify")
     assert said.code == 1 and f"{archive.runs / moved.name}: does not belong here" in said.err
     (archive.runs / moved.name).rename(moved)
     (archive.runs / "note.txt").write_text("x")
-    said = imb("verify")
+    said = imb("archive", "verify")
     assert said.code == 1 and "note.txt: does not belong here" in said.err
 
 
 def test_all_runs_of_a_label_are_removed_or_labeled(imb: Imb, archive: Archive, three: list[str]) -> None:
-    for words in (["rm", "x"], ["label", "x", "y"]):
+    for words in (["archive", "rm", "x"], ["archive", "label", "x", "y"]):
         said = imb(*words)
         assert said.code == 2 and "matches 3 runs" in said.err and "--all" in said.err
-    said = imb("label", "x", "y", "--all")
+    said = imb("archive", "label", "x", "y", "--all")
     assert said.code == 0 and said.out.splitlines()[-1] == "3 runs labeled"
     assert all(archive.tags()[run].labels == ["x", "y"] for run in three)
-    said = imb("rm", "y", "--all")
+    said = imb("archive", "rm", "y", "--all")
     assert said.code == 0 and "3 runs removed" in said.out and not archive.ids()
 
 
@@ -97,7 +100,7 @@ def test_remains_of_an_interrupted_import(
         remains(archive, os.getpid(), here, 7200),
         remains(archive, gone, "elsewhere", 7200),
     ]
-    said = imb("verify")
+    said = imb("archive", "verify")
     lines = [line for line in said.out.splitlines() if "incomplete" in line]
     assert said.code == 0 and len(lines) == 1
     assert "6 incomplete runs" in lines[0] and "the next import deletes" in lines[0]
@@ -156,7 +159,7 @@ def test_an_unknown_name_is_reported(imb: Imb, three: list[str]) -> None:
         assert said.code == 2 and re.match(
             r"imb: no run(, label or file| or label) 'nope'; `imb ls` lists .*\n$", said.err
         )
-    assert imb("label", three[0][:10], "only").code == 0
+    assert imb("archive", "label", three[0][:10], "only").code == 0
     said = imb("ls", three[1][:10], "--label", "only")
     assert said.code == 0 and said.err == "imb: none of these runs has this label\n"
     assert imb("ls", "x").out.count("\n") == 4
@@ -165,7 +168,7 @@ def test_an_unknown_name_is_reported(imb: Imb, three: list[str]) -> None:
 
 def test_an_archive_that_does_not_exist(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IMB_ARCHIVE", str(tmp_path / "nonexist"))
-    listed, verified = imb("ls"), imb("verify")
+    listed, verified = imb("ls"), imb("archive", "verify")
     assert (
         listed.err == verified.err and "no archive" in listed.err and (listed.code, verified.code) == (0, 2)
     )

@@ -37,6 +37,10 @@ COMMANDS = [
     "baseline list",
     "baseline show",
     "baseline check",
+    "archive label",
+    "archive rm",
+    "archive restore",
+    "archive verify",
 ]  # fmt: skip
 
 # What is not to be written, and what is to be written instead.
@@ -203,6 +207,8 @@ def test_examples(file: Path) -> None:
 def test_help(name: str, imb: Imb) -> None:
     """Verb first, in the terms of the field."""
     out = imb(*name.split(), "--help").out
+    if name not in ("", "archive", "baseline"):
+        out += imb(*name.split(), "--help-all").out
     verb = out.split("\n\n")[1].split()[0]
     assert verb[0].isupper() and not verb.endswith("s"), verb
     assert not faults(" ".join(out.split()), TERMS, BRITISH, SPEAKING)

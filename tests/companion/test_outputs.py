@@ -51,9 +51,9 @@ Spelled = Callable[[Path, str], Path]
     [
         ["export", "run.svg", "-o"],
         ["export", "run.svg", "--format", "json", "-o"],
+        ["report", "run.svg", "-f", "html", "-o"],
+        ["report", "other.log", "other.log,run.svg", "-f", "svg", "-o"],
         ["report", "run.svg", "-o"],
-        ["report", "other.log", "other.log,run.svg", "-o"],
-        ["plot", "run.svg", "-o"],
     ],
 )
 def test_a_file_that_is_read_is_not_overwritten(
@@ -65,7 +65,7 @@ def test_a_file_that_is_read_is_not_overwritten(
     spelled: Spelled,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    source = tmp_path / "run.svg"  # what imb plot would write, too
+    source = tmp_path / "run.svg"  # what imb report would write, too
     source.write_bytes(records())
     (tmp_path / "other.log").write_bytes(a_log())
     output = spelled(tmp_path, "run.svg")
@@ -115,10 +115,10 @@ def test_no_output_is_a_part_of_the_archive(imb: Imb, archive: Archive, tmp_path
     stored = archive.path_of(run) / "output.txt"
     (tmp_path / "elsewhere").symlink_to(archive.folder)
     for output in (stored, archive.runs / "new.csv", tmp_path / "elsewhere" / "labels" / "new.csv"):
-        for words in (["export", run[:10]], ["report", run[:10]], ["export", log]):
+        for words in (["export", run[:10]], ["report", run[:10], "-f", "html"], ["export", log]):
             said = imb(*words, "-o", output)
             assert said.code == 2 and f"this is a file of the archive {archive.folder}" in said.err
-    assert stored.read_bytes() == a_log() and imb("verify").code == 0
+    assert stored.read_bytes() == a_log() and imb("archive", "verify").code == 0
     beside = archive.folder / "report.csv"
     assert imb("export", run[:10], "-o", beside).code == 0 and beside.exists()
 

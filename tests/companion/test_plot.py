@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
 def test_files_are_what_their_names_say(imb: Imb, file: Path, tmp_path: Path) -> None:
     for end, first in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
         picture = tmp_path / f"curve{end}"
-        said = imb("plot", file, "-o", picture)
+        said = imb("report", file, "-o", picture)
         assert said.code == 0 and "2 charts of 1 sample set" in said.out
         assert picture.read_bytes().startswith(first)
 
@@ -34,7 +34,7 @@ def test_names_of_sides_are_text_in_a_drawing(
     monkeypatch.chdir(tmp_path)
     for name in ("_a$x_{1}$<b>&", "b"):
         save(tmp_path / name, launch(curve(message)))
-    said = imb("plot", "_a$x_{1}$<b>&", "b", "-o", "x.svg", "--title", "a$b$c")
+    said = imb("report", "_a$x_{1}$<b>&", "b", "-o", "x.svg", "--title", "a$b$c")
     assert said.code == 0
     drawing = (tmp_path / "x.svg").read_text()
     assert "PingPong, 2 ranks" in drawing and "a$b$c" in drawing
@@ -43,7 +43,7 @@ def test_names_of_sides_are_text_in_a_drawing(
 
 def test_the_terminal_shows_both_sides(imb: Imb, file: Path, tmp_path: Path) -> None:
     slow = save(tmp_path / "slow.jsonl", launch(curve(lambda n: 4 * message(n))))
-    said = imb("plot", file, slow, "--benchmark", "pingpong")
+    said = imb("report", file, slow, "--benchmark", "pingpong", "--format", "terminal")
     assert said.code == 0
     assert "PingPong, 2 ranks: \u00b5s over bytes" in said.out and "Bcast" not in said.out
     drawing = said.out.split("\nA ")[0]
@@ -69,11 +69,11 @@ def test_lines_are_medians_and_percentiles_of_launches(archive: Archive, tmp_pat
         (["--benchmark", "Pong"], "did you mean PingPong?"),
         (["--benchmark", "Exchange"], "choose from PingPong, Bcast"),
         (["--metric", "overlap"], "no curve"),
-        (["-o", "x.gif"], ".png, .svg or .pdf"),
+        (["-o", "x.gif"], "must end in .html, .png, .svg or .pdf"),
     ],
 )
 def test_mistakes_say_what_would_be_right(imb: Imb, file: Path, words: list[str], said: str) -> None:
-    answer = imb("plot", file, *words)
+    answer = imb("report", file, "-o", "x.svg", *words)
     assert answer.code == 2 and said in answer.err and answer.err.count("\n") == 1
 
 

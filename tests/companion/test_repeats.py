@@ -171,7 +171,7 @@ def test_ab_repeats_launches_outside_the_dominant_state(
     (folder / f"{12 + len(again):04d}.json").unlink()
     monkeypatch.setenv("FAKE_SLOW", "12 13 14 16")
     resumed = imb("run", "--resume", folder.name)
-    assert resumed.code == 0 and f": 1 of {12 + len(again)} launches to run, " in resumed.err
+    assert resumed.code == 10 and f": 1 of {12 + len(again)} launches to run, " in resumed.err
     assert imb("compare", "t/a", "t/b").code == 10
 
 

@@ -39,7 +39,7 @@ def uses(imb: Imb, name: object, folder: Path) -> dict[str, Said]:
         "diagnose": imb("diagnose", name),
         "compare": imb("compare", name, name),
         "report": imb("report", name, "-o", folder / "page.html"),
-        "plot": imb("plot", name),
+        "curves": imb("report", name, "-f", "terminal"),
         "baseline": imb("baseline", "set", "kept", name),
     }
 
@@ -47,13 +47,13 @@ def uses(imb: Imb, name: object, folder: Path) -> dict[str, Said]:
 @pytest.mark.parametrize("label", ODD)
 def test_a_label_is_never_taken_for_sql(imb: Imb, archive: Archive, tmp_path: Path, label: str) -> None:
     run = stored(archive)
-    assert imb("label", run[:10], label).code == 0
+    assert imb("archive", "label", run[:10], label).code == 0
     for command, said in uses(imb, label, tmp_path).items():
         assert said.code != 2 and "sql" not in said.err, (command, said)
-    assert imb("label", label, "more").out.startswith(run[:10])
-    assert imb("verify", label).code == 0
+    assert imb("archive", "label", label, "more").out.startswith(run[:10])
+    assert imb("archive", "verify", label).code == 0
     assert imb("ls", "--label", label).out.count(run[:10]) == 1
-    assert imb("rm", label).out.startswith(run[:10])
+    assert imb("archive", "rm", label).out.startswith(run[:10])
 
 
 def test_a_file_is_never_taken_for_sql(
@@ -64,7 +64,7 @@ def test_a_file_is_never_taken_for_sql(
     for name in ("from_file.log", "select.jsonl", "from me.jsonl"):
         Path(name).write_bytes(records())
         assert imb("compare", name, name).code in (0, 11)
-        assert imb("plot", name).code == 0
+        assert imb("report", name, "-f", "terminal").code == 0
 
 
 def test_a_query_has_its_prefix_in_every_command(imb: Imb, archive: Archive, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_query_has_its_prefix_in_every_command(imb: Imb, archive: Archive, tmp
         assert said.code != 2, (command, said)
     for command, said in uses(imb, QUERY, tmp_path).items():
         assert said.code == 2 and "sql:" in said.err and len(said.err.splitlines()) == 1, (command, said)
-    assert "sql:" in imb("rm", QUERY).err and "sql:" in imb("label", QUERY, "x").err
+    assert "sql:" in imb("archive", "rm", QUERY).err and "sql:" in imb("archive", "label", QUERY, "x").err
     assert len(archive.ids()) == 1
 
 
@@ -94,7 +94,7 @@ def test_a_label_that_could_not_be_used_is_refused(
     run = stored(archive)
     (tmp_path / "some.jsonl").write_bytes(records(2.0))
     for said in (
-        imb("label", run[:10], label),
+        imb("archive", "label", run[:10], label),
         imb("import", "--label", label, tmp_path / "some.jsonl"),
         imb("run", "--label", label, "--mpi", tmp_path, "--programs", tmp_path),
     ):
@@ -120,21 +120,26 @@ def test_labels_of_earlier_versions_are_read_and_removed(imb: Imb, archive: Arch
     odd_label(archive, run, label)
     assert imb("compare", label, label).code in (0, 11)
     assert run[:10] in imb("show", label).out
-    assert imb("label", run[:10], "--remove", label).code == 0
+    assert imb("archive", "label", run[:10], "--remove", label).code == 0
     assert archive.tags()[run].labels == []
 
 
 def test_a_label_cannot_take_the_place_of_a_run(imb: Imb, archive: Archive) -> None:
     mine, other = stored(archive), stored(archive, microseconds=2.0)
-    imb("label", other[:10], mine[:10])
-    assert imb("rm", mine[:10]).out.startswith(mine[:10])
+    imb("archive", "label", other[:10], mine[:10])
+    assert imb("archive", "rm", mine[:10]).out.startswith(mine[:10])
 
 
 def test_a_label_of_several_runs(imb: Imb, archive: Archive) -> None:
     runs = [stored(archive, "a", t) for t in (1.0, 2.0, 3.0)]
     shown = imb("show", "a")
     assert shown.code == 0 and all(run[:10] in shown.out for run in runs)
-    for words in (["rm", "a"], ["label", "a", "b"], ["show", "a", "--output"], ["show", "a", "--chart"]):
+    for words in (
+        ["archive", "rm", "a"],
+        ["archive", "label", "a", "b"],
+        ["show", "a", "--output"],
+        ["show", "a", "--chart"],
+    ):
         said = imb(*words)
         assert said.code == 2 and "3 runs" in said.err and runs[0][:10] in said.err, words
     assert len(archive.ids()) == 3
@@ -157,7 +162,7 @@ def test_a_label_change_is_read_once(imb: Imb, archive: Archive, monkeypatch: py
 
     monkeypatch.setattr(os, "open", counted)
     assert imb("export", "label-1", "label-2", "label-3").code == 0
-    assert imb("verify", *runs).code == 0
+    assert imb("archive", "verify", *runs).code == 0
     files = [path for path in reads if path.parent == archive.label_folder and path.suffix == ".json"]
     assert len(files) == len(set(files)) == 3
 
@@ -169,8 +174,8 @@ def test_a_label_change_is_read_once(imb: Imb, archive: Archive, monkeypatch: py
         ("fabric", "r.jsonl", "--baseline", ""),
         ("show", ""),
         ("export", ""),
-        ("rm", ""),
-        ("label", "", "new"),
+        ("archive", "rm", ""),
+        ("archive", "label", "", "new"),
         ("compare", "", "r.jsonl"),
         ("compare", "r.jsonl", ","),
         ("baseline", "set", "b", ""),

@@ -37,7 +37,7 @@ def with_(mpi: lab.Mpi) -> list[object]:
 
 
 def runs_of(imb: Imb) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in imb("ls", "--all", "--json").out.splitlines()]
+    return [json.loads(line) for line in imb("ls", "--all", "--format", "json").out.splitlines()]
 
 
 def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
@@ -63,7 +63,7 @@ def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Im
         assert archive.tags()[run.id].labels == ["trial"]
     assert len({run.facts()["campaign"] for run in stored}) == 1
     assert {run["benchmarks"] for run in runs_of(imb)} == {"PingPong", "Ibcast_pure"}
-    assert imb("verify").code == 0
+    assert imb("archive", "verify").code == 0
     assert imb("run", "--resume").out == ""  # nothing is left to do
 
 
@@ -233,7 +233,7 @@ def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -
     # What the killed launch had measured is kept too.
     cut = [fact for fact in facts if fact["outcome"] == "interrupted"]
     assert len(cut) == 1 and len(facts) == 3
-    assert imb("verify").code == 0
+    assert imb("archive", "verify").code == 0
     assert not list(session.parent.glob("*.part"))
 
 
@@ -446,7 +446,7 @@ def test_mistakes_of_latency(imb: Imb, tmp_path: Path, words: list[str], says: s
 
 
 def test_doctor_examines_machine_and_installation(mpi: lab.Mpi, imb: Imb) -> None:
-    said = imb("doctor", "--mpi", mpi.wrapper, "--json")
+    said = imb("doctor", "--mpi", mpi.wrapper, "--format", "json")
     assert said.code == 0, said.out
     findings = {finding["what"]: finding for finding in map(json.loads, said.out.splitlines())}
     assert {
@@ -646,10 +646,10 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(imb: Imb, archive: Archive,
     )
     assert "No space left on device; make room, then `imb run --resume " in said.err
     before = len(archive.ids())
-    assert 0 < before < 9 and imb("verify").code == 0
+    assert 0 < before < 9 and imb("archive", "verify").code == 0
     again = imb("import", Path(__file__).parent.parent / "reference")
     assert again.code == 2 and len(again.err.splitlines()) == 1 and "No space left on device" in again.err
-    assert imb("verify").out.count("whose writer was killed") == 0  # nothing half written is left
+    assert imb("archive", "verify").out.count("whose writer was killed") == 0  # nothing half written is left
     subprocess.run(["mount", "-o", "remount,size=9m", small_disk], check=True)
     assert imb("run", "--resume").code == 0
     # The launch that met the end of the disk has been kept as well.
@@ -659,7 +659,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(imb: Imb, archive: Archive,
         and outcomes.count("measured") == 9
     )
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    for words in (["run", "PingPong", *with_(lab.MAIN[0])], ["label", archive.ids()[0], "x"]):
+    for words in (["run", "PingPong", *with_(lab.MAIN[0])], ["archive", "label", archive.ids()[0], "x"]):
         said = imb(*words)
         assert said.code == 2 and len(said.err.splitlines()) == 1 and "Read-only file system" in said.err
 

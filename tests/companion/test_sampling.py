@@ -183,7 +183,7 @@ def planned(tmp_path: Path, **words: str) -> dict[str, str]:
         ({"a": 'arguments = "-passes 9"'}, "-passes 9", "-precision 2 -budget 2.4"),
         ({"a": 'arguments = "-show_tail on"'}, "-show_tail on", "-precision 2 -budget 2.4"),
         ({"top": "timeout = 2"}, "-precision 2 -budget 1.5", "-precision 2 -budget 1.5"),
-        ({"top": "parts = 50"}, "-iter 1000000 -passes 50 -budget 2.4", "-iter 1000000 -passes 50 -budget 2.4"),
+        ({"top": "segments = 50"}, "-iter 1000000 -passes 50 -budget 2.4", "-iter 1000000 -passes 50 -budget 2.4"),
     ],
 )  # fmt: skip
 def test_a_campaign_says_how_rows_are_measured(tmp_path: Path, words: dict[str, str], a: str, b: str) -> None:
@@ -199,7 +199,7 @@ def test_a_campaign_says_how_rows_are_measured(tmp_path: Path, words: dict[str, 
         ({"a": "precison = 1"}, "no key variants.a.precison; did you mean precision?"),
         ({"top": "classic = true\nprecision = 0.01"}, "classic and precision exclude each other"),
         ({"top": "until_decided = true", "a": "classic = true"}, "variant a is classic and others are measured"),
-        ({"top": "parts = 9", "a": 'arguments = "-show_tail on"'}, "variant a is classic and others are measured"),
+        ({"top": "segments = 9", "a": 'arguments = "-show_tail on"'}, "variant a is classic and others are measured"),
     ],
 )  # fmt: skip
 def test_mistakes_in_a_file(tmp_path: Path, words: dict[str, str], says: str) -> None:
@@ -291,7 +291,7 @@ def test_a_session_that_was_planned_before_goes_on_as_planned(
 
 
 def test_ab_in_passes_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
-    said = imb("ab", "--a", "A=1", "--b", "A=2", *with_(mpi), "--launches", 3, "--parts", 6, "--name", "t",
+    said = imb("ab", "--a", "A=1", "--b", "A=2", *with_(mpi), "--launches", 3, "--segments", 6, "--name", "t",
                "--both", "bind=core", "--launch-budget", 20, "--format", "json", "PingPong", "Bcast", "--", "-msglog", 3)  # fmt: skip
     assert said.code in (0, 10, 11, 12), said.err
     found = json.loads(said.out)

@@ -119,7 +119,7 @@ def test_a_removed_run_costs_its_pair_and_the_campaign_again_adds_pairs(
     assert {(one["turn"], one["cell"]) for one in facts} == {(turn, 0) for turn in range(1, 9)}
     assert all(one["session"] and one["host"] for one in facts)
     victim = next(name for name in archive.ids() if archive.run(name).facts()["turn"] == 5)
-    assert imb("rm", victim).code == 0
+    assert imb("archive", "rm", victim).code == 0
     found = json.loads(imb("compare", "t/a", "t/b", "--format", "json").out)
     assert (found["pairs"], found["launches_a"], found["launches_b"]) == (True, 7, 7)
     assert any("1 of 8 pairs lost" in one for one in found["warnings"])

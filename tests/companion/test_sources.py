@@ -69,7 +69,7 @@ def test_packed_logs_and_utf_16_are_read(imb: Imb, archive: Archive, tmp_path: P
     plain = figures(imb, sql)
     (tmp_path / name).write_bytes(PACKED[name](LOG.read_bytes()))
     assert imb("compare", tmp_path / name, LOG).code in (0, 11)
-    imb("rm", archive.ids()[0][:10])
+    imb("archive", "rm", archive.ids()[0][:10])
     said = imb("import", tmp_path / name)
     assert (said.code, said.err) == (0, "") and figures(imb, sql) == plain
 

@@ -25,7 +25,9 @@ def summaries(out: str) -> dict[int, dict[str, Any]]:
 
 
 def test_all_parts_of_real_launches(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
-    said = imb("startup", *with_(mpi), "--ranks", "2,1", "--launches", "3", "--label", "s", "--json")
+    said = imb(
+        "startup", *with_(mpi), "--ranks", "2,1", "--launches", "3", "--label", "s", "--format", "json"
+    )
     assert said.code == 0, said.err
     found = summaries(said.out)
     assert list(found) == [1, 2]
@@ -43,13 +45,13 @@ def test_all_parts_of_real_launches(mpi: lab.Mpi, imb: Imb, archive: Archive) ->
     assert {run.id for run in runs} == {run for one in found.values() for run in one["runs"]}
     assert all(archive.tags()[run.id].labels == ["s"] for run in runs)
     assert all(next(run.records().of(Run)).startup for run in runs)
-    assert imb("verify").code == 0
+    assert imb("archive", "verify").code == 0
 
 
 def test_known_delays_are_in_their_parts(
     mpi: lab.Mpi, liars: Callable[[lab.Mpi, str], Path], imb: Imb, archive: Archive
 ) -> None:
-    words = ["--ranks", "2", "--launches", "2", "--json"]
+    words = ["--ranks", "2", "--launches", "2", "--format", "json"]
     plain = summaries(imb("startup", *with_(mpi), *words).out)[2]
     late = ":".join(str(liars(mpi, f"slow_{part}.cpp")) for part in ("start", "finalize"))
     slow = summaries(imb("startup", *with_(mpi), *words, "--env", f"LD_PRELOAD={late}").out)[2]
@@ -127,7 +129,7 @@ def test_a_launch_that_fails_is_a_line_and_others_go_on(imb: Imb, fake: list[obj
     assert said.err.splitlines()[-1] == "imb: 2 of 6 launches failed; see `imb show RUN`"
     rows = [line.split() for line in said.out.splitlines()[2:5]]
     assert [row[0] for row in rows] == ["1", "2", "4"] and rows[2][1:] == ["-"] * 7
-    found = summaries(imb("startup", *fake, "--ranks", "4", "--launches", "1", "--json").out)
+    found = summaries(imb("startup", *fake, "--ranks", "4", "--launches", "1", "--format", "json").out)
     assert (found[4]["failed"], found[4]["launch"], found[4]["first"]) == (1, None, None)
 
 
@@ -136,7 +138,7 @@ def test_launches_that_are_skipped_are_failures(imb: Imb, tmp_path: Path) -> Non
     launcher = tmp_path / "mpi" / "bin" / "mpiexec"
     version = "[ \"$1\" = --version ] && { echo 'mpiexec (Open MPI) 5.0.9'; exit; }"
     launcher.write_text(f"#!/bin/sh\n{version}\necho 'IMB-MPI1: no such option' >&2\nexit 2\n")
-    said = imb("startup", *options, "--ranks", "2", "--launches", "3", "--json")
+    said = imb("startup", *options, "--ranks", "2", "--launches", "3", "--format", "json")
     assert said.code == 1 and "imb: 3 of 3 launches failed" in said.err, said
     (one,) = json.loads(said.out)["ranks"]
     assert (one["launches"], one["failed"], len(one["runs"])) == (3, 3, 1)

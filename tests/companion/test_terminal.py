@@ -73,8 +73,8 @@ COMMANDS = (
     "diagnose {a}",
     "diagnose {a} --format markdown",
     "diagnose nothing{odd}",
-    "plot {a} {b}",
-    "plot {a} -b {odd}",
+    "report -f terminal {a} {b}",
+    "report -f terminal {a} -b {odd}",
     "query {sql}",
     "export {run} --format markdown",
     "report {a} {b} -o {page}",
@@ -127,7 +127,7 @@ def test_what_programs_read_is_exact_and_what_a_terminal_gets_is_clean(
         ("export", run),
         ("export", run, "--format", "json"),
         ("export", run, "--format", "markdown"),
-        ("ls", "--json"),
+        ("ls", "--format", "json"),
         ("query", "--format", "csv", "SELECT benchmark FROM results"),
         ("query", "--format", "json", "SELECT benchmark FROM results"),
         ("compare", "a", "a", "--format", "json"),
@@ -157,7 +157,7 @@ def test_a_chart_of_odd_figures(figure: str, imb: Imb, tmp_path: Path) -> None:
     assert said.code in (0, 2), said.err
     assert "math domain" not in said.err
     clean(said)
-    clean(imb("plot", "odd"))
+    clean(imb("report", "odd", "-f", "terminal"))
 
 
 FIGURES = ("-1.00", "nan", "inf", "0.00", "1e300", "99999999999.00", "-0.00", "x")

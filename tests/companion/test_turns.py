@@ -197,6 +197,18 @@ def test_a_launch_that_never_comes_is_not_waited_for_for_ever() -> None:
     assert [word[1:] for word in log[::2]] == ["ar", "ap", "ap", "ar"]
 
 
+def test_launches_that_all_stop_while_they_start_are_ended() -> None:
+    """One rank of each has connected, as where MPI_Init hangs on the others."""
+    with Conductor([2, 2], seed=1, limit=0.1) as conductor:
+        players = [Player(conductor.words(side, 5), 1, [], "ab"[side]) for side in (0, 1)]
+        for player in players:
+            player.come()
+        deadline = time.monotonic() + PATIENCE
+        while None in (lost := [conductor.lost(side) for side in (0, 1)]) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert lost == ["1 of 2 ranks did not connect within 0.5 s of the other ranks"] * 2
+
+
 # --- The suite -----------------------------------------------------------------------------------------
 
 
@@ -314,7 +326,7 @@ def parts_of(archive: Archive) -> set[int | None]:
 def test_ab_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb(
         "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs", mpi.build / "bin", "--launches", 3,
-        "--parts", 5, "--name", "t", "--format", "json", "--classic", "PingPong", "--", "-msglog", "3", "-iter", "100",
+        "--segments", 5, "--name", "t", "--format", "json", "--classic", "PingPong", "--", "-msglog", "3", "-iter", "100",
     )  # fmt: skip
     assert said.code in (0, 10, 11, 12), said.err
     found = json.loads(said.out)
@@ -345,7 +357,7 @@ def test_ab_interleaves_unless_told_otherwise(mpi: lab.Mpi, imb: Imb, archive: A
 
 CAMPAIGN = """benchmarks = ["PingPong"]
 launches = 2
-parts = 4
+segments = 4
 [common]
 mpi = "{mpi}"
 programs = "{programs}"
@@ -391,10 +403,16 @@ def test_a_missing_program_leaves_nothing_of_the_other_variant(
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ('setup = "true"', "variant b: with parts all variants run at the same time, so none can be set up"),
-        ('launcher = "srun"', "variant b: with parts all variants run at the same time, and steps of srun"),
+        (
+            'setup = "true"',
+            "variant b: with segments all variants run at the same time, so none can be set up",
+        ),
+        (
+            'launcher = "srun"',
+            "variant b: with segments all variants run at the same time, and steps of srun",
+        ),
         ("[variants.c]\n[variants.d]", "and IMB-IO's files are in one folder"),
-        ("[variants.c]\nparts = 3", "no key variants.c.parts"),
+        ("[variants.c]\nsegments = 3", "no key variants.c.segments"),
         ('[variants.c]\narguments = "-turns x"', "-json, -input and -turns are set by imb"),
     ],
 )
@@ -461,7 +479,7 @@ def test_a_stopped_one_goes_on(
 def test_a_rank_that_dies_does_not_hold_the_other_up(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb(
         "ab", "--a", "arguments='-iter 20'", "--b", "arguments='-mem 1 -nonsense'", "--mpi", mpi.wrapper,
-        "--programs", mpi.build / "bin", "--launches", 1, "--parts", 5, "PingPong", "--", "-msglog", "3",
+        "--programs", mpi.build / "bin", "--launches", 1, "--segments", 5, "PingPong", "--", "-msglog", "3",
     )  # fmt: skip
     facts = [archive.run(name).facts() for name in archive.ids()]
     assert sorted((f["variant"], f["outcome"]) for f in facts) == [("a", "measured"), ("b", "failed")], (
@@ -473,7 +491,7 @@ def test_a_stopped_rank_costs_its_launch_and_no_other(mpi: lab.Mpi, archive: Arc
     """As a dead host does. Only the pair of this launch is lost."""
     process = subprocess.Popen(
         [sys.executable, "-m", "imb", "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs",
-         str(mpi.build / "bin"), "--launches", "3", "--parts", "20", "--turn-timeout", "2", "--name", "t", "--format", "json",
+         str(mpi.build / "bin"), "--launches", "3", "--segments", "20", "--turn-timeout", "2", "--name", "t", "--format", "json",
          "PingPong", "--", "-msglog", "3:5", "-passes", "50"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -494,7 +512,7 @@ def test_a_stopped_rank_costs_its_launch_and_no_other(mpi: lab.Mpi, archive: Arc
     ]
     assert re.match(
         r"imb: launch \d, t/[ab], 2 ranks: \d of 2 ranks did not end the turn within \S+ s \(turns took .* s at most\);"
-        r" launch ended, its pair is lost; --turn-timeout sets the limit$", line
+        r" launch ended, its pair is lost; turn_timeout in a campaign file sets the limit$", line
     ), line  # fmt: skip
     facts = [archive.run(name).facts() for name in archive.ids()]
     assert sorted(f["outcome"] for f in facts) == ["measured"] * 5 + ["stopped"]

@@ -13,6 +13,7 @@ from imb.judge import prediction, steps
 from imb.judge.history import CORRELATED, sessions_of
 from imb.model.observations import Launch
 from imb.model.records import Platform, Result, Run
+from imb.stats.arrays import Values
 
 FIVE = float(np.log(1.05))
 # The Nile's yearly flow at Aswan from 1871 on (Cobb, Biometrika 65 (1978) 243): it fell after 1898.
@@ -25,27 +26,27 @@ NILE = [
 ]  # fmt: skip
 
 
-def noise(random: np.random.Generator, sessions: int, series: int, spread: float = 0.01) -> steps.Values:
+def noise(random: np.random.Generator, sessions: int, series: int, spread: float = 0.01) -> Values:
     """Half of the variance is that of the session."""
     of_session = random.normal(0, spread, (sessions, 1))
-    made: steps.Values = (of_session + random.normal(0, spread, (sessions, series))) / np.sqrt(2)
+    made: Values = (of_session + random.normal(0, spread, (sessions, series))) / np.sqrt(2)
     return made
 
 
-def heavy(random: np.random.Generator, sessions: int, series: int) -> steps.Values:
+def heavy(random: np.random.Generator, sessions: int, series: int) -> Values:
     """One session in twenty stands out."""
     odd = random.random((sessions, 1)) < 0.05
     return noise(random, sessions, series) + odd * random.exponential(0.1, (sessions, 1))
 
 
-def correlated(random: np.random.Generator, sessions: int, series: int) -> steps.Values:
+def correlated(random: np.random.Generator, sessions: int, series: int) -> Values:
     made = noise(random, sessions, series)
     for session in range(1, sessions):
         made[session] += 0.4 * made[session - 1]
     return made
 
 
-def gaps(random: np.random.Generator, sessions: int, series: int) -> steps.Values:
+def gaps(random: np.random.Generator, sessions: int, series: int) -> Values:
     made = noise(random, sessions, series)
     made[random.random(made.shape) < 0.2] = np.nan
     return made
@@ -186,7 +187,7 @@ def test_equal_figures_have_no_step_and_exact_ones_do() -> None:
 
 
 @pytest.mark.parametrize("logs", [np.zeros((7, 2)), np.full((20, 2), np.inf)])
-def test_what_cannot_be_judged_is_refused(logs: steps.Values) -> None:
+def test_what_cannot_be_judged_is_refused(logs: Values) -> None:
     with pytest.raises(ValueError, match="8 sessions"):
         steps.find_steps(logs)
 

@@ -291,7 +291,7 @@ def _unknown(archive: Archive, name: str) -> ImbError:
     present, every = set(archive.ids()), archive.tags()
     if any(name in tags.labels for run, tags in every.items() if run not in present):
         return ImbError(
-            f"no run {name!r}: those with this label were removed; `imb restore {shell_word(name)}`"
+            f"no run {name!r}: those with this label were removed; `imb archive restore {shell_word(name)}`"
         )
     labels = dict.fromkeys(label for run, tags in every.items() if run in present for label in tags.labels)
     if near := get_close_matches(name, labels, 1):

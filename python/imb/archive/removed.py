@@ -1,4 +1,4 @@
-"""Runs that `imb rm` took out of the archive, and their way back."""
+"""Runs that `imb archive rm` took out of the archive, and their way back."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
         stderr.txt           standard error
         facts.json           what the writer knows besides: command, exit status, conditions
     ARCHIVE/labels/          labels and notes: one small file per change, never changed itself
-    ARCHIVE/removed/         runs that `imb rm` took out, `imb restore` moves them back
+    ARCHIVE/removed/         runs that `imb archive rm` took out, `imb archive restore` moves them back
     ARCHIVE/tmp/             runs being written
 
 A run's name is the SHA-256 of the hashes of its content, so the same content is the same run, and a run can be
@@ -146,7 +146,7 @@ class StoredRun(msgspec.Struct, frozen=True):
 
     def refuse_damage(self) -> None:
         """Raises UnreadableFile where facts.json is damaged, or another file is missing, truncated or not for this user. Does not
-        read the others: `imb verify` does."""
+        read the others: `imb archive verify` does."""
         self.facts()
         for name, stored in self.manifest.files.items():
             refuse_other_size(self.folder / name, size_of(self.folder / name), stored.bytes)

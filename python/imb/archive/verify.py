@@ -61,7 +61,9 @@ def _verify_places(archive: Archive) -> Iterator[Damage]:
         else:
             strange = [group]
         for path in sorted(strange):
-            advice = "; move it to removed/ and use `imb restore`" if _REMOVED.fullmatch(path.name) else ""
+            advice = (
+                "; move it to removed/ and use `imb archive restore`" if _REMOVED.fullmatch(path.name) else ""
+            )
             yield Damage(damage=[f"{path}: does not belong here{advice}"])
 
 

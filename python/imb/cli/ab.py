@@ -10,19 +10,25 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, FormatOption, share_of
-from imb.cli.gpu_options import GpuOption, MemoryOption
-from imb.cli.judging import show
+from imb.cli.compare import show
 from imb.cli.launching import (
+    Carried,
+    ClassicOption,
+    GpuOption,
+    LaunchBudgetOption,
+    MemoryOption,
     MpiOption,
+    PrecisionOption,
     ProgramsOption,
     TimeoutOption,
     all_measured,
     build_variants,
     launch_all,
     locate_variant,
+    note_classic,
     refuse_missing_cpus_of,
+    sampling_of,
 )
-from imb.cli.sampling import ClassicOption, LaunchBudgetOption, PrecisionOption, sampling_of, tell_classic
 from imb.cli.submitting import (
     AccountOption,
     Job,
@@ -42,6 +48,8 @@ if TYPE_CHECKING:
     from imb.measure.session import Plan
 
 VARIANT = "Settings of variant A: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., launcher options; see above."
+
+FIRST = ("--a", "--b", "--both", "--launches", "--until-decided", "--mpi", "--np", "--name")
 
 
 def command(
@@ -79,10 +87,9 @@ def command(
             help="With --until-decided: limit the total duration.",
         ),
     ] = None,
-    parts: Annotated[
+    segments: Annotated[
         int | None,
         typer.Option(
-            "--parts",
             "--segments",
             min=1,
             max=1000,
@@ -107,13 +114,7 @@ def command(
     ] = False,
     turn_timeout: Annotated[
         float | None,
-        typer.Option(
-            "--turn-timeout",
-            min=0.1,
-            metavar="SECONDS",
-            show_default="60",
-            help="Interleaved launches: end one whose turn lasts longer than this and ten times longer than any before.",
-        ),
+        typer.Option("--turn-timeout", min=0.1, hidden=True),
     ] = None,
     classic: ClassicOption = False,
     precision: PrecisionOption = None,
@@ -145,7 +146,7 @@ def command(
     minutes: MinutesOption = None,
     queue: QueueOption = None,
     account: AccountOption = None,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     host_pairs: PairsOption = None,
     archive: ArchiveOption = None,
 ) -> None:
@@ -155,45 +156,34 @@ def command(
     bind=, cpus=0,3, hosts=n1,n2, ppn=, memory=, gpu= and arguments='...' (of IMB) are those of a campaign file. The first setting with
     a leading - and all after it are launcher arguments. "" is a variant without settings.
 
-    Each round launches both variants once, in random order. Only the given process count is measured (-npmin N), unless
-    IMB arguments override it. --mpi, --programs, --memory and --gpu apply to variants that do not set them.
-
-    The launches of both variants are interleaved in 100 alternating segments of every row (a duet; --parts has another number).
-    Disturbances then affect both, so on shared machines much smaller changes can be detected. Where both cannot run side by
-    side (IMB-IO, srun, GPU memory, rows in one burst), or with --launch-by-launch, one launch runs after the other.
-
-    Rows are measured in passes, as by imb run. --classic measures each in one burst per launch, or, with --parts, per segment. A
-    segment should then last at least 0.1 s (-time 0.2 -iter 1000000,100000).
-
-    A launch whose state probe is outside the dominant state of the machine is repeated at the end, an interleaved one with its
-    partner, whatever it measured, at most --repeats launches. The repeat is judged in its place; both are kept. Without state
-    probes (--classic) and with --until-decided none is repeated.
-
-    With --until-decided the results are checked after each round, from the fifth on, to decide whether to launch another.
-    Intervals and verdicts allow for these repeated looks, also in later `imb compare`.
-
-    After Ctrl-C, continue with `imb run --resume` and compare with `imb compare NAME/a NAME/b`.
-
-    With --submit the launches run in a job (see imb run), and the command that compares them is printed. --host-pairs
-    submits a job per pair of hosts; compare NAME/n1-n2/a with NAME/n1-n2/b.
-
-    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs); 1 launches failed and
-    nothing is left to compare; 2 usage error; 130 interrupted.
+    The launches of both variants are interleaved in alternating segments of every row (a duet), so that disturbances
+    affect both. After Ctrl-C, `imb run --resume` continues and compares.
 
     \b
     Examples:
       imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
-      imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --both "bind=core --mca pml ob1" --mpi openmpi PingPong
-      imb ab --a "MPIR_CVAR_ODD_EVEN_CLIQUES=0" --b "MPIR_CVAR_ODD_EVEN_CLIQUES=1" --launches 20 -- Allreduce -msglog 16
-      imb ab --a "UCX_TLS=rc" --b "UCX_TLS=tcp" --both "hosts=node1,node2 ppn=1" --launch-by-launch -- PingPong
-      imb ab --a "bind=core" --b "bind=none" --until-decided --launches 40 --budget 1800 -- PingPong
-      imb ab --a "memory=host" --b "memory=cuda" -- PingPong
+      imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --mpi openmpi PingPong
+      imb ab --a "UCX_TLS=rc" --b "UCX_TLS=tcp" --both "hosts=n1,n2 ppn=1" -- PingPong
+      imb ab --a "bind=core" --b "bind=none" --until-decided --launches 40 -- PingPong
+
+    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs); 1 launches failed and
+    nothing is left to compare; 2 usage error; 130 interrupted.
+    \f
+    Each round launches both variants once. Only the given process count is measured (-npmin N), unless IMB arguments
+    override it. Where both cannot run side by side (IMB-IO, srun, GPU memory, rows in one burst), or with
+    --launch-by-launch, one runs after the other. With --classic, a segment should last 0.1 s (-time 0.2).
+
+    A launch whose state probe is outside the dominant state of the machine is repeated at the end, an interleaved one
+    with its partner, and the repeat is judged in its place (not with --classic or --until-decided). With
+    --until-decided, results are checked after each round, from the fifth on; intervals and verdicts
+    allow for these repeated looks.
+
+    Without --timeout, a launch in passes ends after a minute and ten times its budget. Files of imb campaign have rarer
+    settings. With --submit a job executes the session, and the command that compares is printed.
     """
     import msgspec
 
-    from imb.archive.names import side_of
-    from imb.cli.peers import earlier
-    from imb.judge.compare import EXIT, CompareSettings, compare
+    from imb.judge.compare import CompareSettings
     from imb.measure import session
 
     settings = CompareSettings(metric=metric, relevant=share_of(relevant, "--relevant"))
@@ -201,50 +191,63 @@ def command(
     store = Archive(archive)
     if budget is not None and not until_decided:
         raise ImbError(
-            "--budget needs --until-decided, as it is of the whole session; --launch-budget is of a launch"
+            "--budget needs --until-decided, as it is of the whole session; launch_budget in a campaign file is of a launch"
         )
-    if launch_by_launch and (parts or 1) > 1:
-        raise ImbError("--launch-by-launch and --parts exclude each other; give one of them")
-    if turn_timeout is not None and (launch_by_launch or parts == 1):
-        raise ImbError("--turn-timeout is of interleaved launches; omit --launch-by-launch")
+    if launch_by_launch and (segments or 1) > 1:
+        raise ImbError("--launch-by-launch and --segments exclude each other; give one of them")
+    if turn_timeout is not None and (launch_by_launch or segments == 1):
+        raise ImbError("turn_timeout is of interleaved launches; omit --launch-by-launch")
     job = Job(submit, minutes, queue, account, jobs)
-    job.examine(host_pairs)
+    job.examine()
     chosen, plans = _planned(
-        names or [], (a, b, both), (mpi, programs, memory, gpu), seed, host_pairs, name=name, processes=np, class_=kind, launches=launches,
-        until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, parts=1 if launch_by_launch else parts, timeout=timeout, repeats=repeats,
+        names or [], (a, b, both), (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
+        until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
     )  # fmt: skip
-    if not submit:
+    if not submit:  # of a job, the command that compares is printed
         refuse_missing_cpus_of(plans)
+        options = {"relevant": settings.relevant, "metric": metric, "rows": rows, "format": format}
+        plans = [msgspec.structs.replace(plan, command="ab", report=options) for plan in plans]
     build_variants(chosen)
-    for made in plans:
-        session.refuse_missing_programs(made)
-        session.save(store, made)
+    for plan in plans:
+        session.refuse_missing_programs(plan)
+        session.save(store, plan)
     if submit:
         status = hand_over(store, plans, job)
         judging = [] if relevant == "5%" else ["--relevant", relevant]
         judging += [] if metric == "time" else ["--metric", metric]
         judging += (["--rows"] if rows else []) + ([] if format == "terminal" else ["--format", format])
-        for made in plans:
-            say(shlex.join(["imb", "compare", f"{made.campaign}/a", f"{made.campaign}/b", *judging]))
+        for plan in plans:
+            say(shlex.join(["imb", "compare", f"{plan.campaign}/a", f"{plan.campaign}/b", *judging]))
         raise typer.Exit(status)
-    carried = launch_all(store, plans[0], results_to_stderr=True)
+    raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True)))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """The comparison; the exit status. Raises ImbError."""
+    import msgspec
+
+    from imb.archive.names import side_of
+    from imb.cli.peers import earlier
+    from imb.judge.compare import EXIT, CompareSettings, compare
+
     all_measured(carried)
-    made = carried.plan
+    plan, options = carried.plan, carried.plan.report
+    settings = CompareSettings(metric=options["metric"], relevant=options["relevant"])
     kept = [done for done in carried.over if done.outcome != "stopped"]  # those have lost their partner
-    sides = [side_of(store, [d.run for d in kept if made.items[d.number - 1].variant == i], f"{made.campaign}/{v}")
+    sides = [side_of(store, [d.run for d in kept if plan.items[d.number - 1].variant == i], f"{plan.campaign}/{v}")
              for i, v in enumerate("ab")]  # fmt: skip
     every = [launch for side in sides for launch in side.launches]
-    found = compare(sides[0], sides[1], settings, earlier(store, every))
-    if found.sequential:
-        looks = msgspec.structs.replace(found.sequential, stopped=carried.stopped)
-        found = msgspec.structs.replace(found, sequential=looks)
-    if format == "json":
-        data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+    comparison = compare(sides[0], sides[1], settings, earlier(store, every))
+    if comparison.sequential:
+        looks = msgspec.structs.replace(comparison.sequential, stopped=carried.stopped)
+        comparison = msgspec.structs.replace(comparison, sequential=looks)
+    if options["format"] == "json":
+        data(msgspec.json.format(msgspec.json.encode(comparison)) + b"\n")
     else:
-        show(found, all_rows=rows)
-    raise typer.Exit(EXIT[found.verdict])
+        show(comparison, all_rows=options["rows"])
+    return EXIT[comparison.verdict]
 
 
 def _planned(
@@ -253,6 +256,7 @@ def _planned(
     given: tuple[str | None, Path | None, str | None, str | None],
     seed: int | None,
     host_pairs: str | None,
+    job: Job,
     *,
     name: str | None,
     **keys: Any,
@@ -262,7 +266,7 @@ def _planned(
 
     import msgspec
 
-    from imb.measure import campaign, planning
+    from imb.measure import campaign, planning, session
 
     split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
     a, b, both = map(campaign.spoken, spoken)
@@ -270,7 +274,7 @@ def _planned(
     usual = campaign.VariantSettings(
         mpi=mpi, programs=str(programs) if programs else None, memory=memory, gpu=gpu
     )
-    made = campaign.Campaign(
+    asked = campaign.Campaign(
         name=name or f"ab-{secrets.token_hex(3)}",
         benchmarks=list(words[:split] or ["mpi1"]),
         arguments=words[split:],
@@ -278,15 +282,20 @@ def _planned(
         variants={"a": a, "b": b},
         **{key: value for key, value in keys.items() if value is not None},
     )
-    reason = campaign.why_launch_by_launch(made) if keys["parts"] is None else None
-    if keys["parts"] is None and reason is None:
-        made = msgspec.structs.replace(made, parts=campaign.USUAL_PARTS)
+    reason = campaign.why_launch_by_launch(asked) if keys["segments"] is None else None
+    if keys["segments"] is None and reason is None:
+        asked = msgspec.structs.replace(asked, segments=campaign.USUAL_SEGMENTS)
     if keys["repeats"] is None:
-        made = msgspec.structs.replace(made, repeats=planning.usual_repeats(made))
-    campaign.examine_campaign(made)
+        asked = msgspec.structs.replace(asked, repeats=planning.usual_repeats(asked))
+    campaign.examine_campaign(asked)
     if reason:
         say(f"imb: note: launches run one after the other, not interleaved: {reason}", err=True)
-    tell_classic(campaign.why_variant_classic(made))
+    note_classic(campaign.why_variant_classic(asked))
     chosen = secrets.randbelow(2**31) if seed is None else seed
-    each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
-    return made, [planning.campaign_plan(one, locate_variant, seed=chosen) for one in each]
+    each = (
+        [planning.on_hosts(asked, pair) for pair in pairs_of(host_pairs.split(","), job)]
+        if host_pairs
+        else [asked]
+    )
+    plans = [planning.campaign_plan(settings, locate_variant, seed=chosen) for settings in each]
+    return asked, [session.with_time_limit(plan) for plan in plans]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,14 +19,24 @@ from imb.cli.common import (
     refuse_options,
     share_of,
 )
-from imb.cli.judging import show as show_comparison
-from imb.cli.judging import worst
-from imb.cli.launching import MpiOption, ProgramsOption, TimeoutOption, all_measured, launch_all, ready
+from imb.cli.compare import show as show_comparison
+from imb.cli.compare import worst
+from imb.cli.help import Command
+from imb.cli.launching import (
+    Carried,
+    MpiOption,
+    ProgramsOption,
+    TimeoutOption,
+    all_measured,
+    launch_all,
+    ready,
+)
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import columns, data, say
 
 if TYPE_CHECKING:
+    from imb.measure.session import Plan
     from imb.model.baselines import Baseline
     from imb.model.observations import Side
 
@@ -67,7 +78,7 @@ def _tolerances(words: list[str] | None) -> dict[str, float]:
     }
 
 
-@app.command("set")
+@app.command("set", cls=Command)
 def set_(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline, without blanks.")],
     side: Annotated[str, typer.Argument(metavar="SIDE", help="Results, named as for imb compare.")],
@@ -101,19 +112,19 @@ def set_(
         if not ownership.is_own(run.folder if isinstance(run, StoredRun) else run.path.parent, run.facts())
     }
     limits = _tolerances(tolerance) or {"time": 0.05}
-    made = baselines.make(name, loaded, limits, note=note, foreign=foreign)
-    say(_line(baselines.add(store, made)))
-    if lack := _lack(made):
-        say(f"imb: note: {made.name} has {lack}", err=True)
+    baseline = baselines.make(name, loaded, limits, note=note, foreign=foreign)
+    say(_line(baselines.add(store, baseline)))
+    if lack := _lack(baseline):
+        say(f"imb: note: {baseline.name} has {lack}", err=True)
 
 
-def _lack(made: Baseline) -> str | None:
+def _lack(baseline: Baseline) -> str | None:
     """What a baseline has and should have more of; None: it has enough."""
     from imb.judge.pairing import separate_sessions, session_of
     from imb.judge.prediction import FEWEST
 
-    sessions = [session_of(launch) for launch in made.side().launches]
-    many = len(separate_sessions(made.side()))
+    sessions = [session_of(launch) for launch in baseline.side().launches]
+    many = len(separate_sessions(baseline.side()))
     has = counted(len(sessions), "launch")
     wanted = (
         f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more"
@@ -125,20 +136,20 @@ def _lack(made: Baseline) -> str | None:
     return None
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_(archive: ArchiveOption = None) -> None:
     """List all baselines, one version per line."""
     from imb.archive import baselines
 
-    found, bad = [], []
+    readable, bad = [], []
     for path in baselines.files(Archive(archive)):
         try:
-            found.append(baselines.load_baseline(path))
+            readable.append(baselines.load_baseline(path))
         except ImbError as error:
             bad.append(str(error))
     rows = [
         (str(b), b.created[:10], b.placement or "unknown", str(len(b.launches)), _limits(b.tolerances), str(b.machine), b.note or "")
-        for b in found
+        for b in readable
     ]  # fmt: skip
     if rows:
         headings = ("BASELINE", "DATE", "PLACEMENT", "LAUNCHES", "TOLERANCES", "MACHINE", "NOTE")
@@ -149,24 +160,27 @@ def list_(archive: ArchiveOption = None) -> None:
         raise typer.Exit(2)
 
 
-@app.command("show")
+@app.command("show", cls=Command)
 def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption = None) -> None:
     """Show the versions of a baseline with machine, runs and commands."""
     import msgspec
 
     from imb.archive import baselines
 
-    found = baselines.baseline_versions(Archive(archive), name)
+    versions = baselines.baseline_versions(Archive(archive), name)
     if format == "json":
-        data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        data(msgspec.json.format(msgspec.json.encode(versions)) + b"\n")
         return
-    for one in found:
-        say(_line(one))
-        say(f"    set {one.created} by {one.by} from {one.origin}" + (f": {one.note}" if one.note else ""))
+    for version in versions:
+        say(_line(version))
         say(
-            f"    hosts {', '.join(one.machine.hosts) or 'unknown'}; runs {', '.join(k.name for k in one.launches)}"
+            f"    set {version.created} by {version.by} from {version.origin}"
+            + (f": {version.note}" if version.note else "")
         )
-        said = (" ".join(kept.facts.get("command") or ()) for kept in one.launches)
+        say(
+            f"    hosts {', '.join(version.machine.hosts) or 'unknown'}; runs {', '.join(k.name for k in version.launches)}"
+        )
+        said = (" ".join(kept.facts.get("command") or ()) for kept in version.launches)
         for words in dict.fromkeys(text.partition(" -json ")[0] for text in said):
             if words:
                 say(f"    $ {words}")
@@ -178,7 +192,20 @@ _OF_RESULTS = {
 }  # fmt: skip
 
 
-@app.command("check")
+class _Check(Command):
+    first = (
+        "--launches",
+        "--with-old",
+        "--setting",
+        "--mpi",
+        "--programs",
+        "--tolerance",
+        "--rows",
+        "--format",
+    )
+
+
+@app.command("check", cls=_Check)
 def check(
     context: typer.Context,
     name: Named,
@@ -232,6 +259,16 @@ def check(
     repeated, with its MPI and programs unless --mpi or --programs (after an update, for example) are given; the runs are
     labeled baseline-check/NAME. Each metric with a tolerance is compared.
 
+    \b
+    Examples:
+      imb baseline check fabric
+      imb baseline check fabric --with-old --mpi /opt/openmpi-next --format json
+      imb baseline check fabric --with-old --setting "UCX_TLS=tcp bind=core"
+      imb baseline check fabric@1 after-update --tolerance time=10%
+
+    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs), the worst of the metrics;
+    1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
+    \f
     A baseline and results of different sessions are judged by session: take three sessions of each. One session of results
     is judged by the prediction interval of five sessions of the baseline or more: at most 1 check in 1000 calls a band
     different where none is, which is 1 in 10 histories of 100 nightly checks. With fewer, only a band in which every launch is more than
@@ -240,94 +277,124 @@ def check(
     judged: ten of each (--launches) find small changes in one session. The new ones are those of --mpi, --programs and
     --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
     cannot be restored is printed, such as setup commands and a variable that was not set then.
-
-    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs), the worst of the metrics;
-    1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
-
-    \b
-    Examples:
-      imb baseline check fabric
-      imb baseline check fabric --with-old --mpi /opt/openmpi-next --format json
-      imb baseline check fabric --with-old --setting "UCX_TLS=tcp bind=core"
-      imb baseline check fabric@1 after-update --tolerance time=10%
     """
+    import msgspec
+
     from imb.archive import baselines, names
-    from imb.cli.peers import earlier
-    from imb.judge import baseline
-    from imb.judge.compare import EXIT
-    from imb.model.baselines import machine_of, placement_of
+    from imb.measure import session
 
     store = Archive(archive)
-    found = baselines.baseline_versions(store, name)
-    well, old = True, None
+    versions = baselines.baseline_versions(store, name)
+    options = {
+        "name": name,
+        "tolerance": tolerance,
+        "force": force,
+        "assume_one_session": assume_one_session,
+        "assume_stable": assume_stable,
+        "rows": rows,
+        "format": format,
+    }
     if side is not None:
         refuse_options(context, _OF_RESULTS, f"cannot be combined with existing results: {side}; omit it")
     if setting is not None and not with_old:
         raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:
-        results = names.load(store, side)
-    else:
-        here = _of_here(found, placement, force)
-        if not force_owner:
-            _refuse_others(store, here)
-        results, old, well = _measure(
-            store, here, mpi, programs, launches, timeout, with_old=with_old, setting=setting
-        )
-    chosen = found[-1] if force else baseline.choose(found, machine_of(results), placement_of(results))
+        raise typer.Exit(_judge(store, options, names.load(store, side), None, True))
+    here = _of_here(versions, placement, force)
+    if not force_owner:
+        _refuse_others(store, here)
+    plan = _planned(store, here, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
+    plan = msgspec.structs.replace(plan, command="baseline", report=options)
+    session.save(store, plan)
+    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True)))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """The check of what was launched; the exit status. Raises ImbError."""
+    from imb.archive import names
+
+    well, plan = all_measured(carried), carried.plan
+
+    def side(variant: str | None, name: str) -> Side:
+        runs = [
+            over.run
+            for over in carried.over
+            if variant in (None, plan.variants[plan.items[over.number - 1].variant].name)
+        ]
+        return names.side_of(store, runs, f"{name} in session {plan.id}")
+
+    if len(plan.variants) == 1:
+        return _judge(store, plan.report, side(None, "measured"), None, well)
+    old = side("old", f"old ({plan.report['name']}), measured")
+    return _judge(store, plan.report, side("new", "new, measured"), old, well)
+
+
+def _judge(store: Archive, options: Mapping[str, Any], results: Side, old: Side | None, well: bool) -> int:
+    """Prints the check of `results`; the exit status. Raises ImbError."""
+    from imb.archive import baselines
+    from imb.cli.peers import earlier
+    from imb.judge import baseline
+    from imb.judge.compare import EXIT
+    from imb.model.baselines import machine_of, placement_of
+
+    force = options["force"]
+    versions = baselines.baseline_versions(store, options["name"])
+    chosen = versions[-1] if force else baseline.choose(versions, machine_of(results), placement_of(results))
     launched = [*(old.launches if old else ()), *results.launches]
     judged = baseline.check(
         chosen,
         results,
-        _tolerances(tolerance),
+        _tolerances(options["tolerance"]),
         old=old,
         earlier=earlier(store, launched),
         force=force,
-        assume_one_session=assume_one_session,
-        assume_stable=assume_stable,
+        assume_one_session=options["assume_one_session"],
+        assume_stable=options["assume_stable"],
     )
     verdict = worst(judged.comparisons)
-    if format == "json":
+    if options["format"] == "json":
         import msgspec
 
-        told = {"verdict": verdict, **msgspec.to_builtins(judged)}
-        data(msgspec.json.format(msgspec.json.encode(told)) + b"\n")
-    elif format == "junit":
+        document = {"verdict": verdict, **msgspec.to_builtins(judged)}
+        data(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+    elif options["format"] == "junit":
         from imb.render import junit
 
-        title = f"imb baseline check {name}"
         suites = [
-            (f"{title}, {one.settings.metric}", junit.of_comparison(one, results))
+            (f"imb baseline check {judged.name}, {one.settings.metric}", junit.of_comparison(one, results))
             for one in judged.comparisons
         ]
         data(junit.document(suites))
     else:
         for warning in judged.warnings:
             say(f"! {warning}")
-        for one in judged.comparisons:
-            show_comparison(one, all_rows=rows)
-    raise typer.Exit(EXIT[verdict] if well or verdict == "slower" else 1)
+        for comparison in judged.comparisons:
+            show_comparison(comparison, all_rows=options["rows"])
+    return EXIT[verdict] if well or verdict == "slower" else 1
 
 
-def _of_here(found: list[Baseline], placement: str | None, force: bool) -> Baseline:
+def _of_here(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
     """The baseline to measure again on this machine."""
     from imb.measure import recheck
 
     here = [
-        one
-        for one in found
-        if placement in (None, one.placement)
-        and (force or one.machine.same(recheck.this_machine(one.machine.nodes or 1)) is not False)
+        version
+        for version in versions
+        if placement in (None, version.placement)
+        and (force or version.machine.same(recheck.this_machine(version.machine.nodes or 1)) is not False)
     ]
     if not here:
         have = "; ".join(
-            dict.fromkeys(f"{one.placement or 'unknown placement'} on {one.machine}" for one in found)
+            dict.fromkeys(
+                f"{version.placement or 'unknown placement'} on {version.machine}" for version in versions
+            )
         )
         raise ImbError(
-            f"baseline {found[-1].name} has nothing for {placement or 'launches'} on this machine, only: {have}"
+            f"baseline {versions[-1].name} has nothing for {placement or 'launches'} on this machine, only: {have}"
         )
-    if len({one.placement for one in here}) > 1:
+    if len({version.placement for version in here}) > 1:
         raise ImbError(
-            f"baseline {found[-1].name} has intra-node and inter-node results; choose with --placement"
+            f"baseline {versions[-1].name} has intra-node and inter-node results; choose with --placement"
         )
     return here[-1]
 
@@ -348,7 +415,7 @@ def _refuse_others(store: Archive, chosen: Baseline) -> None:
     ownership.refuse_others(f"baseline {chosen}", written, runs=foreign)
 
 
-def _measure(
+def _planned(
     store: Archive,
     chosen: Baseline,
     mpi: str | None,
@@ -358,52 +425,37 @@ def _measure(
     *,
     with_old: bool,
     setting: str | None,
-) -> tuple[Side, Side | None, bool]:
-    """Results; with_old: those of the baseline's MPI and programs; whether all was measured."""
-    from imb.archive import names
-    from imb.measure import recheck, session
+) -> Plan:
+    """The launches of the baseline again; with_old: also those of its MPI and programs."""
+    from imb.measure import recheck
     from imb.measure.campaign import spoken
     from imb.mpi import installations
 
     recheck.refuse_if_imported(chosen)
     wrapper = (chosen.launches[0].facts.get("conditions") or {}).get("mpi_wrapper")
-    found = installations.find(mpi or wrapper)
-    if programs is None and found.place != wrapper:
-        programs = ready(found, None)
+    installation = installations.find(mpi or wrapper)
+    if programs is None and installation.place != wrapper:
+        programs = ready(installation, None)
     if with_old:
         seed = secrets.randbelow(2**31)
         before = installations.find(wrapper)
         new = None if setting is None else spoken(setting)
-        made = recheck.plan_with_old(
-            chosen, before, found, programs, launches, timeout, seed=seed, setting=new
+        plan = recheck.plan_with_old(
+            chosen, before, installation, programs, launches, timeout, seed=seed, setting=new
         )
         if lost := recheck.environment_of(chosen)[1]:
             say(f"imb: note: {chosen} not restored: {', '.join(lost)}", err=True)
     else:
-        made = recheck.baseline_plan(chosen, found, programs, launches, timeout)
-    session.save(store, made)
-    carried = launch_all(store, made, results_to_stderr=True)
-    well = all_measured(carried)
-
-    def side(variant: str | None, name: str) -> Side:
-        runs = [
-            one.run
-            for one in carried.over
-            if variant in (None, made.variants[made.items[one.number - 1].variant].name)
-        ]
-        return names.side_of(store, runs, f"{name} in session {made.id}")
-
-    if not with_old:
-        return side(None, "measured"), None, well
-    return side("new", "new, measured"), side("old", f"old ({chosen}), measured"), well
+        plan = recheck.baseline_plan(chosen, installation, programs, launches, timeout)
+    return plan
 
 
 def _limits(tolerances: dict[str, float]) -> str:
     return ", ".join(f"{metric}={share * 100:.3g}%" for metric, share in tolerances.items())
 
 
-def _line(one: Baseline) -> str:
+def _line(baseline: Baseline) -> str:
     return (
-        f"{one}: {counted(len(one.launches), 'launch')}, {one.placement or 'unknown placement'}, {one.machine};"
-        f" {_limits(one.tolerances)}"
+        f"{baseline}: {counted(len(baseline.launches), 'launch')}, {baseline.placement or 'unknown placement'}, {baseline.machine};"
+        f" {_limits(baseline.tolerances)}"
     )

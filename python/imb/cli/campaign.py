@@ -15,9 +15,10 @@ from imb.cli.launching import (
     build_variants,
     carry_out,
     locate_variant,
+    note_classic,
     refuse_missing_cpus_of,
 )
-from imb.cli.sampling import tell_classic
+from imb.cli.launching import resume as resume_session
 from imb.cli.submitting import (
     AccountOption,
     Job,
@@ -35,6 +36,8 @@ from imb.render.terminal import say
 if TYPE_CHECKING:
     from imb.measure import session
     from imb.measure.campaign import Campaign
+
+FIRST = ("--launches", "--seed", "--timeout", "--resume", "--dry-run", "--submit")
 
 
 def command(
@@ -60,37 +63,27 @@ def command(
     minutes: MinutesOption = None,
     queue: QueueOption = None,
     account: AccountOption = None,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     host_pairs: PairsOption = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Run a matrix of variants, benchmarks and process counts in random order.
 
-    FILE lists variants (MPI, environment, launcher options, binding, CPUs, hosts, compiler, IMB arguments, setup and
-    teardown commands) and what to measure with each. Every round launches each cell of the matrix once, in random
-    order, so that drift of the machine affects all cells equally; `launches` is the number of rounds. The seed is printed
-    and recorded. Every run is labeled CAMPAIGN/VARIANT, for `imb compare`.
-
-    Commands in `setup` run before launches of their variant, commands in `teardown` after them, even if a command
-    fails, a launch hangs, or after Ctrl-C or SIGTERM. A variant whose setup fails is skipped. If imb was killed,
-    --resume starts with the teardown. Both kinds of commands should be idempotent.
-
-    With --submit a job executes the session (see imb run). --resume --submit continues in another job; --jobs 3 submits
-    two more jobs that resume. --host-pairs n1,n2,n3 submits the campaign once per pair of hosts, under the names
-    CAMPAIGN/n1-n2 ...
-
-    A launch that exceeds the time limit (--timeout, else `timeout` of FILE) is killed, and the others follow. After Ctrl-C,
-    --resume continues, with --timeout under that time limit. docs/comparing.md lists all keys of FILE; examples/ has campaigns.
+    FILE lists variants and what to measure with each. Every round launches each cell of the matrix once, in random order,
+    so that drift of the machine affects all cells equally. Every run is labeled CAMPAIGN/VARIANT, for `imb compare`.
+    examples/ has campaigns; docs/comparing.md lists all keys of FILE.
 
     \b
     A FILE:
       benchmarks = ["PingPong", "Allreduce"]
       processes = 2                              # or a list
       launches = 10                              # of each variant
-      # until_decided = true                     # stop when every band is; launches is then the maximum (20)
+      # until_decided = true                     # stop when every band is; launches is the maximum
       # budget = 3600                            # ... or after this many seconds
-      # parts = 100                              # interleave launches in 100 segments (without setup)
-      precision = 0.01                           # of rows, in passes; or classic = true: one burst a row
+      # segments = 100                           # interleave launches in 100 segments (without setup)
+      # jobs = 3                                 # with --submit: jobs in sequence, each resumes
+      # host_pairs = ["n1", "n2", "n3"]          # with --submit: a job per pair of hosts
+      precision = 0.01                           # of rows, in passes; or classic = true
       launch_budget = 30                         # seconds of a launch in passes, maximum
       timeout = 120                              # time limit of a launch in seconds
       arguments = "-msglog 16"                   # IMB arguments
@@ -102,16 +95,24 @@ def command(
       [variants.tcp]
       launcher_options = "--mca btl self,tcp"
       env = { UCX_LOG_LEVEL = "error" }
-      setup = "modprobe xyz"                     # before its launches
-      teardown = "modprobe -r xyz"               # after them
+      setup = "modprobe xyz"                     # before its launches; teardown: after them
 
     Exit status: 0 all measured; 1 a launch, setup or teardown failed; 2 usage error; 130 interrupted.
+    \f
+    Commands in `setup` run before launches of their variant, commands in `teardown` after them, even if a command
+    fails, a launch hangs, or after Ctrl-C or SIGTERM. A variant whose setup fails is skipped. If imb was killed,
+    --resume starts with the teardown. Both kinds of commands should be idempotent. The seed is printed and recorded.
+
+    With --submit a job executes the session (see imb run). --resume --submit continues in another job. host_pairs
+    submits the campaign once per pair of hosts, under the names CAMPAIGN/n1-n2 ...; a pair is also "n1:n2".
+
+    A launch that exceeds the time limit (--timeout, else `timeout` of FILE) is killed, and the others follow. After Ctrl-C,
+    --resume continues, with --timeout under that time limit.
 
     \b
     Examples:
       imb campaign examples/transports-openmpi.toml --dry-run
-      imb campaign examples/transports-openmpi.toml
-      imb campaign examples/transports-openmpi.toml --submit slurm --queue short --jobs 3
+      imb campaign examples/transports-openmpi.toml --submit slurm --queue short
       imb campaign --resume
       imb compare transports-openmpi/shm transports-openmpi/tcp
     """
@@ -119,42 +120,42 @@ def command(
 
     store = Archive(archive)
     job = Job(submit, minutes, queue, account, jobs, timeout if resume else None)
-    job.examine(host_pairs)
+    job.examine()
     if resume and host_pairs:
-        raise ImbError("--host-pairs cannot be combined with --resume; resume the session of a pair by name")
+        raise ImbError("host_pairs cannot be combined with --resume; resume the session of a pair by name")
     if resume:
         plans = [stored_sessions.with_timeout(_resumed(store, file, launches, seed), timeout)]
     else:
         chosen, source = _chosen(file, launches, timeout)
-        plans = _planned(chosen, source, seed, host_pairs)
+        plans = _planned(chosen, source, seed, host_pairs, job)
     if not submit:
         refuse_missing_cpus_of(plans)
     if dry_run:
-        for made in plans:
-            _tell(store, made)
+        for plan in plans:
+            _print_dry_run(store, plan)
         return
     if not resume:
         build_variants(chosen)
-        for made in plans:
-            session.refuse_missing_programs(made)
-            session.save(store, made)
+        for plan in plans:
+            session.refuse_missing_programs(plan)
+            session.save(store, plan)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
-    carry_out(store, plans[0])
+    (resume_session if resume else carry_out)(store, plans[0])
 
 
-def _tell(store: Archive, made: session.Plan) -> None:
+def _print_dry_run(store: Archive, plan: session.Plan) -> None:
     """What --dry-run prints."""
     from imb.measure import session, stored_sessions
 
-    for item in made.items:
-        say(str(session.command_of(made, item, Path(), shown=True)))
+    for item in plan.items:
+        say(str(session.command_of(plan, item, Path(), shown=True)))
     left = session.remaining_seconds(
-        made, session.done(store, made).values(), stored_sessions.usual_seconds(store, made)
+        plan, session.done(store, plan).values(), stored_sessions.usual_seconds(store, plan)
     )
     words = "duration unknown" if left is None else f"about {in_time(left)}"
-    most = " at most" if made.until else f", at most {made.repeats} repeats" if made.repeats else ""
-    say(f"{len(made.items)} launches{most}, seed {made.seed}: {words}", err=True)
+    most = " at most" if plan.until else f", at most {plan.repeats} repeats" if plan.repeats else ""
+    say(f"{len(plan.items)} launches{most}, seed {plan.seed}: {words}", err=True)
 
 
 def _chosen(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:
@@ -165,22 +166,28 @@ def _chosen(file: Path | None, launches: int | None, timeout: float | None) -> t
 
     if file is None:
         raise ImbError("FILE is missing; give a campaign (see examples/), or --resume")
-    made, source = campaign.read_campaign(file)
-    made = msgspec.structs.replace(made, launches=launches or made.launches, timeout=timeout or made.timeout)
-    campaign.examine_campaign(made)
-    tell_classic(campaign.why_variant_classic(made))
-    return made, source
+    asked, source = campaign.read_campaign(file)
+    asked = msgspec.structs.replace(
+        asked, launches=launches or asked.launches, timeout=timeout or asked.timeout
+    )
+    campaign.examine_campaign(asked)
+    note_classic(campaign.why_variant_classic(asked))
+    return asked, source
 
 
-def _planned(made: Campaign, source: str, seed: int | None, host_pairs: str | None) -> list[session.Plan]:
+def _planned(
+    asked: Campaign, source: str, seed: int | None, host_pairs: str | None, job: Job
+) -> list[session.Plan]:
     """One, or one per pair of hosts."""
     import secrets
 
     from imb.measure import planning
 
-    chosen = next((s for s in (seed, made.seed) if s is not None), secrets.randbelow(2**31))
-    each = [planning.on_hosts(made, pair) for pair in pairs_of(host_pairs)] if host_pairs else [made]
-    return [planning.campaign_plan(one, locate_variant, seed=chosen, source=source) for one in each]
+    chosen = next((s for s in (seed, asked.seed) if s is not None), secrets.randbelow(2**31))
+    job.refuse_several(asked.jobs)
+    hosts = host_pairs.split(",") if host_pairs else asked.host_pairs
+    each = [planning.on_hosts(asked, pair) for pair in pairs_of(hosts, job)] if hosts else [asked]
+    return [planning.campaign_plan(settings, locate_variant, seed=chosen, source=source) for settings in each]
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
@@ -190,10 +197,10 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
         raise ImbError(
             "--launches and --seed cannot be combined with --resume, which executes the recorded plan"
         )
-    made, source = campaign.read_campaign(file) if file else (None, None)
-    plans = stored_sessions.of_campaign(store, made.name if made else None)
+    asked, source = campaign.read_campaign(file) if file else (None, None)
+    plans = stored_sessions.of_campaign(store, asked.name if asked else None)
     if (chosen := stored_sessions.to_resume(store, reversed(plans))) is None:
-        what = f"campaign {made.name}" if made else "a campaign"
+        what = f"campaign {asked.name}" if asked else "a campaign"
         raise ImbError(
             f"you have no session of {what} in {store.folder}; `imb run --resume NAME` resumes any session by name"
         )

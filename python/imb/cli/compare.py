@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,8 +21,21 @@ from imb.cli.common import (
     share_of,
 )
 from imb.cli.extras import need
-from imb.cli.judging import show
 from imb.render.terminal import data
+
+if TYPE_CHECKING:
+    from imb.judge.compare import Comparison, Verdict
+
+FIRST = (
+    "--relevant",
+    "--metric",
+    "--benchmark",
+    "--rows",
+    "--format",
+    "--assume-one-session",
+    "--assume-stable",
+    "--force",
+)
 
 
 def command(
@@ -60,6 +75,15 @@ def command(
     inconclusive. The unit of replication is the launch, not the repetition: take ten launches of each, interleaved (imb ab).
     docs/comparing.md has the rules, docs/evidence-verdicts.md the method and its error rates.
 
+    \b
+    Examples:
+      imb compare before after
+      imb compare before after --relevant 10% --benchmark Allreduce --rows
+      imb compare old-logs/ new-logs/ --format markdown > changes.md
+      imb compare "sql:SELECT run FROM runs WHERE date < '2026-10-01'" after
+
+    Exit status: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs, 2 usage error or nothing to compare.
+    \f
     Launches of different sessions (days, boots, allocations) are judged by session, from three sessions of each
     on; with fewer the effects are shown and the verdict is inconclusive. A log with a date is a session by itself; logs within 50
     minutes are one. Without a date the session is unknown: see --assume-one-session. Where no verdict is possible, a band in which
@@ -71,15 +95,6 @@ def command(
     The whole is slower if any band or row is, mixed if others are faster; else differs if any is slower by less; else
     inconclusive if a relevant slowdown of some band is not excluded; else faster or differs if any is; else same if every
     band is, else not slower.
-
-    \b
-    Examples:
-      imb compare before after
-      imb compare before after --relevant 10% --benchmark Allreduce --rows
-      imb compare old-logs/ new-logs/ --format markdown > changes.md
-      imb compare "sql:SELECT run FROM runs WHERE date < '2026-10-01'" after
-
-    Exit status: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs, 2 usage error or nothing to compare.
     """
     from imb.archive.names import load
     from imb.cli.peers import earlier
@@ -99,23 +114,41 @@ def command(
     store = Archive(archive)
     sides = load(store, a), load(store, b)
     launches = [launch for side in sides for launch in side.launches]
-    found = compare(*sides, settings, earlier(store, launches))
+    comparison = compare(*sides, settings, earlier(store, launches))
     if format == "json":
         import msgspec
 
-        data(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        data(msgspec.json.format(msgspec.json.encode(comparison)) + b"\n")
     elif format == "junit":
         from imb.render import junit
 
-        data(junit.document([("imb compare", junit.of_comparison(found, sides[1]))]))
+        data(junit.document([("imb compare", junit.of_comparison(comparison, sides[1]))]))
     elif format == "markdown":
         from imb.render.comparison import comparison_markdown
 
-        data(comparison_markdown(found, all_rows=rows))
+        data(comparison_markdown(comparison, all_rows=rows))
     elif format == "html":
         from imb.render.page import comparison_page
 
-        data(comparison_page(found))
+        data(comparison_page(comparison))
     else:
-        show(found, all_rows=rows)
-    raise typer.Exit(EXIT[found.verdict])
+        show(comparison, all_rows=rows)
+    raise typer.Exit(EXIT[comparison.verdict])
+
+
+# The worst first.
+_ORDER: tuple[Verdict, ...] = ("slower", "mixed", "differs", "inconclusive", "not slower", "faster", "same")
+
+
+def worst(comparisons: Sequence[Comparison]) -> Verdict:
+    """The verdict of several comparisons together."""
+    return min((comparison.verdict for comparison in comparisons), key=_ORDER.index)
+
+
+def show(comparison: Comparison, *, all_rows: bool = False) -> None:
+    """On the terminal, as `imb compare` does."""
+    from imb.render.comparison import terminal
+    from imb.render.terminal import Screen
+
+    width = Screen().width if sys.stdout.isatty() else 100
+    terminal(Screen(width=width), comparison, all_rows=all_rows)

@@ -1,4 +1,4 @@
-"""When a session that stops when decided has launched enough: a look after every round."""
+"""When a session has launched enough: a look after every round, and which launches are measured again at the end (imb.judge.repeats)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from imb.archive.store import Archive
-from imb.measure.session import Done, Plan, Until
+import msgspec
+
+from imb.archive.store import SHORT, Archive
+from imb.measure.session import Done, Item, Plan, Until, launch_batches
 from imb.model.errors import ImbError
 from imb.model.units import counted
+from imb.render import terminal
 
 if TYPE_CHECKING:
     from imb.model.observations import Launch, Side
@@ -36,44 +39,44 @@ class Look(NamedTuple):
 class Deciding:
     """Looks at what a session has so far; without `Plan.until` it never stops anything."""
 
-    def __init__(self, archive: Archive, made: Plan, over: Sequence[Done]) -> None:
+    def __init__(self, archive: Archive, plan: Plan, over: Sequence[Done]) -> None:
         """`over`: what earlier processes launched, whose time counts in the budget too."""
-        self._archive, self._made = archive, made
+        self._archive, self._plan = archive, plan
         self._known: dict[str, list[Launch]] = {}
         self._earlier: list[Launch] | None = None
-        self._began = time.monotonic() - sum(one.wall or one.seconds or 0.0 for one in over)
+        self._began = time.monotonic() - sum(ended.wall or ended.seconds or 0.0 for ended in over)
         self._round = 0
 
     def before(self, turn: int, over: Sequence[Done], say: Say) -> str | None:
         """At the beginning of a round: why it is not launched, which is also printed; None: go on."""
-        until = self._made.until
+        until = self._plan.until
         if until is None or turn == self._round:
             return None
         self._round = turn
-        begun = any(self._made.items[one.number - 1].turn == turn for one in over)
+        begun = any(self._plan.items[ended.number - 1].turn == turn for ended in over)
         if turn == 1 or begun:
             return None
         return self._stops(until, turn - 1, over, say)
 
     def at_the_end(self, over: Sequence[Done], say: Say) -> str | None:
         """Behind the last round."""
-        until = self._made.until
+        until = self._plan.until
         if until is None:
             return None
         return self._stops(until, until.design.most, over, say)
 
     def _stops(self, until: Until, rounds: int, over: Sequence[Done], say: Say) -> str | None:
         seconds = time.monotonic() - self._began
-        found: Look | None = None
+        seen: Look | None = None
         reason: str | None = None
         words = f"first look after round {until.design.first}"
         if rounds >= until.design.first:
             try:
-                found = self.look(over)
-                words = str(found)
+                seen = self.look(over)
+                words = str(seen)
             except ImbError as error:
                 reason, words = "nothing to compare", str(error)
-        if found and found.enough:
+        if seen and seen.enough:
             reason = "decided"
         elif rounds >= until.design.most:
             reason = reason or "launches spent"
@@ -85,7 +88,7 @@ class Deciding:
                 "budget spent": f", budget spent (another round would exceed {until.budget or 0:g} s)",
             }.get(reason, f", {reason}")
             say(f"stopped after {counted(rounds, 'round')}{why}: {words}")
-        elif found:
+        elif seen:
             say(f"round {rounds}: {words}")
         return reason
 
@@ -94,17 +97,17 @@ class Deciding:
         from imb.cli.peers import earlier
         from imb.judge.compare import CompareSettings, compare
 
-        assert self._made.until is not None
-        settings = CompareSettings(metric=self._made.until.metric, relevant=self._made.until.relevant)
+        assert self._plan.until is not None
+        settings = CompareSettings(metric=self._plan.until.metric, relevant=self._plan.until.relevant)
         first, *others = self._sides(list(over))
         if self._earlier is None:
             # Once: what is usual does not change from look to look.
             self._earlier = earlier(
-                self._archive, [*first.launches, *(x for one in others for x in one.launches)]
+                self._archive, [*first.launches, *(x for other in others for x in other.launches)]
             )
-        found = [compare(first, other, settings, self._earlier) for other in others]
-        bands = [one.effect for comparison in found for one in comparison.bands]
-        rows = [one.effect for comparison in found for one in comparison.rows]
+        comparisons = [compare(first, other, settings, self._earlier) for other in others]
+        bands = [band.effect for comparison in comparisons for band in comparison.bands]
+        rows = [row.effect for comparison in comparisons for row in comparison.rows]
         decided = sum(effect.verdict != "inconclusive" for effect in bands or rows)
         return Look(decided, len(bands or rows), "band" if bands else "row")
 
@@ -112,16 +115,16 @@ class Deciding:
         from imb.model.observations import Side
 
         sides = []
-        for index, variant in enumerate(self._made.variants):
+        for index, variant in enumerate(self._plan.variants):
             runs = [
-                one.run
-                for one in over
-                if self._made.items[one.number - 1].variant == index and one.outcome != "stopped"
+                ended.run
+                for ended in over
+                if self._plan.items[ended.number - 1].variant == index and ended.outcome != "stopped"
             ]
             launches = [launch for run in runs for launch in self._launches(run)]
             if not any(launch.rows for launch in launches):
-                raise ImbError(f"no results in {self._made.campaign}/{variant.name}")
-            sides.append(Side(name=f"{self._made.campaign}/{variant.name}", launches=launches))
+                raise ImbError(f"no results in {self._plan.campaign}/{variant.name}")
+            sides.append(Side(name=f"{self._plan.campaign}/{variant.name}", launches=launches))
         return sides
 
     def _launches(self, run: str) -> list[Launch]:
@@ -131,3 +134,41 @@ class Deciding:
         if run not in self._known:
             self._known[run] = launches_in(self._archive, run)
         return self._known[run]
+
+
+def with_repeats(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
+    """The plan with the launches that are to be repeated, which one line on standard error names; None: there are none, or they are
+    in the plan already."""
+    ended = {launch_end.number: launch_end for launch_end in over}
+    if not plan.repeats or any(item.repeats for item in plan.items) or len(ended) < len(plan.items):
+        return None
+    from imb.archive.names import launches_in
+    from imb.judge.repeats import to_repeat
+
+    measured = {
+        number: launches_in(archive, launch_end.run)
+        for number, launch_end in ended.items()
+        if launch_end.outcome == "measured"
+    }
+    batches = [
+        items for items in launch_batches(plan, plan.items) if all(item.number in measured for item in items)
+    ]
+    chosen = to_repeat(
+        [[launch for item in items for launch in measured[item.number]] for items in batches],
+        [launch for launches in measured.values() for launch in launches],
+        plan.repeats,
+    )
+    again: list[Item] = []
+    for item in (item for index in chosen for item in batches[index]):
+        number = len(plan.items) + len(again) + 1
+        again.append(msgspec.structs.replace(item, number=number, repeats=item.number))
+    if not again:
+        return None
+    runs = ", ".join(ended[item.repeats or 0].run[:SHORT] for item in again)
+    beside = ", or beside one that is," if plan.parts > 1 else ""
+    terminal.say(
+        f"imb: {counted(len(again), 'launch')} outside the dominant state of the machine{beside} by the state probe: repeated"
+        f" (at most {plan.repeats}): {runs}",
+        err=True,
+    )
+    return msgspec.structs.replace(plan, items=[*plan.items, *again])

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from imb.cli.common import FORMAT, ArchiveOption, SideArgument, refuse_options
-from imb.cli.failed import failed_among
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.model.units import counted
 from imb.render.terminal import Screen, columns, data, say, text_width, wrapped
 
 if TYPE_CHECKING:
-    from imb.diagnose import Diagnosis
+    from imb.archive.files import FileRun
+    from imb.archive.store import StoredRun
+    from imb.diagnose import Diagnosis, FailedLaunch
+    from imb.model.observations import Side
 
 _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": ("i", "cyan")}
 
@@ -32,7 +35,6 @@ def command(
         str | None,
         typer.Option(
             "--memory-bandwidth",
-            "--memory",
             metavar="RATE",
             help="Bandwidth of host memory, of a NUMA node (STREAM copy): 20GB/s.",
         ),
@@ -110,43 +112,64 @@ def command(
     loaded = any_side(runs, side)
     failed = failed_among(runs, loaded)
     if any(launch.rows or launch.failures for launch in loaded.launches):
-        found = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded), failed)
+        diagnosis = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded), failed)
     elif failed:
-        found = diagnose.without_result(side, failed)
+        diagnosis = diagnose.without_result(side, failed)
     else:
         raise ImbError(f"no results in {one_line(side)}")
     if format == "json":
-        data(findings.json(found) + "\n")
+        data(findings.json(diagnosis) + "\n")
     elif format == "markdown":
-        data(findings.findings_markdown(found) + "\n")
+        data(findings.findings_markdown(diagnosis) + "\n")
     else:
-        _show(found)
-    raise typer.Exit(0 if found.healthy else 1)
+        _show(diagnosis)
+    raise typer.Exit(0 if diagnosis.healthy else 1)
 
 
-def _show(found: Diagnosis) -> None:
+def _show(diagnosis: Diagnosis) -> None:
     from imb.render.findings import MODEL_HEADINGS, model_rows
     from imb.render.variance import block
 
     screen = Screen(width=text_width())
-    screen.line(f"{found.side}: {counted(found.launches, 'launch')}")
-    for one in found.findings:
-        mark, color = _MARKS[one.level]
+    screen.line(f"{diagnosis.side}: {counted(diagnosis.launches, 'launch')}")
+    for finding in diagnosis.findings:
+        mark, color = _MARKS[finding.level]
         screen.line()
-        screen.line((f"{mark} {one.level}, {one.rule}", color), f"  {one.where}")
-        say(*wrapped(f"    {one.found}", indent=0), *wrapped(f"    next: {one.advice}"))
-    if found.models:
+        screen.line((f"{mark} {finding.level}, {finding.rule}", color), f"  {finding.where}")
+        say(*wrapped(f"    {finding.found}", indent=0), *wrapped(f"    next: {finding.advice}"))
+    if diagnosis.models:
         table = columns(
-            MODEL_HEADINGS, model_rows(found), width=text_width(), least={"lines": 0, "worst": 0, "curve": 16}
+            MODEL_HEADINGS,
+            model_rows(diagnosis),
+            width=text_width(),
+            least={"lines": 0, "worst": 0, "curve": 16},
         )
         say("", "t(n) = latency + n / bandwidth, 95 % intervals", *table)
-    if found.variance and (lines := block(found.variance, told={one.rule for one in found.findings})):
+    if diagnosis.variance and (
+        lines := block(diagnosis.variance, told={finding.rule for finding in diagnosis.findings})
+    ):
         say("", *(part for line in lines for part in wrapped(line)))
-    for note in found.notes:
+    for note in diagnosis.notes:
         say(*wrapped(f"not checked: {note}"))
-    levels = [one.level for one in found.findings]
+    levels = [finding.level for finding in diagnosis.findings]
     say(
         "",
         f"{counted(levels.count('problem'), 'problem')}, {counted(levels.count('warning'), 'warning')}, "
         f"{levels.count('information')} information",
     )
+
+
+def failed_among(runs: Iterable[StoredRun | FileRun], side: Side | None = None) -> list[FailedLaunch]:
+    """Those of these runs that are launches and have no row in `side`, which was made of them; why each failed."""
+    from imb import diagnose
+    from imb.archive.names import reason_of
+
+    launches = side.launches if side else []
+    measured = {launch.content.partition("#")[0] for launch in launches if launch.rows or launch.failures}
+    each = {run.id: run for run in runs if run.id not in measured}.values()
+    every = ((run, run.facts()) for run in each)
+    return [
+        diagnose.FailedLaunch(run.name, facts, reason_of(run))
+        for run, facts in every
+        if facts.get("kind") == "launch"
+    ]

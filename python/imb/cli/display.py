@@ -23,14 +23,14 @@ class Display:
     """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only, and the
     time left at the beginning of a round. `commands`: whether they are shown."""
 
-    def __init__(self, made: Plan, known: dict[tuple[object, ...], float], *, commands: bool = True) -> None:
+    def __init__(self, plan: Plan, known: dict[tuple[object, ...], float], *, commands: bool = True) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
-        self.made = made
+        self.plan = plan
         self.known = known
         self.commands = commands
-        self.told: set[tuple[object, ...]] = set()
-        self.total = len(made.items)
+        self.shown: set[tuple[object, ...]] = set()
+        self.total = len(plan.items)
         self.screen = Screen(err=True)
         self.live = self.screen.console.is_terminal
         self.bar = Progress(
@@ -59,31 +59,31 @@ class Display:
         """The same while launches run; from any thread."""
         self.screen.line(line)
 
-    def tell_time(self, over: list[Done], turn: int | None) -> None:
+    def show_time_left(self, over: list[Done], turn: int | None) -> None:
         """At the beginning of a round of a campaign, where there is something to judge by."""
         from imb.measure import session
 
-        rounds = max(item.turn for item in self.made.items)
-        left = session.remaining_seconds(self.made, over, self.known)
-        if self.made.campaign and turn not in (None, self.turn) and left is not None:
+        rounds = max(item.turn for item in self.plan.items)
+        left = session.remaining_seconds(self.plan, over, self.known)
+        if self.plan.campaign and turn not in (None, self.turn) and left is not None:
             self.turn = turn or 0
-            most = " at most" if self.made.until else ""
+            most = " at most" if self.plan.until else ""
             self.say(f"round {turn} of{most} {rounds}: about {in_time(left)} left{most}")
 
     def begin(self, items: Sequence[Item], over: list[Done]) -> None:
         """`items` run at the same time."""
         from imb.measure import session
 
-        self.tell_time(over, items[0].turn)
+        self.show_time_left(over, items[0].turn)
         self.number = items[0].number
         self.at_once = len(items)
-        self.usual = session.remaining_seconds(self.made, over, self.known)
+        self.usual = session.remaining_seconds(self.plan, over, self.known)
         self.count = len(over)
 
-    def tell_command(self, item: Item, command: object) -> None:
+    def show_command(self, item: Item, command: object) -> None:
         """Shown once of launches that are alike, without the file of its records; whole in the facts of each run."""
-        if self.commands and item.like() not in self.told:
-            self.told.add(item.like())
+        if self.commands and item.like() not in self.shown:
+            self.shown.add(item.like())
             shown, _, _ = str(command).partition(" -json ")
             for line in folded(f"$ {shown}", text_width(err=True), end=" \\"):
                 self.say(line)

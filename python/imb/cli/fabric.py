@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-import typer.core
 
 from imb.archive.store import Archive
+from imb.cli import help
 from imb.cli.common import ArchiveOption, LabelOption, VerdictFormatOption, refuse_options, share_of
+from imb.cli.launch_lines import problem_of
 from imb.cli.launching import (
+    Carried,
     CpusOption,
     EnvOption,
     LauncherOption,
@@ -31,6 +33,7 @@ from imb.model.units import counted
 from imb.render.terminal import data, say
 
 if TYPE_CHECKING:
+    from imb.cli.fabric_judging import Against
     from imb.cli.fabric_stages import Sources
     from imb.fabric.topology import Topology
     from imb.fabric.verdict import Verdict
@@ -46,13 +49,16 @@ _ARGUMENTS = "imb.fabric.arguments"
 _OF_JUDGING = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
 
 
-class Command(typer.core.TyperCommand):
+class Command(help.Command):
     """Words behind `--` are kept apart: a NAME may look like a benchmark."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
         ctx.meta[_ARGUMENTS] = args[at + 1 :]
         return super().parse_args(ctx, args[:at])
+
+
+FIRST = ("--hosts", "--endpoint", "--quick", "--budget", "--topology", "--baseline", "--page", "--format")
 
 
 def command(
@@ -185,13 +191,12 @@ def command(
 
     Exit status: 0 healthy, 10 bad (a component is named, a host does not answer, or a rail is quiet), 11 inconclusive, 2 usage error, 130 interrupted.
     """
-    from imb.archive.outputs import refuse_overwriting, write_output
     from imb.cli import fabric_judging as judging
     from imb.cli.extras import need
     from imb.cli.fabric_stages import kept_named
 
     arguments: list[str] = ctx.meta[_ARGUMENTS]
-    against = judging.Against(share_of(relevant, "--relevant"))
+    share_of(relevant, "--relevant")
     if drain and names:
         raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
     if names:
@@ -206,14 +211,15 @@ def command(
             raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
     store = Archive(archive)
     sources = judging.sources_named(store, names) if names else []
-    past_sources = [] if baseline is None else judging.sources_named(store, [baseline])
-    if page:
-        given = [path for _, path in (*sources, *past_sources)] + ([topology] if topology else [])
-        refuse_overwriting(store, page, given, "--page")
-    if topology:  # before launches, for the errors of files
-        against = against._replace(network=judging.network_in(topology), network_file=topology)
-    if baseline is not None:
-        against = against._replace(past=judging.launches_of(past_sources, []), past_name=baseline)
+    options = {
+        "relevant": relevant,
+        "topology": str(topology.absolute()) if topology else None,
+        "baseline": baseline,
+        "quick": quick,
+        "page": str(page.absolute()) if page else None,
+        "format": format,
+    }
+    against = _against(store, options, sources, topology, page)  # before launches, for the errors of files
     notes: list[str] = []
     launches: list[PairLaunch] = []
     read = 0
@@ -231,23 +237,24 @@ def command(
             raise ImbError("--ppn is of smaller endpoints than hosts; add --endpoint socket, numa or core")
         intent = intent_for(bare, wanted, ppn=ppn)
         refuse_missing_cpus(intent)
-        found, folder = prepare(mpi, programs)
+        installation, folder = prepare(mpi, programs)
         drawn = secrets.randbelow(2**31) if seed is None else seed
-        options = (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
+        pattern = (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
         stages = Stages(
             archive=store,
-            mpi=found,
+            mpi=installation,
             programs=folder,
             given=programs,
             intent=intent,
             endpoint=wanted,
             sizes=wanted_sizes,
-            arguments=[*options, *arguments],
+            arguments=[*pattern, *arguments],
             passes=passes,
             seed=drawn,
             timeout=timeout,
             budget=budget,
             labels=label or [],
+            report={**options, "sizes": wanted_sizes},
             alone=bool(rounds) or _own_rounds(arguments),
         )
 
@@ -284,23 +291,89 @@ def command(
         judged = judging.with_missing(judged, wanted_sizes)
     if quick:
         judged = judging.with_next_of_quick(judged)
+    raise typer.Exit(_conclude(judged, known, against, page, format, drain=drain))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """The verdict on a launch that was interrupted and those before it; the exit status. Raises ImbError."""
+    from imb.cli import fabric_judging as judging
+
+    plan, options = carried.plan, {"relevant": "5%", "format": "terminal", **carried.plan.report}
+    problems = [why for over in carried.over if (why := problem_of(store, plan, over))]
+    runs = [*options.get("earlier", []), *(over.run for over in carried.over)]
+    recorded = [run for run in map(store.run, runs) if "records.jsonl" in run.manifest.files]
+    if not recorded:
+        raise ImbError(
+            f"inconclusive: no launch has records; {'; '.join(problems) or 'nothing ran'}", status=11
+        )
+    sources = [(run.name, run.folder / "records.jsonl") for run in recorded]
+    page = Path(options["page"]) if options.get("page") else None
+    topology = Path(options["topology"]) if options.get("topology") else None
+    against = _against(store, options, sources, topology, page)
+    notes = [
+        *problems,
+        "resumed after an interruption: launches that it would have needed next were not planned",
+    ]
+    launches = judging.launches_of(sources, notes)
+    judged, known = judging.judged_of(launches, sources, against, notes)
+    judged = judging.with_missing(judged, [(name, length) for name, length in options.get("sizes", [])])
+    if options.get("quick"):
+        judged = judging.with_next_of_quick(judged)
+    return _conclude(judged, known, against, page, options["format"])
+
+
+def _against(
+    store: Archive, options: Mapping[str, Any], sources: Sources, topology: Path | None, page: Path | None
+) -> Against:
+    """What a sweep is judged by. Raises ImbError, also where the page would replace a file that is read."""
+    from imb.archive.outputs import refuse_overwriting
+    from imb.cli import fabric_judging as judging
+
+    baseline = options.get("baseline")
+    against = judging.Against(share_of(options["relevant"], "--relevant"))
+    past_sources = [] if baseline is None else judging.sources_named(store, [baseline])
+    if page:
+        read = [path for _, path in (*sources, *past_sources)] + ([topology] if topology else [])
+        refuse_overwriting(store, page, read, "--page")
+    if topology:
+        against = against._replace(network=judging.network_in(topology), network_file=topology)
+    if baseline is not None:
+        against = against._replace(past=judging.launches_of(past_sources, []), past_name=baseline)
+    return against
+
+
+def _conclude(
+    judged: Judged,
+    known: Topology | None,
+    against: Against,
+    page: Path | None,
+    format: str,
+    *,
+    drain: bool = False,
+) -> int:
+    """Prints the verdict and writes the page; the exit status."""
+    from imb.archive.outputs import write_output
+    from imb.cli import fabric_judging as judging
+
     drains, unnamable = judging.drains_of(judged, against.network)
     results = judging.execute(judged, drains) if drain else {}
     status = EXIT[judged.verdict.state]
     if page:
         from imb.render.fabric_page import fabric_page
 
-        text = fabric_page(judged, known, [str(one) for one in drains], now=datetime.now())
+        text = fabric_page(
+            judged, known, [str(drain_command) for drain_command in drains], now=datetime.now()
+        )
         write_output(page, text.encode())
     if format == "json":
         listed = [
             {
-                "node": one.node,
-                "command": str(one),
-                "drained": None if one not in results else results[one] is None,
+                "node": drain_command.node,
+                "command": str(drain_command),
+                "drained": None if drain_command not in results else results[drain_command] is None,
             }
-            | ({"error": results[one]} if results.get(one) else {})
-            for one in drains
+            | ({"error": results[drain_command]} if results.get(drain_command) else {})
+            for drain_command in drains
         ]
         from imb.render.fabric import value
 
@@ -313,7 +386,7 @@ def command(
         _print(judged, drains, unnamable, results)
         if page:
             say(f"page: {page}")
-    raise typer.Exit(status)
+    return status
 
 
 def _print(
@@ -336,10 +409,16 @@ def _print(
             say("(in brackets: suspect, not confirmed, or not separated from others)")
         say("")
     say(*after_table(judged))
-    for one in drains:
-        say(str(one) if one not in results else f"drained: {one.node}" if results[one] is None else str(one))
-        if results.get(one):
-            say(f"imb: {one.node}: {results[one]}", err=True)
+    for drain_command in drains:
+        say(
+            str(drain_command)
+            if drain_command not in results
+            else f"drained: {drain_command.node}"
+            if results[drain_command] is None
+            else str(drain_command)
+        )
+        if results.get(drain_command):
+            say(f"imb: {drain_command.node}: {results[drain_command]}", err=True)
     for host in unnamable:
         say(f"imb: warning: no drain command for {host}: not the name of a node of Slurm", err=True)
 
@@ -352,16 +431,18 @@ def _expanded(hosts: str | None) -> str | None:
 def _own_rounds(arguments: Sequence[str]) -> bool:
     """Whether IMB arguments choose the pairs: no other launch has the same load."""
     return any(
-        re.sub("^--?", "", one).lower() in ("rounds", "halves") for one in arguments if one.startswith("-")
+        re.sub("^--?", "", argument).lower() in ("rounds", "halves")
+        for argument in arguments
+        if argument.startswith("-")
     )
 
 
 def _size(text: str) -> tuple[str, int]:
     """`Pair_Latency:8`. Raises ImbError."""
     name, _, length = text.partition(":")
-    found = next((one for one in BENCHMARKS if one.lower() == name.lower()), None)
-    if found is None or not length.isdecimal() or not 0 <= int(length) < 2**31:
+    benchmark = next((known for known in BENCHMARKS if known.lower() == name.lower()), None)
+    if benchmark is None or not length.isdecimal() or not 0 <= int(length) < 2**31:
         raise ImbError(
             f"--benchmark: not NAME:BYTES: {text}; give {', '.join(BENCHMARKS)} with a length, such as Pair_Latency:8"
         )
-    return found, int(length)
+    return benchmark, int(length)

@@ -69,29 +69,29 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
     from imb.archive.sources import Unreadable, blocks
     from imb.model import pairs
 
-    found: list[PairLaunch] = []
+    launches: list[PairLaunch] = []
     for name, path in sources:
         try:
             here = pairs.read_pairs(blocks(path), name)
         except Unreadable as error:
             raise ImbError(f"{name}: {error}") from error
-        for one in here:
-            wrong = [*map(str, one.problems)]
-            if (more := one.wrong - len(one.problems)) > 0:
+        for launch in here:
+            wrong = [*map(str, launch.problems)]
+            if (more := launch.wrong - len(launch.problems)) > 0:
                 wrong.append(f"{name}: {counted(more, 'more line')} without a record")
             notes += wrong
             if name == str(path):  # a file; runs of the archive have names of their own
                 note_unread(wrong)
-            if one.end is None:
+            if launch.end is None:
                 notes.append(f"{name}: cut off; what was written is judged")
-            elif one.end.state != "complete":
-                notes.append(f"{name}: {one.end.state}; what was written is judged")
-        found += here
-    if not found:
+            elif launch.end.state != "complete":
+                notes.append(f"{name}: {launch.end.state}; what was written is judged")
+        launches += here
+    if not launches:
         raise ImbError(
             f"{', '.join(name for name, _ in sources)}: no records of IMB-FABRIC; run `imb fabric`, or IMB-FABRIC -json FILE"
         )
-    return found
+    return launches
 
 
 def judged_of(
@@ -113,11 +113,11 @@ def judged_of(
     largest = 0.0
     if against.past is not None:
         known = endpoints_of(against.past, endpoints)
-        past = [leveled(one, topology) for one in sweeps_of(against.past, known)]
-        sweeps = [leveled(one, topology) for one in sweeps]
-        before = {one.name for one in endpoints_of(against.past)}  # their indices are others
-        new = [one.name for one in endpoints if one.name not in before]
-        if gone := [one.name for one in known[len(endpoints) :]]:
+        past = [leveled(sweep, topology) for sweep in sweeps_of(against.past, known)]
+        sweeps = [leveled(sweep, topology) for sweep in sweeps]
+        before = {endpoint.name for endpoint in endpoints_of(against.past)}  # their indices are others
+        new = [endpoint.name for endpoint in endpoints if endpoint.name not in before]
+        if gone := [endpoint.name for endpoint in known[len(endpoints) :]]:
             every.append(f"in {against.past_name}, but not measured now: {_some(gone)}")
         if new:
             every.append(f"not in {against.past_name}: {_some(new)}")
@@ -152,7 +152,7 @@ def judged_of(
     if largest >= 1 + against.least and verdict.state == "healthy":
         slower = f"all pairs take {as_percent(largest - 1, 1)} longer than in {against.past_name}; no single component does"
         verdict = _at_most_inconclusive(verdict, slower)
-    kinds = {kind for one in launches if (kind := one.run.option("endpoint", str))}
+    kinds = {kind for launch in launches if (kind := launch.run.option("endpoint", str))}
     judged = Judged(
         verdict=verdict,
         sweeps=sweeps,
@@ -166,7 +166,7 @@ def judged_of(
         if len(kinds) == 1 and (kind := str(next(iter(kinds))))
         else "endpoint",
     )
-    return with_missing(judged, [(one.benchmark, one.bytes) for one in measured]), topology
+    return with_missing(judged, [(sweep.benchmark, sweep.bytes) for sweep in measured]), topology
 
 
 def _at_most_inconclusive(verdict: Verdict, why: str) -> Verdict:
@@ -177,7 +177,7 @@ def _at_most_inconclusive(verdict: Verdict, why: str) -> Verdict:
 
 def with_missing(judged: Judged, wanted: Sequence[tuple[str, int]]) -> Judged:
     """Nothing is healthy of which a part was not measured."""
-    there = {(one.benchmark, one.bytes) for one in judged.verdict.per_size}
+    there = {(measured.benchmark, measured.bytes) for measured in judged.verdict.per_size}
     missing = [f"{name} {size(length)}" for name, length in wanted if (name, length) not in there]
     if not missing or judged.verdict.state != "healthy":
         return judged
@@ -205,7 +205,7 @@ def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str
     short = {host.partition(".")[0]: host for host in network.attached}
     attached = dict(network.attached)
     unknown: list[str] = []
-    for host in dict.fromkeys(one.host for one in endpoints):
+    for host in dict.fromkeys(endpoint.host for endpoint in endpoints):
         if host in attached:
             continue
         listed = short.get(host.partition(".")[0])
@@ -213,7 +213,7 @@ def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str
             unknown.append(host)
         else:
             attached[host] = attached.pop(listed)
-    hosts = len({one.host for one in endpoints})
+    hosts = len({endpoint.host for endpoint in endpoints})
     if len(unknown) == hosts:
         listed_some = _some(list(network.attached))
         raise ImbError(
@@ -247,33 +247,35 @@ def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], lis
     if verdict.state != "bad":
         return [], []
     reasons: dict[str, str] = {}
-    for one in verdict.suspects:
-        if one.named and one.kind in ("host", "core") and one.endpoints:
-            host = endpoints[one.endpoints[0]].host
-            what = endpoints[one.endpoints[0]].place if one.kind == "core" else ""
-            words = f"imb fabric: {what + ' ' if what else ''}{one.benchmark} {size(one.bytes)} {longer(one.effect)}"
-            words += f" as {one.way}" if one.way else ""
+    for suspect in verdict.suspects:
+        if suspect.named and suspect.kind in ("host", "core") and suspect.endpoints:
+            host = endpoints[suspect.endpoints[0]].host
+            what = endpoints[suspect.endpoints[0]].place if suspect.kind == "core" else ""
+            words = f"imb fabric: {what + ' ' if what else ''}{suspect.benchmark} {size(suspect.bytes)} {longer(suspect.effect)}"
+            words += f" as {suspect.way}" if suspect.way else ""
             reasons.setdefault(host, words)
     waiting = {end for ends in verdict.silent_together for end in ends}
-    for index in (one for one in verdict.silent if one not in waiting):
+    for index in (end for end in verdict.silent if end not in waiting):
         cause = cause_of(judged.sweeps, index)
         reasons.setdefault(
             endpoints[index].host, f"imb fabric: {f'failed: {cause}' if cause else 'no answer'}"
         )
     listed = network.attached if network else ()
     drains = {host: drain_of(host, reason, listed=listed) for host, reason in reasons.items()}
-    return [one for one in drains.values() if one], [host for host, one in drains.items() if one is None]
+    return [drain for drain in drains.values() if drain], [
+        host for host, drain in drains.items() if drain is None
+    ]
 
 
 def execute(judged: Judged, drains: Sequence[Drain]) -> dict[Drain, str | None]:
     """Drains the hosts. Why not, of each; None: drained. More than a quarter of the hosts are not drained, except a single one."""
     from imb.measure import drain
 
-    hosts = len({one.host for one in judged.endpoints})
+    hosts = len({endpoint.host for endpoint in judged.endpoints})
     if len(drains) > max(1, MOST_DRAINED * hosts):
         why = f"not drained: {len(drains)} of {hosts} hosts are more than {as_percent(MOST_DRAINED)}; run the command if you are sure"
         return dict.fromkeys(drains, why)
-    return {one: drain.drain_node(one) for one in drains}
+    return {host: drain.drain_node(host) for host in drains}
 
 
 def _some(names: Sequence[str]) -> str:

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from imb.archive.store import Archive, StoredRun
-from imb.cli.launch_words import problem_of
+from imb.cli.launch_lines import problem_of
 from imb.cli.launching import build_for
 from imb.model.errors import ImbError
 from imb.model.units import counted, size
@@ -51,6 +51,7 @@ class Stages(msgspec.Struct, kw_only=True):
     timeout: float
     budget: float | None
     labels: list[str]
+    report: dict[str, Any]
     began: float = msgspec.field(default_factory=time.monotonic)
     sources: Sources = []
     notes: list[str] = []
@@ -124,7 +125,9 @@ class Stages(msgspec.Struct, kw_only=True):
                     if stage.why == "wider"
                     else f"{counted(stage.passes, 'pass')} more of {_listed(stage.sizes)}"
                 )
-                needed = sum(max(_LEAST, self.took.get(one, 0) * many * stage.passes) for one in stage.sizes)
+                needed = sum(
+                    max(_LEAST, self.took.get(measured, 0) * many * stage.passes) for measured in stage.sizes
+                )
                 left = self._left() if self.budget is not None else _FURTHER - (time.monotonic() - self.began)
                 if needed > left:
                     self.notes.append(
@@ -157,16 +160,16 @@ class Stages(msgspec.Struct, kw_only=True):
         options = ["-seed", str((self.seed + stages) % 2**31), "-passes", str(stage.passes)]
         rounds = stage.rounds
         work = stage.passes * (whole_sweep(self.intent.ranks) if rounds is None else len(rounds))
-        for number, one in enumerate(stage.sizes):
+        for number, benchmark_size in enumerate(stage.sizes):
 
-            def planned(share: float, one: Size = one) -> Plan:
+            def planned(share: float, benchmark_size: Size = benchmark_size) -> Plan:
                 return fabric.plan_sweep(
                     self.archive,
                     mpi=self.mpi,
                     programs=self.programs,
                     intent=self.intent,
                     endpoint=self.endpoint,
-                    sizes=[one],
+                    sizes=[benchmark_size],
                     arguments=[*self._patience(share), *options, *self.arguments],
                     timeout=min(self.timeout, max(share, _LEAST)),
                     labels=self.labels,
@@ -176,42 +179,43 @@ class Stages(msgspec.Struct, kw_only=True):
             build_for([planned(_LEAST)], self.mpi, self.given)  # before its share, as it takes time
             share = self._left() / (len(stage.sizes) - number)
             if share < _LEAST and self.sources:
-                self.notes.append(f"--budget is used up; {_listed([one])} not measured")
+                self.notes.append(f"--budget is used up; {_listed([benchmark_size])} not measured")
                 continue
-            made = planned(share)
-            session.save(self.archive, made)
+            report = {**self.report, "earlier": [name for name, _ in self.sources]}
+            plan = msgspec.structs.replace(planned(share), command="fabric", report=report)
+            session.save(self.archive, plan)
             if rounds is not None:
-                fabric.write_rounds(self.archive, made, rounds)
-            with lock.held(self.archive, made, lambda line: say(f"imb: {line}", err=True)):
+                fabric.write_rounds(self.archive, plan, rounds)
+            with lock.held(self.archive, plan, lambda line: say(f"imb: {line}", err=True)):
                 before, begun = len(self.sources), time.monotonic()
-                self._see(execution.execute, made)
+                self._see(execution.execute, plan)
                 if len(self.sources) > before:
-                    self.looked[one] = self.looked.get(one, 0) + 1
-                    self.took[one] = (time.monotonic() - begun) / max(work, 1)
+                    self.looked[benchmark_size] = self.looked.get(benchmark_size, 0) + 1
+                    self.took[benchmark_size] = (time.monotonic() - begun) / max(work, 1)
 
     def _patience(self, share: float) -> list[str]:
         """With --budget, an endpoint that does not answer is left out in time for the others to be measured."""
         return [] if self.budget is None else ["-pair_timeout", f"{min(30.0, max(1.0, share / 4)):.3g}"]
 
-    def _see(self, execute: Callable[..., list[Done]], made: Plan) -> None:
+    def _see(self, execute: Callable[..., list[Done]], plan: Plan) -> None:
         from imb.measure import session
 
         try:
             [over] = execute(
-                self.archive, made, made.items, on_problem=lambda item, line: say(f"imb: {line}", err=True)
+                self.archive, plan, plan.items, on_problem=lambda item, line: say(f"imb: {line}", err=True)
             )
         except KeyboardInterrupt:  # behind the launch
-            for one in session.done(self.archive, made).values():
-                self._keep(self.archive.run(one.run))
+            for ended in session.done(self.archive, plan).values():
+                self._keep(self.archive.run(ended.run))
             raise
         run = self.archive.run(over.run)
         recorded = "records.jsonl" in run.manifest.files
         if over.outcome == "interrupted":
             self._keep(run)
             raise KeyboardInterrupt
-        if why := problem_of(self.archive, made, over):
-            if over.outcome == "timed_out" and (made.timeout or 0) < self.timeout:
-                why = f"killed after {made.timeout:.3g} s (--budget)"
+        if why := problem_of(self.archive, plan, over):
+            if over.outcome == "timed_out" and (plan.timeout or 0) < self.timeout:
+                why = f"killed after {plan.timeout:.3g} s (--budget)"
             if over.status == USAGE and not recorded and not self.sources:
                 raise ImbError(why)
             self.notes.append(f"{run.name}: {why}")
@@ -223,7 +227,7 @@ class Stages(msgspec.Struct, kw_only=True):
 
 
 def _suspected(verdict: Verdict) -> str:
-    names = [one.name for one in verdict.suspects]
+    names = [suspect.name for suspect in verdict.suspects]
     return (
         f"{', '.join(names[:3])}{f' and {len(names) - 3} others' if len(names) > 3 else ''}"
         or "all endpoints"
@@ -263,14 +267,18 @@ def refuse_own(
         own |= dict.fromkeys(("rounds", "halves"), "omit --quick")
     if budget:
         own["pair_timeout"] = "omit --budget"
-    known = {one.lower(): one for one in benchmarks}
-    for number, one in enumerate(arguments):
-        name = re.sub("^--?", "", one).lower() if one.startswith("-") else ""  # as the suite reads it
+    known = {benchmark.lower(): benchmark for benchmark in benchmarks}
+    for number, argument in enumerate(arguments):
+        name = (
+            re.sub("^--?", "", argument).lower() if argument.startswith("-") else ""
+        )  # as the suite reads it
         if name in own:
-            raise ImbError(f"{one} is set by imb fabric; {own[name]} instead")
+            raise ImbError(f"{argument} is set by imb fabric; {own[name]} instead")
         if name in ("help", "h", "list", "version"):
-            raise ImbError(f"{one} measures nothing; run IMB-FABRIC {one} itself")
-        if found := next((known[word] for word in one.lower().split(",") if word in known), None):
-            raise ImbError(f"{one}: a benchmark is not named after --; give -b {found}:BYTES instead")
-        if not number and not one.startswith("-"):
-            raise ImbError(f"{one}: not an IMB argument; NAME goes before --")
+            raise ImbError(f"{argument} measures nothing; run IMB-FABRIC {argument} itself")
+        if benchmark := next((known[word] for word in argument.lower().split(",") if word in known), None):
+            raise ImbError(
+                f"{argument}: a benchmark is not named after --; give -b {benchmark}:BYTES instead"
+            )
+        if not number and not argument.startswith("-"):
+            raise ImbError(f"{argument}: not an IMB argument; NAME goes before --")

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import SHORT, Archive
-from imb.cli import disturbance
 from imb.cli.common import ArchiveOption, LabelOption
-from imb.cli.launch_words import problem_of
+from imb.cli.launch_lines import load_of_others, problem_of
 from imb.cli.launching import (
+    Carried,
+    ClassicOption,
     CpusOption,
     EnvOption,
     HostsOption,
@@ -23,13 +24,13 @@ from imb.cli.launching import (
     prepare,
     refuse_missing_cpus,
 )
-from imb.cli.sampling import ClassicOption
 from imb.model.errors import ImbError
 from imb.model.units import NOT_KNOWN, counted, decimal, known_width
 from imb.render.terminal import say
 
 if TYPE_CHECKING:
     from imb.measure.session import Done
+    from imb.model.intent import Intent
     from imb.model.observations import Launch
     from imb.model.records import Result
 
@@ -37,6 +38,8 @@ SECONDS = 2.0  # of a launch in passes
 REPETITIONS = 10000  # of a classic one
 LONGEST = 2**31 - 1  # bytes: a count of MPI is an int
 WIDE = 0.2  # half width of the interval, as a share, from which a figure is not to be used
+
+FIRST = ("--cpus", "--hosts", "--launches", "--bytes", "--budget", "--mpi", "--env", "--label")
 
 
 def command(
@@ -79,15 +82,16 @@ def command(
     its repetitions. Output: the median over launches, half of the 95 % interval of their mean (+-), and quantiles over
     launches. Each launch is kept as a run.
 
-    Exit status: 0 measured, 1 some launches failed, 2 usage error.
-
     \b
     Examples:
       imb latency
       imb latency --cpus 0,1 --launches 11 --budget 5
       imb latency --hosts node1,node2 --mpi openmpi
+
+    Exit status: 0 measured, 1 some launches failed, 2 usage error.
     """
-    from imb.archive.names import launches_in
+    import msgspec
+
     from imb.measure import execution, lock, passes, session
 
     if budget is not None and (classic or repetitions is not None):
@@ -101,51 +105,67 @@ def command(
             f"--cpus {cpus}: both ranks on CPU {intent.cpus[0]} would compete for it; give two CPUs, such as 0,1"
         )
     refuse_missing_cpus(intent)
-    found, folder = prepare(mpi, programs)
+    installation, folder = prepare(mpi, programs)
     store = Archive(archive)
     words = ["-msgsize", str(length)]
     if classic or repetitions is not None:
         words += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
     else:
         words += ["-budget", f"{_seconds(budget, timeout):g}"]
-    made = session.run_plan(
-        mpi=found, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=words,
+    plan = session.run_plan(
+        mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=words,
         launches=launches, timeout=timeout, labels=label or [],
         sampling=passes.Sampling(classic=classic or repetitions is not None),
     )  # fmt: skip
-    build_for([made], found, programs)
-    session.save(store, made)
-    own: list[Launch] = []
+    build_for([plan], installation, programs)
+    plan = msgspec.structs.replace(plan, command="latency")
+    session.save(store, plan)
     ended: list[Done] = []
-    with lock.held(store, made, lambda line: say(f"imb: {line}", err=True)):
-        for item in made.items:
+    with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
+        for item in plan.items:
             [over] = execution.execute(
                 store,
-                made,
+                plan,
                 [item],
                 on_problem=lambda item, line: say(f"imb: launch {item.number}: {line}", err=True),
             )
             if over.outcome == "interrupted":
                 raise KeyboardInterrupt
             ended.append(over)
-            own += launches_in(store, over.run)
+    raise typer.Exit(report(store, Carried(ended, 0, None, plan)))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """The latency of these launches; the exit status. Raises ImbError."""
+    from imb.archive.names import launches_in
+
+    plan, ended = carried.plan, carried.over
+    own = [launch for launch_end in ended for launch in launches_in(store, launch_end.run)]
+    arguments = plan.items[0].arguments
+    length = int(arguments[arguments.index("-msgsize") + 1])
+    variant = plan.variants[0]
     rows = [row for launch in own for row in launch.rows.values()]
     measured = [row for row in rows if row.bytes == length and row.time_max_seconds]
-    failed = [f"{one.run[:SHORT]}: {why}" for one in ended if (why := problem_of(store, made, one))]
+    failed = [
+        f"{launch_end.run[:SHORT]}: {why}"
+        for launch_end in ended
+        if (why := problem_of(store, plan, launch_end))
+    ]
     if not measured:
         raise ImbError(
             f"no launch has results; {failed[0] if failed else 'no row was measured'};"
             f" see `imb show {ended[0].run[:SHORT]}`",
             status=1,
         )
-    say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(cpus, hosts)}, {found.version}")
-    _warn(store, measured, own, [one.run for one in ended])
-    if len(measured) < launches:
+    say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(variant.intent)}, {variant.mpi.version}")
+    _warn(store, measured, own, [launch_end.run for launch_end in ended])
+    if len(measured) < len(plan.items):
         say(
-            f"imb: {launches - len(measured)} of {launches} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
+            f"imb: {len(plan.items) - len(measured)} of {len(plan.items)} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
             err=True,
         )
-        raise typer.Exit(1)
+        return 1
+    return 0
 
 
 def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch], runs: Sequence[str]) -> None:
@@ -156,13 +176,14 @@ def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch], runs:
     known = words(unusual(own, earlier(archive, own)))
     if (error := _error(rows)) is not None and error > WIDE:
         known.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
-    if others := disturbance.others_in_words(archive, runs):
+    if others := load_of_others(archive, runs):
         known.append(others)
     if known:
         say(f"imb: warning: {'; '.join(known)}; repeat on an idle machine", err=True)
 
 
-def _where(cpus: str | None, hosts: str | None) -> str:
+def _where(intent: Intent) -> str:
+    cpus, hosts = ",".join(map(str, intent.cpus)), ",".join(intent.hosts)
     return f"CPUs {cpus}" if cpus else f"hosts {hosts}" if hosts else "this host"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from imb.archive.store import SHORT, Archive, ArchiveFull
-from imb.cli import disturbance
 from imb.cli.display import Display, in_time
-from imb.cli.launch_words import called, in_words, is_usage_error, title_of
+from imb.cli.launch_lines import called, is_usage_error, outcome_line, title_of, warn_of_others
+from imb.measure.passes import Sampling
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import Screen, say
@@ -75,6 +76,76 @@ TimeoutOption = Annotated[
 LauncherOption = Annotated[
     Literal["mpiexec", "srun"], typer.Option("--launcher", help="The MPI's own launcher, or Slurm's.")
 ]
+
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="KIND[,KIND]",
+        help="Memory of messages, or of sends and of receives: host, pinned, cuda, cuda_managed, rocm, rocm_managed.",
+        show_default="host",
+    ),
+]
+GpuOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu",
+        metavar="N",
+        help="GPU of each rank: a number, local_rank or round_robin.",
+        show_default="local_rank",
+    ),
+]
+ClassicOption = Annotated[
+    bool, typer.Option("--classic", help="Measure each row in one burst, as IMB does, instead of in passes.")
+]
+PrecisionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        metavar="PERCENT",
+        help="Measure in passes until the 95 % interval of each row's median is within this.",
+        show_default="2%",
+    ),
+]
+
+
+def _budget(name: str, *, hidden: bool = False) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(
+        name,
+        hidden=hidden,
+        min=0.1,
+        max=1e7,
+        metavar="SECONDS",
+        help="Limit the duration of the passes of a launch.",
+        show_default="2, or 0.1 per row (IMB-IO: 1 per row)",
+    )
+    return option
+
+
+BudgetOption = Annotated[float | None, _budget("--budget")]
+LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget", hidden=True)]
+
+
+def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:
+    """The options combined. Raises ImbError."""
+    return Sampling(classic=classic, precision=_share(precision) if precision else None, budget=budget)
+
+
+def _share(text: str) -> float:
+    """0.02 of `2%` or `2`, as far as the suite takes it. Raises ImbError."""
+    try:
+        share = float(text.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not 1e-5 <= share <= 1:
+        raise ImbError(f"--precision: not a percentage from 0.001 to 100: {text}; give one such as 2%")
+    return share
+
+
+def note_classic(reason: str | None) -> None:
+    """Print that IMB arguments exclude passes; None: they do not."""
+    if reason:
+        say(f"imb: note: measuring classic, one burst per row, because of {reason}", err=True)
 
 
 def intent_of(
@@ -136,7 +207,7 @@ def refuse_missing_cpus(intent: Intent, where: str = "--cpus") -> None:
 
 def refuse_missing_cpus_of(plans: Sequence[Plan]) -> None:
     """The same for all variants."""
-    for variant in (variant for made in plans for variant in made.variants):
+    for variant in (variant for plan in plans for variant in plan.variants):
         refuse_missing_cpus(variant.intent, f"variant {variant.name}: cpus")
 
 
@@ -158,8 +229,8 @@ def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -
 
     if programs is None:
         ready(mpi, None)
-    for made in plans:
-        session.refuse_missing_programs(made)
+    for plan in plans:
+        session.refuse_missing_programs(plan)
 
 
 def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
@@ -167,12 +238,14 @@ def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
     return prepare(settings.mpi, Path(settings.programs) if settings.programs else None, settings.compiler)
 
 
-def build_variants(made: Campaign) -> None:
+def build_variants(asked: Campaign) -> None:
     """`build_for` of a campaign whose plan is examined."""
     from imb.measure.campaign import variants
     from imb.mpi import installations
 
-    wanted = {(one.mpi, one.compiler) for one in variants(made).values() if not one.programs}
+    wanted = {
+        (settings.mpi, settings.compiler) for settings in variants(asked).values() if not settings.programs
+    }
     for choice, compiler in sorted(wanted, key=str):
         ready(installations.find(choice), compiler)
 
@@ -194,8 +267,8 @@ def built(mpi: Installation, compiler: str | None, *, again: bool = False) -> Pa
 
     from imb.mpi import build
 
-    found = build.build_key(mpi, compiler)
-    if (programs := build.programs(found)) and not again:
+    key = build.build_key(mpi, compiler)
+    if (programs := build.programs(key)) and not again:
         return programs
     about = in_time(build.build_seconds())
     screen = Screen(err=True)
@@ -231,23 +304,35 @@ class Carried(NamedTuple):
     usage_errors: bool = False  # all that was launched was refused by the suite
 
 
-def carry_out(archive: Archive, made: Plan) -> None:
+def carry_out(archive: Archive, plan: Plan) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
     from imb.cli.variance import after_session
     from imb.measure import session
 
-    before = len(session.done(archive, made))
-    carried = launch_all(archive, made)
+    before = len(session.done(archive, plan))
+    carried = launch_all(archive, plan)
     if len(carried.over) > before:
         after_session(archive, carried.plan, carried.over)
     if not all_measured(carried):
         raise typer.Exit(2 if carried.usage_errors else 1)
 
 
+def resume(archive: Archive, plan: Plan) -> None:
+    """`carry_out` of a session that another process began: it ends with the report of the command that began it."""
+    of_fabric = any(item.component == "FABRIC" for item in plan.items)  # also of a plan without a command
+    name = "fabric" if of_fabric else plan.command
+    if name is None:
+        carry_out(archive, plan)
+        return
+    lines = name not in ("fabric", "latency", "startup")  # whose report has every launch
+    carried = launch_all(archive, plan, results_to_stderr=True, commands=lines)
+    raise typer.Exit(importlib.import_module(f"imb.cli.{name}").report(archive, carried))
+
+
 def all_measured(carried: Carried) -> bool:
     """Whether every launch was complete; reports on standard error if not."""
     over, left_out = carried.over, carried.left_out
-    bad = sum(one.outcome != "measured" for one in over)
+    bad = sum(ended.outcome != "measured" for ended in over)
     if bad:
         say(f"imb: {bad} of {len(over)} launches incomplete; see `imb show RUN`", err=True)
     if left_out:
@@ -259,49 +344,49 @@ def all_measured(carried: Carried) -> bool:
 
 
 def launch_all(
-    archive: Archive, made: Plan, *, results_to_stderr: bool = False, commands: bool = True
+    archive: Archive, plan: Plan, *, results_to_stderr: bool = False, commands: bool = True
 ) -> Carried:
     """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted. `commands`:
     whether they, and a line of each launch that was measured, are shown.
 
     Raises ImbError where another process executes the session.
     """
-    from imb.cli.repeating import with_repeats
+    from imb.cli.deciding import with_repeats
     from imb.measure import lock, session
 
     try:
-        with lock.held(archive, made, lambda line: say(f"imb: {line}", err=True)):
-            for variant in made.variants:
-                most_ranks = max(item.ranks or variant.intent.ranks for item in made.items)
-                tell_shared_cpus(variant.intent, most_ranks, variant.name)
-            carried = _launch_all(archive, made, results_to_stderr=results_to_stderr, commands=commands)
-            if again := with_repeats(archive, made, carried.over):
+        with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
+            for variant in plan.variants:
+                most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
+                warn_of_shared_cpus(variant.intent, most_ranks, variant.name)
+            carried = _launch_all(archive, plan, results_to_stderr=results_to_stderr, commands=commands)
+            if again := with_repeats(archive, plan, carried.over):
                 session.extend(archive, again)
                 carried = _launch_all(archive, again, results_to_stderr=results_to_stderr, commands=commands)
             return carried
     except ArchiveFull as error:
-        raise ImbError(f"{error}, then `imb run --resume {made.id}` continues") from error
+        raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
 
 
-def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool, commands: bool) -> Carried:
+def _launch_all(archive: Archive, plan: Plan, *, results_to_stderr: bool, commands: bool) -> Carried:
     from imb.cli.deciding import Deciding
     from imb.cli.show import print_tables
     from imb.measure import execution, session, stored_sessions
     from imb.measure.setup_teardown import Standing
     from imb.model import records
 
-    execution.settle(archive, made)
-    before = session.done(archive, made)
-    todo = [item for item in made.items if item.number not in before]
-    session.refuse_without_secrets(made, todo)
-    versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in made.variants))
-    most = " at most" if made.until else ""
-    may_repeat = made.repeats and not any(item.repeats for item in made.items)
-    most += f", at most {made.repeats} repeats" if may_repeat else ""
+    execution.settle(archive, plan)
+    before = session.done(archive, plan)
+    todo = [item for item in plan.items if item.number not in before]
+    session.refuse_without_secrets(plan, todo)
+    versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in plan.variants))
+    most = " at most" if plan.until else ""
+    may_repeat = plan.repeats and not any(item.repeats for item in plan.items)
+    most += f", at most {plan.repeats} repeats" if may_repeat else ""
     if todo:
-        say(f"{title_of(made)}: {len(todo)} of {len(made.items)} launches to run{most}, {versions}", err=True)
+        say(f"{title_of(plan)}: {len(todo)} of {len(plan.items)} launches to run{most}, {versions}", err=True)
     else:
-        say(f"{title_of(made)}: nothing left to run, {counted(len(made.items), 'launch')} done", err=True)
+        say(f"{title_of(plan)}: nothing left to run, {counted(len(plan.items), 'launch')} done", err=True)
     over = list(before.values())
     left_out = 0
     refused: set[tuple[object, ...]] = set()  # whose arguments the suite refuses, every time
@@ -310,18 +395,18 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool, comman
     stopped: str | None = None
 
     def show_table(item: Item, kept: Path) -> None:
-        if len(made.items) == 1 and not results_to_stderr and sys.stdout.isatty():
+        if len(plan.items) == 1 and not results_to_stderr and sys.stdout.isatty():
             display.end()
             print_tables(records.read(kept.read_bytes(), kept.name))
 
-    deciding = Deciding(archive, made, over)
+    deciding = Deciding(archive, plan, over)
     with (
-        Display(made, stored_sessions.usual_seconds(archive, made), commands=commands) as display,
-        Standing(archive, made, display.say) as standing,
+        Display(plan, stored_sessions.usual_seconds(archive, plan), commands=commands) as display,
+        Standing(archive, plan, display.say) as standing,
     ):
-        if not made.until:  # that may be decided already
-            display.tell_time(over, todo[0].turn if todo else None)
-        for items in session.launch_batches(made, todo):
+        if not plan.until:  # that may be decided already
+            display.show_time_left(over, todo[0].turn if todo else None)
+        for items in session.launch_batches(plan, todo):
             if stopped := deciding.before(items[0].turn, over, display.say):
                 break
             if any(item.like() in refused for item in items):
@@ -337,40 +422,44 @@ def _launch_all(archive: Archive, made: Plan, *, results_to_stderr: bool, comman
             try:
                 now_over = execution.execute(
                     archive,
-                    made,
+                    plan,
                     items,
-                    on_start=display.tell_command,
+                    on_start=display.show_command,
                     on_progress=display.show,
-                    on_problem=lambda item, line: display.warn(f"imb: {called(made, item)}: {line}"),
+                    on_problem=lambda item, line: display.warn(f"imb: {called(plan, item)}: {line}"),
                     on_measured=show_table,
                 )
             except session.NotStarted as error:
                 missing |= {item.like() for item in items}
                 if not over and missing.issuperset(item.like() for item in todo):
                     raise
-                display.say(f"imb: {called(made, items[0])}: {error}; skipped, also in later rounds")
+                display.say(f"imb: {called(plan, items[0])}: {error}; skipped, also in later rounds")
                 left_out += len(items)
                 continue
             finally:
                 display.end()
             over += now_over
-            for one in now_over:
-                if commands or one.outcome != "measured":
-                    say(f"{one.run[:SHORT]}  {in_words(archive, made, one)}", err=results_to_stderr)
-            refused |= {made.items[one.number - 1].like() for one in now_over if is_usage_error(archive, one)}
-            if any(one.outcome == "interrupted" for one in now_over):
-                say(f"imb: interrupted; continue with `imb run --resume {made.id}`", err=True)
+            for ended in now_over:
+                if commands or ended.outcome != "measured":
+                    say(f"{ended.run[:SHORT]}  {outcome_line(archive, plan, ended)}", err=results_to_stderr)
+            refused |= {
+                plan.items[ended.number - 1].like() for ended in now_over if is_usage_error(archive, ended)
+            }
+            if any(ended.outcome == "interrupted" for ended in now_over):
+                say(f"imb: interrupted; continue with `imb run --resume {plan.id}`", err=True)
                 raise typer.Exit(130)
         if skipped:
             display.say(f"imb: {counted(skipped, 'launch')} skipped after a usage error")
         stopped = stopped or deciding.at_the_end(over, display.say)
-    if not made.until:  # then the last line is the reason for stopping
-        disturbance.warn(archive, (one.run for one in over if one.number not in before))
-    none_else = bool(over) and all(made.items[one.number - 1].like() in refused for one in over)
-    return Carried(over, left_out, stopped, made, none_else)
+    if stopped:
+        session.stop(archive, plan, stopped)
+    if not plan.until:  # then the last line is the reason for stopping
+        warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
+    none_else = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
+    return Carried(over, left_out, stopped, plan, none_else)
 
 
-def tell_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
+def warn_of_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks."""
     from imb.measure import session
     from imb.mpi import host

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from imb.archive.store import SHORT, Archive
-from imb.cli.common import ArchiveOption
+from imb.cli.common import ArchiveOption, FormatOption
 from imb.model.errors import ImbError
 from imb.model.mpis import library_name
 from imb.model.text import natural
@@ -66,9 +66,7 @@ def command(
     benchmark: Annotated[
         str | None, typer.Option("--benchmark", "-b", metavar="NAME", help="Only runs of this benchmark.")
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line with all columns.")
-    ] = False,
+    format: FormatOption = "terminal",
     archive: ArchiveOption = None,
 ) -> None:
     """List the runs of the archive, newest first by the date measured.
@@ -77,13 +75,13 @@ def command(
     the log has no date; program (of others than OpenIMB with version), and the memory of messages if it is not the host's; MPI, if
     the log has it; processes; rows measured; rows failed, if any; end state, if one is not complete; benchmarks; labels. A state
     of "-" means that the log has no end: it may have been cut off. Lines are as wide as the terminal, or 100 columns: then
-    benchmarks are left out first. --json has everything.
+    benchmarks are left out first. --format json has everything, one object per line.
 
     \b
     Examples:
       imb ls
       imb ls --all --benchmark Allreduce
-      imb ls --json | jq .command
+      imb ls --format json | jq .command
     """
     from imb.archive.index import Index
     from imb.archive.names import listed, unknown_label
@@ -96,7 +94,7 @@ def command(
         return
     tags = index.tags()
     chosen = listed(index.archive, names, tags) if names else set()
-    runs = index.rows(None if json else _SHOWN)
+    runs = index.rows(None if format == "json" else _SHOWN)
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []
     if label is not None and not any(label in run["labels"] for run in runs):
@@ -118,7 +116,7 @@ def command(
         reverse=True,
     )
     shown = runs if everything else runs[: newest or _NEWEST]
-    if json:
+    if format == "json":
         import msgspec
 
         data("".join(msgspec.json.encode(run).decode() + "\n" for run in shown))

@@ -35,14 +35,14 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
     rows = [row for row in found_rows if row["passes"] and row["run"][:SHORT] not in own]
     rows.sort(key=lambda row: row["date"] or "", reverse=True)
     left = dict.fromkeys(kinds, MOST)
-    found: list[Launch] = []
+    launches_before: list[Launch] = []
     for row in rows:
         kind = row["nodes"], row["mpi"], row["processes"], row["memory"]
         if left.get(kind, 0) > 0:
             left[kind] -= 1
             of_run = each_readable([row["run"]], lambda run: launches_in(archive, run), optional=True)
-            found += chain.from_iterable(of_run)
-    return found
+            launches_before += chain.from_iterable(of_run)
+    return launches_before
 
 
 def variance_of(archive: Archive, side: Side) -> Variance:

@@ -19,7 +19,9 @@ def command(
     format: Annotated[Literal["table", "csv", "json"], FORMAT] = "table",
     archive: ArchiveOption = None,
 ) -> None:
-    """Query the archive in SQL (DuckDB), read only: one SELECT statement over these tables.
+    """Query the archive in SQL (DuckDB), read only.
+
+    One SELECT statement over these tables.
 
     \b
     Tables (DESCRIBE results lists the columns):

@@ -3,33 +3,69 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from imb.archive.store import Archive
 from imb.cli.common import (
     SIDE,
     ArchiveOption,
     AssumeOneSessionOption,
     AssumeStableOption,
+    BenchmarkOption,
     refuse_options,
     share_of,
 )
 from imb.cli.extras import need
+from imb.model.errors import ImbError
 from imb.model.units import amount, counted
-from imb.render.terminal import say
+from imb.render.terminal import Screen, say
 
+if TYPE_CHECKING:
+    from imb.archive.files import FileRun
+    from imb.archive.store import StoredRun
+    from imb.diagnose import Limits, Thresholds
+    from imb.judge.compare import CompareSettings
+    from imb.model.observations import Side
+
+Format = Literal["html", "png", "svg", "pdf", "terminal"]
+FIRST = ("--format", "--output", "--title", "--benchmark", "--metric", "--relevant", "--link", "--archive")
+_PAGES = ("html", "htm")
+_PICTURES: tuple[Format, ...] = ("png", "svg", "pdf")
+_OF_CURVES = {"sides", "format", "output", "title", "benchmark", "metric", "archive"}
 # What a page of one sample set uses.
-_OF_ONE = {"sides", "output", "title", "link", "memory", "threshold", "archive"}
+_OF_ONE = {"sides", "format", "output", "title", "link", "memory", "threshold", "archive"}
 
 
 def command(
     context: typer.Context,
     sides: Annotated[list[str], typer.Argument(metavar="SIDE...", help=SIDE, show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")] = Path(
-        "report.html"
-    ),
-    title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
+    format: Annotated[
+        Format | None,
+        typer.Option("--format", "-f", help="Output format.", show_default="by FILE's name, else html"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write.",
+            show_default="report.html, report.png ...",
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Title of the page or picture.")] = None,
+    benchmark: BenchmarkOption = None,
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            help="Of curves: time, time_min, time_max, pure, p50, p90, p99, bandwidth, messages, overlap.",
+        ),
+    ] = "time",
     relevant: Annotated[
         str,
         typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change."),
@@ -37,7 +73,7 @@ def command(
     link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="See imb diagnose.")] = None,
     memory: Annotated[
         str | None,
-        typer.Option("--memory-bandwidth", "--memory", metavar="RATE", help="See imb diagnose."),
+        typer.Option("--memory-bandwidth", metavar="RATE", help="See imb diagnose."),
     ] = None,
     threshold: Annotated[
         list[str] | None, typer.Option("--threshold", metavar="NAME=VALUE", help="See imb diagnose.")
@@ -52,34 +88,39 @@ def command(
     assume_stable: AssumeStableOption = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Write an HTML report of one sample set, or of several compared with the first.
+    """Write an HTML report of one sample set or several, or draw their curves.
 
-    Contents: verdict and speedups per size band (with two sample sets or more), charts over message length, findings,
-    history, environment, latency-bandwidth model. The page is one file, works offline and can be printed.
+    Several are compared with the first.
 
-    Sample sets of different sessions, and logs, are judged as by imb compare: see --assume-one-session there.
-
-    Exit status: 0 written; 2 usage error. Verdicts and findings do not change it: see imb compare, imb diagnose.
+    \b
+    html      verdict and speedups per size band (with two sample sets or more), charts over
+              message length, findings, history, environment, latency-bandwidth model; one file,
+              which works offline and can be printed
+    png, svg, pdf  curves over message length: medians over launches, shaded from the 10th to
+              the 90th percentile; a chart per benchmark and layout, both axes logarithmic
+    terminal  the same curves as characters, without percentiles
 
     \b
     Examples:
-      imb report baseline
       imb report before after -o xpmem.html --title "XPMEM on and off"
       imb report ompi mpich intel --link 100Gb/s
-    """
-    need("imb report", "jinja2", "plotly")
-    from datetime import datetime
+      imb report before after -b PingPong -b Allreduce -o xpmem.svg
+      imb report baseline --benchmark PingPong --format terminal
 
+    Exit status: 0 written; 2 usage error. Verdicts and findings do not change it: see imb compare, imb diagnose.
+    \f
+    Sample sets of different sessions, and logs, are judged as by imb compare: see --assume-one-session there.
+    """
+    chosen, path = _chosen(format, output)
+    if chosen == "html":
+        need("imb report", "jinja2", "plotly")
+    else:
+        need(f"imb report --format {chosen}", "plotext" if chosen == "terminal" else "matplotlib")
     from imb import diagnose
     from imb.archive.files import sources_of
     from imb.archive.names import named_runs, side_from
-    from imb.archive.outputs import refuse_overwriting, write_output
-    from imb.archive.store import Archive
-    from imb.cli.failed import failed_among
-    from imb.cli.peers import earlier, variance_of
-    from imb.judge.compare import CompareSettings, compare
-    from imb.render.marks import letter
-    from imb.render.page import report_page
+    from imb.archive.outputs import refuse_overwriting
+    from imb.judge.compare import CompareSettings
 
     limits = diagnose.Limits(
         link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
@@ -91,31 +132,96 @@ def command(
         assume_one_session=assume_one_session,
         assume_stable=assume_stable,
     )
-    if len(sides) == 1:
+    if chosen != "html":
+        refuse_options(context, _OF_CURVES, "is of an HTML report; omit it, or give --format html")
+    elif benchmark or context.get_parameter_source("metric").name == "COMMANDLINE":  # type: ignore[union-attr]
+        name = "--benchmark" if benchmark else "--metric"
+        raise ImbError(f"{name} is of curves; add --format png, svg, pdf or terminal")
+    elif len(sides) == 1:
         refuse_options(context, _OF_ONE, "is of a comparison; give two sample sets or more")
+    if path is None and title is not None:
+        raise ImbError("--title is of a file; omit it, or give --output FILE")
     store = Archive(archive)
     runs = [list(named_runs(store, side)) for side in sides]
-    refuse_overwriting(store, output, (path for of in runs for path in sources_of(of)), "--output")
+    if path:
+        refuse_overwriting(store, path, (source for of in runs for source in sources_of(of)), "--output")
     loaded = [side_from(of, side, status=2) for of, side in zip(runs, sides, strict=True)]
+    if chosen == "html":
+        assert path
+        _write_page(store, loaded, runs, path, title, settings, thresholds, limits)
+    else:
+        _draw(loaded, metric, benchmark or [], path, chosen, title)
+
+
+def _chosen(format: Format | None, output: Path | None) -> tuple[Format, Path | None]:
+    """The format, of the name of the file unless it is given, and the file; None: the terminal. Raises ImbError."""
+    end = output.suffix.lower().removeprefix(".") if output else ""
+    if format == "terminal":
+        if output:
+            raise ImbError("--format terminal writes no file; omit --output")
+        return format, None
+    if format is None and output and end not in (*_PAGES, *_PICTURES):
+        raise ImbError(f"--output {output}: the name must end in .html, .png, .svg or .pdf; or give --format")
+    by_name: Format = next((form for form in _PICTURES if form == end), "html")
+    chosen = format or by_name
+    return chosen, output or Path(f"report.{chosen}")
+
+
+def _write_page(
+    store: Archive,
+    sides: list[Side],
+    runs: list[list[StoredRun | FileRun]],
+    path: Path,
+    title: str | None,
+    settings: CompareSettings,
+    thresholds: Thresholds,
+    limits: Limits,
+) -> None:
+    from datetime import datetime
+
+    from imb import diagnose
+    from imb.archive.outputs import write_output
+    from imb.cli.diagnose import failed_among
+    from imb.cli.peers import earlier, variance_of
+    from imb.judge.compare import compare
+    from imb.render.marks import letter
+    from imb.render.page import report_page
+
     page = report_page(
-        loaded,
+        sides,
         [
             compare(
-                loaded[0],
+                sides[0],
                 other,
                 settings,
-                earlier(store, [*loaded[0].launches, *other.launches]),
+                earlier(store, [*sides[0].launches, *other.launches]),
                 (letter(0), letter(number)),
             )
-            for number, other in enumerate(loaded[1:], start=1)
+            for number, other in enumerate(sides[1:], start=1)
         ],
         [
             diagnose.diagnose(side, thresholds, limits, variance_of(store, side), failed_among(of, side))
-            for of, side in zip(runs, loaded, strict=True)
+            for of, side in zip(runs, sides, strict=True)
         ],
         title=title,
         now=datetime.now(),
-    )
-    write_output(output, page.encode())
-    launches = sum(len(side.launches) for side in loaded)
-    say(f"{output}: {counted(launches, 'launch')}, {amount(len(page.encode()))}")
+    ).encode()
+    write_output(path, page)
+    launches = sum(len(side.launches) for side in sides)
+    say(f"{path}: {counted(launches, 'launch')}, {amount(len(page))}")
+
+
+def _draw(
+    sides: list[Side], metric: str, benchmarks: list[str], path: Path | None, form: str, title: str | None
+) -> None:
+    """Curves, into a file or on the terminal."""
+    from imb.render.picture import draw, lines_of, terminal_chart
+
+    lines = lines_of(sides, metric, benchmarks)
+    if path:
+        draw(lines, metric, path, form, title)
+        charts = len({line.benchmark for line in lines})
+        say(f"{path}: {counted(charts, 'chart')} of {counted(len(sides), 'sample set')}")
+        return
+    for chart in terminal_chart(lines, metric, width=min(Screen().width, 100)):
+        say(*chart, "")

@@ -9,24 +9,30 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import PLANNED, ArchiveOption, LabelOption, refuse_options
-from imb.cli.gpu_options import GpuOption, MemoryOption
 from imb.cli.launching import (
     BindOption,
+    BudgetOption,
+    ClassicOption,
     CpusOption,
     EnvOption,
+    GpuOption,
     HostsOption,
     LauncherOption,
+    MemoryOption,
     MpiOption,
     PpnOption,
+    PrecisionOption,
     ProgramsOption,
     TimeoutOption,
     build_for,
     carry_out,
     intent_of,
+    note_classic,
     prepare,
     refuse_missing_cpus,
+    sampling_of,
 )
-from imb.cli.sampling import BudgetOption, ClassicOption, PrecisionOption, sampling_of, tell_classic
+from imb.cli.launching import resume as resume_session
 from imb.cli.submitting import (
     AccountOption,
     Job,
@@ -55,6 +61,8 @@ _OF_ONE_CALL = {
     "dry_run",
     "archive",
 }
+
+FIRST = ("--np", "--launches", "--mpi", "--hosts", "--cpus", "--label", "--classic", "--resume")
 
 
 def command(
@@ -122,7 +130,7 @@ def command(
     minutes: MinutesOption = None,
     queue: QueueOption = None,
     account: AccountOption = None,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     host_pairs: PairsOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the commands and launch nothing.")
@@ -132,38 +140,31 @@ def command(
     """Run benchmarks and keep records, output, errors, exit status and conditions.
 
     Every launch becomes a run of the archive. The suite is built first if needed. The exact command is printed and
-    recorded. IMB arguments follow --; `IMB-MPI1 -help all` lists them.
-
-    A launch that exceeds --timeout is killed with all its processes; the rows that it had measured are kept, and the other
-    launches follow. After Ctrl-C or a crash, `imb run --resume` repeats the launch that was cut off and continues; with
-    --timeout, under that time limit.
-
-    Rows are measured in passes: a launch takes a short sample of every row, pass after pass, until the 95 % interval of
-    each row's median is within 2 % or the budget is spent. --classic measures each row in one burst, as IMB does. The
-    IMB arguments -show_tail, -dumpfile, -msg_pause and -pause imply --classic; -passes, -precision and -budget override the
-    options of imb. Results of both kinds are not compared with each other.
-
-    With --memory messages are in GPU memory (or page-locked host memory: pinned), if the MPI handles it; --gpu chooses the
-    GPU. `imb doctor` lists GPUs and what each MPI reports. Launches with other memory are another condition.
-
-    Ranks are pinned only by --bind, --cpus or the launcher's own default. With more ranks than cores, Open MPI gets its
-    option to oversubscribe; as root, its option to allow root.
-
-    With --submit a job executes the session. The archive must be on a file system that the job can access. A local job
-    prints its output; runs of a batch job appear in `imb ls` as they end. --jobs 3 submits two more jobs, which resume
-    after its time limit. --host-pairs n1,n2,n3 submits a session and a job for each pair of hosts.
-
-    Exit status: 0 all measured; 1 a launch failed, hung, or had failure rows; 2 usage error; 130 interrupted.
+    recorded. IMB arguments follow --; `IMB-MPI1 -help all` lists them. Rows are measured in passes; --classic measures
+    each in one burst, as IMB does. After Ctrl-C or a crash, `imb run --resume` continues.
 
     \b
     Examples:
-      imb run PingPong Allreduce --np 2 --launches 5
-      imb run mpi1 --class collective --map 2x2 --label baseline
-      imb run PingPong --cpus 0,3 --precision 1% --budget 60 -- -msglog 16
-      imb run PingPong --classic -- -msglog 16 -time 1
+      imb run PingPong Allreduce --np 2 --launches 5 --label baseline
+      imb run PingPong --cpus 0,3 --precision 1% -- -msglog 16
       imb run PingPong --hosts node1,node2 --ppn 1 --env UCX_TLS=rc --timeout 300
       imb run PingPong Allreduce --memory cuda --gpu local_rank
-      imb run --resume
+
+    Exit status: 0 all measured; 1 a launch failed, hung, or had failure rows; 2 usage error; 130 interrupted.
+    \f
+    A launch that exceeds --timeout is killed with all its processes; its rows are kept, and the other launches follow.
+    --resume repeats the launch that was cut off, ends with the report of the command that began the session, and takes a
+    new --timeout.
+
+    A launch in passes takes a short sample of every row, pass after pass, until the 95 % interval of each row's median
+    is within 2 % or the budget is spent. The IMB arguments -show_tail, -dumpfile, -msg_pause and -pause imply --classic;
+    -passes, -precision and -budget override the options of imb.
+
+    Ranks are pinned only by --bind, --cpus or the launcher's default. With more ranks than cores, Open MPI gets its
+    option to oversubscribe; as root, its option to allow root.
+
+    With --submit a job executes the session, with an archive that it can access. Runs of a batch job appear in `imb ls`
+    as they end. Several jobs in sequence, and a job per pair of hosts: see imb campaign.
     """
     from imb.measure import passes, selection, session, stored_sessions
     from imb.model import gpus
@@ -171,7 +172,7 @@ def command(
     store = Archive(archive)
     words = list(names or [])
     job = Job(submit, minutes, queue, account, jobs, timeout if resume else None)
-    job.examine(host_pairs)
+    job.examine()
     if force_owner and not resume:
         raise ImbError("--force-owner is an option of --resume; omit it, or add --resume")
     if resume:
@@ -195,21 +196,21 @@ def command(
         arguments = [*gpus.arguments(memory, gpu), *arguments]
         if host_pairs and hosts:
             raise ImbError(
-                "--hosts and --host-pairs exclude each other; --host-pairs launches on two hosts per job"
+                "hosts and host_pairs exclude each other; host_pairs launches on two hosts per job"
             )
         chosen = selection.select(words, kind)
         if memory or gpu:
             selection.refuse_files(chosen, "--memory and --gpu")
-        places = [",".join(pair) for pair in pairs_of(host_pairs)] if host_pairs else [hosts]
+        places = [",".join(pair) for pair in pairs_of(host_pairs.split(","), job)] if host_pairs else [hosts]
         intents = [intent_of(np, place, ppn, bind, cpus, env, launcher) for place in places]
         if not submit:
             for intent in intents:
                 refuse_missing_cpus(intent)
         sampling = sampling_of(classic, precision, budget)
-        found, folder = prepare(mpi, programs)
+        installation, folder = prepare(mpi, programs)
         plans = [
             session.run_plan(
-                mpi=found,
+                mpi=installation,
                 programs=folder,
                 intent=intent,
                 selection=chosen,
@@ -221,19 +222,19 @@ def command(
             )
             for intent in intents
         ]
-        tell_classic(None if classic else passes.why_classic(arguments))
+        note_classic(None if classic else passes.why_classic(arguments))
     if dry_run:
         if programs:
-            for made in plans:
-                session.refuse_missing_programs(made)
-        for made in plans:
-            for item in made.items:
-                say(str(session.command_of(made, item, Path(), shown=True)))
+            for plan in plans:
+                session.refuse_missing_programs(plan)
+        for plan in plans:
+            for item in plan.items:
+                say(str(session.command_of(plan, item, Path(), shown=True)))
         return
     if not resume:
-        build_for(plans, found, programs)
-        for made in plans:
-            session.save(store, made)
+        build_for(plans, installation, programs)
+        for plan in plans:
+            session.save(store, plan)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
-    carry_out(store, plans[0])
+    (resume_session if resume else carry_out)(store, plans[0])

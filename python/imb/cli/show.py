@@ -12,8 +12,8 @@ import typer
 from imb.archive.labels import Tags
 from imb.archive.store import Archive, StoredRun
 from imb.cli.common import ArchiveOption, BenchmarkOption, readable
-from imb.cli.disturbance import load_of
 from imb.cli.extras import has, need
+from imb.cli.launch_lines import load_of
 from imb.cli.variance import of_one_run, show_side
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.notes import note_unread
@@ -48,7 +48,9 @@ def command(
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
-    """Show a run: its conditions, tables and charts; or the medians over the runs of a label. A file is read, not stored.
+    """Show a run, or the medians over the runs of a label.
+
+    Of a run: its conditions, tables and charts. A file is read, not stored.
 
     Times are microseconds per repetition. t_min, t_max and t_avg are the minimum, maximum and mean over ranks of each
     rank's mean time. 1 MB is 10^6 bytes. For a launch in passes, ± is half of the 95 % confidence interval in percent of
@@ -78,30 +80,32 @@ def command(
     runs = readable(store, [run])
     if len(runs) > 1:
         if output or chart:
-            if any(isinstance(one, StoredRun) for one in runs):
-                raise names.ambiguous(run, [one.name for one in runs])
+            if any(isinstance(each, StoredRun) for each in runs):
+                raise names.ambiguous(run, [each.name for each in runs])
             raise ImbError(
                 f"{run} has {len(runs)} runs; --output and --chart take one: `imb import` it first"
             )
         _show_several(store, run, runs, benchmark or [])
         return
-    found = runs[0]
+    shown = runs[0]
     if output:
-        data(found.part("output.txt") or b"")
+        data(shown.part("output.txt") or b"")
         return
-    records = found.records()
-    say(*_facts(found, records, store.tags().get(found.id) or Tags()))
-    for line in of_one_run(store, found, records):
+    records = shown.records()
+    say(*_facts(shown, records, store.tags().get(shown.id) or Tags()))
+    for line in of_one_run(store, shown, records):
         say(f"! {line}")
-    note_unread(records.problems, lost=not found.stored)
+    note_unread(records.problems, lost=not shown.stored)
     wanted = {name.lower() for name in benchmark or []}
-    there = dict.fromkeys(one.benchmark for one in records.records if isinstance(one, Result | Failure))
+    there = dict.fromkeys(
+        record.benchmark for record in records.records if isinstance(record, Result | Failure)
+    )
     if there:
         refuse_missing_benchmarks(benchmark or [], there)
     drawn = sys.stdout.isatty() and has("plotext") if chart is None else chart
     print_tables(records, wanted, chart=drawn)
-    if _without_result(found, records):
-        _print_ends(found)
+    if _without_result(shown, records):
+        _print_ends(shown)
 
 
 def _show_several(
@@ -123,27 +127,27 @@ def _show_several(
             say("", *_facts(run, run.records(), tags.get(run.id) or Tags()))
 
 
-def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str]:
+def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[str]:
     from imb.archive.names import reason_of
 
     run: Run = next(records.of(Run), Run())
     end: End | None = next(records.of(End), None)
-    facts = found.facts()
+    facts = source.facts()
     command = facts.get("command") or run.command_line or []
     said = {
-        **_place(found),
+        **_place(source),
         "program": " ".join(filter(None, [run.program, run.version, run.component])),
         "measured": run.date,
         "command": " ".join(map(str, command)),
         "mpi": run.mpi.known_as if run.mpi else None,
         "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
         **_gpus(run),
-        "path": _path(run, records, found),
+        "path": _path(run, records, source),
         "conditions": _conditions(facts.get("conditions")),
         "other load": f"{load.other_cpus:.2f} CPUs" if (load := load_of(facts)) else None,
         "exit status": facts.get("exit_status"),
         "outcome": facts.get("problem") or facts.get("outcome"),
-        "reason": reason_of(found) if _without_result(found, records) else None,
+        "reason": reason_of(source) if _without_result(source, records) else None,
         "remark": facts.get("note"),
         "state": end.state + (f" ({end.reason})" if end.reason else "")
         if end
@@ -158,30 +162,30 @@ def _facts(found: StoredRun | FileRun, records: Records, tags: Tags) -> list[str
     return [f"{name:<12} {value}" for name, value in said.items() if value not in (None, "")]
 
 
-def _without_result(found: StoredRun | FileRun, records: Records) -> bool:
+def _without_result(source: StoredRun | FileRun, records: Records) -> bool:
     """Whether its launch failed or timed out, or has no row."""
-    if found.facts().get("outcome") in ("failed", "timed_out"):
+    if source.facts().get("outcome") in ("failed", "timed_out"):
         return True
     return next(records.of(Result), None) is None
 
 
-def _print_ends(found: StoredRun | FileRun) -> None:
+def _print_ends(source: StoredRun | FileRun) -> None:
     """The last lines of what the launch wrote."""
     for title, name in (("stderr", "stderr.txt"), ("output", "output.txt")):
-        lines = (found.part(name) or b"").decode(errors="replace").splitlines()
+        lines = (source.part(name) or b"").decode(errors="replace").splitlines()
         if lines:
             shown = lines[-LAST:]
             say("", f"{title}, last {len(shown)} of {counted(len(lines), 'line')}:", *shown)
 
 
-def _place(found: StoredRun | FileRun) -> dict[str, str | None]:
+def _place(source: StoredRun | FileRun) -> dict[str, str | None]:
     """Where the run is."""
-    if isinstance(found, StoredRun):
-        added = f"{found.manifest.added} on {found.manifest.host}"
-        return {"run": found.name, "added": added, "from": found.manifest.origin}
-    if found.stored:
-        return {"run": f"{found.name}, one of its launches"}
-    return {"file": f"{found.name} (read, not stored)"}
+    if isinstance(source, StoredRun):
+        added = f"{source.manifest.added} on {source.manifest.host}"
+        return {"run": source.name, "added": added, "from": source.manifest.origin}
+    if source.stored:
+        return {"run": f"{source.name}, one of its launches"}
+    return {"file": f"{source.name} (read, not stored)"}
 
 
 def _passes(run: Run, end: End | None) -> str | None:
@@ -208,17 +212,17 @@ def _gpus(run: Run) -> dict[str, str | None]:
     }
 
 
-def _path(run: Run, records: Records, found: StoredRun | FileRun) -> str | None:
+def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None:
     """`within a host: shared memory (the MPI itself: on-host sm; OMPI_MCA_btl=self,sm)`: by the bytes that interfaces counted,
     with what the MPI reports and its settings."""
     from imb.model import path
 
-    conditions = found.facts().get("conditions")
+    conditions = source.facts().get("conditions")
     outside = conditions.get("environment") if isinstance(conditions, dict) else None
-    told = path.settings(run, outside if isinstance(outside, dict) else None)
-    settings = ", ".join(f"{name}={value}" for name, value in told.items())
-    words = "; ".join(filter(None, [path.own_word(found.facts()), settings]))
-    mean = path.mean_repetitions(found.records(samples=True).of(Sample))
+    set_by_user = path.settings(run, outside if isinstance(outside, dict) else None)
+    settings = ", ".join(f"{name}={value}" for name, value in set_by_user.items())
+    words = "; ".join(filter(None, [path.own_word(source.facts()), settings]))
+    mean = path.mean_repetitions(source.records(samples=True).of(Sample))
     said = path.paths_summary(path.ways(run, path.with_repetitions(records.of(Result), mean)))
     return f"{said}{f' ({words})' if words else ''}" if said else None
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, LabelOption
+from imb.cli.common import ArchiveOption, FormatOption, LabelOption
 from imb.cli.launching import (
     BindOption,
+    Carried,
     CpusOption,
     EnvOption,
     HostsOption,
@@ -31,6 +32,8 @@ from imb.render.terminal import data, say
 if TYPE_CHECKING:
     from imb.measure.session import Plan
     from imb.model.startup import Spread, Summary
+
+FIRST = ("--ranks", "--launches", "--mpi", "--hosts", "--ppn", "--launcher", "--label", "--format")
 
 
 def command(
@@ -57,37 +60,39 @@ def command(
     cpus: CpusOption = None,
     env: EnvOption = None,
     launcher: LauncherOption = "mpiexec",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    format: FormatOption = "terminal",
     label: LabelOption = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Measure how long an MPI takes to start ranks, and which part takes how long.
 
-    Each launch is a Barrier of one repetition. Output, for each number of ranks: the whole launch, from the start of the
+    Each launch is a Barrier of one repetition, kept as a run. Output, for each number of ranks: the whole launch, from the start of the
     launcher to its exit; the time until the last rank calls MPI_Init (launcher, network of daemons, exec, loader); MPI_Init
-    of the slowest rank, and its difference from the fastest; MPI_Finalize with the exit of ranks and launcher. Figures are
-    medians over launches with their range. The first launch of each number of ranks, which may have to read programs and
-    libraries from disk, is apart. Each launch is kept as a run.
-
-    Between hosts, times before MPI_Init and after MPI_Finalize are as exact as the clocks of the hosts agree.
-
-    Exit status: 0 measured, 1 some launches failed, 2 usage error, 130 interrupted.
+    of the slowest rank, and its difference from the fastest; MPI_Finalize with the exit of ranks and launcher.
 
     \b
     Examples:
       imb startup
       imb startup --mpi openmpi --ranks 1,2,4,8 --launches 11 --label before
-      imb startup --launcher srun --hosts node1,node2 --ppn 64 --json
+      imb startup --launcher srun --hosts node1,node2 --ppn 64 --format json
+
+    Exit status: 0 measured, 1 some launches failed, 2 usage error, 130 interrupted.
+    \f
+    Figures are medians over launches with their range. The first launch of each number of ranks, which may have to read
+    programs and libraries from disk, is apart. Between hosts, times before MPI_Init and after MPI_Finalize are as exact as
+    the clocks of the hosts agree.
     """
+    import msgspec
+
     from imb.measure import session, startup
 
     wanted = numbers_of(ranks) if ranks else None
     intent = intent_of(max(wanted) if wanted else None, hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
-    found, folder = prepare(mpi, programs)
+    installation, folder = prepare(mpi, programs)
     store = Archive(archive)
-    made = startup.plan_startup(
-        mpi=found,
+    plan = startup.plan_startup(
+        mpi=installation,
         programs=folder,
         intent=intent,
         ranks=wanted or startup.doubling(startup.offered(intent)),
@@ -95,18 +100,24 @@ def command(
         timeout=timeout,
         labels=label or [],
     )
-    build_for([made], found, programs)
-    session.save(store, made)
-    launch_all(store, made, results_to_stderr=True, commands=False)
-    summaries = summaries_of(store, made)
-    if json:
-        _print_json(made, summaries)
+    build_for([plan], installation, programs)
+    plan = msgspec.structs.replace(plan, command="startup", report={"format": format})
+    session.save(store, plan)
+    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True, commands=False)))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """Where the time of the launches went; the exit status."""
+    plan = carried.plan
+    summaries = summaries_of(store, plan)
+    if plan.report["format"] == "json":
+        _print_json(plan, summaries)
     else:
-        _print(made, summaries, hosts)
-    failed = sum(one.failed for one in summaries)
+        _print(plan, summaries, ",".join(plan.variants[0].intent.hosts))
+    failed = sum(summary.failed for summary in summaries)
     if failed:
-        say(f"imb: {failed} of {len(made.items)} launches failed; see `imb show RUN`", err=True)
-        raise typer.Exit(1)
+        say(f"imb: {failed} of {len(plan.items)} launches failed; see `imb show RUN`", err=True)
+    return 1 if failed else 0
 
 
 def numbers_of(text: str) -> list[int]:
@@ -117,63 +128,63 @@ def numbers_of(text: str) -> list[int]:
     return sorted(set(map(int, words)))
 
 
-def summaries_of(archive: Archive, made: Plan) -> list[Summary]:
+def summaries_of(archive: Archive, plan: Plan) -> list[Summary]:
     """Of each number of ranks."""
     from imb.measure import session
     from imb.model.startup import Times, summary_of, times_of
 
-    over = session.done(archive, made)
+    over = session.done(archive, plan)
     launches: dict[int, list[tuple[str | None, Times | None]]] = {}
-    for item in made.items:
-        one = over.get(item.number)  # None: skipped, as its like was refused or could not be started
-        run = archive.run(one.run) if one else None
-        measured = one is not None and one.outcome == "measured"
+    for item in plan.items:
+        ended = over.get(item.number)  # None: skipped, as its like was refused or could not be started
+        run = archive.run(ended.run) if ended else None
+        measured = ended is not None and ended.outcome == "measured"
         times = times_of(run.records().records, run.facts()) if run and measured else None
-        launches.setdefault(item.ranks or 0, []).append((one.run if one else None, times))
-    return [summary_of(ranks, found) for ranks, found in launches.items()]
+        launches.setdefault(item.ranks or 0, []).append((ended.run if ended else None, times))
+    return [summary_of(ranks, timed) for ranks, timed in launches.items()]
 
 
-def _print_json(made: Plan, summaries: Sequence[Summary]) -> None:
+def _print_json(plan: Plan, summaries: Sequence[Summary]) -> None:
     import msgspec
 
     whole = {
-        "session": made.id,
-        "mpi": made.variants[0].mpi.version,
+        "session": plan.id,
+        "mpi": plan.variants[0].mpi.version,
         "unit": "seconds",
         "ranks": msgspec.to_builtins(summaries),
     }
     data(msgspec.json.format(msgspec.json.encode(whole)).decode() + "\n")
 
 
-def _print(made: Plan, summaries: Sequence[Summary], hosts: str | None) -> None:
+def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
     from imb.model.startup import largest_part
     from imb.render.terminal import Screen
 
-    several = made.items[-1].turn > 1
-    how = f"medians of {counted(made.items[-1].turn - 1, 'launch')} [range]" if several else "1 launch each"
+    several = plan.items[-1].turn > 1
+    how = f"medians of {counted(plan.items[-1].turn - 1, 'launch')} [range]" if several else "1 launch each"
     first = "; the first launch is apart" if several else ""
-    say(f"{made.variants[0].mpi.version}, {f'hosts {hosts}' if hosts else 'this host'}: ms, {how}{first}")
+    say(f"{plan.variants[0].mpi.version}, {f'hosts {hosts}' if hosts else 'this host'}: ms, {how}{first}")
     headings = ["ranks", "launch", "before MPI_Init", "MPI_Init", "fastest rank", "suite", "finalize + exit"]
     rows = [
         [
-            str(one.ranks),
-            *map(_cell, (one.launch, one.before_init, one.init)),
-            *map(_median, (one.init_fastest, one.suite)),
-            _cell(one.finalize_exit),
-            *([_milliseconds(one.first.launch) if one.first else "-"] if several else []),
+            str(summary.ranks),
+            *map(_cell, (summary.launch, summary.before_init, summary.init)),
+            *map(_median, (summary.init_fastest, summary.suite)),
+            _cell(summary.finalize_exit),
+            *([_milliseconds(summary.first.launch) if summary.first else "-"] if several else []),
         ]
-        for one in summaries
+        for summary in summaries
     ]
     headings += ["first"] if several else []
     Screen().table(headings, rows, right=range(len(headings)))
-    known = [one for one in summaries if one.launch]
+    known = [summary for summary in summaries if summary.launch]
     if known and (part := largest_part(known[-1])):
         growth = ""
         if len(known) > 1 and known[0].launch and known[-1].launch:
             times = known[-1].launch.median / known[0].launch.median
             growth = f"; {times:.1f} times the launch of {counted(known[0].ranks, 'rank')}"
         say(f"{counted(known[-1].ranks, 'rank')}: {part[1]:.0%} of the launch is {part[0]}{growth}")
-    if any(one.launch and one.before_init is None for one in summaries):
+    if any(summary.launch and summary.before_init is None for summary in summaries):
         say("imb: warning: the clocks of the hosts differ; times before MPI_Init are unknown", err=True)
 
 

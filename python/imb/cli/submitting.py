@@ -34,46 +34,30 @@ MinutesOption = Annotated[
 ]
 QueueOption = Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Queue of a job.")]
 AccountOption = Annotated[str | None, typer.Option("--account", metavar="NAME", help="Account of a job.")]
-JobsOption = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        min=1,
-        max=100,
-        metavar="N",
-        help="Submit N jobs in sequence; each resumes where the previous one ended.",
-    ),
-]
-PairsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--host-pairs",
-        metavar="H1,H2,H3",
-        help="Submit one job per pair of these hosts, or per pair given as H1:H2,H3:H4.",
-    ),
-]
+# Keys of a campaign's file; hidden, as imb.model.moved lists them.
+JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, max=100, hidden=True)]
+PairsOption = Annotated[str | None, typer.Option("--host-pairs", hidden=True)]
 LEAST_MINUTES = 10.0
 
 
 class Job(NamedTuple):
-    """What is asked of the scheduler. `timeout`: of launches, where it is not the plan's."""
+    """What is asked of the scheduler. `jobs` and `timeout` (of launches): where they are not the plan's."""
 
     scheduler: Scheduler | None
     minutes: float | None
     queue: str | None
     account: str | None
-    jobs: int = 1
+    jobs: int | None = None
     timeout: float | None = None
 
-    def examine(self, pairs: str | None) -> None:
+    def examine(self) -> None:
         """Raises ImbError for options of jobs without --submit, and for what cannot be submitted."""
         given = {
-            "--host-pairs": pairs,
             "--minutes": self.minutes,
             "--queue": self.queue,
             "--account": self.account,
+            "--jobs": self.jobs if (self.jobs or 1) > 1 else None,
         }
-        given["--jobs"] = self.jobs if self.jobs > 1 else None
         name = next((name for name, value in given.items() if value is not None), None)
         if name and self.scheduler is None:
             raise ImbError(f"{name} is an option of jobs; add --submit slurm or --submit local")
@@ -83,21 +67,28 @@ class Job(NamedTuple):
                 raise ImbError(f"{name}: a local job has no scheduler; omit it, or give --submit slurm")
         if self.scheduler:
             need("--submit", "psij")
-        if self.jobs > 1 and self.scheduler == "local":
+        self.refuse_several(self.jobs or 1)
+
+    def refuse_several(self, jobs: int) -> None:
+        """Raises ImbError for several jobs of a scheduler without time limits."""
+        if jobs > 1 and self.scheduler == "local":
             raise ImbError(
-                "--jobs: a local job has no time limit to resume after; leave it out, or give --submit slurm"
+                "jobs: a local job has no time limit to resume after; omit it, or give --submit slurm"
             )
 
 
-def pairs_of(text: str) -> list[tuple[str, str]]:
-    """All pairs of `n1,n2,n3`, or those given, `n1:n2,n3:n4`. Raises ImbError."""
-    words = list(filter(None, text.split(",")))
+def pairs_of(words: Sequence[str], job: Job) -> list[tuple[str, str]]:
+    """All pairs of `n1`, `n2`, `n3`, or those given, `n1:n2`, `n3:n4`, each of which is a job. Raises ImbError."""
+    if job.scheduler is None:
+        raise ImbError("host_pairs is of jobs; add --submit slurm or --submit local")
     if any(":" in word for word in words):
         pairs = [(first, second) for first, _, second in (word.partition(":") for word in words)]
     else:
         pairs = list(itertools.combinations(dict.fromkeys(words), 2))
     if not pairs or any(not first or not second or first == second for first, second in pairs):
-        raise ImbError(f"--host-pairs {text}: give two or more hosts, n1,n2,n3, or pairs, n1:n2,n3:n4")
+        raise ImbError(
+            f'host_pairs {",".join(words)}: give two or more hosts, ["n1", "n2", "n3"], or pairs, ["n1:n2", "n3:n4"]'
+        )
     return pairs
 
 
@@ -105,28 +96,30 @@ def hand_over(archive: Archive, plans: Sequence[Plan], job: Job) -> int:
     """Submits the sessions, a job or a chain of jobs each; shows what local ones printed. The exit status of the first that
     failed, else 0. Raises ImbError."""
     status = 0
-    for made in plans:
-        status = _hand_over(archive, made, job) or status
+    for plan in plans:
+        status = _hand_over(archive, plan, job) or status
     return status
 
 
-def _hand_over(archive: Archive, made: Plan, job: Job) -> int:
+def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
     from imb.measure import session
     from imb.measure.submit import submit
 
     assert job.scheduler
-    over = session.done(archive, made)
+    over = session.done(archive, plan)
     session.refuse_without_secrets(
-        made, (item for item in made.items if item.number not in over), recorded=True
+        plan, (item for item in plan.items if item.number not in over), recorded=True
     )
     after: str | None = None
-    for _ in range(job.jobs):
+    jobs = job.jobs or plan.jobs
+    job.refuse_several(jobs)
+    for _ in range(jobs):
         submitted = submit(
-            archive, made, job.scheduler, minutes=job.minutes or _minutes(archive, made), queue=job.queue,
+            archive, plan, job.scheduler, minutes=job.minutes or _minutes(archive, plan), queue=job.queue,
             account=job.account, after=after, timeout=job.timeout,
         )  # fmt: skip
         after = submitted.name
-        say(f"{job.scheduler} job {submitted.name}, session {made.id}: {submitted.output}")
+        say(f"{job.scheduler} job {submitted.name}, session {plan.id}: {submitted.output}")
     if submitted.status is not None:
         say(*submitted.output.read_text(errors="replace").splitlines())
     if submitted.status:
@@ -134,10 +127,10 @@ def _hand_over(archive: Archive, made: Plan, job: Job) -> int:
     return submitted.status or 0
 
 
-def _minutes(archive: Archive, made: Plan) -> float:
+def _minutes(archive: Archive, plan: Plan) -> float:
     from imb.measure import session, stored_sessions
 
     left = session.remaining_seconds(
-        made, session.done(archive, made).values(), stored_sessions.usual_seconds(archive, made)
+        plan, session.done(archive, plan).values(), stored_sessions.usual_seconds(archive, plan)
     )
     return max(LEAST_MINUTES, math.ceil(1.5 * (left or 0.0) / 60))

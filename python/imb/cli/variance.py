@@ -26,7 +26,7 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
 
     if benchmarks:
         refuse_missing_benchmarks(benchmarks, [key.benchmark for key in side.all_keys()])
-        wanted = {one.lower() for one in benchmarks}
+        wanted = {benchmark.lower() for benchmark in benchmarks}
         kept = [
             msgspec.structs.replace(
                 launch, rows={key: row for key, row in launch.rows.items() if key.benchmark.lower() in wanted}
@@ -53,13 +53,13 @@ def _show_kind(archive: Archive, side: Side, name: str) -> None:
     screen.line(f"{head}, {library}" if library and library not in name else head)
     for launch in side.launches:
         screen.line(_launch(launch))
-    found = variance_of(archive, side)
-    if made := tables(found):
+    components = variance_of(archive, side)
+    if parts := tables(components):
         screen.line(UNITS)
-    for title, headings, lines in made:
+    for title, headings, lines in parts:
         screen.line()
         screen.table(headings, lines, title=title, right=range(len(headings)))
-    say("", *block(found))
+    say("", *block(components))
 
 
 def _launch(launch: Launch) -> str:
@@ -78,7 +78,7 @@ def _launch(launch: Launch) -> str:
     return ", ".join(filter(None, words))
 
 
-def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
+def after_session(archive: Archive, plan: Plan, over: Sequence[Done]) -> None:
     """Results of completed launches, by variant: variance components, launches outside the dominant state."""
     if len(over) == 1 and archive.ids() == [over[0].run]:
         return  # the first of all has nothing to be compared with, and its table needs no statistics
@@ -86,20 +86,20 @@ def after_session(archive: Archive, made: Plan, over: Sequence[Done]) -> None:
     from imb.cli.peers import variance_of
     from imb.render.variance import block
 
-    for number, variant in enumerate(made.variants):
+    for number, variant in enumerate(plan.variants):
         runs = [
-            one.run
-            for one in over
-            if made.items[one.number - 1].variant == number and one.outcome != "interrupted"
+            ended.run
+            for ended in over
+            if plan.items[ended.number - 1].variant == number and ended.outcome != "interrupted"
         ]
         try:
-            side = side_of(archive, runs, variant.name or made.id)
+            side = side_of(archive, runs, variant.name or plan.id)
         except ImbError:  # nothing was measured, which was reported already
             continue
-        found = variance_of(archive, side)
-        lines = block(found)
-        if lines and (found.unusual or len(side.launches) > 1):
-            title = f"{made.campaign}/{variant.name}: " if made.campaign else ""
+        components = variance_of(archive, side)
+        lines = block(components)
+        if lines and (components.unusual or len(side.launches) > 1):
+            title = f"{plan.campaign}/{variant.name}: " if plan.campaign else ""
             say("", title + lines[0], *lines[1:])
 
 

@@ -68,20 +68,20 @@ def command(
     )
     store = Archive(archive)
     launches = [launch for name in names for launch in load(store, name).launches]
-    found = history(Side(name=", ".join(names), launches=launches), settings)
+    judged = history(Side(name=", ".join(names), launches=launches), settings)
     if format == "json":
         import msgspec
 
-        data(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+        data(msgspec.json.format(msgspec.json.encode(judged)).decode() + "\n")
     elif format == "html":
         from imb.render.page import history_page
 
-        data(history_page(found))
+        data(history_page(judged))
     else:
         from imb.render.watch import history_text
 
-        say(*history_text(found).splitlines())
-    raise typer.Exit(EXIT[found.verdict])
+        say(*history_text(judged).splitlines())
+    raise typer.Exit(EXIT[judged.verdict])
 
 
 def _date(text: str) -> str:

@@ -192,7 +192,7 @@ def _power(made: Comparison, *, parts: bool) -> Iterator[str]:
         return
     hidden = made.detectable is None or made.detectable > USELESS
     if hidden and made.needed > MOST:
-        remedy = "take more parts or launches" if parts else "interleave with --parts"
+        remedy = "take more segments or launches" if parts else "interleave with --segments"
         yield f"{sides}: too noisy to judge: free the machine or {remedy}"
         return
     needed = f"{made.needed:,} launches per side" if made.needed and made.needed > few else "these"
@@ -223,7 +223,7 @@ def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
     elif made.pairs and made.needed and made.needed > few:
         yield (
             "launches differ much: interleaved launches detect smaller changes:"
-            " imb ab --parts 100, or parts = 100 in the campaign file"
+            " imb ab --segments 100, or segments = 100 in the campaign file"
         )
 
 

@@ -14,16 +14,17 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 import msgspec
 
 from imb.measure import passes, selection
-from imb.model import gpus, sequential_design
+from imb.model import gpus, moved, sequential_design
 from imb.model.errors import ImbError
 from imb.model.intent import Bind
+from imb.model.notes import note
 from imb.model.records import Component
 from imb.mpi.arguments import overriding
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
-MOST_PARTS = 1000  # of the suite's -turns
-USUAL_PARTS = 100  # of imb ab
+MOST_SEGMENTS = 1000  # of the suite's -turns
+USUAL_SEGMENTS = 100  # of imb ab
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=1e-5, le=1)]
 Budget: TypeAlias = Annotated[float, msgspec.Meta(ge=0.1, le=1e7)]  # as the suite takes it
 Value: TypeAlias = str | int | float
@@ -67,7 +68,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     budget: Seconds | None = None
     relevant: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 0.05
     metric: str = "time"
-    parts: Annotated[int, msgspec.Meta(ge=1, le=MOST_PARTS)] = 1
+    segments: Annotated[int, msgspec.Meta(ge=1, le=MOST_SEGMENTS)] = 1
     repeats: Annotated[int, msgspec.Meta(ge=0)] = 0
     classic: bool = False
     precision: Share | None = None
@@ -76,6 +77,8 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     timeout: Seconds | None = None
     setup_timeout: Seconds = 300
     turn_timeout: Seconds | None = None
+    jobs: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
+    host_pairs: list[str] = []
     seed: int | None = None
     common: VariantSettings = VariantSettings()
     variants: dict[str, VariantSettings] = {}
@@ -99,11 +102,14 @@ def parse_campaign(text: str, path: Path) -> Campaign:
     except tomllib.TOMLDecodeError as error:
         raise ImbError(f"{path} is not TOML: {error}") from error
     try:
-        made: Campaign = _converted(found, Campaign)
+        table, moved_lines = moved.current_keys(found)
+        made: Campaign = _converted(table, Campaign)
         made = msgspec.structs.replace(made, name=made.name or path.stem)
         examine_campaign(made)
     except ImbError as error:
         raise ImbError(f"{path}: {error}") from error
+    for line in moved_lines:
+        note(f"{path}: {line}")
     return _anchored(made, path.parent)
 
 
@@ -177,11 +183,11 @@ def examine_campaign(made: Campaign) -> None:
         _refuse_until_decided(made)
     elif made.budget:
         raise ImbError("budget is of until_decided = true; without it, give launches")
-    if made.parts > 1:
-        _refuse_parts(made)
+    if made.segments > 1:
+        _refuse_segments(made)
     elif made.turn_timeout is not None:
-        raise ImbError("turn_timeout is of interleaved launches; give parts, or omit it")
-    if made.until_decided or made.parts > 1:
+        raise ImbError("turn_timeout is of interleaved launches; give segments, or omit it")
+    if made.until_decided or made.segments > 1:
         _refuse_both_ways(made)
 
 
@@ -227,18 +233,18 @@ def _refuse_until_decided(made: Campaign) -> None:
         raise ImbError("until_decided judges variants against the first one; give two or more")
 
 
-def _refuse_parts(made: Campaign) -> None:
+def _refuse_segments(made: Campaign) -> None:
     """Raises ImbError where launches cannot run at the same time."""
-    hint = "with parts all variants run at the same time"
+    hint = "with segments all variants run at the same time"
     if any("IO" in chosen for chosen in selections(made)):
-        raise ImbError(f"{hint}, and IMB-IO's files are in one folder; leave parts out")
+        raise ImbError(f"{hint}, and IMB-IO's files are in one folder; leave segments out")
     for name, variant in variants(made).items():
         if variant.setup or variant.teardown:
             raise ImbError(
-                f"variant {name}: {hint}, so none can be set up; leave parts out, or setup and teardown"
+                f"variant {name}: {hint}, so none can be set up; leave segments out, or setup and teardown"
             )
         if variant.launcher == "srun":
-            raise ImbError(f"variant {name}: {hint}, and steps of srun share no CPUs; leave parts out")
+            raise ImbError(f"variant {name}: {hint}, and steps of srun share no CPUs; leave segments out")
 
 
 def why_launch_by_launch(made: Campaign) -> str | None:
@@ -254,7 +260,7 @@ def why_launch_by_launch(made: Campaign) -> str | None:
         if one.memory not in (None, "host") or one.gpu is not None:
             return "a GPU may be of one process at a time"
         if is_classic(made, one):
-            return "rows of one burst need segments of 0.1 s or more; --parts interleaves them"
+            return "rows of one burst need segments of 0.1 s or more; --segments interleaves them"
     return None
 
 

@@ -260,7 +260,10 @@ def _see_all_through(
             if stop.is_set():
                 raise KeyboardInterrupt
             if (lost := turns.lost(side)) and progress.end is None:
-                on_problem(one.item, f"{lost}; launch ended, its pair is lost; --turn-timeout sets the limit")
+                on_problem(
+                    one.item,
+                    f"{lost}; launch ended, its pair is lost; turn_timeout in a campaign file sets the limit",
+                )
                 raise _Stopped(lost)
             if side == 0:
                 on_progress(progress, seconds)

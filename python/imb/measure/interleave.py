@@ -26,7 +26,7 @@ TURN_LIMIT = (
     60.0  # seconds, at least, before a turn is taken to have stopped: those of a row last a fraction of one
 )
 _TIMES = 10  # a turn may last this many times the longest one so far
-_START_TIMES = 5  # of the limit: what launches may take to connect after the first one has
+_START_TIMES = 5  # of the limit: what ranks may take to connect after the last one has
 _TICK = 1.0  # seconds between looks at the clock
 
 
@@ -38,7 +38,7 @@ def _allow_connections(count: int) -> None:
         return
     if most != resource.RLIM_INFINITY and needed > most:
         raise ImbError(
-            f"{count} interleaved ranks need {needed} open files, and {most} are allowed (ulimit -Hn); launch one by one (imb ab --launch-by-launch; a campaign without parts)"
+            f"{count} interleaved ranks need {needed} open files, and {most} are allowed (ulimit -Hn); launch one by one (imb ab --launch-by-launch; a campaign without segments)"
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
 
@@ -90,13 +90,13 @@ class Conductor:
         except OSError as error:
             where = address or "this host"
             raise ImbError(
-                f"interleaved launches need a port of {where}: {error.strerror or error}; enable that network, or launch one by one (imb ab --launch-by-launch; a campaign without parts)"
+                f"interleaved launches need a port of {where}: {error.strerror or error}; enable that network, or launch one by one (imb ab --launch-by-launch; a campaign without segments)"
             ) from error
         self._host = socket.gethostname() if everywhere else "127.0.0.1"
         self._alarm, self._bell = socket.socketpair()
         self._over = False
         self._limit = limit
-        self._waited = 0.0  # seconds since the last turn was given, or the first launch was connected
+        self._waited = 0.0  # seconds since the last turn was given, or the last rank connected
         self._longest = 0.0  # turn so far, in seconds
         self._selector = selectors.DefaultSelector()
         for one in (self._listener, self._alarm):
@@ -186,8 +186,7 @@ class Conductor:
         if newline and side and sum(of is side for of in self._of.values()) < side.ranks:
             self._of[rank] = side
             side.connected += 1
-            if side.connected == side.ranks:
-                self._waited = 0.0  # the others have their time from here
+            self._waited = 0.0  # the others have their time from here
             if wish:
                 self._note(rank, side, wish)
         elif newline or len(said) > 64:  # a stranger
@@ -215,13 +214,15 @@ class Conductor:
         there = [side for side in self._sides if not side.gone]
         arriving = [side for side in there if side.connected < side.ranks]
         if arriving:
-            limit = _START_TIMES * self._limit if len(arriving) < len(there) else None
+            begun = len(arriving) < len(there) or any(side.connected for side in arriving)
+            limit = _START_TIMES * self._limit if begun else None
         else:
             limit = max(self._limit, _TIMES * self._longest)
         if limit is None or self._waited < limit:
             return
         for side in arriving or [side for side in there if not side.waits]:
-            here, what = side.connected, f"connect within {limit:.3g} s of the other launches"
+            others = "launches" if len(arriving) < len(there) else "ranks"
+            here, what = side.connected, f"connect within {limit:.3g} s of the other {others}"
             if not arriving:
                 here = len(side.wishes)
                 what = f"end the turn within {limit:.3g} s (turns took {self._longest:.2g} s at most)"

@@ -71,7 +71,7 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
     except FileNotFoundError:  # it was removed
         return False
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ImbError(f"{file} cannot be read ({error}); see `imb verify`") from error
+        raise ImbError(f"{file} cannot be read ({error}); see `imb archive verify`") from error
 
 
 def is_foreign(archive: Archive, kept: Kept) -> bool:

@@ -17,6 +17,8 @@ PRECISION = 0.02  # of each row: half of its 95 % interval, as a share
 LEAST_BUDGET = 2.0  # seconds of a launch: a first table soon; several launches see more than a long one
 ROW_BUDGET = {"IO": 1.0}  # seconds that a row adds; a sample of files makes them anew
 USUAL_ROW_BUDGET = 0.1
+SAMPLE = 10.0  # seconds of a classic row at most, by default: -time
+LIMIT_LEAST, LIMIT_TIMES = 60.0, 10.0  # of a time limit: seconds, and times what the arguments ask for
 START = 2.0  # seconds, about, of MPI's start and end
 _OURS = ("passes", "precision", "budget")
 _NOT_IN_PASSES = ("show_tail", "dumpfile", "msg_pause", "pause")  # src/cli/command_line.cpp refuses them
@@ -94,6 +96,19 @@ def most_seconds(arguments: Sequence[str]) -> float | None:
         return budget + START
     said = _options(arguments)
     return 60.0 + START if "precision" in said and not said.keys() & {"passes", "budget"} else None
+
+
+def time_limit(component: Component, arguments: Sequence[str], ranks: int, at_once: int) -> float | None:
+    """Seconds after which a launch with these IMB arguments hangs, with `at_once` launches interleaved: many times what it asks for.
+    None: -time 0 and such ask for no limit."""
+    asked = most_seconds(arguments)
+    if asked is None:
+        names = list(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
+        with contextlib.suppress(ValueError):
+            asked = float(_options(arguments).get("time", SAMPLE)) * rows_of(
+                component, names, arguments, ranks
+            )
+    return LIMIT_LEAST + LIMIT_TIMES * at_once * asked if asked else None
 
 
 def budget_of(arguments: Sequence[str]) -> float | None:

@@ -115,7 +115,7 @@ def campaign_plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | 
             sampling = sampling_of(made, one)
             for component, names in chosen.items():
                 more = passes.words_of(
-                    sampling, component, names, words, ranks, timeout=made.timeout, parts=made.parts
+                    sampling, component, names, words, ranks, timeout=made.timeout, parts=made.segments
                 )
                 said = [*names, *words, *more]
                 cells.append(session.Item(0, component, said, 0, index, ranks, labels, next(place)))
@@ -136,8 +136,9 @@ def campaign_plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | 
         seed=seed,
         source=source,
         setup_timeout=made.setup_timeout,
-        parts=made.parts,
+        parts=made.segments,
         repeats=made.repeats,
+        jobs=made.jobs,
         turn_limit=made.turn_timeout or TURN_LIMIT,
         until=session.Until(
             design=sequential_design.SequentialDesign(most=most),

@@ -3,6 +3,7 @@
 ARCHIVE/sessions/ID/plan.json    what is to be launched
     0003.json                    launch 3 is over: its run and how it ended
     0003.part/                   launch 3 while it runs; adopted by --resume where its `imb` was killed
+    stopped.json                 why no more launches follow, of a session that stops when decided
     lock, owner.json             the process that executes it (imb.measure.lock)
     standing.json, setup.log     which variant is set up, and output of setups and teardowns (imb.measure.setup_teardown)
 """
@@ -16,7 +17,7 @@ import secrets
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -46,6 +47,7 @@ from imb.mpi.host import cores
 from imb.mpi.installations import Installation
 from imb.mpi.launchers import Command, spell
 
+_STOPPED = "stopped.json"
 _DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
 Rest = ParamSpec("Rest")
 Made = TypeVar("Made")
@@ -98,8 +100,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `setup_timeout` of a setup or teardown command, in seconds. `parts`, above 1: launches of a round that measure the same
     run interleaved, every row in so many alternating segments (imb.measure.interleave). `until`: when to stop before
     all is launched (imb.cli.deciding); None: never. `turn_limit`: seconds that a turn may last at least (imb.measure.interleave).
-    `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.cli.repeating).
-    `owner`: user id of who planned it."""
+    `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.cli.deciding).
+    `jobs`: how many jobs in sequence execute it, where it is submitted.
+    `command`: whose report ends the session, with the options in `report`; None: the list of what was measured. `owner`: user id of who planned it."""
 
     id: str
     created: str
@@ -114,6 +117,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     until: Until | None = None
     turn_limit: float = TURN_LIMIT
     repeats: int = 0
+    jobs: int = 1
+    command: str | None = None
+    report: dict[str, Any] = {}
     owner: int | None = None
 
     def __post_init__(self) -> None:
@@ -199,6 +205,19 @@ def examine(made: Plan) -> None:
         command_of(made, item, Path())
 
 
+def with_time_limit(made: Plan) -> Plan:
+    """The plan with a time limit for its launches, many times what they ask for, if it has none."""
+    if made.timeout is not None:
+        return made
+    at_once = max(map(len, launch_batches(made, made.items)))
+    limits = {
+        passes.time_limit(item.component, item.arguments, intent_of(made, item).ranks, at_once)
+        for item in {item.like(): item for item in made.items}.values()
+    }
+    known = [limit for limit in limits if limit is not None]
+    return msgspec.structs.replace(made, timeout=max(known)) if len(known) == len(limits) else made
+
+
 def save(archive: Archive, made: Plan) -> None:
     """Writes the plan down without secrets, so that it can be resumed by the same user. Raises ImbError."""
     try:
@@ -253,6 +272,16 @@ def done(archive: Archive, made: Plan) -> dict[int, Done]:
     files = done_files(folder_of(archive, made.id)).items()
     found = {number: readable_json(file, Done) for number, file in files if number in planned}
     return {number: one for number, one in found.items() if one and one.number == number}
+
+
+def stop(archive: Archive, made: Plan, reason: str) -> None:
+    """Records that no more launches follow, though some of the plan are left. For the owner of the session's lock."""
+    write_whole(folder_of(archive, made.id) / _STOPPED, msgspec.json.encode({"reason": reason}) + b"\n")
+
+
+def is_over(archive: Archive, made: Plan) -> bool:
+    """Whether all is launched, or no more launches follow."""
+    return len(done(archive, made)) == len(made.items) or (folder_of(archive, made.id) / _STOPPED).exists()
 
 
 def done_files(folder: Path) -> dict[int, Path]:

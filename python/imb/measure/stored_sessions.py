@@ -13,7 +13,7 @@ from imb.archive.reading import UnreadableFile, json_of, names_in, read_json
 from imb.archive.store import Archive
 from imb.measure import ownership, passes
 from imb.measure.lock import is_held
-from imb.measure.session import Done, Plan, done, done_files
+from imb.measure.session import Done, Plan, done, done_files, is_over
 from imb.model.errors import ImbError
 from imb.model.notes import note
 
@@ -60,12 +60,12 @@ def with_timeout(made: Plan, timeout: float | None) -> Plan:
 
 
 def to_resume(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
-    """The newest session that is neither finished nor executed by a process; where there is none, the newest; None: no
+    """The newest session that is neither over nor executed by a process; where there is none, the newest; None: no
     session."""
     newest: Plan | None = None
     for made in newest_first:
         newest = newest or made
-        if len(done(archive, made)) < len(made.items) and not is_held(archive, made):
+        if not is_over(archive, made) and not is_held(archive, made):
             return made
     return newest
 

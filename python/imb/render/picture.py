@@ -18,7 +18,6 @@ from imb.model.units import short_size, unit_of
 from imb.render import shortened
 from imb.stats.medians import percentiles
 
-FORMATS = (".png", ".svg", ".pdf")
 # Okabe and Ito's colors, which color-blind people can distinguish; dash and marker repeat the information.
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#444444", "#882255")
 _MARKERS = "osD^Xv*P"
@@ -78,13 +77,8 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
     return lines
 
 
-def draw(lines: Sequence[Line], metric: str, path: Path, title: str | None = None) -> None:
-    """Writes PNG, SVG or PDF, by the name's end: one chart per benchmark and layout, sides in one chart.
-
-    Raises ImbError for another end.
-    """
-    if path.suffix.lower() not in FORMATS:
-        raise ImbError(f"{path}: the name must end in .png, .svg or .pdf")
+def draw(lines: Sequence[Line], metric: str, path: Path, form: str, title: str | None = None) -> None:
+    """Writes a PNG, SVG or PDF (`form`): one chart per benchmark and layout, sides in one chart."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -112,7 +106,6 @@ def draw(lines: Sequence[Line], metric: str, path: Path, title: str | None = Non
         if title:
             figure.suptitle(one_line(title), fontweight="bold")
         picture = io.BytesIO()
-        form = path.suffix.lower().removeprefix(".")
         figure.savefig(picture, format=form, dpi=160, metadata={"Date": None} if form == "svg" else None)
     write_output(path, picture.getvalue())
 

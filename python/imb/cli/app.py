@@ -1,0 +1,210 @@
+"""The commands of `imb` as Typer has them: each is imported when it is called, not before."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, cast
+
+import typer
+import typer.core
+import typer.main
+
+from imb import __version__
+from imb.cli import COMMANDS, GROUPS
+from imb.cli.help import Command
+from imb.model import moved
+from imb.model.errors import ImbError
+from imb.model.notes import Note, noted
+from imb.render.terminal import say
+
+
+class _Commands(Mapping[str, Any]):
+    """Imported when they are asked for: all of them take as long as a short command itself."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        return _imported(name)
+
+
+class _InOrder(typer.core.TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = cast(Any, _Commands())
+
+    def list_commands(self, ctx: object) -> list[str]:
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands in the help, under the heading of their group. None of them is imported."""
+        width = max(map(len, COMMANDS))
+        for heading, summaries in GROUPS.items():
+            rows = [(name.ljust(width), summary) for name, summary in summaries.items()]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+app = typer.Typer(
+    name="imb",
+    cls=_InOrder,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Run imb COMMAND --help for what people use first, --help-all for the rest. Exit status 2 is a usage error.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"imb {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def imb(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Run MPI benchmarks, keep their results and compare them: the companion of OpenIMB."""
+
+
+def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """Report Ctrl-C as an error, which Typer would not."""
+
+    @functools.wraps(command)
+    def wrapped(*words: object, **options: object) -> None:
+        try:
+            command(*words, **options)
+        except KeyboardInterrupt:
+            raise ImbError("interrupted", status=130) from None
+
+    return wrapped
+
+
+@functools.cache
+def _imported(name: str) -> Any:
+    module = importlib.import_module(f"imb.cli.{name}_" if name == "import" else f"imb.cli.{name}")
+    if hasattr(module, "app"):  # several commands under one name
+        for registered in module.app.registered_commands:
+            registered.callback = _interruptible(registered.callback)
+        command = typer.main.get_command(module.app)
+    else:
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        alone.command(name, cls=getattr(module, "Command", Command))(_interruptible(module.command))
+        command = typer.main.get_command(alone)
+        command.first = getattr(module, "FIRST", ())  # type: ignore[attr-defined]
+    command.name = name
+    return command
+
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
+
+
+_NOTES = 5  # that are printed: an archive may have thousands of files of another user
+
+
+def run(words: list[str]) -> int:
+    """The exit status. An error is one line on standard error. Lines of files that were not read end the output of every command, with
+    exit status 1."""
+    words, lines = moved.current(words)
+    if lines:
+        say(*(f"imb: note: {line}" for line in lines), err=True)
+    unread: dict[str, bool] = {}  # lines in order; whether rows of a named file are missing
+    try:
+        with _notes(unread):
+            status = _status(words)
+    except ImbError as error:
+        _unread_lines(unread)
+        say(f"imb: {error}", err=True)
+        return error.status
+    return 1 if _unread_lines(unread) else status
+
+
+def _status(words: list[str]) -> int:
+    """Raises ImbError, also for a usage error."""
+    try:
+        status = app(args=words, prog_name="imb", standalone_mode=False)
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # `imb` alone: its message is the help
+            say(*_message(error).split("\n"), err=True)
+            return 2
+        raise ImbError(_usage(error, words)) from error
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    return status if isinstance(status, int) else 0
+
+
+def _unread_lines(unread: Mapping[str, bool]) -> bool:
+    """Print what the command did not read; whether rows of a file are missing."""
+    if unread:
+        say(*(f"imb: {line}" for line in unread), err=True)
+    return any(unread.values())
+
+
+@contextlib.contextmanager
+def _notes(unread: dict[str, bool]) -> Iterator[None]:
+    """Print notes of what cannot be read: the first, and how many more there are. Lines are kept in `unread`."""
+    count = 0
+
+    def print_first(note: Note) -> None:
+        nonlocal count
+        if note.is_row:
+            unread[note.text] = note.lost or unread.get(note.text, False)
+            return
+        count += 1
+        if count <= _NOTES:
+            say(f"imb: note: {note.text}", err=True)
+
+    try:
+        with noted(print_first):
+            yield
+    finally:
+        if count > _NOTES:
+            say(
+                f"imb: note: {count - _NOTES} more files cannot be read; `imb archive verify` lists them",
+                err=True,
+            )
+
+
+# Options that change other machines, jobs or what is stored: never suggested for a misspelled one.
+_ACTING = ("--drain", "--submit", "--remove", "--force", "--force-owner")
+
+# What Typer prints for a value that it refuses, and what is printed instead.
+_PLAINER = (
+    ("Value error, ", ""),
+    ("Input should be greater than or equal to ", "give a number of at least "),
+    ("Input should be less than or equal to ", "give a number of at most "),
+    (r"Input should be a valid (\w+), unable to parse .*", r"not a valid \1"),
+)
+
+
+def _message(error: Exception) -> str:
+    if possible := getattr(error, "possibilities", None):
+        error.possibilities = [option for option in possible if option not in _ACTING]  # type: ignore[attr-defined]
+    return str(getattr(error, "format_message", lambda: error)())
+
+
+def _usage(error: Exception, arguments: list[str]) -> str:
+    words = " ".join(_message(error).split())
+    for pattern, plain in _PLAINER:
+        words = re.sub(pattern, plain, words)
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "imb"
+    own = itertools.takewhile(lambda word: word != "--", arguments)
+    if path == "imb run" and any(re.fullmatch(r"-[a-z_]{2,}", word) for word in own):
+        words = f"{words.rstrip('.')}; IMB arguments follow `--`"
+    return f"{words.rstrip('.')}; see `{path} --help`"

@@ -1,0 +1,182 @@
+"""imb archive"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from imb.archive.store import SHORT, Archive
+from imb.cli.common import ArchiveOption, RunArgument
+from imb.cli.help import Command
+from imb.model.errors import ImbError
+from imb.model.notes import noted
+from imb.model.units import counted
+from imb.render.terminal import say
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="""Label, remove, restore and verify runs of the archive.
+
+    \b
+    Examples:
+      imb archive label 3fa9 baseline
+      imb archive rm test --all
+      imb archive restore 3fa9
+      imb archive verify
+    """,
+)
+_FEW = 4  # runs that are named
+_EveryOption = Annotated[bool, typer.Option("--all", help="All runs of a label or file.")]
+
+
+@app.command("label", cls=Command)
+def label(
+    run: RunArgument,
+    labels: Annotated[list[str] | None, typer.Argument(metavar="LABEL", help="Labels to add.")] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option("--remove", "-r", metavar="LABEL", help="Remove a label; may be repeated."),
+    ] = None,
+    note: Annotated[str | None, typer.Option("--note", "-n", metavar="TEXT", help="Add a note.")] = None,
+    every: _EveryOption = False,
+    archive: ArchiveOption = None,
+) -> None:
+    """Add labels and notes to a run, or show them.
+
+    Labels are stored beside the run, which itself never changes. Several runs may have the same label. A command that
+    takes one RUN accepts a label of one run only; here --all takes all runs of it. A label is one line of 1 to 200 characters, without commas; it does not
+    begin with sql:.
+
+    Example: imb archive label 3fa9 baseline "before the new kernel" --note "quiet machine"
+    """
+    from imb.archive.labels import change_by_me
+    from imb.archive.names import some_runs
+
+    store = Archive(archive)
+    runs = some_runs(store, run, all_of_them=every)
+    changes = bool(labels or remove or note)
+    if changes:
+        store.write_changes(
+            [change_by_me(run_id, add=labels or [], remove=remove or [], note=note) for run_id in runs]
+        )
+    all_tags = store.tags()
+    for run_id in runs:
+        tags = all_tags.get(run_id)
+        say(f"{run_id[:SHORT]}  {', '.join(tags.labels) if tags and tags.labels else '(no labels)'}")
+        for text in tags.notes if tags else []:
+            say(f"    {text}")
+    if every and changes:
+        say(f"{counted(len(runs), 'run')} labeled")
+
+
+@app.command("rm", cls=Command)
+def rm(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN...",
+            help="First digits of names (4 or more), labels, or files that are stored.",
+        ),
+    ],
+    every: _EveryOption = False,
+    archive: ArchiveOption = None,
+) -> None:
+    """Remove runs from the archive.
+
+    They are moved to the folder removed/ of the archive; imb archive restore moves them back. Delete that folder to free
+    the space.
+
+    \b
+    Examples:
+      imb archive rm 3fa9 81c0
+      imb archive rm test --all
+    """
+    from imb.archive.names import some_runs
+
+    store = Archive(archive)
+    runs = list(  # all are known before any is moved
+        dict.fromkeys(run for name in names for run in some_runs(store, name, all_of_them=every))
+    )
+    for run in runs:
+        say(f"{run[:SHORT]} moved to {store.remove(run)}")
+    if len(runs) <= _FEW:
+        undo = " ".join(run[:SHORT] for run in runs)
+    else:
+        labels = {label for tags in store.tags().values() for label in tags.labels}
+        undo = " ".join(map(shlex.quote, names)) if labels.issuperset(names) else "with the names above"
+    say(f"{counted(len(runs), 'run')} removed; undo: imb archive restore {undo}")
+
+
+@app.command("restore", cls=Command)
+def restore(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN...", help="First digits of names (4 or more), or labels (all their runs)."
+        ),
+    ],
+    archive: ArchiveOption = None,
+) -> None:
+    """Restore removed runs: undo imb archive rm.
+
+    Runs in the folder removed/ of the archive are moved back. They have their labels and notes again.
+
+    Example: imb archive restore 3fa9
+    """
+    from imb.archive import removed
+
+    store = Archive(archive)
+    copies = removed.removed_runs(store, names)
+    for run, copy in copies.items():
+        removed.restore(store, run, copy)
+        say(f"{run[:SHORT]} restored")
+    if len(copies) > 1:
+        say(f"{counted(len(copies), 'run')} restored")
+
+
+@app.command("verify", cls=Command)
+def verify(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN]...", help="Verify only these runs or labels.", show_default="all"),
+    ] = None,
+    archive: ArchiveOption = None,
+) -> None:
+    """Verify the integrity of the archive.
+
+    Checks the hash of every file of every run, records against their schema, labels, baselines, and sessions. A run whose records have no
+    end is reported as cut off: its results are valid. Changes nothing.
+
+    Exit status: 0 no damage (runs that were cut off included), 1 damage, 2 usage error.
+    """
+    from imb.archive import names
+    from imb.archive.verify import verify_archive
+    from imb.measure import stored_sessions
+
+    store = Archive(archive)
+    if missing := store.missing():
+        raise ImbError(missing)
+    chosen = names.stored_names(store, *runs) if runs else None
+    damaged = checked = cut_off = 0
+    unreadable: list[str] = []  # folders, and files of sessions
+    with noted(lambda note: unreadable.append(note.text)):
+        for finding in verify_archive(store, chosen):
+            checked += finding.is_run
+            damaged += bool(finding.damage)
+            cut_off += finding.cut_off
+            for line in finding.damage:
+                say(f"imb: {line}", err=True)
+            for line in finding.remarks:
+                say(line)
+        if chosen is None:
+            unreadable += map(str, stored_sessions.unreadable_files(store))
+    for line in unreadable:
+        say(f"imb: {line}", err=True)
+    damaged += len(unreadable)
+    say(f"{counted(checked, 'run')}: {damaged} damaged, {cut_off} cut off before added")
+    if damaged:
+        raise typer.Exit(1)

@@ -1,0 +1,119 @@
+"""Lines on a session and its launches: which one, what was measured, why one is incomplete, what disturbed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from imb.archive.reading import each_readable
+from imb.model.units import counted
+from imb.mpi.load import Load
+from imb.render.terminal import say
+
+if TYPE_CHECKING:
+    from imb.archive.store import Archive
+    from imb.measure.session import Done, Item, Plan
+
+# Exit statuses. A launcher may replace the suite's 2 by 1.
+_USAGE_ERRORS = (1, 2)
+_ROWS = "some rows could not be measured"
+_FAILURES = {0: _ROWS, 3: _ROWS, 4: "wrong data received"}
+
+
+def title_of(plan: Plan) -> str:
+    if not plan.campaign:
+        return f"session {plan.id}"
+    return f"campaign {plan.campaign}, session {plan.id}, seed {plan.seed}"
+
+
+def outcome_line(archive: Archive, plan: Plan, ended: Done) -> str:
+    from imb.measure import session
+
+    why = problem_of(archive, plan, ended)
+    how = f": {why}" if why else ""
+    item = plan.items[ended.number - 1]
+    number, comma, what = called(plan, item).partition(", ")
+    where = f"{number} of {len(plan.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
+    note = f" ({ended.note})" if ended.note else ""
+    return f"{where}: {session.measured_amount(archive, ended)} in {ended.seconds or 0:.1f} s{how}{note}"
+
+
+def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
+    """Why a launch is incomplete; empty where it was measured."""
+    match ended.outcome:
+        case "failed":
+            return f"{_failure(ended.status or 0)}{_reason(archive, ended)}"
+        case "timed_out":
+            limit = f" after {plan.timeout:.3g} s (--timeout)" if plan.timeout else " at its time limit"
+            return f"killed{limit}; if it did not hang, give a longer limit"
+        case "interrupted":
+            return "interrupted"
+        case "stopped":
+            return ended.problem or "stopped"
+        case _:
+            return ""
+
+
+def is_usage_error(archive: Archive, ended: Done) -> bool:
+    """Whether the suite refused its arguments, which another launch does not change: its one line, and no records."""
+    from imb.archive.names import reason_of
+
+    if ended.outcome != "failed" or ended.status not in _USAGE_ERRORS:
+        return False
+    run = archive.run(ended.run)
+    return not run.part("records.jsonl") and (reason_of(run) or "").startswith("IMB-")
+
+
+def called(plan: Plan, item: Item) -> str:
+    """`launch 3`, in a campaign with the variant and the ranks."""
+    if not plan.campaign:
+        return f"launch {item.number}"
+    return f"launch {item.number}, {plan.campaign}/{plan.variants[item.variant].name}, {item.ranks} ranks"
+
+
+def _failure(status: int) -> str:
+    if status < 0:
+        return f"launcher killed by signal {-status}"
+    return _FAILURES.get(status, f"failed with exit status {status}")
+
+
+def _reason(archive: Archive, ended: Done) -> str:
+    """What is known, the first failure row, or else the reason that the launcher or the MPI printed."""
+    from imb.archive.names import reason_of
+    from imb.model.records import Failure
+
+    if ended.problem:
+        return f" ({ended.problem})"
+    if failure := next(archive.run(ended.run).records().of(Failure), None):
+        length = "" if failure.bytes is None else f", {counted(failure.bytes, 'byte')}"
+        cause = (failure.cause or "cause unknown").replace("_", " ")
+        detail = f": {failure.detail}" if failure.detail else ""
+        return f" ({failure.benchmark}{length}: {cause}{detail})"
+    reason = reason_of(archive.run(ended.run))
+    return f" ({reason})" if reason else ""
+
+
+def load_of(facts: Mapping[str, Any]) -> Load | None:
+    """Of one launch; None where it was not recorded."""
+    try:
+        return msgspec.convert(facts.get("load"), Load)
+    except msgspec.ValidationError:
+        return None
+
+
+def load_of_others(archive: Archive, runs: Iterable[str]) -> str | None:
+    """CPUs that other processes used, the largest of these runs; None where no run has more than BUSIER_CPUS."""
+    from imb.judge.condition_diff import BUSIER_CPUS
+
+    facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)
+    loads = map(load_of, facts)
+    largest = max((load.other_cpus for load in loads if load), default=0.0)
+    return f"other processes used {largest:.1f} CPUs" if largest > BUSIER_CPUS else None
+
+
+def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
+    """One line where other processes disturbed these runs."""
+    if others := load_of_others(archive, runs):
+        say(f"imb: warning: {others}; repeat on an idle machine", err=True)

@@ -1,0 +1,103 @@
+"""A session that was interrupted ends as the command that began it would have ended; one that is over is not resumed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from companion import fake_mpi
+from companion.door import Imb, Said
+from companion.test_disturbance import measuring
+from imb.archive.store import Archive
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> list[object]:
+    return fake_mpi.make(tmp_path / "mpi")
+
+
+def interrupted(archive: Archive, number: int = 2) -> Path:
+    """The newest session as an interruption before this launch leaves it."""
+    session = max((archive.folder / "sessions").iterdir())
+    end = session / f"{number:04d}.json"
+    archive.remove(json.loads(end.read_bytes())["run"])
+    end.unlink()
+    return session
+
+
+def resumed(imb: Imb, archive: Archive, first: Said, number: int = 2) -> Said:
+    session = interrupted(archive, number)
+    said = imb("run", "--resume")
+    assert f"session {session.name}" in said.err and "1 of" in said.err, said
+    assert said.code == first.code, said
+    return said
+
+
+def ab(fake: list[object], *more: object) -> list[object]:
+    return ["ab", "--a", "FAKE_TIME=1", "--b", "FAKE_TIME=3", *fake, "--launch-by-launch", *more]
+
+
+def test_ab_ends_with_its_comparison(imb: Imb, archive: Archive, fake: list[object]) -> None:
+    first = imb(*ab(fake, "--launches", 3, "--name", "t", "--relevant", "9%", "--format", "json", "PingPong"))
+    again = resumed(imb, archive, first)
+    found = [json.loads(said.out) for said in (first, again)]
+    assert found[0]["verdict"] == found[1]["verdict"] and found[1]["settings"]["relevant"] == 0.09
+    assert [(side["launches_a"], side["launches_b"]) for side in found] == [(3, 3)] * 2
+
+
+def test_latency_and_startup_end_with_their_figures(
+    imb: Imb, archive: Archive, tmp_path: Path, fake: list[object]
+) -> None:
+    first = imb("latency", *measuring(tmp_path / "eight", 0.01), "--launches", 3)  # of 8 bytes
+    assert resumed(imb, archive, first).out == first.out and "8 bytes, this host" in first.out
+    first = imb("startup", *fake, "--ranks", 2, "--launches", 2, "--format", "json")
+    again = json.loads(resumed(imb, archive, first).out)
+    assert again.keys() == json.loads(first.out).keys() and again["session"] in max(
+        path.name for path in (archive.folder / "sessions").iterdir()
+    )
+
+
+def test_a_check_ends_with_its_verdict(imb: Imb, archive: Archive, fake: list[object]) -> None:
+    assert imb("run", "PingPong", *fake, "--launches", 3, "--label", "x").code == 0
+    assert imb("baseline", "set", "b", "x").code == 0
+    first = imb("baseline", "check", "b", "--launches", 3, "--format", "json")
+    again = resumed(imb, archive, first)
+    assert json.loads(again.out)["verdict"] == json.loads(first.out)["verdict"]
+
+
+def test_a_decided_session_hides_no_interrupted_one(imb: Imb, archive: Archive, fake: list[object]) -> None:
+    assert imb("run", "PingPong", *fake, "--launches", 2).code == 0
+    session = interrupted(archive)
+    said = imb(*ab(fake, "--launches", 8, "--until-decided", "PingPong"))
+    assert re.search(r"stopped after [5-7] rounds: ", said.err), said
+    said = imb("run", "--resume")
+    assert said.code == 0 and session.name in said.err
+    assert "1 of 2 launches to run" in said.err
+
+
+def test_a_launch_of_ab_that_hangs_ends(
+    imb: Imb, tmp_path: Path, fake: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --timeout."""
+    monkeypatch.setattr("imb.measure.passes.LIMIT_LEAST", 0.2)
+    monkeypatch.setattr("imb.measure.passes.LIMIT_TIMES", 0.01)
+    (tmp_path / "hold").touch()
+    monkeypatch.setenv("FAKE_HOLD", str(tmp_path / "hold"))
+    said = imb(*ab(fake, "--launches", 1, "PingPong"))
+    assert said.code == 1 and len(re.findall(r"killed after 0\.2\d+ s", said.err)) == 2, said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        (["PingPong", "-budget", "0.5"], 60 + 10 * 2 * 2.5),  # what it asks for, and the start of MPI
+        (["PingPong", "-time", "0.5", "-msglog", "3:4"], 60 + 10 * 2 * 0.5 * 3),
+        (["PingPong", "-time", "0"], None),
+    ],
+)
+def test_the_time_limit_of_what_is_asked_for(words: list[str], seconds: float | None) -> None:
+    from imb.measure.passes import time_limit
+
+    assert time_limit("MPI1", words, 2, 2) == seconds
