@@ -10,8 +10,9 @@ import lab
 
 def section(page: Path, heading: str) -> str:
     """What is below a heading of level two."""
-    [found] = re.findall(rf"(?ms)^## {heading}$(.*?)(?=^## |\Z)", page.read_text())
-    return found
+    found: list[str] = re.findall(rf"(?ms)^## {heading}$(.*?)(?=^## |\Z)", page.read_text())
+    assert len(found) == 1, heading
+    return found[0]
 
 
 def blocks(text: str) -> list[tuple[str, str, str, str]]:

@@ -1,5 +1,5 @@
-// Forms of benchmarks. Each is one line in a catalog, as Nonblocking<"Iscan", Scan>: the benchmark itself
-// under another name, with other calls (`Loop`) or another Spec.
+// Forms of benchmarks: lines in catalogs, as Nonblocking<"Iscan", Scan>. Batches are compiled for a form's
+// `Namesake`, which has no name: it would be in every symbol and in run-time type information.
 #pragma once
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// What a benchmark says of a rank (engine/pattern.h).
+/// The functions of a benchmark that have an answer for each rank (engine/pattern.h).
 struct Answers {
   Expected (*expects)(const Endpoint&);
   bool (*updates)(const Endpoint&);

@@ -128,7 +128,7 @@ struct PatternBase : LoopBase {
   static constexpr Nothing step_packed{};
 };
 
-/// Whether a benchmark or a Loop has a member of its own, and whether its list says so.
+/// Whether a benchmark or a Loop has a member of its own, and whether its list has it.
 #define OPENIMB_OPTIONAL_MEMBER(member)                                                               \
   template <class Pattern>                                                                            \
   concept Defines_##member =                                                                          \
