@@ -344,6 +344,7 @@ FIRST_EIGHT = "-seed 6 -pairs_file rounds.txt"  # of ten rounds, the seven that 
 LONG = f"{SHORT} -iter 2000000 -set OVERALL_VOL=2000000000"
 
 
+@pytest.mark.alone
 def test_an_idle_rank_that_falls_silent_is_named_and_the_rest_goes_on(mpi, tmp_path):
     """Rank 3 is stopped while 0 and 1 exchange messages; it has no part in that."""
     (tmp_path / "rounds.txt").write_text("0-1\n" * 8 + "2-3\n1-2\n")
@@ -362,6 +363,7 @@ def test_an_idle_rank_that_falls_silent_is_named_and_the_rest_goes_on(mpi, tmp_p
     assert "# failed: 8 B: pair 2-3 (" in done.text and "All processes" not in done.text
 
 
+@pytest.mark.alone
 def test_a_pair_that_hangs_is_lost_and_the_rest_goes_on(mpi, tmp_path):
     """Rank 3 is stopped within an exchange with 2 or just before; 2 cannot be freed."""
     (tmp_path / "rounds.txt").write_text("2-3\n" * 8 + "0-1\n" * 2)
@@ -374,6 +376,7 @@ def test_a_pair_that_hangs_is_lost_and_the_rest_goes_on(mpi, tmp_path):
     assert done.records[-1]["state"] == "complete"
 
 
+@pytest.mark.alone
 def test_rank_0_reports_the_pair_in_which_it_hangs(mpi, tmp_path):
     run = Silenced(mpi, 2, f"{LONG} -passes 1000 Pair_Latency", tmp_path)
     run.signal(1, signal.SIGSTOP)
@@ -389,6 +392,7 @@ def test_rank_0_reports_the_pair_in_which_it_hangs(mpi, tmp_path):
         assert "with endpoint 1: no answer for 1.1 s (-pair_timeout); the run is aborted" in line
 
 
+@pytest.mark.alone
 def test_without_rank_0_the_run_is_aborted(mpi, tmp_path):
     run = Silenced(mpi, 3, f"{LONG} -passes 1000 Pair_Latency", tmp_path)
     run.signal(0, signal.SIGSTOP)
@@ -398,6 +402,7 @@ def test_without_rank_0_the_run_is_aborted(mpi, tmp_path):
     assert done.pairs
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("silent", "after"), [(0, 0), (2, 1)])
 def test_silence_while_mpi_starts_aborts_the_run(mpi, liars, silent, after):
     preload = f"LD_PRELOAD={liars(mpi, 'stopped_rank.cpp')}"
@@ -421,6 +426,7 @@ def test_silence_while_mpi_starts_aborts_the_run(mpi, liars, silent, after):
     )
 
 
+@pytest.mark.alone
 def test_a_rank_that_comes_back_too_late_stays_out(mpi, tmp_path):
     done = stopped_for_long(mpi, tmp_path / "once")
     if done.code == 5:  # seldom: likely it was stopped while it put a message into the queue of rank 1
@@ -446,6 +452,7 @@ def stopped_for_long(mpi, folder):
     return run.finish()
 
 
+@pytest.mark.alone
 def test_a_short_pause_is_no_silence(mpi, tmp_path):
     run = Silenced(mpi, 3, f"{LONG} -budget 3 Pair_Latency", tmp_path)
     run.signal(1, signal.SIGSTOP)
@@ -455,6 +462,7 @@ def test_a_short_pause_is_no_silence(mpi, tmp_path):
     assert (done.code, failures_of(done), done.own_errors) == (0, [], [])
 
 
+@pytest.mark.alone
 def test_a_suspended_job_is_no_silence(mpi, tmp_path):
     run = Silenced(mpi, 3, f"{LONG} -budget 5 Pair_Latency", tmp_path)
     for rank in run.pids:

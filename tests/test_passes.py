@@ -221,6 +221,7 @@ def test_check_finds_a_lying_mpi_in_passes(mpi, liars, lie, tmp_path):
     assert "All processes entering MPI_Finalize" not in done.text
 
 
+@pytest.mark.alone
 def test_many_passes_of_one_row_have_an_interval(mpi, tmp_path):
     done = lab.run(mpi, 2, "-msgsize 8 -iter 20 -passes 300 PingPong", records=tmp_path)
     assert done.code == 0, done.errors
@@ -307,6 +308,7 @@ def test_a_budget_too_small_for_all_rows_is_failure_rows(mpi, tmp_path):
     assert f"# Finished with {len(failures)} failure row" in done.text
 
 
+@pytest.mark.alone
 def test_a_loose_precision_ends_the_launch_when_all_rows_have_it(mpi, tmp_path):
     words = "-precision 90 -passes 5000 -budget 30 -msgsize 8,1024 PingPong Sendrecv"
     done = lab.run(mpi, 2, words, records=tmp_path)

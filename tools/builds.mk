@@ -2,6 +2,7 @@
 # its C++ library, unit tests, the tests of `make lowest` and those without an MPI take one.
 # The Makefile, which has .NOTPARALLEL, calls this with -j2.
 #   CHOICES   MPIs that are set up, as tools/setup.py names them; ALSO: one of them that MPI= names
+#   PART      runs a part of the tests; COMPUTING: in so many processes
 #   WHOLE     yes: `make lowest` and the tests without an MPI too, of which some look at the wheel
 SHELL := /bin/bash
 .PHONY: all suites wheel
@@ -28,4 +29,4 @@ sanitized:
 wheel:
 	@$(if $(WHOLE),$(MAKE) --no-print-directory lowest)
 	@echo '== wheel, for the other MPIs'; $(PYTHON) tools/wheel.py
-	@$(if $(WHOLE),echo '== tests without an MPI'; $(PYTEST) tests --no-mpi -m 'not browser' --durations=25 --durations-min=3)
+	@$(if $(WHOLE),echo '== tests without an MPI'; $(PART) without-mpi $(COMPUTING) --no-mpi -m 'not browser')

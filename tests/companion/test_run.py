@@ -67,6 +67,7 @@ def test_every_launch_becomes_a_run_with_all_that_is_known(mpi: lab.Mpi, imb: Im
     assert imb("run", "--resume").out == ""  # nothing is left to do
 
 
+@pytest.mark.alone
 def test_launches_in_passes_tell_their_parts_of_variance(mpi: lab.Mpi, imb: Imb) -> None:
     words = ["--launches", 3, "--label", "parts", "--", "-passes", 100, "-msglog", "3:6"]
     said = imb("run", "PingPong", *with_(mpi), *words)
@@ -406,6 +407,7 @@ def test_latency_is_one_line(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     assert len(times) == 2 and float(found[1]) == pytest.approx(sum(times) / 2, abs=0.006)
 
 
+@pytest.mark.alone
 def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb("latency", *with_(mpi), "--launches", "3", "--budget", "1", "--bytes", "8")
     assert said.code == 0, said.err

@@ -266,6 +266,7 @@ def test_rows_are_measured_in_parts(
         assert all(min(row["quantiles"].values()) > 0 for row in done.rows)
 
 
+@pytest.mark.alone
 def test_the_time_of_a_row_is_that_of_its_parts(mpi: lab.Mpi, tmp_path: Path) -> None:
     """What happens between the parts is not in it: here each turn comes late."""
     (tmp_path / "sizes").write_text("8\n")
