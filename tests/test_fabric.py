@@ -312,15 +312,15 @@ def test_lengths_without_memory_are_one_row(mpi, tmp_path):
 
 
 class Silenced:
-    """A launch in which a rank is stopped by a signal once there are records of pairs."""
+    """A launch in which a rank is stopped by a signal once there are records of `after` pairs."""
 
-    def __init__(self, mpi: lab.Mpi, ranks: int, words: str, folder: Path) -> None:
+    def __init__(self, mpi: lab.Mpi, ranks: int, words: str, folder: Path, after: int = 4) -> None:
         self.mpi = mpi
         self.file = folder / "records.jsonl"
         arguments = [*words.split(), "-json", str(self.file)]
         self.process = lab.start(mpi, ranks, arguments, component="FABRIC", folder=folder)
         deadline = time.monotonic() + TIMEOUT
-        while not (self.file.exists() and self.file.read_text().count('"record":"pair"') >= 4):
+        while not (self.file.exists() and self.file.read_text().count('"record":"pair"') >= after):
             if time.monotonic() > deadline:
                 self.process.kill()
                 pytest.fail(f"no pairs: {self.process.communicate()}")
@@ -348,7 +348,9 @@ LONG = f"{SHORT} -iter 2000000 -set OVERALL_VOL=2000000000"
 def test_an_idle_rank_that_falls_silent_is_named_and_the_rest_goes_on(mpi, tmp_path):
     """Rank 3 is stopped while 0 and 1 exchange messages; it has no part in that."""
     (tmp_path / "rounds.txt").write_text("0-1\n" * 8 + "2-3\n1-2\n")
-    run = Silenced(mpi, 4, f"{LONG} -passes 2 {FIRST_EIGHT} Pair_Latency", tmp_path)
+    # On a busy machine a rank that goes on may be silent for a second, and it takes a while until the other one is stopped.
+    words = LONG.replace("-pair_timeout 1 -time 0.05", "-pair_timeout 2 -time 0.1")
+    run = Silenced(mpi, 4, f"{words} -passes 2 {FIRST_EIGHT} Pair_Latency", tmp_path, after=1)
     run.signal(3, signal.SIGSTOP)
     done = run.finish()
     assert done.code == 3, done.text + done.errors
@@ -358,7 +360,9 @@ def test_an_idle_rank_that_falls_silent_is_named_and_the_rest_goes_on(mpi, tmp_p
         re.fullmatch(r"endpoint 3 does not answer, since pass \d+, round \d+", one["detail"])
         for one in failures
     )
-    assert Counter(met(done)) == {(0, 1): 16, (1, 2): 2}
+    counts = Counter(met(done))
+    assert counts.pop((2, 3), 0) < 2  # the signal may come after their first exchange
+    assert counts == {(0, 1): 16, (1, 2): 2}
     assert done.records[-1]["state"] == "complete" and done.records[-1]["failed"] == len(failures)
     assert "# failed: 8 B: pair 2-3 (" in done.text and "All processes" not in done.text
 
