@@ -312,6 +312,7 @@ def parts_of(archive: Archive) -> set[int | None]:
     return {run.options.parts for name in archive.ids() for run in archive.run(name).records().of(Run)}
 
 
+@pytest.mark.alone
 def test_ab_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb(
         "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs", mpi.build / "bin", "--launches", 3,
