@@ -150,9 +150,11 @@ extra_mpi = $(filter-out auto,$(MPI))
 
 .PHONY: check test bench lint format
 # Installs nothing where the tools are: several checkouts may share them. `imb` is this checkout's.
-$(TOOLS)/pytest $(TOOLS)/hatchling $(ENV)/catch2:
+XDIST := $(or $(wildcard $(ENV)/tools/lib/python3*/site-packages/xdist),no-xdist)
+.PHONY: no-xdist
+$(TOOLS)/pytest $(TOOLS)/hatchling $(ENV)/catch2 no-xdist:
 	@$(PYTHON) tools/setup.py tools test
-check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## tests without an MPI: unit tests and pytest --no-mpi; under two minutes
+check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 $(XDIST) ## tests without an MPI: unit tests and pytest --no-mpi; under two minutes
 	@[ -f build/check/build.ninja ] || { mkdir -p build/check && \
 	  $(ENV)/bin/cmake -S . -B build/check -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) -DOPENIMB_PURE=ON \
 	    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DOPENIMB_TOGETHER=ON -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log 2>&1 \
@@ -175,15 +177,15 @@ test: ## build with Open MPI, MPICH, SimGrid and MPI=; the wheel; unit tests and
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(if $(OPENIMB_CI),impi) $(extra_mpi)) && \
 	  $(MAKE) --no-print-directory -j2 --output-sync=line -f tools/builds.mk CHOICES="$$(echo $$choices)" \
 	  ALSO='$(extra_mpi)' WHOLE=$(if $(PYTEST_ARGS),,yes) PYTHON='$(PYTHON)' \
-	  PART="$(WITH_TOOLS) tools/test_parts.py run" COMPUTING=$(COMPUTING)
+	  PART="$(WITH_TOOLS) tools/run_tests.py run" COMPUTING=$(COMPUTING)
 	@$(if $(PYTEST_ARGS),$(WITH_TOOLS) -m pytest tests --durations=25 --durations-min=3 $(PYTEST_ARGS),$(PARTS))
 
 # Those with an MPI, several at once; then those that judge what they measure. The last line is of all tests.
 define PARTS
 code=0; \
-echo '== tests with an MPI'; $(WITH_TOOLS) tools/test_parts.py run with-mpi $(LAUNCHING) --with-mpi -m 'not alone' || code=1; \
-echo '== tests with an MPI that run alone'; $(WITH_TOOLS) tools/test_parts.py run alone 1 --with-mpi -m alone || code=1; \
-echo '== all tests'; $(WITH_TOOLS) tools/test_parts.py total without-mpi with-mpi alone; exit $$code
+echo '== tests with an MPI'; $(WITH_TOOLS) tools/run_tests.py run with-mpi $(LAUNCHING) --with-mpi -m 'not alone' || code=1; \
+echo '== tests with an MPI that run alone'; $(WITH_TOOLS) tools/run_tests.py run alone 1 --with-mpi -m alone || code=1; \
+echo '== all tests'; $(WITH_TOOLS) tools/run_tests.py total without-mpi with-mpi alone; exit $$code
 endef
 
 .PHONY: wheel

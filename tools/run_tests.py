@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The parts that `make test` runs its tests in.
 
-test_parts.py run NAME PROCESSES ARG ...   pytest with these arguments, in so many processes. What fails beside other tests
-                                           is run once more alone, and that counts.
-test_parts.py total NAME ...               what failed, the last line of each part, and one line of all tests
+run_tests.py run NAME PROCESSES ARG ...   pytest with these arguments, in so many processes. What fails beside other tests is
+                                          run once more alone, and that counts.
+run_tests.py total NAME ...               what failed, the last line of each part, and one line of all tests
 
 What pytest prints also goes to build/tests/.
 """
