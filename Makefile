@@ -142,19 +142,25 @@ install: all ## classic: install into PREFIX=/usr/local (DESTDIR is honored)
 # pytest learns the MPIs from $(ENV)/mpi/*.json; build/<key>/ holds each one's programs.
 TOOLS := $(ENV)/tools/bin
 PYTEST_ARGS ?=
+WITH_TOOLS = OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python
+# Processes for tests that compute, one for each CPU; and for those that launch, which wait for much of their time.
+COMPUTING = $(if $(filter 1 2 3,$(JOBS)),$(JOBS),4)
+LAUNCHING = 3
 extra_mpi = $(filter-out auto,$(MPI))
 
 .PHONY: check test bench lint format
 # Installs nothing where the tools are: several checkouts may share them. `imb` is this checkout's.
-$(TOOLS)/pytest $(TOOLS)/hatchling $(ENV)/catch2:
+XDIST := $(or $(wildcard $(ENV)/tools/lib/python3*/site-packages/xdist),no-xdist)
+.PHONY: no-xdist
+$(TOOLS)/pytest $(TOOLS)/hatchling $(ENV)/catch2 no-xdist:
 	@$(PYTHON) tools/setup.py tools test
-check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 ## tests without an MPI: unit tests and pytest --no-mpi; under two minutes
+check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 $(XDIST) ## tests without an MPI: unit tests and pytest --no-mpi; under two minutes
 	@[ -f build/check/build.ninja ] || { mkdir -p build/check && \
 	  $(ENV)/bin/cmake -S . -B build/check -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) -DOPENIMB_PURE=ON \
 	    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DOPENIMB_TOGETHER=ON -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log 2>&1 \
 	    || { cat build/check/configure.log >&2; rm -f build/check/build.ninja; exit 2; }; }
 	@{ $(ENV)/bin/ninja -C build/check --quiet && build/check/bin/openimb-unit-tests; } >build/check/unit-tests.log 2>&1 & \
-	PYTHONPATH='$(CURDIR)/python' OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --no-mpi -m 'not browser' $(PYTEST_ARGS); python=$$?; \
+	PYTHONPATH='$(CURDIR)/python' $(WITH_TOOLS) -m pytest tests --no-mpi -m 'not browser' $(or $(PYTEST_ARGS),-n $(COMPUTING) --dist worksteal); python=$$?; \
 	wait $$!; unit=$$?; cat build/check/unit-tests.log; [ $$python -eq 0 ] && [ $$unit -eq 0 ]
 
 # Tests of reading, archive, judgment and display, without an MPI.
@@ -167,12 +173,20 @@ lowest: ## the companion's tests with the lowest versions of its dependencies, a
 	  -p no:cacheprovider $(lowest_tests:%=tests/companion/test_%.py) $(lowest_settings)
 
 test: ## build with Open MPI, MPICH, SimGrid and MPI=; the wheel; unit tests and pytest; PYTEST_ARGS=...
-	@$(PYTHON) tools/setup.py tools test && $(PYTHON) tools/setup.py tools lowest
+	@$(PYTHON) tools/setup.py tools test $(if $(PYTEST_ARGS),&& $(PYTHON) tools/setup.py tools lowest)
 	@choices=$$($(PYTHON) tools/setup.py lab mpich openmpi $(if $(OPENIMB_CI),impi) $(extra_mpi)) && \
 	  $(MAKE) --no-print-directory -j2 --output-sync=line -f tools/builds.mk CHOICES="$$(echo $$choices)" \
 	  ALSO='$(extra_mpi)' WHOLE=$(if $(PYTEST_ARGS),,yes) PYTHON='$(PYTHON)' \
-	  PYTEST='OPENIMB_ENV=$(abspath $(ENV)) $(TOOLS)/python -m pytest'
-	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python -m pytest tests --durations=25 --durations-min=3 $(or $(PYTEST_ARGS),--with-mpi)
+	  PART="$(WITH_TOOLS) tools/run_tests.py run" COMPUTING=$(COMPUTING)
+	@$(if $(PYTEST_ARGS),$(WITH_TOOLS) -m pytest tests --durations=25 --durations-min=3 $(PYTEST_ARGS),$(PARTS))
+
+# Those with an MPI, several at once; then those that judge what they measure. The last line is of all tests.
+define PARTS
+code=0; \
+echo '== tests with an MPI'; $(WITH_TOOLS) tools/run_tests.py run with-mpi $(LAUNCHING) --with-mpi -m 'not alone' || code=1; \
+echo '== tests with an MPI that run alone'; $(WITH_TOOLS) tools/run_tests.py run alone 1 --with-mpi -m alone || code=1; \
+echo '== all tests'; $(WITH_TOOLS) tools/run_tests.py total without-mpi with-mpi alone; exit $$code
+endef
 
 .PHONY: wheel
 wheel: ## write dist/openimb-*.whl with the suite's executables for every MPI, and its bill of materials; WHEEL_ARCH=aarch64

@@ -21,8 +21,9 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 # Matrices of the judges are small: threads of BLAS wait for each other longer than they compute. Read when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Launches have a folder of their own for temporary files; this process keeps to the system's.
-tempfile.gettempdir()
+# Launches have a folder of their own for temporary files; this process, and those that pytest-xdist starts, keep to the
+# system's.
+tempfile.tempdir = os.environ.setdefault("OPENIMB_TESTS_TMPDIR", tempfile.gettempdir())
 launches_folder = Path(tempfile.mkdtemp(prefix="openimb-tests-"))
 atexit.register(shutil.rmtree, launches_folder, ignore_errors=True)
 os.environ["TMPDIR"] = str(launches_folder)
@@ -68,6 +69,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs_mpi: needs an MPI, although no fixture says so")
     config.addinivalue_line("markers", "browser: looks at reports in a real one")
+    config.addinivalue_line("markers", "alone: judges what was measured; runs beside no other test")
     lab.no_mpi = config.getoption("--no-mpi")
     if lab.no_mpi:
         sys.addaudithook(refuse_real_mpi)

@@ -32,6 +32,10 @@ IN_CI = bool(os.environ.get("OPENIMB_CI"))
 # sleeps for a second, the other takes a third of the launch.
 os.environ.setdefault("OMPI_MCA_btl", "^ofi")
 os.environ.setdefault("OMPI_MCA_mtl", "^ofi")
+# Processes of pytest that launch beside each other (pytest-xdist). Ranks that wait then leave their CPU to the others.
+AT_ONCE = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+if AT_ONCE > 1:
+    os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
 
 
 CATALOG = json.loads((TOP / "schema" / "benchmarks.json").read_text())
@@ -208,7 +212,7 @@ class Launch:
 def command(
     mpi: Mpi, ranks: int, arguments: list[str], wrap: list[str] | None = None, component: str = "MPI1"
 ) -> list[str]:
-    crowded = ranks > (os.cpu_count() or 1)
+    crowded = ranks * AT_ONCE > (os.cpu_count() or 1)
     words = [*mpi.launcher, *(mpi.oversubscribe if crowded else ()), "-n", str(ranks)]
     wrap = wrap or []
     if crowded and mpi.key == "mpich":

@@ -21,6 +21,7 @@ def wait_for(condition, seconds: float = 60) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_stop_between_rows_ends_in_order_although_finalize_is_slow(mpi, liars, rank, tmp_path):
     """The timer that ends a stuck run must not go off once the session has ended. Rows of some 20 ms let it end in time;

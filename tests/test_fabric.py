@@ -314,15 +314,15 @@ def test_lengths_without_memory_are_one_row(mpi, tmp_path):
 
 
 class Silenced:
-    """A launch in which a rank is stopped by a signal once there are records of pairs."""
+    """A launch in which a rank is stopped by a signal once there are records of `after` pairs."""
 
-    def __init__(self, mpi: lab.Mpi, ranks: int, words: str, folder: Path) -> None:
+    def __init__(self, mpi: lab.Mpi, ranks: int, words: str, folder: Path, after: int = 4) -> None:
         self.mpi = mpi
         self.file = folder / "records.jsonl"
         arguments = [*words.split(), "-json", str(self.file)]
         self.process = lab.start(mpi, ranks, arguments, component="FABRIC", folder=folder)
         deadline = time.monotonic() + TIMEOUT
-        while not (self.file.exists() and self.file.read_text().count('"record":"pair"') >= 4):
+        while not (self.file.exists() and self.file.read_text().count('"record":"pair"') >= after):
             if time.monotonic() > deadline:
                 self.process.kill()
                 pytest.fail(f"no pairs: {self.process.communicate()}")
@@ -346,10 +346,13 @@ FIRST_EIGHT = "-seed 6 -pairs_file rounds.txt"  # of ten rounds, the seven that 
 LONG = f"{SHORT} -iter 2000000 -set OVERALL_VOL=2000000000"
 
 
+@pytest.mark.alone
 def test_an_idle_rank_that_falls_silent_is_named_and_the_rest_goes_on(mpi, tmp_path):
     """Rank 3 is stopped while 0 and 1 exchange messages; it has no part in that."""
     (tmp_path / "rounds.txt").write_text("0-1\n" * 8 + "2-3\n1-2\n")
-    run = Silenced(mpi, 4, f"{LONG} -passes 2 {FIRST_EIGHT} Pair_Latency", tmp_path)
+    # On a busy machine a rank that goes on may be silent for a second, and it takes a while until the other one is stopped.
+    words = LONG.replace("-pair_timeout 1 -time 0.05", "-pair_timeout 2 -time 0.1")
+    run = Silenced(mpi, 4, f"{words} -passes 2 {FIRST_EIGHT} Pair_Latency", tmp_path, after=1)
     run.signal(3, signal.SIGSTOP)
     done = run.finish()
     assert done.code == 3, done.text + done.errors
@@ -359,11 +362,14 @@ def test_an_idle_rank_that_falls_silent_is_named_and_the_rest_goes_on(mpi, tmp_p
         re.fullmatch(r"endpoint 3 does not answer, since pass \d+, round \d+", one["detail"])
         for one in failures
     )
-    assert Counter(met(done)) == {(0, 1): 16, (1, 2): 2}
+    counts = Counter(met(done))
+    assert counts.pop((2, 3), 0) < 2  # the signal may come after their first exchange
+    assert counts == {(0, 1): 16, (1, 2): 2}
     assert done.records[-1]["state"] == "complete" and done.records[-1]["failed"] == len(failures)
     assert "# failed: 8 B: pair 2-3 (" in done.text and "All processes" not in done.text
 
 
+@pytest.mark.alone
 def test_a_pair_that_hangs_is_lost_and_the_rest_goes_on(mpi, tmp_path):
     """Rank 3 is stopped within an exchange with 2 or just before; 2 cannot be freed."""
     (tmp_path / "rounds.txt").write_text("2-3\n" * 8 + "0-1\n" * 2)
@@ -376,6 +382,7 @@ def test_a_pair_that_hangs_is_lost_and_the_rest_goes_on(mpi, tmp_path):
     assert done.records[-1]["state"] == "complete"
 
 
+@pytest.mark.alone
 def test_rank_0_reports_the_pair_in_which_it_hangs(mpi, tmp_path):
     run = Silenced(mpi, 2, f"{LONG} -passes 1000 Pair_Latency", tmp_path)
     run.signal(1, signal.SIGSTOP)
@@ -391,6 +398,7 @@ def test_rank_0_reports_the_pair_in_which_it_hangs(mpi, tmp_path):
         assert "with endpoint 1: no answer for 1.1 s (-pair_timeout); the run is aborted" in line
 
 
+@pytest.mark.alone
 def test_without_rank_0_the_run_is_aborted(mpi, tmp_path):
     run = Silenced(mpi, 3, f"{LONG} -passes 1000 Pair_Latency", tmp_path)
     run.signal(0, signal.SIGSTOP)
@@ -400,6 +408,7 @@ def test_without_rank_0_the_run_is_aborted(mpi, tmp_path):
     assert done.pairs
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("silent", "after"), [(0, 0), (2, 1)])
 def test_silence_while_mpi_starts_aborts_the_run(mpi, liars, silent, after):
     preload = f"LD_PRELOAD={liars(mpi, 'stopped_rank.cpp')}"
@@ -423,6 +432,7 @@ def test_silence_while_mpi_starts_aborts_the_run(mpi, liars, silent, after):
     )
 
 
+@pytest.mark.alone
 def test_a_rank_that_comes_back_too_late_stays_out(mpi, tmp_path):
     done = stopped_for_long(mpi, tmp_path / "once")
     if done.code == 5:  # seldom: likely it was stopped while it put a message into the queue of rank 1
@@ -448,6 +458,7 @@ def stopped_for_long(mpi, folder):
     return run.finish()
 
 
+@pytest.mark.alone
 def test_a_short_pause_is_no_silence(mpi, tmp_path):
     run = Silenced(mpi, 3, f"{LONG} -budget 3 Pair_Latency", tmp_path)
     run.signal(1, signal.SIGSTOP)
@@ -457,6 +468,7 @@ def test_a_short_pause_is_no_silence(mpi, tmp_path):
     assert (done.code, failures_of(done), done.own_errors) == (0, [], [])
 
 
+@pytest.mark.alone
 def test_a_suspended_job_is_no_silence(mpi, tmp_path):
     run = Silenced(mpi, 3, f"{LONG} -budget 5 Pair_Latency", tmp_path)
     for rank in run.pids:

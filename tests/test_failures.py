@@ -25,10 +25,10 @@ ROW, ABORTED = 3, 5  # exit status: a failure row; a rank that could not go on
 
 # A launch that takes longer hangs; without a failure one takes 0.1 to 1 s.
 LAUNCH_SECONDS = float(os.environ.get("OPENIMB_LAUNCH_SECONDS", "45"))
-PROMPT_SECONDS = 3  # from a failure that ends the job to its end
-# Launches at once. Ranks of MPICH poll: two launches on two cores take four times as long as one. Open MPI's launcher mostly
+PROMPT_SECONDS = 3 * lab.AT_ONCE  # from a failure that ends the job to its end
+# Launches at once of one test. Ranks of MPICH poll: two launches on two cores take four times as long as one. Open MPI's launcher mostly
 # waits while it ends a job.
-AT_ONCE = {"mpich": 1, "openmpi": 3}
+AT_ONCE = {"mpich": 1, "openmpi": 3 if lab.AT_ONCE == 1 else 1}
 MOST_COMPLAINTS = 4  # a walk that found so many faults stops
 
 # The walk over allocations: every STRIDE-th call site of a rank, and for one component not longer than this.

@@ -222,7 +222,10 @@ def test_check_finds_a_lying_mpi_in_passes(mpi, liars, lie, tmp_path):
 
 
 def test_many_passes_of_one_row_have_an_interval(mpi, tmp_path):
-    done = lab.run(mpi, 2, "-msgsize 8 -iter 20 -passes 300 PingPong", records=tmp_path)
+    words = "-msgsize 8 -iter 20 -passes 300 PingPong"
+    launches = (lab.run(mpi, 2, words, records=tmp_path) for _ in range(10))
+    # A launch that finds exchanges very slow, as they are on a busy machine, makes no probes.
+    done = next(done for done in launches if done.code or end_of(done)["probes"])
     assert done.code == 0, done.errors
     (samples,) = check_results(done).values()
     assert [sample["pass"] for sample in samples] == list(range(1, 301))
@@ -307,6 +310,7 @@ def test_a_budget_too_small_for_all_rows_is_failure_rows(mpi, tmp_path):
     assert f"# Finished with {len(failures)} failure row" in done.text
 
 
+@pytest.mark.alone
 def test_a_loose_precision_ends_the_launch_when_all_rows_have_it(mpi, tmp_path):
     words = "-precision 90 -passes 5000 -budget 30 -msgsize 8,1024 PingPong Sendrecv"
     done = lab.run(mpi, 2, words, records=tmp_path)

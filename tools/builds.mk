@@ -2,14 +2,17 @@
 # its C++ library, unit tests, the tests of `make lowest` and those without an MPI take one.
 # The Makefile, which has .NOTPARALLEL, calls this with -j2.
 #   CHOICES   MPIs that are set up, as tools/setup.py names them; ALSO: one of them that MPI= names
+#   PART      runs a part of the tests; COMPUTING: in so many processes
 #   WHOLE     yes: `make lowest` and the tests without an MPI too, of which some look at the wheel
 SHELL := /bin/bash
 .PHONY: all suites wheel
 all: suites wheel
 
+# The modules that need no MPI, from the build with MPICH, which is made first; an author's builds stand alone.
+shared := $(if $(OPENIMB_CI),CMAKE_ARGS=-DOPENIMB_PURE_FROM=$(CURDIR)/build/mpich)
 suites:
 	@for choice in $(CHOICES); do \
-	  case $$choice in mpich|openmpi) more='WARNINGS=1 TESTS=programs' ;; \
+	  case $$choice in mpich) more='WARNINGS=1 TESTS=programs' ;; openmpi) more='WARNINGS=1 TESTS=programs $(shared)' ;; \
 	    smpi) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O0 ;; windows) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O1 ;; \
 	    $(or $(ALSO),none)) more= ;; *) continue ;; esac; \
 	  echo "== build with $$choice"; $(MAKE) --no-print-directory build MPI=$$choice $$more || exit 2; \
@@ -28,4 +31,4 @@ sanitized:
 wheel:
 	@$(if $(WHOLE),$(MAKE) --no-print-directory lowest)
 	@echo '== wheel, for the other MPIs'; $(PYTHON) tools/wheel.py
-	@$(if $(WHOLE),echo '== tests without an MPI'; $(PYTEST) tests --no-mpi -m 'not browser' --durations=25 --durations-min=3)
+	@$(if $(WHOLE),echo '== tests without an MPI'; $(PART) without-mpi $(COMPUTING) --no-mpi -m 'not browser')

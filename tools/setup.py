@@ -59,6 +59,7 @@ TOOLS = {
     "companion": [],  # `imb`, from its sources
     "test": [
         *PYTEST,
+        "pytest-xdist==3.8.0",  # several tests at once
         "playwright==1.65.2",  # drives a Chromium that is there; it downloads none
         "reframe-hpc==4.10.4",
         HATCHLING,  # make sdist

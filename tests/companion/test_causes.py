@@ -347,6 +347,7 @@ def computing(cpu: int) -> Iterator[None]:
         busy.wait()
 
 
+@pytest.mark.alone
 def test_a_busy_process_is_named(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     words = ["--mpi", mpi.wrapper, "--programs", mpi.build / "bin", "--np", "2", "--cpus", "0,1"]
     with computing(1):
@@ -355,6 +356,7 @@ def test_a_busy_process_is_named(mpi: lab.Mpi, imb: Imb, archive: Archive) -> No
     assert "preemption of rank" in said.out, said.out  # of rank 1, but where other work keeps both CPUs busy
 
 
+@pytest.mark.alone
 def test_two_ranks_on_one_cpu_are_named(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     words = ["--mpi", mpi.wrapper, "--programs", mpi.build / "bin", "--np", "2", "--cpus", "0,0"]
     imb("run", "PingPong", *words, "--", "-msglog", "2", "-passes", "2")

@@ -21,6 +21,8 @@ from imb.archive.store import Archive
 from imb.measure import drain
 from imb.measure.drain import Drain
 
+pytestmark = pytest.mark.alone  # endpoints are judged by what they measure
+
 LATENCY = ["-b", "Pair_Latency:8", "--passes", "2"]
 
 

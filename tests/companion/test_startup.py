@@ -24,6 +24,7 @@ def summaries(out: str) -> dict[int, dict[str, Any]]:
     return {one["ranks"]: one for one in json.loads(out)["ranks"]}
 
 
+@pytest.mark.alone
 def test_all_parts_of_real_launches(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb(
         "startup", *with_(mpi), "--ranks", "2,1", "--launches", "3", "--label", "s", "--format", "json"
@@ -48,6 +49,7 @@ def test_all_parts_of_real_launches(mpi: lab.Mpi, imb: Imb, archive: Archive) ->
     assert imb("archive", "verify").code == 0
 
 
+@pytest.mark.alone
 def test_known_delays_are_in_their_parts(
     mpi: lab.Mpi, liars: Callable[[lab.Mpi, str], Path], imb: Imb, archive: Archive
 ) -> None:

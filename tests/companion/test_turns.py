@@ -278,6 +278,7 @@ def test_rows_are_measured_in_parts(
         assert all(min(row["quantiles"].values()) > 0 for row in done.rows)
 
 
+@pytest.mark.alone
 def test_the_time_of_a_row_is_that_of_its_parts(mpi: lab.Mpi, tmp_path: Path) -> None:
     """What happens between the parts is not in it: here each turn comes late."""
     (tmp_path / "sizes").write_text("8\n")
@@ -323,6 +324,7 @@ def parts_of(archive: Archive) -> set[int | None]:
     return {run.options.parts for name in archive.ids() for run in archive.run(name).records().of(Run)}
 
 
+@pytest.mark.alone
 def test_ab_by_turns(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb(
         "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs", mpi.build / "bin", "--launches", 3,
