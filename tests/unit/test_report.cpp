@@ -1377,7 +1377,11 @@ struct Example {
 // passes.jsonl: as with -precision 1 -budget 5.
 OptionsInForce options_in_passes() {
   OptionsInForce options = some_options();
-  options.insert(options.end(), {{"passes", {}}, {"precision", 1.0}, {"budget", 5.0}});
+  options.insert(options.end(), {{"passes", {}},
+                                 {"precision", 1.0},
+                                 {"budget", 5.0},
+                                 {"window_size", std::int64_t{256}},
+                                 {"mem", 1.0}});
   return options;
 }
 constexpr Example examples[] = {{"complete.jsonl", complete_run},
