@@ -79,7 +79,7 @@ def notes(said: Said) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def every_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imb.cli._NOTES", 1000)
+    monkeypatch.setattr("imb.cli.app._NOTES", 1000)
 
 
 def test_each_damaged_file_costs_one_note_in_every_command(
@@ -146,7 +146,7 @@ def test_each_damaged_file_costs_one_note_in_every_command(
 
 
 def test_many_notes_are_counted(imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imb.cli._NOTES", 2)
+    monkeypatch.setattr("imb.cli.app._NOTES", 2)
     for number in range(5):
         (archive.path_of(archive.add(launched(number)).id) / "manifest.json").write_bytes(b"")
     said = imb("ls")
