@@ -737,7 +737,7 @@ def test_values_that_are_refused_are_told_in_plain_words(imb: Imb) -> None:
     for words, what in (
         (("--budget", "1"), "'--budget': give a number of at least 2;"),
         (("--budget", "x"), "'--budget': not a valid number;"),
-        (("-f", "xml"), "'--format' / '-f': 'xml' is not one of 'terminal', 'json';"),
+        (("-f", "xml"), "'--format' / '-f': 'xml' is not one of 'terminal', 'json', 'junit';"),
     ):
         said = imb("fabric", *words)
         assert said.code == 2 and f"imb: Invalid value for {what} see `imb fabric --help`" in said.err

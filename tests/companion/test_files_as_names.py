@@ -68,7 +68,7 @@ def test_show_prints_the_text_of_a_log(imb: Imb, tmp_path: Path) -> None:
     assert imb("show", log, "--output").out.encode() == a_log()
 
 
-@pytest.mark.parametrize("format", ["csv", "json", "markdown", "parquet", "log"])
+@pytest.mark.parametrize("format", ["csv", "jsonl", "markdown", "parquet", "log"])
 def test_export_reads_a_file(imb: Imb, archive: Archive, tmp_path: Path, file: Path, format: str) -> None:
     out = tmp_path / ("logs" if format == "log" else f"out.{format}")
     said = imb("export", file, "--format", format, "--output", out)
@@ -82,7 +82,7 @@ def test_export_reads_a_file(imb: Imb, archive: Archive, tmp_path: Path, file: P
                 (str(file), "PingPong", "16"),
             ]
             assert rows[0]["component"] == "MPI1"
-        case "json":
+        case "jsonl":
             results = list(read(out.read_bytes(), "out").of(Result))
             assert [row.bytes for row in results] == [8, 16]
         case "parquet":
@@ -162,6 +162,6 @@ def test_a_label_goes_before_a_file_of_the_same_name(
 def test_the_records_of_a_file_are_exported_as_they_are(imb: Imb, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(write([Run(component="MPI1"), *read(records(), "x").of(Result)]))
-    said = imb("export", path, "--format", "json")
+    said = imb("export", path, "--format", "jsonl")
     assert said.out.encode() == path.read_bytes()
     assert [json.loads(line)["record"] for line in said.out.splitlines()] == ["run", "result", "result"]
