@@ -630,7 +630,7 @@ def test_ab_on_a_terminal(imb: Imb, tmp_path: Path) -> None:
         and "FAKE_TIME=1 (B) is faster than FAKE_TIME=2 (A) in 1 band (" in said.out
         and "judged in pairs" in said.out
     )
-    commands = " ".join(said.err.split())  # folded to the width of the terminal
+    commands = " ".join(said.err.replace("\\\n", "").split())  # folded to the width of the terminal
     assert all(part in commands for part in ("-x A=1", "PingPong -npmin 2 -msglog 3", "--bind-to core"))
 
 
