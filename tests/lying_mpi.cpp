@@ -198,8 +198,8 @@ int MPI_Irecv(void* buf, int count, MPI_Datatype type, int from, int tag, MPI_Co
   return rc;
 }
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-  // A window shares one buffer, and a completed handle may be used again: one lie, after all have arrived. What
-  // the buffer had is known from the first receive; the data may be there when the last one is posted.
+  // A window shares one buffer, and a completed handle may be used again: one lie, after all have arrived.
+  // What the buffer had is known from the first receive; the data may be there when the last one is posted.
   Received last;
   int at = 0;
   for (int i = 0; i < count; ++i) {

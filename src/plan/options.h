@@ -217,7 +217,7 @@ struct Options {
   std::string dump_file;
   bool check = false;
   bool strict = false;  ///< rows beyond a limit make the exit status that of failures
-  bool header = true;  ///< -noheader: no banner
+  bool header = true;   ///< -noheader: no banner
   std::string json_file;
   std::vector<std::string> input_files;  ///< files that were read for the command line
   std::optional<Interleaving> interleaving;

@@ -16,8 +16,8 @@ double shown(const Row& row, Figure figure, double bytes_per_megabyte) {
   return unit == Unit::bytes_per_second ? row[figure] / bytes_per_megabyte : row[figure];
 }
 
-// Half width of the interval in percent; n/a with too few samples. The percent sign keeps scripts from reading it
-// as a figure of IMB's.
+// Half width of the interval in percent; n/a with too few samples. The percent sign keeps scripts from
+// reading it as a figure of IMB's.
 std::string precision(const Row& row, bool labeled) {
   if (!row.passes || !row.passes->half_width) return "n/a";
   return formatted(labeled ? "%g" : "%.2f%%", *row.passes->half_width * 100);

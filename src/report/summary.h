@@ -8,8 +8,8 @@
 
 namespace openimb {
 
-/// A line each for an early end, for rows beyond a limit and failed rows with the first cause of each, and for
-/// wrong bytes; else nothing.
+/// A line each for an early end, for rows beyond a limit and failed rows with the first cause of each, and
+/// for wrong bytes; else nothing.
 class SummaryReporter final : public Reporter {
  public:
   /// `err` stays the caller's; it may be a launcher's pipe.

@@ -229,8 +229,8 @@ std::string passes_line(const Ending& ending) {
                    ending.probes ? "" : "; no probes: exchanges take too long");
 }
 
-// The reference's last line, for which existing scripts look, follows whenever all ranks go on to MPI_Finalize
-// in order; never after an early end.
+// The reference's last line, for which existing scripts look, follows whenever all ranks go on to
+// MPI_Finalize in order; never after an early end.
 std::string footer(const Ending& ending) {
   const bool complete = ending.state == Ending::State::complete;
   const std::string warning = ending.defects > 0 ? ": do not trust these results" : "";

@@ -61,8 +61,8 @@ TEST_CASE("rows beyond a limit and failed rows have a line each with the first c
           out.failure(table_of(pingpong, 2), memory);
           out.failure(table_of(barrier, 2), {.cause = Failure::Cause::time_out, .detail = "", .limit = true});
           out.end(ended(3, 0, 2));
-        }) == "IMB-MPI1: 2 rows beyond a limit, the first: " +
-                  first + "IMB-MPI1: 1 row failed: Barrier, 2 processes: no space: full; choose a folder with more " +
+        }) == "IMB-MPI1: 2 rows beyond a limit, the first: " + first +
+                  "IMB-MPI1: 1 row failed: Barrier, 2 processes: no space: full; choose a folder with more " +
                   "space (-file), or run shorter lengths (-msglog) or fewer repetitions (-iter)\n");
 }
 
