@@ -60,10 +60,11 @@ ARGS ?= $(few.$(COMPONENT)) -time 0.5
 LAUNCHER ?= $(MPI_LAUNCHER)
 record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
 
-AVAILABLE := $(shell sed -n 's/^set(OPENIMB_COMPONENTS \(.*\))/\1/p' CMakeLists.txt)
+# The one list of components is CMake's; what others need of it derives from it, or tests/test_names.py compares it.
+COMPONENTS := $(shell sed -n 's/^set(OPENIMB_COMPONENTS \(.*\))/\1/p' CMakeLists.txt)
 ifneq ($(filter run,$(MAKECMDGOALS)),)
 $(if $(filter windows,$(MPI)),$(error MPI=windows is for `make build`; docs/windows.md has how to run its programs))
-$(if $(filter-out $(AVAILABLE),$(COMPONENT)),$(error COMPONENT=$(COMPONENT) is none; give one of $(AVAILABLE)))
+$(if $(filter-out $(COMPONENTS),$(COMPONENT)),$(error COMPONENT=$(COMPONENT) is none; give one of $(COMPONENTS)))
 endif
 .PHONY: run
 run: PROGRAM = IMB-$(COMPONENT)
@@ -91,7 +92,6 @@ names: build ## write schema/benchmarks.json: the benchmarks of all components o
 # --- Classic: make MPI1 CC=mpicc; no Python, no network --------------------------------------------------------------
 # CC or CXX, from the command line or the environment, may name an MPI wrapper; its C++ sibling is used: the same
 # folder and suffix (mpicc.openmpi -> mpicxx.openmpi). A compiler that is no MPI wrapper is passed over.
-COMPONENTS := MPI1 EXT IO NBC RMA MPI4 P2P MT FABRIC
 CLASSIC := build/classic
 PREFIX ?= /usr/local
 

@@ -4,13 +4,14 @@ import json
 import re
 import subprocess
 import sys
-from typing import Any
+from typing import Any, get_args
 
 import lab
 import pytest
 import test_codegen
 import test_simulated
 import test_simulated_nonblocking
+from imb.model.records import PARTS, Component
 
 sys.path.insert(0, str(lab.TOP / "tools"))
 from benchmark_names import lasting
@@ -31,6 +32,20 @@ def test_every_program_lists_these_benchmarks(any_mpi: lab.Mpi, component: str) 
     if not any_mpi.program(component).exists():
         lab.missing(f"IMB-{component} of {any_mpi.key}")
     assert lasting(printed(any_mpi, component)) == NAMES, "run `make names` after an intended change"
+
+
+def test_there_is_one_list_of_components() -> None:
+    """CMake's, which the Makefile reads; those that cannot read it say the same."""
+    [cmake] = re.findall(r"(?m)^set\(OPENIMB_COMPONENTS (.*)\)$", (lab.TOP / "CMakeLists.txt").read_text())
+    assert cmake.split() == COMPONENTS
+    assert "$(COMPONENTS:%=IMB-%): IMB-%: %" in (lab.TOP / "Makefile").read_text()
+    assert set(get_args(Component)) == set(PARTS) == set(COMPONENTS)
+    schema = json.loads((lab.TOP / "schema" / "record.schema.json").read_text())
+    assert set(schema["$defs"]["run"]["properties"]["component"]["enum"]) == set(COMPONENTS)
+    packaging = lab.TOP / "packaging"
+    for file in (*packaging.glob("easybuild/*.eb"), packaging / "spack" / "package.py"):
+        _, _, names = file.read_text().partition("component in (")
+        assert re.findall(r"[A-Z0-9]+", names.partition(")")[0]) == COMPONENTS, file
 
 
 def test_every_program_is_a_component(any_mpi: lab.Mpi) -> None:
