@@ -169,17 +169,16 @@ def command(
     Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs); 1 launches failed and
     nothing is left to compare; 2 usage error; 130 interrupted.
     \f
-    Each round launches both variants once. Only the given process count is measured (-npmin N), unless IMB arguments
-    override it. Where both cannot run side by side (IMB-IO, srun, GPU memory, rows in one burst), or with
-    --launch-by-launch, one runs after the other. With --classic, a segment should last 0.1 s (-time 0.2).
+    Each round launches both variants once, with the given process count only (-npmin N, unless given). Where both cannot
+    run side by side (IMB-IO, srun, GPU memory, rows in one burst), one runs after the other. With --classic, a segment
+    should last 0.1 s (-time 0.2).
 
     A launch whose state probe is outside the dominant state of the machine is repeated at the end, an interleaved one
-    with its partner, and the repeat is judged in its place (not with --classic or --until-decided). With
-    --until-decided, results are checked after each round, from the fifth on; intervals and verdicts
-    allow for these repeated looks.
+    with its partner, and the repeat is judged in its place (not with --classic). With --until-decided,
+    results are checked after each round from the fifth on; verdicts allow for that, and no launch is repeated.
 
-    Without --timeout, a launch in passes ends after a minute and ten times its budget. Files of imb campaign have rarer
-    settings. With --submit a job executes the session, and the command that compares is printed.
+    Without --timeout, a launch in passes ends after a minute and ten times its budget. Campaign files
+    have rarer settings. With --submit, the command that compares is printed.
     """
     import msgspec
 

@@ -82,7 +82,7 @@ MemoryOption = Annotated[
     typer.Option(
         "--memory",
         metavar="KIND[,KIND]",
-        help="Memory of messages, or of sends and of receives: host, pinned, cuda, cuda_managed, rocm, rocm_managed.",
+        help="Memory of messages (of sends, of receives): host, pinned, cuda, cuda_managed, rocm, rocm_managed.",
         show_default="host",
     ),
 ]

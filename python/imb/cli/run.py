@@ -163,8 +163,8 @@ def command(
     Ranks are pinned only by --bind, --cpus or the launcher's default. With more ranks than cores, Open MPI gets its
     option to oversubscribe; as root, its option to allow root.
 
-    With --submit a job executes the session, with an archive that it can access. Runs of a batch job appear in `imb ls`
-    as they end. Several jobs in sequence, and a job per pair of hosts: see imb campaign.
+    With --submit a job executes the session, with an archive that it can access. Several jobs, and a
+    job per pair of hosts: see imb campaign.
     """
     from imb.measure import passes, selection, session, stored_sessions
     from imb.model import gpus
