@@ -173,12 +173,12 @@ def command(
     run side by side (IMB-IO, srun, GPU memory, rows in one burst), one runs after the other. With --classic, a segment
     should last 0.1 s (-time 0.2).
 
-    A launch whose state probe is outside the dominant state of the machine is repeated at the end, an interleaved one
-    with its partner, and the repeat is judged in its place (not with --classic). With --until-decided,
-    results are checked after each round from the fifth on; verdicts allow for that, and no launch is repeated.
+    A launch whose state probe is outside the dominant state of the machine is repeated at the end, with its partner, and
+    the repeat is judged in its place (not with --classic). With --until-decided, results are checked after each round
+    from the fifth on instead; verdicts allow for that.
 
-    Without --timeout, a launch in passes ends after a minute and ten times its budget. Campaign files
-    have rarer settings. With --submit, the command that compares is printed.
+    Without --timeout, a launch in passes ends after a minute and ten times its budget. Campaign files have more
+    settings. --submit prints the command that compares.
     """
     import msgspec
 
