@@ -1,5 +1,7 @@
 #include "benchmarks/components.h"
 
+#include <algorithm>
+
 #include "benchmarks/ext.h"
 #include "benchmarks/fabric.h"
 #include "benchmarks/io.h"
@@ -32,30 +34,16 @@ std::span<const Spec> specs_of() {
 
 std::span<const ComponentList> all_components() {
   static const ComponentList components[] = {
-      {{.name = "MPI1",
-        .title = "MPI-1 part",
-        .quirks = {.blank_after_command = true, .blank_comments = true, .blank_after_type = true}},
-       specs_of<Mpi1>()},
-      {{.name = "EXT", .title = "MPI-2 part"}, specs_of<Ext>()},
-      {{.name = "RMA",
-        .title = "MPI-RMA part",
-        .quirks = {.blank_after_command = true, .blank_comments = true}},
-       specs_of<Rma>()},
-      {{.name = "NBC", .title = "MPI-NBC part"}, specs_of<Nbc>()},
-      {{.name = "IO", .title = "MPI-IO part", .standard = standard_of_files, .uses_files = true},
-       specs_of<Io>()},
-      {{.name = "MPI4", .title = "MPI-4 part", .quirks = {.blank_comments = true}}, specs_of<Mpi4>()},
-      {{.name = "P2P", .title = "IMB-P2P part", .standard = standard_of_pairs, .heads = Heads::pairs},
-       specs_of<P2p>()},
-      {{.name = "MT", .title = "MT part", .standard = standard_of_threads, .heads = Heads::threads},
-       specs_of<Mt>()},
-      {{.name = "FABRIC",
-        .title = "IMB-FABRIC part",
-        .standard = standard_of_fabrics,
-        .heads = Heads::rounds},
-       specs_of<Fabric>()},
+      {mpi1_facts, specs_of<Mpi1>()}, {ext_facts, specs_of<Ext>()}, {rma_facts, specs_of<Rma>()},
+      {nbc_facts, specs_of<Nbc>()},   {io_facts, specs_of<Io>()},   {mpi4_facts, specs_of<Mpi4>()},
+      {p2p_facts, specs_of<P2p>()},   {mt_facts, specs_of<Mt>()},   {fabric_facts, specs_of<Fabric>()},
   };
   return components;
+}
+
+const ComponentList& component_list(std::string_view name) {
+  return *std::ranges::find(all_components(), name,
+                            [](const ComponentList& component) { return component.facts.name; });
 }
 
 }  // namespace openimb

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "engine/entry.h"
 #include "plan/component.h"
@@ -14,13 +15,10 @@ struct Component {
   std::span<const Entry> entries;  ///< parallel to list.benchmarks
 };
 
-enum class ComponentIndex { mpi1, ext, rma, nbc, io, mpi4, p2p, mt, fabric };
-
-/// In the order of ComponentIndex.
+/// In the order of -list.
 std::span<const ComponentList> all_components();
 
-inline const ComponentList& component_list(ComponentIndex index) {
-  return all_components()[static_cast<std::size_t>(index)];
-}
+/// That of this name, which is one of them.
+const ComponentList& component_list(std::string_view name);
 
 }  // namespace openimb

@@ -7,7 +7,7 @@ namespace openimb {
 
 const Component& ext() {
   static constexpr auto entries = Ext::entries<BatchOf>();
-  static const Component component{component_list(ComponentIndex::ext), entries};
+  static const Component component{component_list(ext_facts.name), entries};
   return component;
 }
 

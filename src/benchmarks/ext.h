@@ -6,6 +6,8 @@
 
 namespace openimb {
 
+inline constexpr ComponentFacts ext_facts{.name = "EXT", .title = "MPI-2 part"};
+
 using Ext =
     Catalogue<MakeWindow, Attach_detach, Unidir_Get, Unidir_Put, Bidir_Get, Bidir_Put, FencedAccumulate>;
 

@@ -7,7 +7,7 @@ namespace openimb {
 
 const Component& fabric() {
   static constexpr auto entries = Fabric::entries<BatchOf>();
-  static const Component component{component_list(ComponentIndex::fabric), entries};
+  static const Component component{component_list(fabric_facts.name), entries};
   return component;
 }
 

@@ -143,6 +143,9 @@ struct Pair_Bidirectional : InRounds {
   static Expected expects(const Endpoint& e) { return messages_in_flight(e, partner_of(e)); }
 };
 
+inline constexpr ComponentFacts fabric_facts{
+    .name = "FABRIC", .title = "IMB-FABRIC part", .standard = standard_of_fabrics, .heads = Heads::rounds};
+
 using Fabric = Catalogue<Pair_Latency, Pair_Bandwidth, Pair_Bidirectional>;
 
 }  // namespace openimb

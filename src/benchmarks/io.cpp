@@ -7,7 +7,7 @@ namespace openimb {
 
 const Component& io() {
   static constexpr auto entries = Io::entries<FileBatchOf>();
-  static const Component component{component_list(ComponentIndex::io), entries};
+  static const Component component{component_list(io_facts.name), entries};
   return component;
 }
 

@@ -6,6 +6,9 @@
 
 namespace openimb {
 
+inline constexpr ComponentFacts io_facts{
+    .name = "IO", .title = "MPI-IO part", .standard = standard_of_files, .uses_files = true};
+
 using Io = Catalogue<
     BlockingFile<"S_Write_Indv", Single, Write, Indv>, NonblockingFile<"S_IWrite_Indv", Single, Write, Indv>,
     BlockingFile<"S_Write_Expl", Single, Write, Expl>, NonblockingFile<"S_IWrite_Expl", Single, Write, Expl>,

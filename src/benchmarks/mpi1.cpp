@@ -7,7 +7,7 @@ namespace openimb {
 
 const Component& mpi1() {
   static constexpr auto entries = Mpi1::entries<BatchOf>();
-  static const Component component{component_list(ComponentIndex::mpi1), entries};
+  static const Component component{component_list(mpi1_facts.name), entries};
   return component;
 }
 

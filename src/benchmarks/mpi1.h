@@ -11,6 +11,11 @@
 
 namespace openimb {
 
+inline constexpr ComponentFacts mpi1_facts{
+    .name = "MPI1",
+    .title = "MPI-1 part",
+    .quirks = {.blank_after_command = true, .blank_comments = true, .blank_after_type = true}};
+
 using Mpi1 =
     Catalogue<PingPong, PingPongSpecificSource, AlsoNamed<"PingPongAnySource", PingPong>, PingPong_persist,
               PingPong_mprobe, PingPing, PingPingSpecificSource, AlsoNamed<"PingPingAnySource", PingPing>,

@@ -8,7 +8,7 @@ namespace openimb {
 
 const Component& mpi4() {
   static constexpr auto entries = Mpi4::entries<MarkedBatch>();
-  static const Component component{component_list(ComponentIndex::mpi4), entries};
+  static const Component component{component_list(mpi4_facts.name), entries};
   return component;
 }
 

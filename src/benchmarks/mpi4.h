@@ -11,6 +11,9 @@
 
 namespace openimb {
 
+inline constexpr ComponentFacts mpi4_facts{
+    .name = "MPI4", .title = "MPI-4 part", .quirks = {.blank_comments = true}};
+
 // clang-format off
 using Mpi4 = Catalogue<
     Persistent<"Bcast_persist", Bcast>,

@@ -8,7 +8,7 @@ namespace openimb {
 
 const Component& mt() {
   static constexpr auto entries = Mt::entries<ThreadBatch>();
-  static const Component component{component_list(ComponentIndex::mt), entries};
+  static const Component component{component_list(mt_facts.name), entries};
   return component;
 }
 

@@ -11,6 +11,9 @@
 
 namespace openimb {
 
+inline constexpr ComponentFacts mt_facts{
+    .name = "MT", .title = "MT part", .standard = standard_of_threads, .heads = Heads::threads};
+
 // clang-format off
 using Mt = Catalogue<
     Threaded<"PingPongMT", PingPong>,

@@ -7,7 +7,7 @@ namespace openimb {
 
 const Component& nbc() {
   static constexpr auto entries = Nbc::entries<BatchOf>();
-  static const Component component{component_list(ComponentIndex::nbc), entries};
+  static const Component component{component_list(nbc_facts.name), entries};
   return component;
 }
 

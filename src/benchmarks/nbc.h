@@ -9,6 +9,8 @@
 
 namespace openimb {
 
+inline constexpr ComponentFacts nbc_facts{.name = "NBC", .title = "MPI-NBC part"};
+
 // clang-format off
 using Nbc = Catalogue<
     Nonblocking<"Ibcast", Bcast>,

@@ -7,7 +7,7 @@ namespace openimb {
 
 const Component& p2p() {
   static constexpr auto entries = P2p::entries<BatchOf>();
-  static const Component component{component_list(ComponentIndex::p2p), entries};
+  static const Component component{component_list(p2p_facts.name), entries};
   return component;
 }
 

@@ -7,7 +7,7 @@ namespace openimb {
 
 const Component& rma() {
   static constexpr auto entries = Rma::entries<BatchOf>();
-  static const Component component{component_list(ComponentIndex::rma), entries};
+  static const Component component{component_list(rma_facts.name), entries};
   return component;
 }
 

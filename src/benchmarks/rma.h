@@ -8,6 +8,9 @@
 
 namespace openimb {
 
+inline constexpr ComponentFacts rma_facts{
+    .name = "RMA", .title = "MPI-RMA part", .quirks = {.blank_after_command = true, .blank_comments = true}};
+
 using Rma =
     Catalogue<Unidir_put, Bidir_put, Unidir_get, Bidir_get, Put_local, Put_all_local, Get_local,
               Get_all_local, WithRequest<"Rput", Unidir_put>, WithRequest<"Rget", Unidir_get>,

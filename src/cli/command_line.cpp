@@ -241,14 +241,10 @@ void check_selection(Draft& draft) {
   });
 }
 
-bool has_random_partners(const Program& program) {
-  return std::ranges::any_of(program.catalogue, &Spec::random_partners);
-}
-
 Options standard_options(const Program& program, int world) {
   Options options = default_options(program.standard);
   if (options.standard.min_processes == all_processes) options.standard.min_processes = world;
-  if (has_random_partners(program)) options.pairs.emplace();
+  if (program.standard.random_partners) options.pairs.emplace();
   if (program.standard.fabric) options.fabric.emplace();
   return options;
 }
@@ -308,8 +304,9 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   }
   check_component(draft);
   settle(draft);
-  if (draft.options.fabric && draft.options.lengths.empty() && !draft.by_exponents) {
-    draft.options.lengths = {8, 64 << 10, 1 << 20};
+  const auto& lengths = program.standard.lengths;
+  if (lengths.back() > 0 && draft.options.lengths.empty() && !draft.by_exponents) {
+    draft.options.lengths.assign(lengths.begin(), lengths.end());
   }
   check(draft);
   draft.options.selection = select_benchmarks(program, draft.names, ignored);

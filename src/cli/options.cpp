@@ -922,8 +922,8 @@ constexpr Option length_rows[] = {
      .syntax = "[MIN:]MAX",
      .help = "lengths 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
      .standard_of = [](const Standard& standard) -> std::string {
-       if (standard.threaded) return "lengths of -count";
-       if (standard.fabric) return "lengths 8, 64k and 1m";
+       if (standard.counts.back() > 0) return "lengths of -count";
+       if (standard.lengths.back() > 0) return "lengths 8, 64k and 1m";
        return std::to_string(standard.settings.min_message_log) + ":" +
               std::to_string(standard.settings.max_message_log);
      },

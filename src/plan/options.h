@@ -1,6 +1,7 @@
 // Everything a launch was asked to do, as values. Filled by src/cli, then only read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -94,8 +95,11 @@ struct Standard {
   DataType data = DataType::byte;
   DataType reduction = DataType::single_precision;
   int in_flight = 256;
-  bool threaded = false;  ///< benchmarks of threads: lengths are 1, 2, 4 and 8 elements
-  bool fabric = false;    ///< pairs of endpoints in rounds: lengths are 8 B, 64 KiB and 1 MiB
+  std::array<std::int64_t, 4> counts = {};   ///< lengths in elements, in place of those of the settings
+  std::array<std::int64_t, 3> lengths = {};  ///< lengths in bytes, in place of those of the settings
+  bool threaded = false;                     ///< benchmarks run on all threads
+  bool random_partners = false;              ///< some benchmarks draw partners: PairOptions
+  bool fabric = false;                       ///< pairs of endpoints in rounds: FabricOptions
   bool operator==(const Standard&) const = default;
 };
 
@@ -110,7 +114,9 @@ inline constexpr Standard standard_of_files{.settings = {.max_message_log = 24,
 /// The defaults of IMB-P2P. Source: public user guide of IMB 2021, "Command-Line Control for IMB-P2P
 /// Benchmarks".
 inline constexpr Standard standard_of_pairs{
-    .settings = {.repetitions = 100000, .overall_volume = 800 * mebibyte}, .min_processes = all_processes};
+    .settings = {.repetitions = 100000, .overall_volume = 800 * mebibyte},
+    .min_processes = all_processes,
+    .random_partners = true};
 
 /// The defaults of IMB-MT. Source: options of IMB 2021.
 inline constexpr Standard standard_of_threads{.settings = {.warm_up_repetitions = 100},
@@ -118,6 +124,7 @@ inline constexpr Standard standard_of_threads{.settings = {.warm_up_repetitions 
                                               .data = DataType::integer,
                                               .reduction = DataType::integer,
                                               .in_flight = 64,
+                                              .counts = {1, 2, 4, 8},
                                               .threaded = true};
 
 /// The defaults of IMB-FABRIC: each pair is measured for only some milliseconds, as there are many.
@@ -125,6 +132,7 @@ inline constexpr Standard standard_of_fabrics{
     .settings = {.overall_volume = 4 * mebibyte, .seconds_per_sample = 1},
     .min_processes = all_processes,
     .in_flight = 16,
+    .lengths = {8, 64 << 10, 1 << 20},
     .fabric = true};
 
 /// -off_cache. 0: not given; the machine's value is used.
