@@ -317,9 +317,12 @@ def _failures(failures: list[Failure]) -> Iterator[str]:
 
 
 def _last_words(end: End) -> str:
-    if end.state == "complete" and not end.failed and not end.defects:
-        return "All processes entering MPI_Finalize"
     if end.state == "complete":
-        return f"Finished with {end.failed or 0} failure rows"
+        nouns = ((end.failed, "failure row"), (end.defects, "wrong byte"))
+        lacking = " and ".join(counted(number, noun) for number, noun in nouns if number)
+        warning = ": do not trust these results" if end.defects else ""
+        return (
+            f"Finished with {lacking}{warning}\n# " if lacking else ""
+        ) + "All processes entering MPI_Finalize"
     by = f" by {_one_line(end.reason)}" if end.reason else ""
     return f"{end.state.title()}{by}: {end.measured or 0} points measured"
