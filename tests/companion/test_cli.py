@@ -363,6 +363,11 @@ def test_a_query_over_everything(imb: Imb) -> None:
     assert rows[0] == ["benchmark", "n"] and sum(int(n) for _, n in rows[1:]) == 432 + 916
 
 
+def test_records_are_counted_as_tables(imb: Imb) -> None:
+    said = imb("import", HERE.parents[1] / "schema" / "examples" / "complete.jsonl")
+    assert said.out.splitlines()[-1] == "1 file: 5 rows in 5 tables, 0 failures; 1 run, 1 of them new"
+
+
 def test_export_csv(imb: Imb, tmp_path: Path) -> None:
     imb("import", BOARD)
     said = imb("export", "Playing with OpenMPI BTL", "--separator", ";")  # two runs have this label

@@ -207,8 +207,10 @@ def _of_records(
     report.problems = log.problems
     if log.problems and not log.records:
         return
-    report.rows = sum(isinstance(one, Result) for one in log.records)
-    report.failures = sum(isinstance(one, Failure) for one in log.records)
+    rows = [record for record in log.records if isinstance(record, Result | Failure)]
+    report.failures = sum(isinstance(row, Failure) for row in rows)
+    report.rows = len(rows) - report.failures
+    report.tables = len({(row.benchmark, row.mode, row.multi, row.processes, row.threads) for row in rows})
     content = Content(records=text, facts=facts, origin=str(Path(report.file).absolute()), labels=labels)
     yield report, content, Entry(facts, records=log.records, problems=len(log.problems))
 
