@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import enum
+import json
+import os
 import re
 import runpy
+import shutil
+import subprocess
 import sys
+import tempfile
 import types
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import lab
 import pytest
 from test_packaging import needs, version
@@ -320,3 +326,221 @@ def test_workspace_of_ramble(ramble: RambleStandIn) -> None:
         known = {*ramble.variables[name], "n_nodes"}
         for experiment in workload["experiments"].values():
             assert set(experiment["variables"]) <= known
+
+
+# --- Kubernetes ----------------------------------------------------------------------------------
+
+POLICIES = ("Always", "OnFailure", "Never")
+
+
+def an_object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(required),
+        "properties": properties,
+    }
+
+
+def a_replica(replicas: dict[str, Any]) -> dict[str, Any]:
+    policies = {"enum": [*POLICIES, "ExitCode"]}
+    return an_object(
+        ("template",), replicas=replicas, restartPolicy=policies, template=an_object((), metadata={}, spec={})
+    )
+
+
+# kubeflow's mpi-operator, pkg/apis/kubeflow/v2beta1/types.go. Of the status nothing: the operator writes it.
+MPIJOB = an_object(
+    ("apiVersion", "kind", "metadata", "spec"),
+    apiVersion={"const": "kubeflow.org/v2beta1"},
+    kind={"const": "MPIJob"},
+    metadata=an_object(("name",), name={"type": "string"}, namespace={"type": "string"}, labels={}),
+    spec=an_object(
+        ("mpiReplicaSpecs",),
+        slotsPerWorker={"type": "integer"},
+        runLauncherAsWorker={"type": "boolean"},
+        runPolicy=an_object(
+            (),
+            cleanPodPolicy={"enum": ["All", "Running", "None"]},
+            ttlSecondsAfterFinished={"type": "integer"},
+            activeDeadlineSeconds={"type": "integer", "minimum": 1},
+            backoffLimit={"type": "integer", "minimum": 0},
+            schedulingPolicy={"type": "object"},
+            suspend={"type": "boolean"},
+            managedBy={"enum": ["kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue"]},
+        ),
+        mpiReplicaSpecs=an_object(
+            ("Launcher", "Worker"),
+            Launcher=a_replica({"const": 1}),
+            Worker=a_replica({"type": "integer", "minimum": 1}),
+        ),
+        sshAuthMountPath={"type": "string"},
+        launcherCreationPolicy={"enum": ["AtStartup", "WaitForWorkersReady"]},
+        mpiImplementation={"enum": ["OpenMPI", "Intel", "MPICH"]},
+    ),
+)
+HOME = "/home/openimb"
+
+
+@pytest.fixture(scope="module")
+def job() -> Any:
+    needs("check_jsonschema")
+    from ruamel.yaml import YAML  # of check-jsonschema
+
+    return YAML(typ="safe").load(KUBERNETES / "mpijob.yaml")
+
+
+def container_of(job: Any, replica: str) -> Any:
+    (container,) = job["spec"]["mpiReplicaSpecs"][replica]["template"]["spec"]["containers"]
+    return container
+
+
+def test_manifest_of_kubernetes(job: Any, tmp_path: Path) -> None:
+    needs("kubernetes_validate")
+    jsonschema.validate(job, MPIJOB)
+    spec = job["spec"]
+    # A bad verdict must not be repeated, and a launcher that is early does not reach the workers.
+    assert spec["runPolicy"]["backoffLimit"] == 0
+    assert spec["launcherCreationPolicy"] == "WaitForWorkersReady"
+    pods = []
+    for name, replica in spec["mpiReplicaSpecs"].items():
+        assert replica["restartPolicy"] == "Never"
+        template = replica["template"]
+        pods.append({"apiVersion": "v1", "kind": "Pod", **template})
+        pods[-1]["metadata"] = {**template["metadata"], "name": name.lower()}
+    misspelled = json.loads(json.dumps(pods[0]))
+    misspelled["spec"]["containers"][0]["terminationMessagesPath"] = "/dev/null"
+    files = []
+    for number, pod in enumerate([*pods, misspelled]):
+        files.append(tmp_path / f"{number}.json")
+        files[-1].write_text(json.dumps(pod))
+    done = subprocess.run(
+        [sys.executable, "-m", "kubernetes_validate", "--strict", *map(str, files)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert "terminationMessagesPath" in said and done.returncode == 1
+    assert [line.split()[0] for line in said.splitlines() if str(tmp_path) in line] == [
+        "INFO",
+        "INFO",
+        "ERROR",
+    ]
+
+
+def test_image_and_manifest_of_kubernetes_agree(job: Any) -> None:
+    """User, home, port and files are repeated in four files."""
+    image = (KUBERNETES / "Containerfile").read_text()
+    sshd = (KUBERNETES / "sshd_config").read_text()
+    client = (KUBERNETES / "ssh_config").read_text()
+    assert " openimb\n" in image and f"WORKDIR {HOME}\n" in image and "USER 1000\n" in image
+    assert job["spec"]["sshAuthMountPath"] == f"{HOME}/.ssh"
+    assert set(re.findall(r"/home/\S+", sshd)) == {
+        f"{HOME}/.ssh/id_rsa",
+        f"{HOME}/.ssh/authorized_keys",
+    }
+    worker = container_of(job, "Worker")
+    port = worker["readinessProbe"]["tcpSocket"]["port"]
+    assert re.findall(r"Port (\d+)", sshd) == re.findall(r"Port (\d+)", client) == [str(port)]
+    for copied in re.findall(r"(?m)^COPY (\S+) ", image):
+        assert (KUBERNETES / copied).is_file()
+    assert f"COPY sshd_config {worker['args'][0].split()[-1]}\n" in image
+    for replica in ("Launcher", "Worker"):
+        pod = job["spec"]["mpiReplicaSpecs"][replica]["template"]["spec"]
+        assert pod["securityContext"] == {"runAsNonRoot": True, "runAsUser": 1000}
+
+
+def test_sshd_of_workers_starts_as_an_ordinary_user(tmp_path: Path) -> None:
+    program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+    if not program:
+        lab.missing("no sshd (Debian: openssh-server)")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        home = Path(folder)
+        home.chmod(0o755)
+        (home / ".ssh").mkdir()
+        key = home / ".ssh" / "id_rsa"
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ecdsa", "-b", "521", "-m", "PEM", "-N", "", "-f", key], check=True
+        )
+        key.chmod(0o644 if os.geteuid() == 0 else 0o600)  # the operator's are those of root
+        config = home / "sshd_config"
+        config.write_text((KUBERNETES / "sshd_config").read_text().replace(HOME, folder))
+        user: dict[str, Any] = (
+            {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        )
+        done = subprocess.run(
+            [program, "-T", "-f", config], capture_output=True, text=True, check=False, **user
+        )
+    assert done.returncode == 0, done.stderr
+    assert {"port 2222", "usepam no", "strictmodes no", "passwordauthentication no"} <= set(
+        done.stdout.splitlines()
+    )
+    asked = subprocess.run(
+        ["ssh", "-G", "-F", KUBERNETES / "ssh_config", "worker"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert {"port 2222", "batchmode yes", "stricthostkeychecking false"} <= set(asked)
+
+
+HOSTS = [f"openimb-fabric-worker-{number}.openimb-fabric.hpc.svc" for number in (0, 1, 10)]
+# Its byte 3,000 is in the middle of a character.
+LONG = "bad: slow: host openimb-fabric-worker-10\n" + "±" * 3000 + "\n"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "errors", "status", "says"),
+    [
+        ("healthy: no component is slower\n", "", 0, ["healthy: no component is slower"]),
+        (
+            LONG,
+            "a note\n" * 1000,
+            10,
+            ["bad: slow: host", "openimb-fabric-worker-10 ran on node node-of-", "a note"],
+        ),
+        ("", "imb: no launcher\n", 2, ["imb: no launcher"]),
+    ],
+)
+@pytest.mark.parametrize("line", ["{}:1\n", "{} slots=1\n"], ids=["mpich", "openmpi"])
+def test_launcher_of_kubernetes(
+    job: Any, verdict: str, errors: str, status: int, says: list[str], line: str, tmp_path: Path
+) -> None:
+    """Its exit status is that of imb; its message is at most 4,096 bytes of UTF-8, and names nodes of slow workers."""
+    container = container_of(job, "Launcher")
+    assert container["terminationMessagePath"] == "/dev/termination-log"
+    (script,) = container["args"]
+    for path, name in (("/etc/mpi/hostfile", "hostfile"), ("/dev/termination-log", "message")):
+        assert script.count(path) == 1
+        script = script.replace(path, str(tmp_path / name))
+    (tmp_path / "hostfile").write_text("".join(line.format(host) for host in HOSTS))
+    (tmp_path / "verdict").write_text(verdict)
+    (tmp_path / "errors").write_text(errors)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in (
+        (
+            "imb",
+            f'echo "$@" > {tmp_path}/arguments; cat {tmp_path}/verdict; cat {tmp_path}/errors >&2; exit {status}',
+        ),
+        ("ssh", 'echo "node-of-$2"'),
+    ):
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    done = subprocess.run(
+        [*container["command"], script],
+        env={"PATH": f"{programs}:{os.environ['PATH']}", "LANG": "C.UTF-8", "TMPDIR": str(tmp_path)}
+        | {each["name"]: each["value"] for each in container["env"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status
+    assert (tmp_path / "arguments").read_text() == f"fabric --hosts {','.join(HOSTS)} --budget 600\n"
+    # The log has all of it.
+    assert done.stdout.startswith(verdict) and done.stderr == errors
+    message = (tmp_path / "message").read_bytes()
+    assert len(message) <= 4096
+    text = message.decode()
+    assert "\N{REPLACEMENT CHARACTER}" not in text
+    assert [each for each in says if each not in text] == []
+    named = [f"{host.split('.')[0]} ran on node node-of-{host}" for host in HOSTS[2:] if status == 10]
+    assert [one for one in text.splitlines() if " ran on node " in one] == named
