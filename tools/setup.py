@@ -66,6 +66,7 @@ TOOLS = {
         CYCLONEDX,  # tools/sbom.py
         "easybuild-framework==5.4.1",
         "check-jsonschema==0.39.0",  # has the schema of CITATION.cff
+        "kubernetes-validate==1.37.0",  # the schema of a Pod (22 MB, 108 MB unpacked)
         "prometheus-client==0.26.0",  # reads what `imb export --format prometheus` writes
         *(NVIDIA if sys.platform == "linux" and platform.machine() == "x86_64" else []),
     ],
