@@ -1,5 +1,5 @@
-// The loops of a benchmark on buffers: the pattern's type is erased here, once per batch, never per
-// repetition. What is not timed is no template: BufferBatch.
+// The loops of a benchmark on buffers. The pattern's type is erased here, once per batch, never per
+// repetition. Only timed code is a template; the rest is in BufferBatch.
 #pragma once
 
 #include <functional>
@@ -26,15 +26,15 @@
 
 namespace openimb {
 
-/// Between the repetitions of a synchronized batch, which only collectives have that are completed one by
-/// one.
+/// The barrier between the repetitions of a synchronized batch. Only collectives that are completed one by
+/// one have such batches.
 struct ControlBarrier {
   void (*barrier)(MPI_Comm);
   MPI_Comm comm;
   void operator()() const { barrier(comm); }
 };
 
-/// What a batch is asked for.
+/// The arguments of Batch::run, with the setup.
 struct BatchRun {
   std::int64_t repetitions;
   Timing timing;
@@ -43,12 +43,12 @@ struct BatchRun {
   ControlBarrier between() const { return {setup.group.barrier, setup.group.control}; }
 };
 
-/// Which of its loops a step has, and what moves in them.
+/// Which loops are compiled for a step, and what changes from one repetition to the next in them.
 struct Loops {
-  bool aggregate = false;     ///< one that completes all repetitions together, too
-  bool synchronized = false;  ///< one with barriers between repetitions, too
-  bool root = false;
-  bool offset = false;
+  bool aggregate = false;     ///< also one that completes all repetitions together
+  bool synchronized = false;  ///< also one with barriers between repetitions
+  bool root = false;          ///< the root changes
+  bool offset = false;        ///< the offset in the file changes
 };
 
 /// The one place where options become the instantiation of drive() that is run: timing, aggregate mode,
@@ -83,7 +83,7 @@ OPENIMB_NOINLINE double run_loop(const Seen& seen, const LapPlan& plan, const Ba
                         : completed(Laps<false, loops.root, loops.offset>(plan));
 }
 
-/// The same steps, completed together, without a clock.
+/// Runs the same steps without a clock and completes them together.
 template <class Step, class Seen, class Movement, class... View>
 void repeat_steps(const Seen& seen, Movement laps, std::int64_t repetitions, const View&... view) {
   Step::open(seen);
@@ -91,11 +91,11 @@ void repeat_steps(const Seen& seen, Movement laps, std::int64_t repetitions, con
   Step::close(seen, view...);
 }
 
-/// A step with its loops.
+/// A step and its loops, as the type of an argument.
 template <class Step, Loops loops>
 struct Form {};
 
-/// A batch on buffers. Nothing here is timed.
+/// The part of a batch on buffers that is not timed.
 class BufferBatch : public Batch {
  public:
   std::int64_t check(std::int64_t repetitions) override;
@@ -116,7 +116,7 @@ class BufferBatch : public Batch {
   }
 
  private:
-  /// The calls under test, from this lap on, completed.
+  /// Runs and completes the calls under test, from this lap on.
   virtual void repeat(Moving laps, std::int64_t repetitions) = 0;
 
   bool exposes() const { return spec_.one_sided.exposed != Exposed::nothing; }
@@ -130,7 +130,7 @@ class BufferBatch : public Batch {
   bool takes_part_;
 };
 
-/// With what its steps see.
+/// Owns the context that the steps of the pattern see.
 template <class Context, class Count>
 class ContextBatch : public BufferBatch {
  protected:
@@ -145,7 +145,7 @@ class ContextBatch : public BufferBatch {
   EndpointContext<Context, Count> endpoint_;
 };
 
-/// What differs from pattern to pattern: the timed loops, and how each describes itself.
+/// The part that differs from pattern to pattern: the timed loops, and what the pattern states of itself.
 template <class Pattern, class Count>
 class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Count>::Type, Count> {
   static constexpr Spec spec = Pattern::spec;
@@ -203,14 +203,14 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   static constexpr Loops all_loops{.aggregate = spec.aggregation != Aggregation::none,
                                    .synchronized = one_by_one.synchronized,
                                    .root = one_by_one.root};
-  /// With other calls around the same moves, or other calls that send.
+  // The loops of -sync_mode, -send_mode and -packing.
   static constexpr Loops in_sync_loops{.aggregate = all_loops.aggregate,
                                        .synchronized = one_by_one.synchronized};
   static constexpr Loops send_loops{.synchronized = one_by_one.synchronized};
   static constexpr Loops packed_loops{.synchronized = one_by_one.synchronized, .root = spec.rooted};
 
-  /// Calls `use` with the form of the step that options ask for, what it sees, and views of what it needs
-  /// besides, in the epoch that it needs around it. `first`: the lap that it begins with.
+  /// Calls `use` with the form of the step that options ask for, its context, and views of what else the step
+  /// needs, within the epoch that it needs. `first`: the lap that the run begins with.
   template <class Use>
   auto in_form(const Lap& first, const Use& use) {
     const Setup& asked = setup();
@@ -239,7 +239,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
           });
         }
       }
-      [[maybe_unused]] const auto around = Pattern::epoch(context());
+      [[maybe_unused]] const auto epoch = Pattern::epoch(context());
       if constexpr (spec.one_sided.any_sync && !active) {
         if (asked.window.sync == SyncMode::flush_local) {
           return use(Form<typename Pattern::LocalLoop, all_loops>{}, here, prepared...);
@@ -284,7 +284,7 @@ template <class Pattern, template <class, class> class BatchType = BatchOf>
 constexpr Entry entry() {
   if constexpr (!Pattern::spec.unavailable.empty()) {
     return {&Pattern::spec, nullptr, nullptr};
-  } else if constexpr (requires { typename Pattern::Namesake; }) {  // another name: the same loops
+  } else if constexpr (requires { typename Pattern::Namesake; }) {  // it has the loops of its namesake
     constexpr Entry same = entry<typename Pattern::Namesake, BatchType>();
     return {&Pattern::spec, same.make, same.make_large};
   } else {
