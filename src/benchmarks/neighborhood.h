@@ -60,8 +60,8 @@ struct Neighbor_allgather : OnTopology {
 struct Neighbor_allgatherv : OnTopologyOfVectors {
   static constexpr Spec spec = on_topology("Neighbor_allgatherv", Extent::one, Displacements::elements);
   template <class C, class View, class... Request>
-  static void step(const C& c, const Lap& lap, View all, Request... request) {
-    call::neighbor_allgatherv(lap.send, c.count, lap.receive, all.counts, all.at, c.type, all.comm,
+  static void step(const C& c, const Lap& lap, View view, Request... request) {
+    call::neighbor_allgatherv(lap.send, c.count, lap.receive, view.counts, view.at, c.type, view.comm,
                               request...);
   }
   static Expected expects(const Endpoint& e) { return Neighbor_allgather::expects(e); }
@@ -85,8 +85,8 @@ struct Neighbor_alltoallv : OnTopologyOfVectors {
   static constexpr Spec spec =
       on_topology("Neighbor_alltoallv", Extent::per_neighbor, Displacements::elements);
   template <class C, class View, class... Request>
-  static void step(const C& c, const Lap& lap, View all, Request... request) {
-    call::neighbor_alltoallv(lap.send, lap.receive, all.counts, all.at, c.type, all.comm, request...);
+  static void step(const C& c, const Lap& lap, View view, Request... request) {
+    call::neighbor_alltoallv(lap.send, lap.receive, view.counts, view.at, c.type, view.comm, request...);
   }
   static Expected expects(const Endpoint& e) { return Neighbor_alltoall::expects(e); }
 };
@@ -94,8 +94,9 @@ struct Neighbor_alltoallv : OnTopologyOfVectors {
 struct Neighbor_alltoallw : OnTopologyOfVectors {
   static constexpr Spec spec = on_topology("Neighbor_alltoallw", Extent::per_neighbor);
   template <class C, class View, class... Request>
-  static void step(const C&, const Lap& lap, View all, Request... request) {
-    call::neighbor_alltoallw(lap.send, lap.receive, all.counts, all.bytes, all.types, all.comm, request...);
+  static void step(const C&, const Lap& lap, View view, Request... request) {
+    call::neighbor_alltoallw(lap.send, lap.receive, view.counts, view.bytes, view.types, view.comm,
+                             request...);
   }
   static Expected expects(const Endpoint& e) { return Neighbor_alltoall::expects(e); }
 };

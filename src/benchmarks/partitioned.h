@@ -54,16 +54,16 @@ struct Partitioned_PingPong : PatternBase {
     return requests;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, PartitionedRequests<2>::View all) {
-    MPI_Request* const requests = all.of(lap.slot);  // send, receive
+  static void step(const C& c, const Lap& lap, PartitionedRequests<2>::View view) {
+    MPI_Request* const requests = view.of(lap.slot);  // send, receive
     if (c.rank == 0) {
       MPI_Start(requests + 1);
-      send_parts(c, requests, all.parts);
+      send_parts(c, requests, view.parts);
       MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
     } else {
       MPI_Start(requests + 1);
       MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
-      send_parts(c, requests, all.parts);
+      send_parts(c, requests, view.parts);
     }
   }
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
@@ -73,18 +73,18 @@ struct Partitioned_PingPong : PatternBase {
 struct LatePart : Partitioned_PingPong {
   static constexpr Members members{.prepare = true, .finish = true};
   template <class C>
-  static void post(const C& c, const Lap& lap, PartitionedRequests<2>::View all, MPI_Request* send) {
-    MPI_Request* const requests = all.of(lap.slot);  // send, receive
+  static void post(const C& c, const Lap& lap, PartitionedRequests<2>::View view, MPI_Request* send) {
+    MPI_Request* const requests = view.of(lap.slot);  // send, receive
     MPI_Start(requests + 1);
     if (c.rank != 0) MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
     MPI_Start(requests);
-    mark_ready<1>(c, requests, all.parts - 1);
+    mark_ready<1>(c, requests, view.parts - 1);
     *send = *requests;
   }
   template <class C>
-  static void finish(const C& c, const Lap& lap, PartitionedRequests<2>::View all, MPI_Request*) {
-    MPI_Request* const requests = all.of(lap.slot);
-    call::mark_ready(all.parts - 1, *requests);
+  static void finish(const C& c, const Lap& lap, PartitionedRequests<2>::View view, MPI_Request*) {
+    MPI_Request* const requests = view.of(lap.slot);
+    call::mark_ready(view.parts - 1, *requests);
     MPI_Wait(requests, MPI_STATUS_IGNORE);
     if (c.rank == 0) MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
   }
@@ -118,10 +118,10 @@ struct Partitioned_Exchange : PatternBase {
     return requests;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, PartitionedRequests<4>::View all) {
-    MPI_Request* const requests = all.of(lap.slot);  // two receives, two sends
+  static void step(const C& c, const Lap& lap, PartitionedRequests<4>::View view) {
+    MPI_Request* const requests = view.of(lap.slot);  // two receives, two sends
     MPI_Startall(4, requests);
-    mark_ready<2>(c, requests + 2, all.parts);
+    mark_ready<2>(c, requests + 2, view.parts);
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const Endpoint& e) { return Exchange::expects(e); }

@@ -25,8 +25,8 @@ struct PingPong_persist : PatternBase {
     return requests;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, PersistentRequests<2>::View all) {
-    MPI_Request* const requests = all.of(lap.slot);  // send, receive
+  static void step(const C& c, const Lap& lap, PersistentRequests<2>::View view) {
+    MPI_Request* const requests = view.of(lap.slot);  // send, receive
     if (c.rank == 0) {
       MPI_Startall(2, requests);
       MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
@@ -45,9 +45,9 @@ template <int count>
 struct StartedTogether : PatternBase {
   using Requests = PersistentRequests<count>;
   template <class C>
-  static void step(const C&, const Lap& lap, typename Requests::View all) {
-    MPI_Startall(count, all.of(lap.slot));
-    MPI_Waitall(count, all.of(lap.slot), MPI_STATUSES_IGNORE);
+  static void step(const C&, const Lap& lap, typename Requests::View view) {
+    MPI_Startall(count, view.of(lap.slot));
+    MPI_Waitall(count, view.of(lap.slot), MPI_STATUSES_IGNORE);
   }
 };
 

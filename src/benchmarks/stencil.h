@@ -32,16 +32,16 @@ class StencilExchange {
 /// once, so messages have tags: the number of the direction in which they go.
 struct StencilLoop : PatternBase {
   template <class C>
-  static void step(const C& c, const Lap& lap, StencilExchange::View all) {
-    for (int i = 0; i < all.count; ++i) {
-      call::start_receive(lap.receive + i * c.span, c.count, c.type, all.neighbors[i],
-                          Torus::opposite(i, all.count), c.comm, all.requests + i);
+  static void step(const C& c, const Lap& lap, StencilExchange::View view) {
+    for (int i = 0; i < view.count; ++i) {
+      call::start_receive(lap.receive + i * c.span, c.count, c.type, view.neighbors[i],
+                          Torus::opposite(i, view.count), c.comm, view.requests + i);
     }
-    for (int i = 0; i < all.count; ++i) {
-      call::start_send(lap.send + i * c.span, c.count, c.type, all.neighbors[i], i, c.comm,
-                       all.requests + all.count + i);
+    for (int i = 0; i < view.count; ++i) {
+      call::start_send(lap.send + i * c.span, c.count, c.type, view.neighbors[i], i, c.comm,
+                       view.requests + view.count + i);
     }
-    MPI_Waitall(2 * all.count, all.requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2 * view.count, view.requests, MPI_STATUSES_IGNORE);
   }
 };
 

@@ -328,9 +328,9 @@ std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Point& point) cons
 
 // The function that synchronizes the ranks before each run of a team.
 std::function<void()> MpiTable::meeting_of_ranks() const {
-  return [meets = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
+  return [enabled = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
           comm = control_.handle()] {
-    if (meets) barrier(comm);
+    if (enabled) barrier(comm);
   };
 }
 

@@ -126,12 +126,12 @@ PackedMessages::PackedMessages(PackedMemory& memory, Packing packing, const Geom
            .type = type.handle(),
            .comm = comm,
            .gaps = &gaps_};
-  const std::int64_t sent = (view_.sends * room + page - 1) / page * page;
-  const auto all = static_cast<std::size_t>(std::max(page, sent + view_.receives * room));
-  std::byte* const first = memory.of(all);
-  if (first == nullptr) return;
-  view_.out = reinterpret_cast<char*>(first);
-  view_.in = view_.out + sent;
+  const std::int64_t send_bytes = (view_.sends * room + page - 1) / page * page;
+  const auto all_bytes = static_cast<std::size_t>(std::max(page, send_bytes + view_.receives * room));
+  std::byte* const begin = memory.of(all_bytes);
+  if (begin == nullptr) return;
+  view_.out = reinterpret_cast<char*>(begin);
+  view_.in = view_.out + send_bytes;
   if (by_mpi && count > 0) view_.packed = pack_once(geometry.exceeds_int, data, view_);
 }
 
