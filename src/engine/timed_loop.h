@@ -16,7 +16,7 @@ struct Lap {
   int root = 0;             ///< with random partners: the round, an index into their table
   std::int64_t remote = 0;  ///< one-sided: displacement from the beginning of the target's window, in bytes
   std::int64_t offset = 0;  ///< offset in a file, in bytes
-  std::int64_t slot = 0;    ///< index of the addresses in the buffers: 0 to LapPlan::slots - 1
+  std::int64_t slot = 0;    ///< index of its part of the buffers: 0 to LapPlan::slots - 1
 };
 
 /// How laps follow one another: the first lap, and the steps to the next buffers and root. Strides are in
