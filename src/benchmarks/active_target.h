@@ -1,5 +1,5 @@
-// IMB-EXT: one-sided transfers completed by MPI_Win_fence on all processes, and windows themselves. Source:
-// guide, "IMB-EXT Benchmarks".
+// IMB-EXT: one-sided transfers that are completed by MPI_Win_fence on all processes, and the creation of
+// windows. Source: guide, "IMB-EXT Benchmarks".
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace openimb {
 
-/// The parts of a Spec that all of IMB-EXT has.
+/// The parts of a Spec that all transfers of IMB-EXT have.
 constexpr Spec fenced(std::string_view name, Kind kind, Exposed exposed) {
   return {.name = name,
           .kind = kind,
@@ -74,13 +74,13 @@ struct FencedAccumulate : Fenced {
   }
 };
 
-/// Where this rank's window begins, for an origin: a dynamic one is addressed as the memory is.
+/// The displacement at which this rank's window begins. In a dynamic window it is the address of the memory.
 template <class C>
 MPI_Aint base_of(const C& c, const void* memory) {
   return c.window_kind == WindowKind::dynamic ? reinterpret_cast<MPI_Aint>(memory) : 0;
 }
 
-/// A window made, used for one element put to the own rank, and freed.
+/// Creates a window, puts one element to the same rank, and frees the window.
 struct MakeWindow : PatternBase {
   static constexpr Spec spec{.name = "Window",
                              .access = Access::active_target,
@@ -100,8 +100,8 @@ struct MakeWindow : PatternBase {
   }
 };
 
-/// Memory made reachable through a dynamic window, and no longer: each process by itself, all at once.
-/// Nothing is moved. At least a byte, as nothing cannot be attached.
+/// Attaches memory to a dynamic window and detaches it, on each process independently, all at once. No data
+/// is moved. At least one byte is attached, as MPI cannot attach zero bytes.
 struct Attach_detach : PatternBase {
   static constexpr Spec spec{
       .name = "Attach_detach",

@@ -1,5 +1,5 @@
-// Catalogs: a component's benchmarks as an ordered list of types. Their specs can be had without their
-// loops, so that every executable knows the names of all components and compiles one.
+// Catalogs: the benchmarks of a component as an ordered list of types. `specs` does not need the loops, so
+// that every executable has the names of all components and compiles the loops of one.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace openimb {
 template <class... Patterns>
 struct Catalogue {
   static constexpr std::array<Spec, sizeof...(Patterns)> specs{Patterns::spec...};
-  /// Compiles all loops.
+  /// Instantiates the loops of all benchmarks.
   template <template <class, class> class BatchType>
   static constexpr std::array<Entry, sizeof...(Patterns)> entries() {
     return {entry<Patterns, BatchType>()...};

@@ -1,4 +1,4 @@
-// The components, each with its loops: one for each src/benchmarks/<component>.cpp.
+// The components with their loops. Each is defined in src/benchmarks/<component>.cpp.
 #pragma once
 
 namespace openimb {

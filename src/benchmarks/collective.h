@@ -1,5 +1,5 @@
 // Collective benchmarks and the barrier. Source: guide, "Collective Benchmarks"; Reduce_local and
-// Reduce_scatter_block: docs/methodology.md. Where a step takes a request, it starts the operation instead
+// Reduce_scatter_block: docs/methodology.md. If a step gets a request, it starts the nonblocking operation
 // (forms.h).
 #pragma once
 
@@ -28,7 +28,7 @@ struct Bcast : PatternBase {
   static Expected expects(const Endpoint& e) { return message_of(e, e.root); }
 };
 
-/// In place, a rank's own message lies where it will be after the operation.
+/// What an allgather delivers. In place, the message of a rank already lies where the operation puts it.
 inline Expected gathered(const Endpoint& e) {
   Expected all = message_of_each(e, 0);
   for (Piece& piece : all) {
@@ -59,7 +59,7 @@ struct Allgatherv : PatternBase {
   static Expected expects(const Endpoint& e) { return gathered(e); }
 };
 
-/// What a scatter delivers: this rank's message out of the root's buffer.
+/// What a scatter delivers: the message for this rank in the root's buffer.
 inline Expected part_of_root(const Endpoint& e) { return {{e.root, e.rank * e.elements, 0, e.elements}}; }
 
 struct Scatter : PatternBase {
@@ -96,7 +96,7 @@ struct Scatterv : PatternBase {
   static Expected expects(const Endpoint& e) { return part_of_root(e); }
 };
 
-/// What a gather delivers: everything at the root, nothing elsewhere.
+/// What a gather delivers: all messages at the root, nothing elsewhere.
 inline Expected each_at_root(const Endpoint& e) {
   return e.rank == e.root ? message_of_each(e, 0) : Expected{};
 }
@@ -228,7 +228,7 @@ struct Scan : PatternBase {
   static Expected expects(const Endpoint& e) { return sum_of_first(e.rank + 1, 0, e.elements); }
 };
 
-/// Of the ranks below r; rank 0 has no result.
+/// Rank r's result is the sum over ranks 0 to r - 1; rank 0 has none.
 struct Exscan : PatternBase {
   static constexpr Spec spec{
       .name = "Exscan", .reduction = true, .in_place = InPlace::everywhere, .in_default_list = false};
@@ -241,7 +241,7 @@ struct Exscan : PatternBase {
   }
 };
 
-/// The arguments that MPI_Alltoallw has for each rank: the type, and where its message lies, in bytes.
+/// The arguments of MPI_Alltoallw for each rank: the type of its message, and the displacement in bytes.
 template <class Count>
 struct TypesPerRank {
   std::vector<MPI_Datatype> types;
@@ -254,7 +254,7 @@ struct TypesPerRank {
   View view() const { return {types.data(), at.data()}; }
 };
 
-/// Alltoallv with a data type for each rank, here equal ones.
+/// Alltoallv with a data type for each rank; all are equal.
 struct Alltoallw : PatternBase {
   static constexpr Spec spec{.name = "Alltoallw",
                              .send = Extent::per_rank,
@@ -265,14 +265,14 @@ struct Alltoallw : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
-    TypesPerRank<decltype(c.count)> w{std::vector(static_cast<std::size_t>(c.ranks), c.type), {}};
+    TypesPerRank<decltype(c.count)> arguments{std::vector(static_cast<std::size_t>(c.ranks), c.type), {}};
     using At = call::Displacement<decltype(c.count)>;
-    for (int rank = 0; rank < c.ranks; ++rank) w.at.push_back(static_cast<At>(rank * c.span));
-    return w;
+    for (int rank = 0; rank < c.ranks; ++rank) arguments.at.push_back(static_cast<At>(rank * c.span));
+    return arguments;
   }
   template <class C, class PerRank, class... Request>
-  static void step(const C& c, const Lap& lap, PerRank each, Request... request) {
-    call::alltoallw(lap.send, lap.receive, c.counts, each.at, each.types, c.comm, request...);
+  static void step(const C& c, const Lap& lap, PerRank arguments, Request... request) {
+    call::alltoallw(lap.send, lap.receive, c.counts, arguments.at, arguments.types, c.comm, request...);
   }
   static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
 };

@@ -17,7 +17,7 @@ namespace openimb {
 
 namespace {
 
-/// With the reason where a benchmark's call cannot be used with this MPI.
+/// The specs of a catalog. If this MPI lacks a benchmark's call, `unavailable` has the reason.
 template <class Catalogue>
 std::span<const Spec> specs_of() {
   static const auto specs = [] {

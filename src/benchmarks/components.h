@@ -1,5 +1,5 @@
-// What an executable is made of, and all components with the names and specs of their benchmarks: what -list,
-// -help and suggestions know.
+// A component with its benchmarks, which makes up an executable; and the names and specs of all components,
+// for -list, -help and suggestions.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// Time to create a communicator or a session, and to free it. No message: one row. Source: MPI 4.0,
-// sections 7.4.2 and 11.3.
+// The time to create and free a communicator or a session. There is no message, so the table has one row.
+// Source: MPI 4.0, sections 7.4.2 and 11.3.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// The parts of a Spec that all have. `name` is the call's.
+/// The parts of a Spec that these benchmarks have. `name` is that of the call, too.
 constexpr Spec creates(std::string_view name, std::string_view measures, std::string_view unavailable = {}) {
   return {.name = name,
           .kind = Kind::synchronization,
@@ -22,7 +22,7 @@ constexpr Spec creates(std::string_view name, std::string_view measures, std::st
           .measures = measures};
 }
 
-/// A communicator of all ranks, from their group.
+/// Creates a communicator of all ranks from their group.
 struct Comm_create : PatternBase {
   static constexpr Spec spec =
       creates("Comm_create",
@@ -34,27 +34,27 @@ struct Comm_create : PatternBase {
   }
   template <class C>
   static void step(const C& c, const Lap&, MPI_Group group) {
-    MPI_Comm made;
-    MPI_Comm_create(c.comm, group, &made);
-    MPI_Comm_free(&made);
+    MPI_Comm comm;
+    MPI_Comm_create(c.comm, group, &comm);
+    MPI_Comm_free(&comm);
   }
   static Expected expects(const Endpoint&) { return {}; }
 };
 
-/// Even and odd ranks.
+/// Splits the ranks into even and odd ones.
 struct Comm_split : PatternBase {
   static constexpr Spec spec = creates(
       "Comm_split", "Time of MPI_Comm_split and MPI_Comm_free; processes split into even and odd ranks.");
   template <class C>
   static void step(const C& c, const Lap&) {
-    MPI_Comm made;
-    MPI_Comm_split(c.comm, c.rank % 2, c.rank, &made);
-    MPI_Comm_free(&made);
+    MPI_Comm comm;
+    MPI_Comm_split(c.comm, c.rank % 2, c.rank, &comm);
+    MPI_Comm_free(&comm);
   }
   static Expected expects(const Endpoint&) { return {}; }
 };
 
-/// A session of MPI, beside what MPI_Init began.
+/// Creates a session in addition to what MPI_Init initialized.
 struct Session_init : PatternBase {
   static constexpr Spec spec = creates(
       "Session_init",

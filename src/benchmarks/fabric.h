@@ -1,5 +1,5 @@
-// IMB-FABRIC: pairs of endpoints, with other partners in each round. A hub has all others as partners at
-// once; its messages to all of them are in flight together.
+// IMB-FABRIC: pairs of endpoints, with different partners in each round. A hub has all other endpoints as
+// partners at once, and its messages to all of them are in flight together.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace openimb {
 
-/// With whom this rank exchanges the messages of a repetition.
+/// The partners with which this rank exchanges the messages of a repetition.
 class RoundMessages {
  public:
   struct View {
-    const int* partners = nullptr;  ///< by message
+    const int* partners = nullptr;  ///< the partner of each message
     MPI_Request* requests = nullptr;
-    int count = 0;  ///< of messages one way
-    bool sends_first = false;
+    int count = 0;             ///< number of messages one way
+    bool sends_first = false;  ///< this rank, not its partners
   };
   RoundMessages(const Endpoint& e, int in_flight) {
     if (e.meeting == nullptr) return;
@@ -60,7 +60,7 @@ struct InRounds : PatternBase {
   static auto prepare(const C& c, const LapPlan&) {
     return RoundMessages(*c.endpoint, c.in_flight);
   }
-  /// Of a pair's: what a hub receives is not checked.
+  /// The partner of a rank that has one: what a hub receives is not checked.
   static int partner_of(const Endpoint& e) { return e.meeting->partners.front(); }
 
   template <class C>

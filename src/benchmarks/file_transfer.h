@@ -1,6 +1,7 @@
-// IMB-IO: a share of an I/O portion to or from a file. One template over what is done (write, read), how a
-// process finds its place (individual pointer, offset, shared pointer), and who transfers: the rows are in
-// io.h. Source: guide, "IMB-IO Blocking Benchmarks", "IMB-IO Non-blocking Benchmarks".
+// IMB-IO: each process writes or reads its share of an I/O portion. A template has three parameters: the
+// operation (write, read), the position in the file (individual pointer, offset, shared pointer), and the
+// processes that transfer. The entries of the catalog are in io.h. Source: guide, "IMB-IO Blocking
+// Benchmarks", "IMB-IO Non-blocking Benchmarks".
 #pragma once
 
 #include "engine/file_batch.h"
@@ -42,7 +43,8 @@ struct Read {
   }
 };
 
-/// Where in the file, as the guide's names end: Indv, Expl, Shared; Priv is Indv in a file of one's own.
+/// The position in the file, as at the end of the guide's names: Indv, Expl, Shared. Priv is Indv in a file
+/// of each process.
 struct Indv {
   static constexpr FilePointer pointer = FilePointer::individual;
   static constexpr bool own_file = false;
@@ -67,7 +69,7 @@ struct Priv {
   using One = call::ByIndividual;
 };
 
-/// Who transfers, as the guide's names begin: S_, P_, C_.
+/// The processes that transfer, as at the beginning of the guide's names: S_, P_, C_.
 struct Single {
   static constexpr Kind kind = Kind::single_transfer;
   template <class Pointer>
@@ -99,7 +101,7 @@ constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
           .needs = "File_open"};
 }
 
-/// The calls of a blocking benchmark, and of a nonblocking one, whose t_pure is the time of `step`.
+/// The calls of a blocking benchmark and of its nonblocking form, whose t_pure is the time of `step`.
 template <class Action, class Way>
 struct FileCalls : PatternBase {
   static constexpr Members members{.finish = true};
@@ -117,7 +119,8 @@ struct FileCalls : PatternBase {
   }
 };
 
-/// Reads have nothing to complete: their one table has the mode that the reference outputs give it.
+/// A blocking benchmark. Reads have nothing to complete, so they have one table, with the mode that the
+/// reference outputs show.
 template <Label name, class Who, class Action, class Pointer>
 struct BlockingFile : PatternBase {
   using Loop = FileCalls<Action, typename Who::template Way<Pointer>>;
@@ -137,7 +140,7 @@ struct NonblockingFile : PatternBase {
   }();
 };
 
-/// Opens and closes; one byte of each process is the guide's negligible action.
+/// Opens and closes a file. Each process writes one byte, the negligible action of the guide.
 struct Open_Close : PatternBase {
   static constexpr Spec spec{.name = "Open_Close",
                              .kind = Kind::synchronization,
@@ -146,7 +149,7 @@ struct Open_Close : PatternBase {
                              .access = Access::file,
                              .file = {.use = FileUse::open},
                              .needs = "File_open"};
-  /// What fails to open returns quickly: its time must not count.
+  /// The error is kept, as the time of an open that fails must not count.
   template <class C>
   static void step(const C& c, const Lap&) {
     MPI_File file = MPI_FILE_NULL;

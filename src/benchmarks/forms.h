@@ -1,5 +1,6 @@
-// Forms of benchmarks: lines in catalogs, as Nonblocking<"Iscan", Scan>. Batches are compiled for a form's
-// `Namesake`, which has no name: it would be in every symbol and in run-time type information.
+// Forms of benchmarks, which are lines in catalogs, as Nonblocking<"Iscan", Scan>. Batches are compiled for
+// the `Namesake` of a form. Its type has no name as an argument: that would be in every symbol and in the
+// run-time type information.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 namespace openimb {
 
-/// What batches of a line in a catalog are compiled for: its Namesake, or the benchmark itself.
+/// The type for which the batches of a line in a catalog are compiled: its Namesake, or the benchmark itself.
 template <class Pattern>
 struct Batched {
   using Type = Pattern;
@@ -23,14 +24,14 @@ struct Batched<Pattern> {
   using Type = typename Pattern::Namesake;
 };
 
-/// Runs only when it is named.
+/// The benchmark runs only if it is named.
 template <class Pattern>
 struct OffByDefault {
   using Namesake = typename Batched<Pattern>::Type;
   static constexpr Spec spec = off_by_default(Pattern::spec);
 };
 
-/// A second name, with the loops of the first one.
+/// A second name of a benchmark, with the same loops.
 template <Label name, class Pattern>
 struct AlsoNamed {
   using Namesake = typename Batched<Pattern>::Type;
@@ -51,7 +52,7 @@ struct StartAndWait : PatternBase {
   }
 };
 
-/// Measures overlap with computation.
+/// The spec of a form that measures overlap with computation.
 constexpr Spec overlapped(Spec spec) {
   spec.overlap = Overlap::matched;
   spec.table = &tables::overlap;
@@ -65,8 +66,8 @@ struct NonblockingForm : Blocking {
   static constexpr Spec spec = overlapped(Blocking::spec);
 };
 
-/// The operation of a blocking collective, started and waited for. The engine computes in between. `name` is
-/// the call's. Source: guide, "IMB-NBC Benchmarks".
+/// A blocking collective as a nonblocking one: its start and the wait for it. The engine computes in between.
+/// `name` is that of the call, too. Source: guide, "IMB-NBC Benchmarks".
 template <Label name, class Blocking>
 struct Nonblocking {
   using Namesake = NonblockingForm<Blocking>;
@@ -89,25 +90,25 @@ struct PureForm : Overlapping {
   static constexpr Spec spec = pure(Overlapping::spec);
 };
 
-/// The communication alone of a form that measures overlap.
+/// A form that measures overlap, without computation.
 template <Label name, class Overlapping>
 struct Pure {
   using Namesake = PureForm<typename Overlapping::Namesake>;
   static constexpr Spec spec = also_named(name.view(), pure(Overlapping::spec));
 };
 
-/// What all persistent collectives repeat.
+/// The loop of all persistent collectives.
 struct PersistentCollective : PatternBase {
   using Requests = PersistentRequests<1>;
   template <class C>
-  static void post(const C&, const Lap& lap, Requests::View all, MPI_Request* request) {
-    *request = *all.of(lap.slot);
+  static void post(const C&, const Lap& lap, Requests::View requests, MPI_Request* request) {
+    *request = *requests.of(lap.slot);
     MPI_Start(request);
   }
   template <class C>
-  static void step(const C&, const Lap& lap, Requests::View all) {
-    MPI_Start(all.of(lap.slot));
-    MPI_Wait(all.of(lap.slot), MPI_STATUS_IGNORE);
+  static void step(const C&, const Lap& lap, Requests::View requests) {
+    MPI_Start(requests.of(lap.slot));
+    MPI_Wait(requests.of(lap.slot), MPI_STATUS_IGNORE);
   }
 };
 
@@ -131,8 +132,8 @@ struct PersistentForm : Blocking {
   }
 };
 
-/// A blocking collective with requests that are made once for a point. The engine computes between start and
-/// wait. A request has one root: rank 0. Source: MPI 4.0, section 6.13.
+/// A blocking collective as a persistent one: requests are made once for a point. The engine computes between
+/// start and wait. A request has one root, which is rank 0. Source: MPI 4.0, section 6.13.
 template <Label name, class Blocking>
 struct Persistent {
   using Namesake = PersistentForm<Blocking>;
@@ -172,9 +173,9 @@ struct FormWithRequest : Pattern {
   }();
 };
 
-/// A one-sided transfer of rank 0 that has a request, and the wait for it: complete at the origin, as with
-/// MPI_Win_flush_local; at the target when the lock around the batch is released. `name` is the call's.
-/// Source: MPI 4.1, section 12.3.5.
+/// A one-sided transfer of rank 0 with a request, and the wait for it. The wait completes the transfer at the
+/// origin, as MPI_Win_flush_local does; it is complete at the target when the lock around the batch is
+/// released. `name` is that of the call, too. Source: MPI 4.1, section 12.3.5.
 template <Label name, class Pattern>
 struct WithRequest {
   using Namesake = FormWithRequest<Pattern>;
@@ -188,7 +189,7 @@ struct WithRequest {
 
 constexpr Spec threaded(Spec spec) {
   spec.threaded = true;
-  spec.send_modes = {};  // MPI_Buffer_attach is of the process
+  spec.send_modes = {};  // all threads would share the buffer of MPI_Buffer_attach
   spec.packs = false;
   spec.in_default_list = true;
   if (spec.message_rate) spec.table = &tables::message;
@@ -206,7 +207,7 @@ struct ThreadedForm : Pattern {
   static constexpr Spec spec = threaded(Pattern::spec);
 };
 
-/// Many pairs of processes at once have a single transfer.
+/// The threaded form of a single transfer runs on many pairs of processes at once.
 template <class Pattern>
   requires(Pattern::spec.kind == Kind::single_transfer)
 struct ThreadedForm<Pattern> : Pattern {
@@ -218,8 +219,8 @@ struct ThreadedForm<Pattern> : Pattern {
   static Expected expects(const Endpoint& e) { return message_of(e, peer_of(e)); }
 };
 
-/// Run by several threads of each process, each with the same thread of its partners. The loop is the
-/// benchmark's own.
+/// Several threads of each process run the benchmark's loop. Each communicates with the same thread of other
+/// processes.
 template <Label name, class Pattern>
 struct Threaded {
   using Namesake = ThreadedForm<Pattern>;

@@ -1,5 +1,5 @@
-// IMB-MPI4. The order is that of the reference outputs; the pure flavors, off by default, stand beside their
-// relatives, and benchmarks that IMB does not have behind those that it has.
+// IMB-MPI4. The order is that of the reference outputs; each pure form, off by default, follows the form with
+// overlap, and benchmarks that IMB does not have follow those that it has.
 #pragma once
 
 #include "benchmarks/catalogue.h"

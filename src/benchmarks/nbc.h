@@ -1,5 +1,5 @@
-// IMB-NBC. The order is that of the reference outputs; the pure flavors, off by default, stand beside their
-// relatives.
+// IMB-NBC. The order is that of the reference outputs; each pure form, off by default, follows the form with
+// overlap.
 #pragma once
 
 #include "benchmarks/catalogue.h"

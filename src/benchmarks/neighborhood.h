@@ -1,5 +1,5 @@
-// Neighborhood collectives, on a periodic grid of two dimensions or another topology (-topo). Where a step
-// takes a request, it starts the operation instead (forms.h). Source: MPI 4.1, sections 8.5 to 8.7.
+// Neighborhood collectives, on a periodic grid of two dimensions or another topology (-topo). If a step gets
+// a request, it starts the nonblocking operation (forms.h). Source: MPI 4.1, sections 8.5 to 8.7.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace openimb {
 
-/// The parts of a Spec that all have. Several neighbors of a rank may be the same rank. `name` is
-/// the call's.
+/// The parts of a Spec that these benchmarks have. Several neighbors of a rank may be the same rank. `name`
+/// is that of the call, too.
 constexpr Spec on_topology(std::string_view name, Extent send,
                            Displacements displacements = Displacements::none) {
   return {.name = name,
@@ -24,7 +24,7 @@ constexpr Spec on_topology(std::string_view name, Extent send,
           .unavailable = call::why_no_neighborhoods};
 }
 
-/// The benchmark owns the communicator that has the topology.
+/// A benchmark that owns the communicator with the topology.
 struct OnTopology : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
@@ -33,7 +33,7 @@ struct OnTopology : PatternBase {
   }
 };
 
-/// And the arguments that vector calls have for each neighbor, all of one length.
+/// The same, with the arguments of vector calls for each neighbor. All messages have the same length.
 struct OnTopologyOfVectors : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
@@ -60,14 +60,14 @@ struct Neighbor_allgather : OnTopology {
 struct Neighbor_allgatherv : OnTopologyOfVectors {
   static constexpr Spec spec = on_topology("Neighbor_allgatherv", Extent::one, Displacements::elements);
   template <class C, class View, class... Request>
-  static void step(const C& c, const Lap& lap, View all, Request... request) {
-    call::neighbor_allgatherv(lap.send, c.count, lap.receive, all.counts, all.at, c.type, all.comm,
+  static void step(const C& c, const Lap& lap, View view, Request... request) {
+    call::neighbor_allgatherv(lap.send, c.count, lap.receive, view.counts, view.at, c.type, view.comm,
                               request...);
   }
   static Expected expects(const Endpoint& e) { return Neighbor_allgather::expects(e); }
 };
 
-/// What a neighbor sends in the direction of this rank.
+/// Delivers the block that each neighbor sends to this rank.
 struct Neighbor_alltoall : OnTopology {
   static constexpr Spec spec = on_topology("Neighbor_alltoall", Extent::per_neighbor);
   template <class C, class... Request>
@@ -85,8 +85,8 @@ struct Neighbor_alltoallv : OnTopologyOfVectors {
   static constexpr Spec spec =
       on_topology("Neighbor_alltoallv", Extent::per_neighbor, Displacements::elements);
   template <class C, class View, class... Request>
-  static void step(const C& c, const Lap& lap, View all, Request... request) {
-    call::neighbor_alltoallv(lap.send, lap.receive, all.counts, all.at, c.type, all.comm, request...);
+  static void step(const C& c, const Lap& lap, View view, Request... request) {
+    call::neighbor_alltoallv(lap.send, lap.receive, view.counts, view.at, c.type, view.comm, request...);
   }
   static Expected expects(const Endpoint& e) { return Neighbor_alltoall::expects(e); }
 };
@@ -94,8 +94,9 @@ struct Neighbor_alltoallv : OnTopologyOfVectors {
 struct Neighbor_alltoallw : OnTopologyOfVectors {
   static constexpr Spec spec = on_topology("Neighbor_alltoallw", Extent::per_neighbor);
   template <class C, class View, class... Request>
-  static void step(const C&, const Lap& lap, View all, Request... request) {
-    call::neighbor_alltoallw(lap.send, lap.receive, all.counts, all.bytes, all.types, all.comm, request...);
+  static void step(const C&, const Lap& lap, View view, Request... request) {
+    call::neighbor_alltoallw(lap.send, lap.receive, view.counts, view.bytes, view.types, view.comm,
+                             request...);
   }
   static Expected expects(const Endpoint& e) { return Neighbor_alltoall::expects(e); }
 };

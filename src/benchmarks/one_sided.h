@@ -1,6 +1,6 @@
-// What the one-sided benchmarks of both components are made of: what is moved, and to whom. Disjoint places:
-// concurrent transfers to the same bytes have no defined outcome (MPI 3.1, section 11.7), so nothing could be
-// checked. Source: guide, "MPI-2 Benchmarks", "IMB-RMA Benchmarks".
+// The parts of the one-sided benchmarks of IMB-EXT and IMB-RMA: the transfers, and their targets. Transfers
+// go to disjoint places, as concurrent transfers to the same bytes have no defined result (MPI 3.1, section
+// 11.7) and could not be checked. Source: guide, "MPI-2 Benchmarks", "IMB-RMA Benchmarks".
 #pragma once
 
 #include "engine/pattern.h"
@@ -8,14 +8,15 @@
 
 namespace openimb {
 
-/// Displacement of message `slice` of this repetition in a window that begins at `base`.
+/// Displacement of message number `message` of this repetition in a window that begins at `base`.
 template <class C>
-MPI_Aint place_at(const C& c, const Lap& lap, MPI_Aint base, int slice) {
-  return base + lap.remote + slice * c.span;
+MPI_Aint place_at(const C& c, const Lap& lap, MPI_Aint base, int message) {
+  return base + lap.remote + message * c.span;
 }
 
-/// From message `from` of the own send buffer to message `to` of the target's receive buffer; `base`: where
-/// the target's window begins. Where a move takes a request, it starts the transfer (forms.h).
+/// Transfers message `from` of the send buffer to message `to` of the target's receive buffer. `base`:
+/// displacement at which the target's window begins. If `move` gets a request, it starts a transfer with a
+/// request (forms.h).
 struct Put {
   static constexpr Exposed exposed = Exposed::receive;
   template <class C, class... Request>
@@ -26,7 +27,7 @@ struct Put {
   }
 };
 
-/// From message `from` of the target's send buffer to message `to` of the own receive buffer.
+/// Transfers message `from` of the target's send buffer to message `to` of the receive buffer.
 struct Get {
   static constexpr Exposed exposed = Exposed::send;
   template <class C, class... Request>
@@ -37,7 +38,7 @@ struct Get {
   }
 };
 
-/// From message `from` of the own send buffer to message `to` of what the target holds: added.
+/// Adds message `from` of the send buffer to message `to` of the target's receive buffer.
 struct AddTo {
   template <class C, class... Request>
   static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to,
@@ -47,7 +48,7 @@ struct AddTo {
   }
 };
 
-/// The two ways of one transfer between ranks 0 and 1: rank 0 is the origin, or both are.
+/// The origins of transfers between ranks 0 and 1: rank 0 only, or both.
 struct OneWay {
   static bool is_origin(int rank) { return rank == 0; }
 };
@@ -55,7 +56,7 @@ struct BothWays {
   static bool is_origin(int) { return true; }
 };
 
-/// A pair's: one message, from one rank to the other or both ways.
+/// The traffic of a pair: one message, from one rank to the other or both ways.
 template <class Ways>
 Traffic traffic_of_pair(const Endpoint& e) {
   const int other = 1 - e.rank;
@@ -65,14 +66,14 @@ Traffic traffic_of_pair(const Endpoint& e) {
   return traffic;
 }
 
-/// From every rank, rank 0 included, to rank 0.
+/// The traffic from every rank, including rank 0, to rank 0.
 inline Traffic traffic_to_root(const Endpoint& e) {
   Traffic traffic{.transfers = {{.target = 0}}, .origins = {}};
   for (int rank = 0; e.rank == 0 && rank < e.ranks; ++rank) traffic.origins.push_back(rank);
   return traffic;
 }
 
-/// What a pair has moved: a put arrives at the origin's peer, a get at the origin.
+/// What the transfers of a pair deliver: a put at the peer of the origin, a get at the origin.
 template <class Move, class Ways>
 Expected moved_by_pair(const Endpoint& e) {
   const int origin = Move::exposed == Exposed::receive ? 1 - e.rank : e.rank;

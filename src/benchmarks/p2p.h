@@ -1,4 +1,5 @@
-// IMB-P2P. The order is that of the reference outputs; ours, off by default, stand behind IMB's.
+// IMB-P2P. The order is that of the reference outputs; benchmarks that IMB does not have, off by default,
+// follow.
 #pragma once
 
 #include "benchmarks/catalogue.h"

@@ -1,4 +1,5 @@
-// Pairs of processes, all at the same time: fixed ones, and ones that are drawn anew for each repetition.
+// Pairs of processes that communicate at the same time: fixed pairs, and pairs drawn at random for each
+// repetition.
 // Source: public user guide of IMB 2021, "IMB-P2P Benchmarks", for the calls; docs/methodology.md for the
 // figures.
 #pragma once
@@ -12,7 +13,8 @@
 
 namespace openimb {
 
-/// `sent`: messages that each process sends in the time shown, on average.
+/// The spec of a benchmark of all processes. `sent`: messages that each process sends in the time shown, on
+/// average.
 constexpr Spec for_all_processes(std::string_view name, double sent) {
   return {.name = name,
           .kind = Kind::parallel_transfer,
@@ -30,7 +32,7 @@ constexpr Spec with_random_partners(Spec spec) {
   return spec;
 }
 
-/// Sends and receives at the same time.
+/// Sends a message and receives one at the same time.
 template <class C>
 void exchange(const C& c, const Lap& lap, int to, int from) {
   MPI_Request request;
@@ -39,7 +41,8 @@ void exchange(const C& c, const Lap& lap, int to, int from) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/// Rank i of the first half with rank i of the second; with an odd number the last rank is idle.
+/// Rank i of the first half is paired with rank i of the second half. With an odd number the last rank is
+/// idle.
 struct PairsPingPong : PairsInFlight {
   static constexpr Spec spec = [] {
     Spec spec = for_all_pairs("PingPong", 0.5);
@@ -68,10 +71,10 @@ struct PairsPingPing : PairsInFlight {
   static Expected expects(const Endpoint& e) { return message_of(e, peer_of(e)); }
 };
 
-/// In a round, the process that this one has to do with.
+/// The partner of this process in a round.
 struct Partner {
   int rank = 0;
-  bool sends_first = false;  ///< this one, not the partner
+  bool sends_first = false;  ///< this process, not the partner
 };
 inline Partner partner_in(const Endpoint& e, int round) {
   const int count = e.ranks / 2 * 2;
@@ -81,7 +84,7 @@ inline Partner partner_in(const Endpoint& e, int round) {
   return {order[at ^ 1], at % 2 == 0};
 }
 
-/// In a round, whom this process sends to and whom it receives from.
+/// The processes that this one sends to and receives from in a round.
 struct Neighbors {
   int to = 0;
   int from = 0;
@@ -92,7 +95,7 @@ inline Neighbors neighbors_in(const Endpoint& e, int round) {
           static_cast<int>(std::ranges::find(next, e.rank) - next.begin())};
 }
 
-/// Partners of all rounds, drawn before any clock.
+/// The partners of all rounds, drawn before the clock starts.
 template <class Of>
 class PartnerTable {
  public:
@@ -114,7 +117,7 @@ struct RandomPairs : PatternBase {
   }
 };
 
-/// One message in each pair.
+/// Each pair transfers one message, from one process to the other.
 struct Unirandom : RandomPairs {
   static constexpr Spec spec = with_random_partners(for_all_pairs("Unirandom", 0.5));
   template <class C>
@@ -132,7 +135,7 @@ struct Unirandom : RandomPairs {
   }
 };
 
-/// One message each way in each pair.
+/// Each pair transfers one message each way.
 struct Birandom : RandomPairs {
   static constexpr Spec spec = with_random_partners(for_all_pairs("Birandom", 1));
   template <class C>
@@ -143,7 +146,7 @@ struct Birandom : RandomPairs {
   static Expected expects(const Endpoint& e) { return message_of(e, partner_in(e, e.root).rank); }
 };
 
-/// Every process to the next one on a random cycle through all of them.
+/// Every process sends to the next one on a random cycle through all processes.
 struct Corandom : PatternBase {
   static constexpr Spec spec = with_random_partners(for_all_processes("Corandom", 1));
   static constexpr Members members{.prepare = true};
@@ -158,7 +161,8 @@ struct Corandom : PatternBase {
   static Expected expects(const Endpoint& e) { return message_of(e, neighbors_in(e, e.root).from); }
 };
 
-/// In a ring: every buffer goes to the right neighbor and is replaced by the left one's.
+/// In a ring, every process sends its buffer to the right neighbor and replaces it with that of the left
+/// neighbor.
 struct SendRecv_Replace : PatternBase {
   static constexpr Spec spec = [] {
     Spec spec = for_all_processes("SendRecv_Replace", 1);
@@ -183,7 +187,7 @@ constexpr Spec pairs_in_flight(std::string_view name) {
   return off_by_default(spec);
 }
 
-/// Uniband between the first so many pairs (-pairs).
+/// Uniband between the first -pairs pairs.
 struct Multi_pair : PairsInFlight {
   static constexpr Spec spec = pairs_in_flight("Multi_pair");
   static bool takes_part(const Endpoint& e) {

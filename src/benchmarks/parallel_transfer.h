@@ -1,6 +1,6 @@
-// Parallel transfer benchmarks: every process of the group with its neighbors in a periodic chain, or pairs
-// of processes with many messages in flight. Source: guide, "Parallel Transfer Benchmarks"; Uniband
-// and Biband: public user guide of IMB 2021.
+// Parallel transfer benchmarks: every process of the group communicates with its neighbors in a periodic
+// chain, or pairs of processes have many messages in flight. Source: guide, "Parallel Transfer Benchmarks";
+// Uniband and Biband: public user guide of IMB 2021.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Sendrecv : PatternBase {
 // With two processes both neighbors are the same rank: tags keep the directions apart.
 inline constexpr int to_left = 1, to_right = 2;
 
-/// Ready: each process posts the next receives before it sends.
+/// The sends of Exchange. For ready sends, each process posts the next receives before it sends.
 struct ExchangeSends : PatternBase {
   template <SendMode mode, class C>
   static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
@@ -70,8 +70,8 @@ struct Exchange : ExchangeSends {
   }
 };
 
-/// Pairs of ranks at a distance: -stride, else half of the ranks. The lower rank leads. A rank without a
-/// partner is idle.
+/// Pairs of ranks. The distance between partners is -stride, by default half of the number of ranks. The
+/// lower rank leads. A rank without a partner is idle.
 struct Pairs : PatternBase {
   static constexpr Members members{.takes_part = true, .peer_of = true};
   static int distance(const Endpoint& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
@@ -80,8 +80,8 @@ struct Pairs : PatternBase {
   static bool takes_part(const Endpoint& e) { return peer_of(e) < e.ranks; }
 };
 
-/// A repetition has many messages in flight. They carry the same bytes from one buffer, and each that is
-/// received has memory of its own: no two pending receives may share any. Source: MPI 4.1, section 3.7.
+/// A repetition has many messages in flight. All are sent from one buffer. Each is received into separate
+/// memory, as pending receives must not share any. Source: MPI 4.1, section 3.7.
 struct PairsInFlight : Pairs {
   template <SendMode mode = SendMode::standard, class C>
   static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
@@ -124,7 +124,7 @@ struct Uniband : PairsInFlight {
   }
 };
 
-/// Ready: each process posts the next receives before it sends.
+/// The sends of Biband. For ready sends, each process posts the next receives before it sends.
 struct BibandSends : PairsInFlight {
   template <class C>
   static std::vector<Route> routes(const C& c) {

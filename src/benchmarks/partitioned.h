@@ -1,5 +1,5 @@
-// Partitioned communication: a message in parts, each of which may leave when it is ready. Source: MPI 4.0,
-// chapter 4.
+// Partitioned communication: a message consists of parts (partitions), each of which may be sent when it is
+// ready. Source: MPI 4.0, chapter 4.
 #pragma once
 
 #include "benchmarks/parallel_transfer.h"
@@ -8,7 +8,7 @@
 
 namespace openimb {
 
-/// The parts of a Spec that both have.
+/// The parts of a Spec that these benchmarks have.
 constexpr Spec in_parts(Spec spec, std::string_view name) {
   spec.name = name;
   spec.partitioned = true;
@@ -20,7 +20,7 @@ constexpr Spec in_parts(Spec spec, std::string_view name) {
   return spec;
 }
 
-/// All parts of so many messages: one after the other, or by the threads of a team.
+/// Marks all parts of `messages` messages ready: one after the other, or by the threads of a team.
 template <int messages, class C>
 void mark_ready(const C& c, const MPI_Request* requests, int parts) {
   if constexpr (requires { c.marking; }) {
@@ -38,7 +38,7 @@ void send_parts(const C& c, MPI_Request* request, int parts) {
   MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
-/// PingPong with a send and a receive of parts.
+/// PingPong with a partitioned send and a partitioned receive.
 struct Partitioned_PingPong : PatternBase {
   static constexpr Spec spec =
       in_parts({.kind = Kind::single_transfer, .time_factor = 0.5}, "Partitioned_PingPong");
@@ -54,44 +54,44 @@ struct Partitioned_PingPong : PatternBase {
     return requests;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, PartitionedRequests<2>::View all) {
-    MPI_Request* const requests = all.of(lap.slot);  // send, receive
+  static void step(const C& c, const Lap& lap, PartitionedRequests<2>::View view) {
+    MPI_Request* const requests = view.of(lap.slot);  // send, receive
     if (c.rank == 0) {
       MPI_Start(requests + 1);
-      send_parts(c, requests, all.parts);
+      send_parts(c, requests, view.parts);
       MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
     } else {
       MPI_Start(requests + 1);
       MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
-      send_parts(c, requests, all.parts);
+      send_parts(c, requests, view.parts);
     }
   }
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
-/// What is before and behind the computation that delays the last part of a message.
+/// The calls before and after the computation that delays the last part of a message.
 struct LatePart : Partitioned_PingPong {
   static constexpr Members members{.prepare = true, .finish = true};
   template <class C>
-  static void post(const C& c, const Lap& lap, PartitionedRequests<2>::View all, MPI_Request* send) {
-    MPI_Request* const requests = all.of(lap.slot);  // send, receive
+  static void post(const C& c, const Lap& lap, PartitionedRequests<2>::View view, MPI_Request* send) {
+    MPI_Request* const requests = view.of(lap.slot);  // send, receive
     MPI_Start(requests + 1);
     if (c.rank != 0) MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
     MPI_Start(requests);
-    mark_ready<1>(c, requests, all.parts - 1);
+    mark_ready<1>(c, requests, view.parts - 1);
     *send = *requests;
   }
   template <class C>
-  static void finish(const C& c, const Lap& lap, PartitionedRequests<2>::View all, MPI_Request*) {
-    MPI_Request* const requests = all.of(lap.slot);
-    call::mark_ready(all.parts - 1, *requests);
+  static void finish(const C& c, const Lap& lap, PartitionedRequests<2>::View view, MPI_Request*) {
+    MPI_Request* const requests = view.of(lap.slot);
+    call::mark_ready(view.parts - 1, *requests);
     MPI_Wait(requests, MPI_STATUS_IGNORE);
     if (c.rank == 0) MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
   }
 };
 
-/// Partitioned_PingPong, and the same with a late part. What the MPI transfers of the other parts meanwhile
-/// is the overlap.
+/// Partitioned_PingPong, with the last part late. The overlap is the transfer of the other parts during the
+/// computation.
 struct Partitioned_overlap : LatePart {
   static constexpr Spec spec = in_parts({.kind = Kind::single_transfer,
                                          .table = &tables::overlap,
@@ -100,7 +100,7 @@ struct Partitioned_overlap : LatePart {
                                         "Partitioned_overlap");
 };
 
-/// The transfers of Exchange, in parts.
+/// The transfers of Exchange, as partitioned messages.
 struct Partitioned_Exchange : PatternBase {
   static constexpr Spec spec = in_parts(Exchange::spec, "Partitioned_Exchange");
   static constexpr Members members{.prepare = true};
@@ -118,10 +118,10 @@ struct Partitioned_Exchange : PatternBase {
     return requests;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, PartitionedRequests<4>::View all) {
-    MPI_Request* const requests = all.of(lap.slot);
+  static void step(const C& c, const Lap& lap, PartitionedRequests<4>::View view) {
+    MPI_Request* const requests = view.of(lap.slot);  // two receives, two sends
     MPI_Startall(4, requests);
-    mark_ready<2>(c, requests + 2, all.parts);
+    mark_ready<2>(c, requests + 2, view.parts);
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const Endpoint& e) { return Exchange::expects(e); }

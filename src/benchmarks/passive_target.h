@@ -1,5 +1,5 @@
-// IMB-RMA: one-sided transfers that the origin completes alone, inside a lock that is held around the batch.
-// Targets wait in a barrier, or are origins too. Source: guide, "IMB-RMA Benchmarks".
+// IMB-RMA: one-sided transfers that the origin completes alone, within a lock that is held around the batch.
+// Targets wait in a barrier, unless they are origins, too. Source: guide, "IMB-RMA Benchmarks".
 #pragma once
 
 #include "benchmarks/one_sided.h"
@@ -14,7 +14,7 @@ constexpr Spec passive(std::string_view name, Kind kind, Exposed exposed) {
           .one_sided = {.exposed = exposed, .sync = SyncMode::flush}};
 }
 
-/// Two processes, in both modes.
+/// The spec of a benchmark of two processes that has both aggregate modes.
 constexpr Spec pair(std::string_view name, Exposed exposed, bool in_default_list = true) {
   Spec spec = passive(name, Kind::single_transfer, exposed);
   spec.aggregation = Aggregation::non_aggregate_first;
@@ -23,14 +23,14 @@ constexpr Spec pair(std::string_view name, Exposed exposed, bool in_default_list
   return spec;
 }
 
-/// What is complete by its name at the origin, -sync_mode leaves so.
+/// The spec of a benchmark that is by its name complete at the origin only: -sync_mode does not change it.
 constexpr Spec local(Spec spec) {
   spec.one_sided.sync = SyncMode::flush_local;
   spec.one_sided.any_sync = false;
   return spec;
 }
 
-/// When a transfer is complete: at the target too, or at the origin alone.
+/// Where a flush completes transfers: at the target, too, or at the origin only.
 struct AtTarget {
   static void flush(int target, MPI_Win win) { MPI_Win_flush(target, win); }
   static void flush_all(MPI_Win win) { MPI_Win_flush_all(win); }
@@ -108,8 +108,9 @@ struct Truly_passive_put : PassivePair<Put, OneWay> {
   }();
 };
 
-/// One process, or every one, with all others. Where a put lands, and what a get fetches, is identified by
-/// the origin's or the target's rank.
+/// The origins of transfers with all other processes: one process, or every one. The place of a put in the
+/// target's window is that of the origin's rank; the place of a get in the receive buffer is that of the
+/// target's rank.
 struct One {
   static constexpr Kind kind = Kind::multiple_transfer;
   static bool is_origin(int rank) { return rank == 0; }
@@ -226,8 +227,8 @@ struct MoveToNeighbors : PatternBase {
   }
 };
 
-/// Both neighbors in the periodic chain, as in Exchange: message 0 travels to the right, message 1 to the
-/// left.
+/// Transfers with both neighbors in the periodic chain, as in Exchange: message 0 goes to the right, message
+/// 1 to the left.
 template <class What>
 struct WithNeighbors : PatternBase {
   using Move = What;
@@ -261,7 +262,7 @@ constexpr Spec atomic(std::string_view name) {
   return spec;
 }
 
-/// One word of the target's memory.
+/// The spec of an atomic operation on one element.
 constexpr Spec atomic_word(std::string_view name) {
   Spec spec = atomic(name);
   spec.one_sided.single_element = true;
@@ -269,7 +270,7 @@ constexpr Spec atomic_word(std::string_view name) {
   return spec;
 }
 
-/// Rank 0 works on what rank 1 holds; what it fetches goes to its own receive buffer.
+/// Rank 0 updates the memory of rank 1, and fetches the previous value into its receive buffer.
 struct FetchAndAdd {
   template <class C, class... Request>
   static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to,
@@ -286,7 +287,7 @@ struct FetchAndOp {
     MPI_Fetch_and_op(lap.send + from * c.span, lap.receive, c.type, target, at, c.op, c.win);
   }
 };
-/// The next message of the send buffer is what the target's must equal.
+/// The compare value is the next message of the send buffer.
 struct CompareAndSwap {
   template <class C>
   static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
@@ -329,7 +330,7 @@ struct Fetch_and_op : Atomic<FetchAndOp> {
   static Expected expects(const Endpoint& e) { return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e); }
 };
 
-/// Message 0 of the send buffer replaces what the target holds if that equals message 1.
+/// Message 0 of the send buffer replaces the target's value if that equals message 1.
 struct Compare_and_swap : Atomic<CompareAndSwap> {
   static constexpr Spec spec = [] {
     Spec spec = atomic_word("Compare_and_swap");

@@ -1,5 +1,5 @@
-// Persistent messages: requests are made once for a point, started and completed in each repetition. Source:
-// MPI 4.0, section 3.9. Persistent collectives: forms.h.
+// Persistent point-to-point messages: requests are made once for a point; each repetition starts and
+// completes them. Source: MPI 4.0, section 3.9. Persistent collectives are in forms.h.
 #pragma once
 
 #include "benchmarks/parallel_transfer.h"
@@ -7,7 +7,7 @@
 
 namespace openimb {
 
-/// A send to the peer and a receive from it.
+/// PingPong with a persistent send and a persistent receive.
 struct PingPong_persist : PatternBase {
   static constexpr Spec spec{.name = "PingPong_persist",
                              .kind = Kind::single_transfer,
@@ -25,8 +25,8 @@ struct PingPong_persist : PatternBase {
     return requests;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, PersistentRequests<2>::View all) {
-    MPI_Request* const requests = all.of(lap.slot);  // send, receive
+  static void step(const C& c, const Lap& lap, PersistentRequests<2>::View view) {
+    MPI_Request* const requests = view.of(lap.slot);  // send, receive
     if (c.rank == 0) {
       MPI_Startall(2, requests);
       MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
@@ -40,18 +40,18 @@ struct PingPong_persist : PatternBase {
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
-/// Requests that a repetition starts and completes together.
+/// A loop whose repetitions start and complete all requests together.
 template <int count>
 struct StartedTogether : PatternBase {
   using Requests = PersistentRequests<count>;
   template <class C>
-  static void step(const C&, const Lap& lap, typename Requests::View all) {
-    MPI_Startall(count, all.of(lap.slot));
-    MPI_Waitall(count, all.of(lap.slot), MPI_STATUSES_IGNORE);
+  static void step(const C&, const Lap& lap, typename Requests::View view) {
+    MPI_Startall(count, view.of(lap.slot));
+    MPI_Waitall(count, view.of(lap.slot), MPI_STATUSES_IGNORE);
   }
 };
 
-/// The transfer of Sendrecv.
+/// The transfer of Sendrecv, with persistent requests.
 struct Sendrecv_persist : StartedTogether<2> {
   static constexpr Spec spec{
       .name = "Sendrecv_persist", .kind = Kind::parallel_transfer, .turnover = 2, .in_default_list = false};
@@ -69,7 +69,7 @@ struct Sendrecv_persist : StartedTogether<2> {
   static Expected expects(const Endpoint& e) { return Sendrecv::expects(e); }
 };
 
-/// The transfers of Exchange.
+/// The transfers of Exchange, with persistent requests.
 struct Exchange_persist : StartedTogether<4> {
   static constexpr Spec spec{.name = "Exchange_persist",
                              .kind = Kind::parallel_transfer,

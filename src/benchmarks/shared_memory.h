@@ -1,4 +1,4 @@
-// IMB-RMA: windows of shared memory, used without MPI.
+// IMB-RMA: loads and stores in windows of shared memory.
 #pragma once
 
 #include "benchmarks/passive_target.h"

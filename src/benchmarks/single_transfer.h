@@ -22,14 +22,14 @@ void start_receive_of_message(const C& c, char* receive, int from, MPI_Request* 
   call::start_receive(receive, c.count, c.type, from, message_tag, c.comm, request);
 }
 
-/// Ready: the receive of the answer is posted before the message that asks for it, and that of the next
-/// message before the answer. Packed: a message is unpacked before it is answered.
+/// For ready sends, the receive of an answer is posted before the message is sent, and the receive of the
+/// next message before the answer is sent. With -packing, a message is unpacked before it is answered.
 struct PingPongSends : PatternBase {
   static constexpr Members members{.step_ready = true, .step_packed = true};
   template <class C>
   static std::vector<Route> routes(const C& c) {
-    const bool asks = c.rank < c.peer;
-    return {{.to = asks ? c.peer : MPI_PROC_NULL, .from = asks ? MPI_PROC_NULL : c.peer}};
+    const bool sends_first = c.rank < c.peer;
+    return {{.to = sends_first ? c.peer : MPI_PROC_NULL, .from = sends_first ? MPI_PROC_NULL : c.peer}};
   }
   template <class C>
   static void post(const C& c, char* receive, MPI_Request* requests, int source = MPI_ANY_SOURCE) {
@@ -113,7 +113,7 @@ struct PingPongSpecificSource : PingPong {
   }
 };
 
-/// The receiver finds the message first, and receives that one. Source: MPI 3.1, section 3.8.2.
+/// The receiver probes for a message (MPI_Mprobe) and receives that one. Source: MPI 3.1, section 3.8.2.
 struct PingPong_mprobe : PatternBase {
   static constexpr Spec spec{
       .name = "PingPong_mprobe",
@@ -134,7 +134,7 @@ struct PingPong_mprobe : PatternBase {
   static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
 };
 
-/// Ready: each process posts the next receive before it sends.
+/// For ready sends, each process posts the next receive before it sends.
 struct PingPingSends : PatternBase {
   template <class C>
   static std::vector<Route> routes(const C& c) {

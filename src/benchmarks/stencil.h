@@ -1,5 +1,5 @@
-// Exchange with all neighbors in a periodic grid of the processes, as programs that divide a domain do. Grid:
-// plan/torus.h.
+// Exchange with all neighbors in a periodic grid of the processes, as programs with domain decomposition do.
+// The grid is in plan/torus.h.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace openimb {
 
-/// Whom a rank exchanges with, and the requests for that.
+/// The neighbors of a rank, and the requests of its messages.
 class StencilExchange {
  public:
   StencilExchange(const Endpoint& e, const Stencil& stencil)
@@ -28,20 +28,20 @@ class StencilExchange {
   std::vector<MPI_Request> requests_;
 };
 
-/// Buffers hold a message for each neighbor, in its order. Where the same rank is a neighbor more than once,
-/// tags keep the directions apart: a message has the number of the direction in which it goes.
+/// Buffers hold a message for each neighbor, in the order of neighbors. A rank may be a neighbor more than
+/// once, so messages have tags: the number of the direction in which they go.
 struct StencilLoop : PatternBase {
   template <class C>
-  static void step(const C& c, const Lap& lap, StencilExchange::View all) {
-    for (int i = 0; i < all.count; ++i) {
-      call::start_receive(lap.receive + i * c.span, c.count, c.type, all.neighbors[i],
-                          Torus::opposite(i, all.count), c.comm, all.requests + i);
+  static void step(const C& c, const Lap& lap, StencilExchange::View view) {
+    for (int i = 0; i < view.count; ++i) {
+      call::start_receive(lap.receive + i * c.span, c.count, c.type, view.neighbors[i],
+                          Torus::opposite(i, view.count), c.comm, view.requests + i);
     }
-    for (int i = 0; i < all.count; ++i) {
-      call::start_send(lap.send + i * c.span, c.count, c.type, all.neighbors[i], i, c.comm,
-                       all.requests + all.count + i);
+    for (int i = 0; i < view.count; ++i) {
+      call::start_send(lap.send + i * c.span, c.count, c.type, view.neighbors[i], i, c.comm,
+                       view.requests + view.count + i);
     }
-    MPI_Waitall(2 * all.count, all.requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2 * view.count, view.requests, MPI_STATUSES_IGNORE);
   }
 };
 
@@ -89,7 +89,7 @@ struct Stencil3D : OnTorus<3> {
   static constexpr Spec spec = on_torus("Stencil3D", 3);
 };
 
-/// Dimensions, edges and corners by option (-halo).
+/// -halo sets the dimensions, and whether processes exchange across edges and corners, too.
 struct Halo : PatternBase {
   using Loop = StencilLoop;
   static constexpr Spec spec = [] {
@@ -108,7 +108,7 @@ struct Halo : PatternBase {
   static Expected expects(const Endpoint& e) { return from_neighbors(e, e.pairs.halo); }
 };
 
-/// Halo under the name and with the lines of IMB-HALO.
+/// Halo with the name and the lines of IMB-HALO.
 struct SimpleHalo : Halo {
   static constexpr Spec spec = [] {
     Spec spec = Halo::spec;

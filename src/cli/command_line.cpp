@@ -12,7 +12,7 @@ namespace {
 
 using Arguments = std::span<const std::string>;
 
-/// An option with its values, or benchmark names (no option).
+/// An option with its values; without an option, benchmark names.
 struct Use {
   const Option* option = nullptr;
   std::vector<std::string> words;
@@ -21,9 +21,10 @@ struct Use {
 std::string dashed(const Option& option) { return "-" + std::string(option.name); }
 
 std::string unknown_option(std::string_view word) {
-  const std::string_view meant = nearest_option(word);
+  const std::string_view suggestion = nearest_option(word);
   return "unknown option " + openimb::quoted(word) +
-         (meant.empty() ? ": -help all shows the options" : ": did you mean -" + std::string(meant) + "?");
+         (suggestion.empty() ? ": -help all shows the options"
+                             : ": did you mean -" + std::string(suggestion) + "?");
 }
 
 /// Reads the command line, one option with its values at a time.
@@ -33,7 +34,8 @@ class Reader {
 
   bool done() const { return rest_.empty(); }
 
-  /// `ignored`: gets messages about unknown options; without it they throw.
+  /// Reads the next option or benchmark name. Messages about unknown options go to `ignored`; without it,
+  /// unknown options throw.
   Use next(std::vector<std::string>* ignored) {
     const std::string word = take();
     if (!word.starts_with('-')) return {nullptr, {word}};
@@ -52,6 +54,7 @@ class Reader {
     rest_ = rest_.subspan(1);
     return word;
   }
+  /// Whether the next argument is a value or a name.
   bool at_word() const { return !rest_.empty() && !looks_like_option(rest_.front()); }
 
   std::vector<std::string> words_of(const Option& option) {
@@ -70,13 +73,14 @@ class Reader {
     }
     if (option.values == Values::list) {
       // "A,B" is a whole list; "A, B" continues after the blank.
-      const bool commas = words.front().find(',') != std::string::npos;
-      while (at_word() && (!commas || words.back().ends_with(','))) words.push_back(take());
+      const bool has_comma = words.front().find(',') != std::string::npos;
+      while (at_word() && (!has_comma || words.back().ends_with(','))) words.push_back(take());
     }
     return words;
   }
 
-  // A word that may be a benchmark is left to the selection, which must not silently become the default list.
+  // Drops the words after an unknown option. A word that may be a benchmark is kept: without it, the default
+  // list would run.
   std::string dropped_words() {
     std::string dropped;
     while (at_word() && find_benchmark(program_, rest_.front()) == nullptr &&
@@ -122,17 +126,17 @@ void read_list_words(const Program& program, Arguments arguments, Options& optio
   options.selection = select_benchmarks(program, names, nullptr);
 }
 
-/// Options for the first of -help, -list and -version, if there is one: it decides alone.
+/// The options for the first of -help, -list and -version, if there is one. All other options are ignored.
 std::optional<Options> action_only(const Program& program, Arguments arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Option* const option = find_option(arguments[i]);
     if (option == nullptr || option->action == Options::Action::run) continue;
     Options options;
     options.action = option->action;
-    const bool has_word = option->values == Values::optional_one && i + 1 < arguments.size();
+    const bool has_value = option->values == Values::optional_one && i + 1 < arguments.size();
     if (option->action == Options::Action::list) {
       read_list_words(program, arguments, options);
-    } else if (has_word) {
+    } else if (has_value) {
       options.help_topic = arguments[i + 1];
       help_text(program, options.help_topic);  // throws where the topic is unknown
     }
@@ -150,8 +154,8 @@ void apply(Draft& draft, const Use& use) {
   try {
     if (use.words.empty()) openimb::apply(*use.option, draft, {});
     for (const std::string& word : use.words) openimb::apply(*use.option, draft, word);
-  } catch (const BadValue& problem) {
-    const std::string message = dashed(*use.option) + ": " + problem.what();
+  } catch (const BadValue& error) {
+    const std::string message = dashed(*use.option) + ": " + error.what();
     if (message.ends_with('?')) throw UsageError(message);
     throw UsageError(message + "; for example: " + std::string(use.option->example));
   }
@@ -188,26 +192,27 @@ void check(const Draft& draft) {
 
 /// Advice for an option that no benchmark of the component uses.
 std::string instead_of(const Option& option, const Program& program) {
-  std::vector<std::string> others;
+  std::vector<std::string> executables;
   for (const ComponentList& component : program.suite) {
     if (std::ranges::any_of(component.benchmarks, option.serves->by)) {
-      others.push_back("IMB-" + std::string(component.facts.name));
+      executables.push_back("IMB-" + std::string(component.facts.name));
     }
   }
   const std::string text = option.instead.empty() ? "leave it out" : "give " + std::string(option.instead);
-  const bool in_all_others = others.size() + 1 >= program.suite.size();
-  return others.empty() || in_all_others ? text : text + ", or run " + listed(others);
+  const bool all_others = executables.size() + 1 >= program.suite.size();
+  return executables.empty() || all_others ? text : text + ", or run " + listed(executables);
 }
 
 /// Adds a note about an option, unless it has its default value.
 void note(Draft& draft, const Option& option, const std::string& what) {
   const Options& options = draft.options;
-  const Options standard = default_options(options.standard);
-  if (option.home != nullptr && option.home->get(options) == option.home->get(standard)) return;
+  const Options defaults = default_options(options.standard);
+  if (option.home != nullptr && option.home->get(options) == option.home->get(defaults)) return;
   draft.options.warnings.push_back(dashed(option) + ": " + what);
 }
 
-/// Refuses or notes options that no benchmark of the component uses, before their values are checked.
+/// Refuses options that no benchmark of the component uses, or adds a note; called before their values are
+/// checked.
 void check_component(Draft& draft) {
   const Program& program = draft.program;
   for_each_given(draft, [&](const Option& option) {
@@ -221,7 +226,7 @@ void check_component(Draft& draft) {
   });
 }
 
-/// Refuses or notes options that no selected benchmark uses.
+/// Refuses options that no selected benchmark uses, or adds a note.
 void check_selection(Draft& draft) {
   const Program& program = draft.program;
   for_each_given(draft, [&](const Option& option) {
@@ -254,7 +259,7 @@ void check_multi(const Options& options) {
   throw UsageError("Multi-: IMB-FABRIC measures pairs of endpoints in rounds; name the benchmark without it");
 }
 
-/// The options that are needed before MPI_Init; nothing if one has a bad value, which parse() reports later,
+/// The options that are needed before MPI_Init. Nothing if one has a bad value: parse() reports it later,
 /// once for all ranks.
 std::optional<Options> early_options(Arguments arguments) {
   const Program no_program{};

@@ -1,5 +1,6 @@
-// From argv to Options. Pure: files come in through a function, errors go out as UsageError, nothing is
-// printed. Source: guide, "Command-line Control"; the options of IMB 2021; our own.
+// Parses the command line into Options. Pure: files are read by a function that the caller gives, errors are
+// thrown as UsageError, and nothing is printed. Source: guide, "Command-line Control"; the options of IMB
+// 2021; some are OpenIMB's own.
 #pragma once
 
 #include <functional>
@@ -29,7 +30,7 @@ struct FileText {
   std::string why;
 };
 using ReadFile = std::function<FileText(const std::string& path)>;
-/// Whether two paths lead to one file.
+/// Whether two paths name the same file.
 using SameFile = std::function<bool(const std::string& a, const std::string& b)>;
 
 /// The executable that the command line belongs to.
@@ -42,26 +43,26 @@ struct Program {
   std::span<const ComponentList> suite = {};  ///< all components, including this one
 };
 
-/// `arguments` without the program's name; `world`: ranks of the launch; `same_file`: without it, paths are
-/// compared by their spelling. Throws UsageError.
+/// `arguments`: without the program's name; `world`: number of ranks of the launch; `same_file`: if empty,
+/// paths are compared by their spelling. Throws UsageError.
 Options parse(const Program& program, std::span<const std::string> arguments, int world,
               const ReadFile& read_file, const SameFile& same_file = {});
 
-/// What -thread_level asks for, else single. Needed for MPI_Init, before parse(), which reports errors.
+/// The level of -thread_level, by default single. MPI_Init needs it before parse(), which reports errors.
 ThreadLevel requested_thread_level(std::span<const std::string> arguments);
-/// The same for -pair_timeout, in seconds; 0 where parse() will refuse it.
+/// The same for -pair_timeout, in seconds; 0 if parse() will refuse the option.
 double requested_pair_timeout(std::span<const std::string> arguments);
 
-/// `topic`: an option ("-iter" or "iter") or a benchmark name; empty for everything. Throws UsageError for
-/// other topics.
+/// `topic`: an option ("-iter" or "iter"), a benchmark name, or "all" for all options; empty for the common
+/// options. Throws UsageError for other topics.
 std::string help_text(const Program& program, std::string_view topic);
-/// `selection`: only these; empty: all.
+/// `selection`: the benchmarks to list; empty: all.
 std::string list_text(const Program& program, std::span<const Selected> selection = {});
 std::string version_text(const Program& program);
 
 /// What the banner states of the options.
 StatedOptions stated_options(const Options& options);
-/// For the run record: those options that a benchmark of the component uses, whether given or not.
+/// For the run record: the options that a benchmark of the component uses, whether given or not.
 OptionsInForce options_in_force(std::span<const Spec> catalogue, const Options& options);
 /// "MSGSPERSAMPLE=20" for every parameter that is not at its standard-mode value; empty in standard mode.
 std::vector<std::string> settings_that_differ(const Options& options);

@@ -1,4 +1,4 @@
-// -help, -list and -version: all from the option table and the catalog.
+// -help, -list and -version. Their text is derived from the option table and the catalog.
 #include <algorithm>
 
 #include "cli/command_line.h"
@@ -16,7 +16,8 @@ constexpr std::size_t text_column = 27;
 
 std::string indent(std::size_t columns) { return std::string(columns, ' '); }
 
-/// Paragraphs of `text` broken at blanks, each line begun at `column`; the first continues at `used` columns.
+/// The paragraphs of `text`, broken at blanks. Lines begin at `column`; `used`: columns of the first line
+/// that have text already.
 std::string wrapped(std::string_view text, std::size_t column, std::size_t used = 0) {
   std::string result;
   for (const std::string_view paragraph : split(text, '\n')) {
@@ -70,7 +71,7 @@ std::string help_line(const Program& program, const Option& option) {
   return left + wrapped(text, text_column, left.size());
 }
 
-std::string_view in_words(Kind kind) {
+std::string_view kind_text(Kind kind) {
   switch (kind) {
     case Kind::single_transfer:
       return "single transfer";
@@ -112,7 +113,7 @@ std::string option_topic(const Program& program, const Option& option) {
 std::string benchmark_topic(const Program& program, const Spec& spec) {
   std::string facts(spec.measures);
   if (!facts.empty()) facts += "\n";
-  facts += std::string(in_words(spec.kind)) + ": " + std::string(processes_of(spec.kind)) + ".";
+  facts += std::string(kind_text(spec.kind)) + ": " + std::string(processes_of(spec.kind)) + ".";
   if (spec.rooted) facts += " Has a root, which changes with each repetition (-root_shift).";
   if (spec.reduction) facts += " Reduces elements of -red_data_type with MPI_SUM.";
   if (spec.message_rate) facts += " Sends -window_size messages per repetition and shows their rate.";
@@ -137,14 +138,14 @@ std::string benchmark_topic(const Program& program, const Spec& spec) {
 }
 
 std::string unknown_topic(const Program& program, std::string_view topic) {
-  const std::string start = "unknown help topic " + quoted(topic) + ": ";
+  const std::string message = "unknown help topic " + quoted(topic) + ": ";
   if (const auto option = nearest_option(topic); !option.empty()) {
-    return start + "did you mean -" + std::string(option) + "?";
+    return message + "did you mean -" + std::string(option) + "?";
   }
   if (const auto name = nearest_benchmark(program, topic); !name.empty()) {
-    return start + "did you mean " + std::string(name) + "?";
+    return message + "did you mean " + std::string(name) + "?";
   }
-  return start + "-help all shows the options, -list the benchmarks";
+  return message + "-help all shows the options, -list the benchmarks";
 }
 
 }  // namespace
@@ -192,7 +193,7 @@ std::string list_text(const Program& program, std::span<const Selected> selectio
     const Spec& spec = program.catalogue[index];
     const std::string left = "  " + std::string(spec.name);
     text += left + indent(left.size() < text_column ? text_column - left.size() : 1) +
-            std::string(in_words(spec.kind)) + (spec.in_default_list ? "" : " (off by default)") +
+            std::string(kind_text(spec.kind)) + (spec.in_default_list ? "" : " (off by default)") +
             (spec.unavailable.empty() ? "" : " (unavailable: " + std::string(spec.unavailable) + ")") + "\n";
   }
   return text;

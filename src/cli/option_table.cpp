@@ -22,14 +22,14 @@ OptionValue in_unit(const OptionValue& value, const Range& range) {
     return static_cast<double>(*size) / static_cast<double>(range.unit);
   }
   if (const auto* const number = std::get_if<double>(&value); number != nullptr && range.divisor != 1) {
-    std::array<char, 32> text{};  // 0.07 * 100 is 7
+    std::array<char, 32> text{};  // rounds to 15 digits, so that 0.07 * 100 is 7
     std::snprintf(text.data(), text.size(), "%.15g", *number * range.divisor);
     return std::strtod(text.data(), nullptr);
   }
   return value;
 }
 
-/// As on the command line.
+/// Converts a value to text as it is written on the command line.
 struct Text {
   std::string operator()(std::monostate) const { return {}; }
   std::string operator()(bool on) const { return on ? "on" : "off"; }
@@ -38,7 +38,7 @@ struct Text {
   std::string operator()(const std::string& text) const { return text; }
   std::string operator()(const auto& list) const {
     std::string text;
-    for (const auto& each : list) (text += text.empty() ? "" : ",") += (*this)(each);
+    for (const auto& element : list) (text += text.empty() ? "" : ",") += (*this)(element);
     return text;
   }
 };
@@ -75,12 +75,12 @@ std::string standard_value(const Option& option, const Standard& standard) {
 }
 
 StatedOptions stated_options(const Options& options) {
-  const Options standard = default_options(options.standard);
+  const Options defaults = default_options(options.standard);
   StatedOptions stated{.settings = settings_that_differ(options), .lines = {}};
   auto& lines = stated.lines;
   for (const OptionGroup& group : option_groups()) {
     for (const Option& option : group.options) {
-      if (option.banner.empty() || option.home->get(options) == option.home->get(standard)) continue;
+      if (option.banner.empty() || option.home->get(options) == option.home->get(defaults)) continue;
       const std::string text =
           "-" + std::string(option.name) + " " + to_text(option.home->get(options), option.range);
       if (!lines.empty() && lines.back().first == option.banner) {
@@ -106,9 +106,9 @@ OptionsInForce options_in_force(std::span<const Spec> catalogue, const Options& 
 }
 
 bool looks_like_option(std::string_view word) {
-  const std::string_view rest = without_dashes(word);
+  const std::string_view name = without_dashes(word);
   return word.starts_with('-') &&
-         (rest.empty() || !(rest.front() == '.' || (rest.front() >= '0' && rest.front() <= '9')));
+         (name.empty() || !(name.front() == '.' || (name.front() >= '0' && name.front() <= '9')));
 }
 
 const Option* find_option(std::string_view word) {

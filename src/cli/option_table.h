@@ -1,5 +1,5 @@
-// The options as data. A row owns all that is known of an option: parsing, checks, -help, suggestions, the
-// banner and the options in the run record derive from it. The rows are in options.cpp.
+// The options as data. A row has all facts about an option: parsing, checks, -help, suggestions, the banner
+// and the options in the run record are derived from it. The rows are in options.cpp.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,14 @@
 
 namespace openimb {
 
-/// The state of parsing a command line.
+/// The state while a command line is parsed.
 struct Draft {
   const Program& program;
   int world;
   const ReadFile& read_file;
   SameFile same_file = {};
   std::int64_t wanted_processes = 0;  ///< -npmin as given
-  bool by_exponents = false;          ///< lengths are powers of two that were asked for
+  bool by_exponents = false;          ///< the user gave exponents: lengths are powers of two
   Options options{};
   std::optional<std::uint64_t> seed{};  ///< -seed
   NameLists names{};
@@ -34,16 +34,17 @@ struct Draft {
   bool has(std::string_view name) const { return std::ranges::find(given, name) != given.end(); }
 };
 
-/// How many values follow an option. optional_switch: on or off, as far as the next word is one; one_or_two:
-/// joined by a comma, as far as is_second() takes the second.
+/// The number of values after an option. optional_switch: on or off, if the next word is one of them;
+/// one_or_two: the next word is a second value if is_second() accepts it, and is joined to the first by a
+/// comma.
 enum class Values { none, one, one_or_two, optional_one, optional_switch, list };
 
 /// The numbers that an option takes.
 struct Range {
-  std::int64_t lowest = 0, highest = 0;  ///< of whole numbers and sizes
-  std::int64_t unit = 0;                 ///< above 0: a size; a number without a letter counts so many bytes
-  double least = 0, most = 0;            ///< of real numbers
-  double divisor = 1;                    ///< from the number given to the one that is kept
+  std::int64_t lowest = 0, highest = 0;  ///< limits of whole numbers and sizes
+  std::int64_t unit = 0;                 ///< above 0: a size; bytes of a unit in a number without a letter
+  double least = 0, most = 0;            ///< limits of real numbers
+  double divisor = 1;                    ///< the number given is divided by it
 };
 constexpr Range whole(std::int64_t lowest, std::int64_t highest) {
   return {.lowest = lowest, .highest = highest};
@@ -55,15 +56,15 @@ constexpr Range real(double least, double most, double divisor = 1) {
   return {.least = least, .most = most, .divisor = divisor};
 }
 
-/// As on the command line, in the unit of `range`; empty without a value.
+/// The value as it is written on the command line, in the unit of `range`; empty without a value.
 std::string to_text(const OptionValue& value, const Range& range);
 
-/// Where the value of an option lies in Options, and how it is read and shown.
+/// Where the value of an option is stored in Options, and how it is read and shown.
 struct Home {
   void (*set)(Options& options, const Range& range, std::string_view word) = nullptr;  ///< throws BadValue
   OptionValue (*get)(const Options& options) = nullptr;
   bool is_switch = false;
-  std::span<const char* const> words = {};  ///< all that it takes, of an enumeration
+  std::span<const char* const> words = {};  ///< for an enumeration, the words of its values
 };
 
 namespace home {
@@ -73,7 +74,7 @@ inline constexpr bool is_optional = false;
 template <class Type>
 inline constexpr bool is_optional<std::optional<Type>> = true;
 
-/// The member at the end of the path, through optional ones, which are filled in.
+/// The member at the end of the path. Empty optional members on the path get a default value.
 template <auto first, auto... rest>
 auto& writable(auto& owner) {
   auto& member = owner.*first;
@@ -86,7 +87,7 @@ auto& writable(auto& owner) {
   }
 }
 
-/// The same; of an optional one that is empty, as it would be filled in.
+/// A copy of the member at the end of the path. Empty optional members on the path count as default values.
 template <auto first, auto... rest>
 auto readable(const auto& owner) {
   const auto& member = owner.*first;
@@ -153,58 +154,60 @@ inline constexpr Home of{
 
 }  // namespace home
 
-/// The home at the end of a path of members: at<&Options::settings, &Settings::repetitions>. The member's
-/// type decides what is read: a switch, a number in the row's range, a word or a text.
+/// The home at the end of a path of members, as at<&Options::settings, &Settings::repetitions>. The type of
+/// the member decides what is read: a switch, a number in the range of the row, a word or a text.
 template <auto... path>
 inline constexpr const Home* at = &home::of<path...>;
 
-/// The home of an option that is read by Option::apply.
+/// The home of an option that Option::apply reads.
 template <auto get>
 inline constexpr Home getter{.get = get};
 template <OptionValue (*get)(const Options& options)>
 inline constexpr const Home* shown_by = &getter<get>;
 
-/// What happens to an option that no benchmark uses. It is refused, since the results would be taken for
-/// those of another method; only options of IMB that job scripts give to every executable are noted.
+/// What happens to an option that no benchmark uses. It is refused, as the user would take the results for
+/// those of another method. Only for options of IMB that job scripts give to every executable there is a note
+/// instead.
 enum class Unused { refused, noted };
 
 /// Which benchmarks use an option.
 struct Served {
   bool (*by)(const Spec& spec);
-  std::string_view why = "has no benchmark for it";  ///< of a component: "IMB-MPI1 has no ..."
+  /// Follows the name of a component in messages: "IMB-MPI1 has no ...".
+  std::string_view why = "has no benchmark for it";
   Unused unused = Unused::refused;
 };
 
-/// When an option is applied: options that decide how others are read come first.
+/// When an option is applied. Options that affect how others are read come first.
 enum class Stage { lenient, settings, usual };
 
 struct Option {
   std::string_view name;        ///< as on the command line, without the dash
-  std::string_view alias = {};  ///< another name for the same
-  bool common = false;          ///< one of those that -help shows
+  std::string_view alias = {};  ///< another name of the option
+  bool common = false;          ///< -help shows it; otherwise only -help all
   Values values = Values::one;
-  std::string_view syntax = {};    ///< of the values: "N[,VOL]"; empty: by the home
+  std::string_view syntax = {};    ///< syntax of the values, as "N[,VOL]"; empty: derived from the home
   std::string_view help = {};      ///< what it does, in one line; empty: the words of the home
-  std::string_view standard = {};  ///< what holds without it, where neither of the next two has it
-  std::string (*standard_of)(const Standard& standard) = nullptr;  ///< the same where components differ
+  std::string_view standard = {};  ///< the default, if neither `standard_of` nor `home` has it
+  std::string (*standard_of)(const Standard& standard) = nullptr;  ///< the default, if components differ
   std::string_view example = {};                                   ///< option and values
   std::string_view details = {};  ///< what -help NAME adds; a newline ends a paragraph
-  bool lists_parameters = false;  ///< which -help NAME shows, too
+  bool lists_parameters = false;  ///< -help NAME shows the parameters of -set, too
   const Home* home = nullptr;
-  bool recorded = true;  ///< in the run record; false: as the value of another option, or not at all
+  bool recorded = true;  ///< in the run record; false: another option has the value, or it is not recorded
   Range range = {};
-  /// Instead of the home: called for each value, or once with an empty one where the option has none. Throws
-  /// BadValue.
+  /// Reads the value instead of the home. Called for each value, or once with an empty word if the option has
+  /// no value. Throws BadValue.
   void (*apply)(Draft& draft, std::string_view word) = nullptr;
-  const Served* serves = nullptr;          ///< nullptr: all benchmarks
-  std::string_view instead = {};           ///< the option that does the same for others
+  const Served* serves = nullptr;          ///< the benchmarks that use it; nullptr: all
+  std::string_view instead = {};           ///< the option that does the same for other benchmarks
   std::string_view excludes = {};          ///< names of options that cannot be given with it, between blanks
-  void (*settle)(Draft& draft) = nullptr;  ///< what it implies, once all options are read
-  void (*check)(const Draft& draft) = nullptr;  ///< against all others, once settled. Throws UsageError
+  void (*settle)(Draft& draft) = nullptr;  ///< applies what it implies, once all options are read
+  void (*check)(const Draft& draft) = nullptr;  ///< checks it with all others after that; throws UsageError
   Stage stage = Stage::usual;
-  bool early = false;            ///< needed before MPI is up
-  std::string_view banner = {};  ///< name of the line that states it where it is not at its default
-  Options::Action action = Options::Action::run;  ///< other than run: decides alone, wherever it stands
+  bool early = false;            ///< needed before MPI_Init
+  std::string_view banner = {};  ///< name of the line in the banner that shows it unless it has its default
+  Options::Action action = Options::Action::run;  ///< other than run: all other options are ignored
   bool (*is_second)(std::string_view word) = nullptr;
 };
 

@@ -1,5 +1,4 @@
-// The rows of the option table, and the functions that they call. Sources: guide, "Command-line Control"; the
-// options of IMB 2021; some are OpenIMB's own.
+// The rows of the option table, and the functions that they call. Sources: see cli/command_line.h.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -21,13 +20,13 @@ namespace openimb {
 
 namespace {
 
-// Which benchmarks use an option.
+// Conditions on benchmarks: a row names the one that holds for the benchmarks that use its option.
 
-constexpr Served drawn{
+constexpr Served with_random_choices{
     .by = [](const Spec& spec) { return spec.random_partners || spec.in_rounds || spec.topology.exists(); }};
 constexpr Served grouped{.by = [](const Spec& spec) { return !spec.in_rounds; },
                          .why = "measures pairs of endpoints in rounds and has no use for it"};
-constexpr Served hinted{.by = [](const Spec& spec) { return spec.on_windows() || spec.on_files(); }};
+constexpr Served with_hints{.by = [](const Spec& spec) { return spec.on_windows() || spec.on_files(); }};
 constexpr Served in_any_window{
     .by = [](const Spec& spec) { return spec.on_windows() && !spec.one_sided.window; }};
 constexpr Served in_flight{.by = [](const Spec& spec) { return spec.message_rate; }, .unused = Unused::noted};
@@ -53,7 +52,7 @@ constexpr Served packed{.by = [](const Spec& spec) { return spec.packs; }};
 constexpr Served partitioned{.by = [](const Spec& spec) { return spec.partitioned; }};
 constexpr Served reduced{.by = [](const Spec& spec) { return spec.reduction; }, .unused = Unused::noted};
 constexpr Served rooted{.by = [](const Spec& spec) { return spec.rooted; }, .unused = Unused::noted};
-constexpr Served sent{.by = [](const Spec& spec) { return spec.send_modes.any; }};
+constexpr Served with_send_modes{.by = [](const Spec& spec) { return spec.send_modes.any; }};
 constexpr Served sent_by_all{.by = [](const Spec& spec) { return spec.sent > 0; }};
 constexpr Served threaded{.by = [](const Spec& spec) { return spec.threaded; }};
 constexpr Served threaded_or_partitioned{
@@ -146,8 +145,8 @@ void read_lengths(Draft& draft, std::string_view path) {
   for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "msglen", "lengths")) {
     try {
       draft.options.lengths.push_back(byte_count(entry.text, 1, 0, largest_length));
-    } catch (const BadValue& problem) {
-      throw UsageError(entry.where + problem.what() + "; a length is a line such as 4096 or 64k");
+    } catch (const BadValue& error) {
+      throw UsageError(entry.where + error.what() + "; a length is a line such as 4096 or 64k");
     }
   }
 }
@@ -165,7 +164,7 @@ void set_lengths(Draft& draft, std::string_view word) {
 
 OptionValue shown_lengths(const Options& options) { return home::shown(options.lengths); }
 
-// Benchmarks of threads have lengths in elements unless they are given in bytes.
+// Benchmarks of IMB-MT have lengths in elements (-count) unless the user gives them in bytes.
 void measure_by_bytes(Draft& draft) {
   if (!draft.has("count")) draft.options.counts.clear();
 }
@@ -194,7 +193,7 @@ void check_zero_size(const Draft& draft) {
 void set_repetitions(Draft& draft, std::string_view word) {
   Settings& settings = draft.options.settings;
   std::vector<std::string_view> parts = split(word, ',');
-  // Numbers begin with a digit or a sign, policies never do.
+  // Numbers begin with a digit or a sign, policies with a letter.
   if (const std::string_view last = parts.back(); !last.empty() && last.front() >= 'A') {
     settings.policy = choice<IterationPolicy>(last);
     parts.pop_back();
@@ -205,7 +204,7 @@ void set_repetitions(Draft& draft, std::string_view word) {
   if (parts.size() > 2) settings.non_aggregate_repetitions = whole_number(parts[2], 1, most_int);
 }
 
-// Without the policy, which -iter_policy shows.
+// The value has no policy, as -iter_policy shows it.
 OptionValue shown_repetitions(const Options& options) {
   const Settings& settings = options.settings;
   return std::to_string(settings.repetitions) + "," +
@@ -273,7 +272,7 @@ OptionValue shown_halo(const Options& options) {
   return std::to_string(halo.dimensions) + (halo.corners ? ",corners" : "");
 }
 
-// `most`: the largest number that the processes of the launch allow.
+// `most`: the largest value that the processes of the launch allow.
 [[noreturn]] void refuse_pairs(const std::string& option, const std::string& why, int most, int world) {
   throw UsageError(option + ": " +
                    (world == 1 ? "1 process makes no pair; launch at least 2 processes"
@@ -281,9 +280,9 @@ OptionValue shown_halo(const Options& options) {
 }
 
 void check_pairs(const Draft& draft) {
-  const int most = draft.world / 2, asked = draft.options.pairs->most_pairs;
-  if (asked <= most) return;
-  refuse_pairs("-pairs " + std::to_string(asked),
+  const int most = draft.world / 2, pairs = draft.options.pairs->most_pairs;
+  if (pairs <= most) return;
+  refuse_pairs("-pairs " + std::to_string(pairs),
                std::to_string(draft.world) + " processes make " +
                    (most == 1 ? "1 pair" : std::to_string(most) + " pairs"),
                most, draft.world);
@@ -297,7 +296,8 @@ void check_stride(const Draft& draft) {
                draft.world);
 }
 
-// The timed loop has MPI calls only: what IMB-P2P can do within it is accepted for its command lines.
+// -msgwr and -msgrd are accepted, so that command lines of IMB-P2P work. They have no effect, as the timed
+// loop has MPI calls only.
 template <bool sends>
 void accept_payload(Draft& draft, std::string_view word) {
   if (!on_or_off(word)) return;
@@ -306,7 +306,7 @@ void accept_payload(Draft& draft, std::string_view word) {
       (sends ? "written before a table, not before each message" : "not read after each message"));
 }
 
-// "4x2" or "3d".
+// Reads a grid: "4x2" or "3d".
 void set_grid(Topology& topology, std::string_view word) {
   const std::vector<std::string_view> parts = split(word, 'x');
   if (parts.size() == 1) {
@@ -367,7 +367,7 @@ void check_topology(const Draft& draft) {
                      ", give at most random:" + std::to_string(most));
   }
   if (!topology.has_extents()) return;
-  // A grid that no group can have is a usage error, not one that some groups cannot.
+  // It is a usage error only if no group has the size of the grid.
   const Options& options = draft.options;
   const int available = static_cast<int>(rank_order(world, options.map).size());
   const int least = std::min(options.min_processes.value_or(options.standard.min_processes), available);
@@ -479,8 +479,8 @@ void read_parameters(Draft& draft, std::string_view path) {
   for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "set", "settings")) {
     try {
       set_parameter(draft.options, entry.text);
-    } catch (const BadValue& problem) {
-      throw UsageError(entry.where + problem.what() + "; a setting is a line such as MSGSPERSAMPLE=20");
+    } catch (const BadValue& error) {
+      throw UsageError(entry.where + error.what() + "; a setting is a line such as MSGSPERSAMPLE=20");
     }
   }
 }
@@ -493,7 +493,7 @@ void set(Draft& draft, std::string_view word) {
 
 OptionValue shown_set(const Options& options) { return settings_without_option(options); }
 
-// No file is written that the command line reads, or twice.
+// Output files must differ from each other and from the files that the command line reads.
 void check_files(const Draft& draft) {
   constexpr std::size_t longest_path = 1024;
   const Options& options = draft.options;
@@ -508,15 +508,15 @@ void check_files(const Draft& draft) {
     throw UsageError("-json and -dumpfile name the same file, " + shown(options.json_file, longest_path) +
                      "; give them one each");
   }
-  const auto keep = [&](const std::string& option, const std::string& name) {
+  const auto check_overwriting = [&](const std::string& option, const std::string& name) {
     const auto input =
-        std::ranges::find_if(options.input_files, [&](const std::string& read) { return same(name, read); });
+        std::ranges::find_if(options.input_files, [&](const std::string& path) { return same(name, path); });
     if (input == options.input_files.end()) return;
     throw UsageError(option + " would overwrite " + shown(*input, longest_path) +
                      ", which this command line reads; name another file");
   };
-  keep("-json", options.json_file);
-  keep("-dumpfile", options.dump_file);
+  check_overwriting("-json", options.json_file);
+  check_overwriting("-dumpfile", options.dump_file);
 }
 
 void add_info(Draft& draft, std::string_view word) {
@@ -527,9 +527,9 @@ void add_info(Draft& draft, std::string_view word) {
   const std::string key(word.substr(0, equals));
   const std::string value(word.substr(equals + 1));
   auto& info = draft.options.info;
-  const auto known = std::ranges::find(info, key, &std::pair<std::string, std::string>::first);
-  if (known != info.end()) {
-    known->second = value;
+  const auto hint = std::ranges::find(info, key, &std::pair<std::string, std::string>::first);
+  if (hint != info.end()) {
+    hint->second = value;
   } else {
     info.emplace_back(key, value);
   }
@@ -555,11 +555,11 @@ void check_reorder(const Draft& draft) {
       ", each rank would read what it wrote; give a number from 1 to the number of processes less 1");
 }
 
-// Passes need a limit.
+// -precision alone does not limit the passes, so it gets a default budget.
 void settle_budget(Draft& draft) {
-  constexpr double usual_budget = 60;
+  constexpr double default_budget = 60;
   Passes& passes = *draft.options.passes;
-  if (!passes.most && !passes.budget) passes.budget = usual_budget;
+  if (!passes.most && !passes.budget) passes.budget = default_budget;
 }
 
 void set_interleaving(Draft& draft, std::string_view word) {
@@ -588,7 +588,7 @@ void set_threads(Draft& draft, std::string_view word) {
 
 OptionValue shown_threads(const Options& options) { return std::int64_t{options.threads.count}; }
 
-// Several threads need MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE; the latter unless the user chooses.
+// Several threads need MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE. The default is the latter.
 void settle_level(Draft& draft) {
   Options& options = draft.options;
   if (options.threads.asked.value_or(1) > 1 && !draft.has("thread_level")) {
@@ -712,15 +712,15 @@ void read_pairs(Draft& draft, std::string_view path) {
   for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "pairs_file", "rounds")) {
     try {
       fabric.listed.push_back(round_of(entry.text));
-    } catch (const BadValue& problem) {
-      throw UsageError(entry.where + problem.what() + "; a round is a line such as 0-1 2-3");
+    } catch (const BadValue& error) {
+      throw UsageError(entry.where + error.what() + "; a round is a line such as 0-1 2-3");
     }
   }
 }
 
 // Memory of buffers, and GPUs
 
-/// `any_api`: the kind of whichever driver is installed.
+/// A word for a kind of memory. `any_api`: the kind belongs to the driver that is installed, CUDA or ROCm.
 struct KindWord {
   std::string_view word;
   MemoryKind kind = MemoryKind::host;
@@ -738,14 +738,14 @@ constexpr auto kind_words = [] {
   return all;
 }();
 
-// Words of IMB-MPI1-GPU.
+// The words of IMB-MPI1-GPU for -mem_alloc_type.
 constexpr KindWord alloc_words[] = {{"cpu", MemoryKind::host},
                                     {"host", MemoryKind::pinned, true},
                                     {"device", MemoryKind::cuda, true},
                                     {"shared", MemoryKind::cuda_managed, true}};
 
 void set_kinds(MemoryChoice& memory, const KindWord& send, const KindWord& receive) {
-  const auto api_named = [](const KindWord& one) { return one.any_api ? std::nullopt : api_of(one.kind); };
+  const auto api_named = [](const KindWord& word) { return word.any_api ? std::nullopt : api_of(word.kind); };
   const std::optional<GpuApi> first = api_named(send), second = api_named(receive);
   if (first && second && *first != *second) {
     throw BadValue("CUDA and ROCm cannot be combined");
@@ -770,8 +770,8 @@ bool is_memory_kind(std::string_view word) {
 }
 
 void set_alloc_type(Draft& draft, std::string_view word) {
-  const KindWord& both = choice(alloc_words, &KindWord::word, word);
-  set_kinds(draft.options.memory, both, both);
+  const KindWord& kind = choice(alloc_words, &KindWord::word, word);
+  set_kinds(draft.options.memory, kind, kind);
 }
 
 [[noreturn]] void refuse_gpus(const std::string& option, const Program& program) {
@@ -779,7 +779,7 @@ void set_alloc_type(Draft& draft, std::string_view word) {
                    "; leave it out");
 }
 
-// Buffers of IMB-IO are on the host: -memory host is right there, other kinds are not.
+// Buffers of IMB-IO are on the host, so -memory host is accepted and other kinds are refused.
 void check_memory(const Draft& draft) {
   if (!draft.program.uses_files || draft.options.memory.is_host()) return;
   refuse_gpus(draft.has("memory") ? "-memory" : "-mem_alloc_type", draft.program);
@@ -787,9 +787,9 @@ void check_memory(const Draft& draft) {
 
 void set_gpu(Draft& draft, std::string_view word) {
   MemoryChoice& memory = draft.options.memory;
-  for (const GpuChoice each : {GpuChoice::local_rank, GpuChoice::round_robin}) {
-    if (same_name(word, name_of(each))) {
-      memory.gpu = each;
+  for (const GpuChoice by_rank : {GpuChoice::local_rank, GpuChoice::round_robin}) {
+    if (same_name(word, name_of(by_rank))) {
+      memory.gpu = by_rank;
       return;
     }
   }
@@ -1130,7 +1130,7 @@ constexpr Option method_rows[] = {
                 "IMB-P2P, 1024 rounds are drawn before the clock starts; further repetitions use them again.",
      .home = shown_by<shown_seed>,
      .apply = set_seed,
-     .serves = &drawn,
+     .serves = &with_random_choices,
      .settle = settle_seed,
      .check = check_seed},
     {.name = "halo",
@@ -1486,7 +1486,7 @@ constexpr Option own_rows[] = {
                 "ahead. buffered: MPI_Bsend, MPI_Ibsend; the buffer counts toward -mem. Benchmarks that "
                 "cannot use a mode have a failure row with the reason.",
      .home = at<&Options::send_mode>,
-     .serves = &sent,
+     .serves = &with_send_modes,
      .banner = "Sends"},
     {.name = "layout",
      .syntax = "LAYOUT",
@@ -1530,7 +1530,7 @@ constexpr Option own_rows[] = {
      .details = "May be repeated. Replaces editing User_Set_Info (user guide). MPI ignores unknown keys.",
      .home = shown_by<shown_info>,
      .apply = add_info,
-     .serves = &hinted},
+     .serves = &with_hints},
     {.name = "file",
      .syntax = "PATH",
      .help = "IMB-IO: folder or name of the files",

@@ -61,22 +61,22 @@ void set_parameter(Options& options, std::string_view assignment) {
     if (!same_name(parameter.name, name)) continue;
     try {
       return parameter.home->set(options, parameter.range, value);
-    } catch (const BadValue& problem) {
-      throw BadValue(std::string(parameter.name) + ": " + problem.what());
+    } catch (const BadValue& error) {
+      throw BadValue(std::string(parameter.name) + ": " + error.what());
     }
   }
-  const std::string_view meant = nearest(name, names);
-  throw BadValue(
-      "unknown parameter " + quoted(name) +
-      (meant.empty() ? ": -help set shows the names" : ": did you mean " + std::string(meant) + "?"));
+  const std::string_view suggestion = nearest(name, names);
+  throw BadValue("unknown parameter " + quoted(name) +
+                 (suggestion.empty() ? ": -help set shows the names"
+                                     : ": did you mean " + std::string(suggestion) + "?"));
 }
 
 std::vector<std::string> settings_that_differ(const Options& options) {
-  const Options standard = default_options(options.standard);
+  const Options defaults = default_options(options.standard);
   std::vector<std::string> differences;
   for (const Parameter& parameter : table) {
     const std::string in_force = assignment_of(parameter, options);
-    if (in_force != assignment_of(parameter, standard)) differences.push_back(in_force);
+    if (in_force != assignment_of(parameter, defaults)) differences.push_back(in_force);
   }
   return differences;
 }

@@ -1,4 +1,4 @@
-// The parameters that -set takes by name: the guide's table, as data.
+// The parameters that -set takes by name: the table of the guide, as data.
 #pragma once
 
 #include <span>
@@ -15,11 +15,11 @@ struct Parameter {
   std::string_view help;
   const Home* home;
   Range range = {};
-  std::string_view option = {};  ///< that sets it as well
+  std::string_view option = {};  ///< the option that sets it, too
 };
 std::span<const Parameter> parameters();
 
-/// One NAME=VALUE. Throws BadValue.
+/// Sets a parameter. `assignment`: NAME=VALUE. Throws BadValue.
 void set_parameter(Options& options, std::string_view assignment);
 
 /// NAME=VALUE of each parameter that no option sets.

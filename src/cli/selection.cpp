@@ -26,10 +26,10 @@ std::optional<Selected> find(const Program& program, std::string_view name) {
   return Selected{static_cast<int>(spec - program.catalogue.data()), has_multi_prefix(name)};
 }
 
-/// The other executable that has this benchmark, or an empty text.
+/// The other executable that has this benchmark, or an empty string.
 std::string component_of(const Program& program, std::string_view name) {
   const std::string_view word = without_multi(name);
-  // Unidir_Put and Unidir_put are different benchmarks: exact spelling first.
+  // The exact spelling is tried first: Unidir_Put and Unidir_put are different benchmarks.
   for (const bool exact : {true, false}) {
     for (const ComponentList& component : program.suite) {
       const std::string executable = "IMB-" + std::string(component.facts.name);
@@ -44,11 +44,11 @@ std::string component_of(const Program& program, std::string_view name) {
 
 std::string unknown(const Program& program, const NamedBenchmark& name) {
   const std::string message = name.where + "unknown benchmark " + openimb::quoted(name.text) + ": ";
-  if (const std::string other = component_of(program, name.text); !other.empty()) {
-    return message + "it is in " + other;
+  if (const std::string executable = component_of(program, name.text); !executable.empty()) {
+    return message + "it is in " + executable;
   }
-  if (const std::string_view meant = nearest_benchmark(program, name.text); !meant.empty()) {
-    return message + "did you mean " + std::string(meant) + "?";
+  if (const std::string_view suggestion = nearest_benchmark(program, name.text); !suggestion.empty()) {
+    return message + "did you mean " + std::string(suggestion) + "?";
   }
   if (const Option* const option = find_option("-" + name.text); option != nullptr) {
     return message + "did you mean -" + std::string(option->name) + "?";
@@ -131,8 +131,8 @@ std::vector<Selected> select_benchmarks(const Program& program, const NameLists&
   for (const Selected& selected : selector.resolve(lists.included)) add(selection, selected);
   for (const Selected& selected : selector.resolve(lists.excluded)) {
     std::erase_if(selection, [&](const Selected& other) {
-      return other.index == selected.index &&
-             (other.multi || !selected.multi);  // NAME excludes both of its forms
+      // NAME excludes NAME and Multi-NAME.
+      return other.index == selected.index && (other.multi || !selected.multi);
     });
   }
   if (selection.empty()) throw UsageError("-exclude leaves no benchmark to run; exclude fewer or name some");

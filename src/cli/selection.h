@@ -1,4 +1,4 @@
-// Which benchmarks run: those named, those added (-include), without those removed (-exclude).
+// Selects the benchmarks that run: those named and those added (-include), without those removed (-exclude).
 #pragma once
 
 #include <string>
@@ -21,18 +21,18 @@ struct NameLists {
   std::vector<NamedBenchmark> excluded;  ///< removed from the list
 };
 
-/// "A,B" is two names.
+/// Adds the names in `word` to `list`; "A,B" is two names.
 void add_names(std::vector<NamedBenchmark>& list, std::string_view word, const std::string& where = "");
 
-/// Throws UsageError. With `ignored`, messages about unknown names go there instead, unless all names are
-/// unknown.
+/// The benchmarks that run. Throws UsageError for unknown names. If `ignored` is given, it gets the messages
+/// about unknown names instead, unless all names are unknown.
 std::vector<Selected> select_benchmarks(const Program& program, const NameLists& lists,
                                         std::vector<std::string>* ignored);
 
 /// The benchmark of this name, in any case and with or without Multi-; nullptr where there is none.
 const Spec* find_benchmark(const Program& program, std::string_view name);
 
-/// Its name in the catalog where `word` looks like a misspelled benchmark, or an empty text.
+/// The name in the catalog of which `word` may be a misspelling, or an empty string.
 std::string_view nearest_benchmark(const Program& program, std::string_view word);
 
 }  // namespace openimb

@@ -11,8 +11,8 @@ namespace openimb {
 
 namespace {
 
-/// Letters inserted, dropped, changed or swapped with their neighbor to get from `a` to `b` (optimal string
-/// alignment).
+/// The number of letters to insert, delete, change or swap with their neighbor to get from `a` to `b`
+/// (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -33,7 +33,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
-  constexpr std::size_t longest = 64;  // no name is longer; avoids a matrix of the size of an argument
+  constexpr std::size_t longest = 64;  // no name is longer; limits the time for long arguments
   if (word.size() < 3 || word.size() > longest) return {};
   const std::string wanted = lower_case(word);
   std::size_t limit = std::clamp<std::size_t>(word.size() / 3, 1, 3);

@@ -1,4 +1,4 @@
-// What a misspelled word was probably meant to be.
+// Suggestions for misspelled words.
 #pragma once
 
 #include <span>
@@ -6,7 +6,8 @@
 
 namespace openimb {
 
-/// The candidate nearest to `word`, in any case, or an empty text where none is near. Among equals the first.
+/// The candidate nearest to `word`, in any case, or an empty string if none is near. Of equally near
+/// candidates, the first one.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
 }  // namespace openimb

@@ -7,7 +7,7 @@ namespace openimb {
 std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string& path,
                                     std::string_view option, std::string_view what) {
   constexpr std::size_t longest_path = 1024;
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // of editors on Windows
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // editors on Windows write it
   const std::string name = shown(path, longest_path);
   const FileText file = read_file(path);
   if (!file.ok) throw UsageError("-" + std::string(option) + ": cannot read " + name + ": " + file.why);

@@ -44,12 +44,12 @@ void check_range(std::string_view text, Number number, Number lowest, Number hig
   if (number > highest) throw BadValue(quoted(text) + " is above the maximum, " + shown(highest));
 }
 
-// Bounds of a size in the unit in which the size was given.
+// Throws that a size is out of bounds. The message has the bound in the unit of the size.
 [[noreturn]] void refuse_size(std::string_view text, bool too_small, std::int64_t bound, std::int64_t unit) {
   const char* const name = unit == gibibyte ? " GB" : unit == mebibyte ? " MB" : unit > 1 ? " kB" : " bytes";
   const std::string in_units = std::to_string(bound / unit) + (unit == 1 && bound == 1 ? " byte" : name);
   if (!too_small) throw BadValue(quoted(text) + " is above the maximum, " + in_units);
-  // A bound below one unit is nearly 0.
+  // A bound below one unit would be shown as 0.
   const bool above_zero = bound > 0 && bound < unit;
   throw BadValue(quoted(text) + (above_zero ? " is not above " : " is below the minimum, ") + in_units);
 }
@@ -164,7 +164,7 @@ std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t l
   const char* const end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, whole);
   if (error == std::errc{} && stop == end) {
-    // Compared before multiplying, so that nothing overflows.
+    // The bound is checked before the multiplication, which could overflow.
     if (whole > highest / factor) refuse_size(text, false, highest, factor);
     if (whole < 0 || whole * factor < lowest) refuse_size(text, true, lowest, factor);
     return whole * factor;
@@ -188,9 +188,9 @@ std::size_t choice(std::span<const char* const> words, std::string_view text) {
   const auto same = [&](const char* word) { return same_name(word, text); };
   const auto word = std::ranges::find_if(words, same);
   if (word != words.end()) return static_cast<std::size_t>(word - words.begin());
-  std::string all;
-  for (const char* const known_word : words) (all += all.empty() ? "" : ", ") += known_word;
-  throw BadValue(quoted(text) + " is not one of " + all);
+  std::string all_words;
+  for (const char* const known_word : words) (all_words += all_words.empty() ? "" : ", ") += known_word;
+  throw BadValue(quoted(text) + " is not one of " + all_words);
 }
 
 }  // namespace openimb

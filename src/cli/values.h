@@ -1,4 +1,4 @@
-// From one word to one value: whole and real numbers, sizes in bytes, on or off, one of several words.
+// Converts a word to a value: whole and real numbers, sizes in bytes, on or off, one of several words.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace openimb {
 
-/// What is wrong with a value. The caller adds the option, or the line of the file.
+/// The error of a value. The caller adds the option, or the line of the file.
 class BadValue : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -31,7 +31,7 @@ inline constexpr std::int64_t most_extent = 4096;
 inline constexpr std::int64_t largest_cache = std::int64_t{1} << 40;
 inline constexpr std::int64_t largest_cache_line = 1 << 20;
 
-/// User's text for a message: one line, cut to `longest` bytes.
+/// Text of the user for a message: one line, cut to `longest` bytes.
 std::string shown(std::string_view text, std::size_t longest = 60);
 /// The same in quotes.
 std::string quoted(std::string_view text);
@@ -39,23 +39,23 @@ std::string lower_case(std::string_view text);
 bool same_name(std::string_view a, std::string_view b);
 std::string_view trimmed(std::string_view text);
 
-/// The parts between separators; "a,,b" has an empty one.
+/// The parts between separators; "a,,b" has an empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-/// Shortest text that reads back as the same number.
+/// The shortest text that reads back as the same number.
 std::string to_text(double number);
 
 std::int64_t whole_number(std::string_view text, std::int64_t lowest, std::int64_t highest);
 double real_number(std::string_view text, double lowest, double highest);
 bool on_or_off(std::string_view text);
-/// Whether on_or_off() takes it.
+/// Whether on_or_off() accepts the text.
 bool is_switch(std::string_view text);
 
 /// A size: k, m and g (also KiB, kB, ...) are powers of 1024; a number without a letter counts `unit` bytes.
-/// With unit 1 the result must be whole, else it is rounded down.
+/// With unit 1 the result must be whole; otherwise it is rounded down.
 std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t lowest, std::int64_t highest);
 
-/// The row whose word, word_of(row), is `text` in any case.
+/// The row whose word, word_of(row), is equal to `text`, in any case.
 template <class Rows, class WordOf>
 const auto& choice(const Rows& rows, WordOf word_of, std::string_view text) {
   std::string words;
@@ -66,10 +66,10 @@ const auto& choice(const Rows& rows, WordOf word_of, std::string_view text) {
   throw BadValue(quoted(text) + " is not one of " + words);
 }
 
-/// The index of the word that is `text`, in any case.
+/// The index of the word that is equal to `text`, in any case.
 std::size_t choice(std::span<const char* const> words, std::string_view text);
 
-/// The value of an enumeration that has this word.
+/// The value of an enumeration whose word is `text`.
 template <Worded Enum>
 Enum choice(std::string_view text) {
   // The guide's table spells the values of ITER_POLICY as C names.

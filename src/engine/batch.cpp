@@ -13,13 +13,14 @@ BufferBatch::BufferBatch(const Spec& spec, const Answers& answers, std::unique_p
   takes_part_ = target || answers_.takes_part(setup_->group.endpoint);
 }
 
-// In rounds of as many repetitions as are completed together: one, or a sample's disjoint sections.
+// A round has the repetitions that are completed together: one, or, in aggregate mode, as many as the buffers
+// have disjoint sections.
 std::int64_t BufferBatch::check(std::int64_t repetitions) {
   if (!takes_part() && !exposes()) return 0;
   BufferCheck check(spec_, setup(), answers_);
   std::int64_t defects = 0;
   Moving laps(plan());
-  synchronize();  // what was in flight before has arrived
+  synchronize();  // earlier transfers have arrived
   for (std::int64_t done = 0; done < repetitions;) {
     const bool together = setup().aggregate;
     const std::int64_t round = together ? std::min(setup().buffers.geometry.sections, repetitions - done) : 1;
@@ -38,8 +39,8 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
   return defects;
 }
 
-// What a rank's own loads and stores see of memory in a window, and what they leave there for others: fences
-// see to that themselves.
+// Under passive targets, a rank must hold a lock on its own window before its loads and stores are consistent
+// with those of other ranks. Fences make them so without a lock.
 void BufferBatch::with_own_memory(const std::function<void()>& use) const {
   if (exposes() && uses_locks(spec_, setup().window.sync)) {
     const LockOne own(setup().group.endpoint.rank, setup().window.win.handle(), MPI_LOCK_EXCLUSIVE);

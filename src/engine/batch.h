@@ -1,5 +1,5 @@
-// The loops of a benchmark on buffers: the pattern's type is erased here, once per batch, never per
-// repetition. What is not timed is no template: BufferBatch.
+// The loops of a benchmark on buffers. The pattern's type is erased here, once per batch, never per
+// repetition. Only timed code is a template; the rest is in BufferBatch.
 #pragma once
 
 #include <functional>
@@ -26,15 +26,15 @@
 
 namespace openimb {
 
-/// Between the repetitions of a synchronized batch, which only collectives have that are completed one by
-/// one.
+/// The barrier between the repetitions of a synchronized batch. Only collectives that are completed one by
+/// one have such batches.
 struct ControlBarrier {
   void (*barrier)(MPI_Comm);
   MPI_Comm comm;
   void operator()() const { barrier(comm); }
 };
 
-/// What a batch is asked for.
+/// The arguments of Batch::run, with the setup.
 struct BatchRun {
   std::int64_t repetitions;
   Timing timing;
@@ -43,30 +43,30 @@ struct BatchRun {
   ControlBarrier between() const { return {setup.group.barrier, setup.group.control}; }
 };
 
-/// Which of its loops a step has, and what moves in them.
+/// Which loops are compiled for a step, and what changes from one repetition to the next in them.
 struct Loops {
-  bool aggregate = false;     ///< one that completes all repetitions together, too
-  bool synchronized = false;  ///< one with barriers between repetitions, too
-  bool root = false;
-  bool offset = false;
+  bool aggregate = false;     ///< also one that completes all repetitions together
+  bool synchronized = false;  ///< also one with barriers between repetitions
+  bool root = false;          ///< the root changes
+  bool offset = false;        ///< the offset in the file changes
 };
 
 /// The one place where options become the instantiation of drive() that is run: timing, aggregate mode,
 /// moving buffers. All benchmarks with this step and context share it.
-template <class Step, Loops loops, class Seen, class... View>
-OPENIMB_NOINLINE double run_loop(const Seen& seen, const LapPlan& plan, const BatchRun& request,
+template <class Step, Loops loops, class StepContext, class... View>
+OPENIMB_NOINLINE double run_loop(const StepContext& context, const LapPlan& plan, const BatchRun& request,
                                  const View&... view) {
   const auto timed = [&]<bool aggregate>(const auto& laps, std::bool_constant<aggregate>) {
     double* const samples = request.samples.data();
     switch (request.timing) {
       case Timing::total:
-        return drive<Step, WallClock, aggregate>(seen, laps, request.repetitions, Total{}, view...);
+        return drive<Step, WallClock, aggregate>(context, laps, request.repetitions, Total{}, view...);
       case Timing::every_repetition:
-        return drive<Step, WallClock, aggregate>(seen, laps, request.repetitions,
+        return drive<Step, WallClock, aggregate>(context, laps, request.repetitions,
                                                  EveryRepetition<WallClock>{samples}, view...);
       case Timing::synchronized:
         if constexpr (loops.synchronized && !aggregate) {
-          return drive<Step, WallClock>(seen, laps, request.repetitions,
+          return drive<Step, WallClock>(context, laps, request.repetitions,
                                         Synchronized<WallClock, ControlBarrier>{samples, request.between()},
                                         view...);
         }
@@ -83,19 +83,19 @@ OPENIMB_NOINLINE double run_loop(const Seen& seen, const LapPlan& plan, const Ba
                         : completed(Laps<false, loops.root, loops.offset>(plan));
 }
 
-/// The same steps, completed together, without a clock.
-template <class Step, class Seen, class Movement, class... View>
-void repeat_steps(const Seen& seen, Movement laps, std::int64_t repetitions, const View&... view) {
-  Step::open(seen);
-  for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) Step::step(seen, laps.lap(), view...);
-  Step::close(seen, view...);
+/// Runs the same steps without a clock and completes them together.
+template <class Step, class StepContext, class Movement, class... View>
+void repeat_steps(const StepContext& context, Movement laps, std::int64_t repetitions, const View&... view) {
+  Step::open(context);
+  for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) Step::step(context, laps.lap(), view...);
+  Step::close(context, view...);
 }
 
-/// A step with its loops.
+/// A step and its loops, as the type of an argument.
 template <class Step, Loops loops>
 struct Form {};
 
-/// A batch on buffers. Nothing here is timed.
+/// The part of a batch on buffers that is not timed.
 class BufferBatch : public Batch {
  public:
   std::int64_t check(std::int64_t repetitions) override;
@@ -116,7 +116,7 @@ class BufferBatch : public Batch {
   }
 
  private:
-  /// The calls under test, from this lap on, completed.
+  /// Runs and completes the calls under test, from this lap on.
   virtual void repeat(Moving laps, std::int64_t repetitions) = 0;
 
   bool exposes() const { return spec_.one_sided.exposed != Exposed::nothing; }
@@ -130,7 +130,7 @@ class BufferBatch : public Batch {
   bool takes_part_;
 };
 
-/// With what its steps see.
+/// Owns the context that the steps of the pattern see.
 template <class Context, class Count>
 class ContextBatch : public BufferBatch {
  protected:
@@ -145,7 +145,7 @@ class ContextBatch : public BufferBatch {
   EndpointContext<Context, Count> endpoint_;
 };
 
-/// What differs from pattern to pattern: the timed loops, and how each describes itself.
+/// The part that differs from pattern to pattern: the timed loops, and what the pattern states of itself.
 template <class Pattern, class Count>
 class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Count>::Type, Count> {
   static constexpr Spec spec = Pattern::spec;
@@ -165,25 +165,25 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
     if (!this->takes_part()) return 0;
     const BatchRun request{repetitions, timing, samples, setup()};
-    return in_form(plan().beginning(),
-                   [&]<class Step, Loops loops>(Form<Step, loops>, const auto& seen, const auto&... view) {
-                     return run_loop<Step, loops>(seen, plan(), request, view...);
-                   });
+    return in_form(plan().beginning(), [&]<class Step, Loops loops>(
+                                           Form<Step, loops>, const auto& step_context, const auto&... view) {
+      return run_loop<Step, loops>(step_context, plan(), request, view...);
+    });
   }
 
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
                        LoadUse& load) override {
     if constexpr (spec.overlaps()) {
       const BatchRun request{repetitions, timing, samples, setup()};
-      const Context& here = context();
+      const Context& step_context = context();
       const LapPlan laps = plan();
       return with_views([&](const auto&... view) {
         if (request.setup.device_load != nullptr) {
-          return drive_beside_device<Loop, WallClock>(here, Moving(laps), repetitions, timing, samples,
-                                                      request.between(), {*request.setup.device_load, load},
-                                                      view...);
+          return drive_beside_device<Loop, WallClock>(step_context, Moving(laps), repetitions, timing,
+                                                      samples, request.between(),
+                                                      {*request.setup.device_load, load}, view...);
         }
-        const Loaded<Context> loaded{here, plan_load(*request.setup.load, load)};
+        const Loaded<Context> loaded{step_context, plan_load(*request.setup.load, load)};
         return run_loop<WithLoad<Loop, WallClock>, one_by_one>(loaded, laps, request, view...);
       });
     }
@@ -203,49 +203,51 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   static constexpr Loops all_loops{.aggregate = spec.aggregation != Aggregation::none,
                                    .synchronized = one_by_one.synchronized,
                                    .root = one_by_one.root};
-  /// With other calls around the same moves, or other calls that send.
+  // The loops of -sync_mode, -send_mode and -packing.
   static constexpr Loops in_sync_loops{.aggregate = all_loops.aggregate,
                                        .synchronized = one_by_one.synchronized};
   static constexpr Loops send_loops{.synchronized = one_by_one.synchronized};
   static constexpr Loops packed_loops{.synchronized = one_by_one.synchronized, .root = spec.rooted};
 
-  /// Calls `use` with the form of the step that options ask for, what it sees, and views of what it needs
-  /// besides, in the epoch that it needs around it. `first`: the lap that it begins with.
+  /// Calls `use` with the form of the step that options ask for, its context, and views of what else the step
+  /// needs, within the epoch that it needs. `first`: the lap that the run begins with.
   template <class Use>
   auto in_form(const Lap& first, const Use& use) {
-    const Setup& asked = setup();
-    const Context& here = context();
+    const Setup& point_setup = setup();
+    const Context& step_context = context();
     if constexpr (spec.one_sided.any_sync) {
       if (in_sync()) {
-        return with_sync<typename Pattern::Move, active>(asked.window.sync, here.win, [&]<class Step>(Step) {
-          return use(Form<Step, in_sync_loops>{}, synced_->context());
-        });
+        return with_sync<typename Pattern::Move, active>(
+            point_setup.window.sync, step_context.win,
+            [&]<class Step>(Step) { return use(Form<Step, in_sync_loops>{}, synced_->context()); });
       }
     }
     if constexpr (spec.send_modes.any) {
-      if (asked.send_mode != SendMode::standard) {
-        return with_send_mode<Pattern>(asked.send_mode, here, asked.group.control, plan(), first,
-                                       [&]<class Step>(Step, const auto&... view) {
-                                         return use(Form<Step, send_loops>{}, here, view...);
+      if (point_setup.send_mode != SendMode::standard) {
+        return with_send_mode<Pattern>(point_setup.send_mode, step_context, point_setup.group.control, plan(),
+                                       first, [&]<class Step>(Step, const auto&... view) {
+                                         return use(Form<Step, send_loops>{}, step_context, view...);
                                        });
       }
     }
     return with_views([&](const auto&... prepared) {
       if constexpr (spec.packs) {
-        if (asked.packing != Packing::none) {
-          const PackedMessages& packed = *asked.packed;
-          return with_packing<Loop>(asked.packing, packed, here, [&]<class Step>(Step, const Context& seen) {
-            return use(Form<Step, packed_loops>{}, seen, packed.view(), prepared...);
-          });
+        if (point_setup.packing != Packing::none) {
+          const PackedMessages& packed = *point_setup.packed;
+          return with_packing<Loop>(point_setup.packing, packed, step_context,
+                                    [&]<class Step>(Step, const Context& packed_context) {
+                                      return use(Form<Step, packed_loops>{}, packed_context, packed.view(),
+                                                 prepared...);
+                                    });
         }
       }
-      [[maybe_unused]] const auto around = Pattern::epoch(context());
+      [[maybe_unused]] const auto epoch = Pattern::epoch(context());
       if constexpr (spec.one_sided.any_sync && !active) {
-        if (asked.window.sync == SyncMode::flush_local) {
-          return use(Form<typename Pattern::LocalLoop, all_loops>{}, here, prepared...);
+        if (point_setup.window.sync == SyncMode::flush_local) {
+          return use(Form<typename Pattern::LocalLoop, all_loops>{}, step_context, prepared...);
         }
       }
-      return use(Form<Loop, all_loops>{}, here, prepared...);
+      return use(Form<Loop, all_loops>{}, step_context, prepared...);
     });
   }
 
@@ -262,8 +264,8 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
 
   void repeat(Moving laps, std::int64_t repetitions) override {
     in_form(laps.lap(),
-            [&]<class Step, Loops loops>(Form<Step, loops>, const auto& seen, const auto&... view) {
-              repeat_steps<Step>(seen, laps, repetitions, view...);
+            [&]<class Step, Loops loops>(Form<Step, loops>, const auto& step_context, const auto&... view) {
+              repeat_steps<Step>(step_context, laps, repetitions, view...);
             });
   }
 
@@ -284,7 +286,7 @@ template <class Pattern, template <class, class> class BatchType = BatchOf>
 constexpr Entry entry() {
   if constexpr (!Pattern::spec.unavailable.empty()) {
     return {&Pattern::spec, nullptr, nullptr};
-  } else if constexpr (requires { typename Pattern::Namesake; }) {  // another name: the same loops
+  } else if constexpr (requires { typename Pattern::Namesake; }) {  // it has the loops of its namesake
     constexpr Entry same = entry<typename Pattern::Namesake, BatchType>();
     return {&Pattern::spec, same.make, same.make_large};
   } else {

@@ -1,5 +1,6 @@
-// The concept of a benchmark: what a catalog takes. Each part is a concept of its own, named for the member,
-// so that the compiler's message names what is missing, misspelled or takes other arguments.
+// The concept of a benchmark, which every entry of a catalog must satisfy. Each part is a concept of its own,
+// named for the member, so that the compiler's message names a member that is missing, is misspelled or takes
+// other arguments.
 #pragma once
 
 #include <concepts>
@@ -15,7 +16,7 @@
 
 namespace openimb {
 
-/// The list of optional members is right.
+/// `members` lists exactly the optional members that the pattern defines.
 template <class Pattern>
 concept ListsItsMembers =
     Lists_prepare<Pattern> && Lists_epoch<Pattern> && Lists_open<Pattern> && Lists_close<Pattern> &&
@@ -57,7 +58,7 @@ concept Has_prepare = !Defines_prepare<Pattern> ||
 template <class Pattern, class C>
 concept Has_epoch = requires(const C& c) { Pattern::epoch(c); };
 
-// Ready sends.
+// Members for ready sends.
 template <class Pattern>
 constexpr bool sends_ready = Pattern::spec.send_modes.any && Pattern::spec.send_modes.not_ready.empty();
 template <class Pattern, class C>
@@ -86,7 +87,7 @@ struct ViewOfPrepared<Pattern, C> {
 template <class View>
 concept NoView = std::same_as<View, PatternBase::Nothing>;
 
-// The members of its Loop.
+// The members of a benchmark's Loop.
 template <class Loop, class C, class View>
 concept Has_step =
     (NoView<View> && requires(const C& c, const Lap& lap) { Loop::step(c, lap); }) ||
@@ -118,7 +119,7 @@ template <class Loop, class C, class View>
 concept HasLoop = ListsItsMembers<Loop> && Has_step<Loop, C, View> && Has_open<Loop, C> &&
                   Has_close<Loop, C, View> && Has_finish<Loop, C, View> && Has_step_packed<Loop, C>;
 
-/// What a step of the pattern sees, with int counts.
+/// The context of a step of the pattern, with int counts.
 template <class Pattern>
 using SeenBy = std::conditional_t<Pattern::spec.on_files(), FileContext<int>,
                                   typename ContextForPattern<Pattern, int>::Type>;
@@ -126,7 +127,7 @@ using SeenBy = std::conditional_t<Pattern::spec.on_files(), FileContext<int>,
 template <class Pattern>
 using ViewOf = typename ViewOfPrepared<Pattern, SeenBy<Pattern>>::Type;
 
-/// What a catalog takes.
+/// A catalog takes such types only.
 template <class Pattern>
 concept Benchmark =
     std::derived_from<Pattern, PatternBase> && Has_spec<Pattern> && ListsItsMembers<Pattern> &&

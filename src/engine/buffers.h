@@ -1,5 +1,5 @@
-// The send and receive memory of one rank. Grown and never shrunk while a launch lasts, so that tables reuse
-// memory that MPI has already seen.
+// The send and receive memory of one rank. It only grows during a launch, so that tables reuse memory that
+// MPI has already seen.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace openimb {
 
-/// One side's buffer.
+/// The send buffer or the receive buffer.
 class Buffer {
  public:
   explicit Buffer(MemoryKind kind = MemoryKind::host, Device* device = nullptr)
       : kind_(kind), device_(device) {}
   bool holds(std::int64_t bytes) const { return bytes == 0 || (memory_ && bytes <= memory_->bytes()); }
-  /// Contents are lost when it grows. Throws std::bad_alloc, and then has its old size, as other tables may
-  /// be open; or, where not even that is there any more, nothing.
+  /// Contents are lost when the buffer grows. Throws std::bad_alloc; the buffer then has its old size, as
+  /// other tables may be open, or no memory if even that cannot be allocated again.
   void ensure(std::int64_t bytes, std::int64_t alignment) {
     if (holds(bytes)) return;
     const std::int64_t before = memory_ ? memory_->bytes() : 0;
-    memory_.reset();  // first: old and new together would exceed what -mem allows
+    memory_.reset();  // before the new memory, as both together would exceed -mem
     try {
       memory_ = allocate_memory(kind_, bytes, alignment, device_);
     } catch (const std::bad_alloc&) {
@@ -32,16 +32,16 @@ class Buffer {
       throw;
     }
   }
-  /// Null until ensured.
+  /// Null until ensure() has been called.
   Memory* memory() const { return memory_.get(); }
-  /// So many bytes of it, from byte `at` on.
+  /// A view of `bytes` bytes of the buffer, from byte `at` on.
   std::unique_ptr<Memory> part(std::int64_t at, std::int64_t bytes) const {
     return adopt_memory(kind_, memory_->address() + at, bytes, device_);
   }
 
  private:
   MemoryKind kind_;
-  Device* device_;  ///< of kinds other than host
+  Device* device_;  ///< used for kinds other than host
   std::unique_ptr<Memory> memory_;
 };
 
@@ -51,12 +51,12 @@ struct Buffers {
 
   Buffer send;
   Buffer receive;
-  /// What they were filled with last, and for how many bytes of each.
+  /// The last contents for timing, and how many bytes of each buffer have them.
   Filling filling = {};
   Capacity filled = {};
 
-  /// Room for every point that `wanted` covers, guards included; not for the side that `elsewhere` names,
-  /// whose memory comes from MPI. Throws std::bad_alloc.
+  /// Makes room for `wanted` and the guards, except in the buffer that `elsewhere` names: MPI allocates that
+  /// memory. Throws std::bad_alloc.
   void ensure(const Capacity& wanted, Exposed elsewhere, std::int64_t alignment) {
     const auto grow = [alignment](Buffer& buffer, std::int64_t bytes, std::int64_t& filled_bytes) {
       if (!buffer.holds(bytes)) filled_bytes = 0;
@@ -67,7 +67,8 @@ struct Buffers {
   }
 };
 
-/// Fills the first `bytes` of a buffer with what it holds while it is timed (fill_for_timing), in chunks.
+/// Fills the first `bytes` of a buffer, in chunks, with the contents that it has while it is timed
+/// (engine/content.h).
 void fill_for_timing(Memory& memory, std::int64_t bytes, const Element& element, const Spec& spec, int rank);
 
 }  // namespace openimb

@@ -1,4 +1,4 @@
-// The loads of this rank, by MPI's clock.
+// The loads of this rank, calibrated by MPI's clock.
 #pragma once
 
 #include <optional>
@@ -28,10 +28,10 @@ class CalibratedLoad final : public Load {
   Computation computation_;
 };
 
-/// The CPU's, and where -load device asks for it the GPU's, which the session then uses.
+/// The load of the CPU and, with -load device, that of the GPU, which the session then uses.
 class Loads {
  public:
-  /// `device`: null for the CPU's load; otherwise its load is prepared.
+  /// `device`: null without -load device; otherwise a device whose load is prepared.
   explicit Loads(Device* device) {
     if (device != nullptr) device_.emplace(*device);
   }
@@ -41,7 +41,7 @@ class Loads {
   }
   CpuLoad& cpu() { return cpu_.computation(); }
   CalibratedLoad<CpuLoad>& calibrated_cpu() { return cpu_; }
-  /// Null: computation is the CPU's.
+  /// Null if the CPU computes.
   DeviceLoad* device() { return device_ ? &device_->computation() : nullptr; }
 
  private:

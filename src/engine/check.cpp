@@ -19,21 +19,21 @@ BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, const Answers& an
   actual_.resize(image_.size());
 }
 
-Endpoint BufferCheck::endpoint_of(const Checked& one) const {
+Endpoint BufferCheck::endpoint_of(const Checked& checked) const {
   Endpoint endpoint = setup_.group.endpoint;
-  endpoint.root = one.root;
+  endpoint.root = checked.root;
   return endpoint;
 }
 
 void BufferCheck::arm(std::span<const Checked> round) {
   const std::int64_t first = receive_at(round.front());
-  const std::int64_t watched =
+  const std::int64_t checked_bytes =
       setup_.buffers.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
-  for_each_chunk(image_, watched, [&](std::int64_t begin, std::span<std::byte> image) {
+  for_each_chunk(image_, checked_bytes, [&](std::int64_t begin, std::span<std::byte> image) {
     compose(image, begin, round, false);
     setup_.buffers.receive->write(first + begin, image);
   });
-  for (const Checked& one : round) write_send(one);
+  for (const Checked& repetition : round) write_send(repetition);
 }
 
 std::int64_t BufferCheck::elements_in(std::int64_t footprint) const {
@@ -42,10 +42,10 @@ std::int64_t BufferCheck::elements_in(std::int64_t footprint) const {
   return geometry.elements == 0 ? 0 : footprint / geometry.message_extent * geometry.elements;
 }
 
-void BufferCheck::write_send(const Checked& one) {
+void BufferCheck::write_send(const Checked& checked) {
   const Geometry& geometry = setup_.buffers.geometry;
-  const Endpoint endpoint = endpoint_of(one);
-  content_.begin_repetition(one.repetition, setup_.team.thread);
+  const Endpoint endpoint = endpoint_of(checked);
+  content_.begin_repetition(checked.repetition, setup_.team.thread);
   for_each_chunk(image_, geometry.send.footprint, [&](std::int64_t begin, std::span<std::byte> image) {
     std::ranges::fill(image, Content::armed);
     content_.write(image, begin, {.rank = endpoint.rank, .count = elements_in(geometry.send.footprint)}, 0);
@@ -55,16 +55,16 @@ void BufferCheck::write_send(const Checked& one) {
                            .count = endpoint.elements};
       content_.write(image, begin, compared, 0);
     }
-    setup_.buffers.send->write(one.slot * geometry.send.stride + begin, image);
+    setup_.buffers.send->write(checked.slot * geometry.send.stride + begin, image);
   });
 }
 
 std::int64_t BufferCheck::count_defects(std::span<const Checked> round) {
   const std::int64_t first = receive_at(round.front());
-  const std::int64_t watched =
+  const std::int64_t checked_bytes =
       setup_.buffers.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
   std::int64_t defects = 0;
-  for_each_chunk(image_, watched, [&](std::int64_t begin, std::span<std::byte> image) {
+  for_each_chunk(image_, checked_bytes, [&](std::int64_t begin, std::span<std::byte> image) {
     compose(image, begin, round, true);
     const std::span actual = std::span(actual_).first(image.size());
     setup_.buffers.receive->read(first + begin, actual);
@@ -73,27 +73,27 @@ std::int64_t BufferCheck::count_defects(std::span<const Checked> round) {
   return defects;
 }
 
-// The receive buffer of all repetitions of a round, `begin` bytes behind the first one's: before they run, or
-// after.
+// Writes to `image` what the receive buffers of a round hold, before its repetitions or after them. The image
+// begins `begin` bytes after the buffer of the first repetition.
 void BufferCheck::compose(std::span<std::byte> image, std::int64_t begin, std::span<const Checked> round,
                           bool after) {
   std::ranges::fill(image, Content::armed);
   const std::int64_t end = begin + static_cast<std::int64_t>(image.size());
-  for (const Checked& one : round) {
-    const std::int64_t at = receive_at(one) - receive_at(round.front());
+  for (const Checked& repetition : round) {
+    const std::int64_t at = receive_at(repetition) - receive_at(round.front());
     if (at >= end || at + setup_.buffers.geometry.receive.footprint <= begin) continue;
-    // From here on relative to this repetition's buffer, of which the image may hold but a part.
+    // The image may hold only a part of this repetition's buffer.
     const std::int64_t skipped = std::max<std::int64_t>(0, at - begin);
-    compose_one(image.subspan(static_cast<std::size_t>(skipped)), std::max<std::int64_t>(0, begin - at), one,
-                after);
+    compose_one(image.subspan(static_cast<std::size_t>(skipped)), std::max<std::int64_t>(0, begin - at),
+                repetition, after);
   }
 }
 
-void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& one,
+void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& checked,
                               bool after) {
-  const Endpoint endpoint = endpoint_of(one);
+  const Endpoint endpoint = endpoint_of(checked);
   const int initial = initial_content(endpoint);
-  content_.begin_repetition(one.repetition, setup_.team.thread);
+  content_.begin_repetition(checked.repetition, setup_.team.thread);
   const std::int64_t all = elements_in(setup_.buffers.geometry.receive.footprint);
   if (sends_in_place(setup_) || (spec_.updates_receive && answers_.updates(endpoint))) {
     content_.write(image, begin, {.rank = initial, .count = all}, initial);

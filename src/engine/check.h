@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// The functions of a benchmark that have an answer for each rank (engine/pattern.h).
+/// The functions by which a benchmark describes a rank (engine/pattern.h).
 struct Answers {
   Expected (*expects)(const Endpoint&);
   bool (*updates)(const Endpoint&);
@@ -18,7 +18,7 @@ struct Answers {
   int (*peer_of)(const Endpoint&);
 };
 
-/// One repetition among those that are compared together: its number, its root and its place in the buffers.
+/// One of the repetitions that are compared together: its number, its root and its slot in the buffers.
 struct Checked {
   std::int64_t repetition = 0;
   std::int64_t slot = 0;
@@ -29,20 +29,20 @@ class BufferCheck {
  public:
   BufferCheck(const Spec& spec, const Setup& setup, const Answers& answers);
 
-  /// Arms the receive buffer and writes contents for these repetitions, whose slots follow one another.
+  /// Arms the receive buffer and writes the send buffer for these repetitions. Their slots are adjacent.
   void arm(std::span<const Checked> round);
-  /// Bytes that are not as a correct MPI leaves them, the guard behind the last one included.
+  /// Number of bytes that differ from what a correct MPI delivers, including the guard after the last slot.
   std::int64_t count_defects(std::span<const Checked> round);
 
  private:
-  Endpoint endpoint_of(const Checked& one) const;
-  std::int64_t receive_at(const Checked& one) const {
-    return one.slot * setup_.buffers.geometry.receive.stride;
+  Endpoint endpoint_of(const Checked& checked) const;
+  std::int64_t receive_at(const Checked& checked) const {
+    return checked.slot * setup_.buffers.geometry.receive.stride;
   }
   std::int64_t elements_in(std::int64_t footprint) const;
-  void write_send(const Checked& one);
+  void write_send(const Checked& checked);
   void compose(std::span<std::byte> image, std::int64_t begin, std::span<const Checked> round, bool after);
-  void compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& one, bool after);
+  void compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& checked, bool after);
 
   const Spec& spec_;
   const Setup& setup_;

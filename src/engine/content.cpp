@@ -28,8 +28,8 @@ void with_store(DataType type, Use use) {
     use([](std::byte* at, double value) {
       T typed;
       if constexpr (std::is_integral_v<T>) {
-        typed = static_cast<T>(
-            static_cast<std::int64_t>(value));  // wraps around, which it does not from a double
+        // An integer wraps around; a double that does not fit is undefined behavior.
+        typed = static_cast<T>(static_cast<std::int64_t>(value));
       } else {
         typed = static_cast<T>(value);
       }
@@ -61,11 +61,11 @@ std::uint32_t mixed(std::uint64_t rank, std::uint64_t index) {
   return static_cast<std::uint32_t>(SplitMix((rank << 40) ^ (index * SplitMix::step)).next() >> 32);
 }
 
-// A prime, so that segments of any power of two differ; short, so that sums over many ranks are a
-// table.
+// The contents of reductions repeat with this period of elements. It is a prime, so that segments whose
+// length is a power of two differ, and short, so that the sums over many ranks fit into a table.
 constexpr std::int64_t reduction_period = 1021;
-// Each of them 1 to 3, so that none can get lost unnoticed; sums stay below 3 * 32 + 1: exact in bfloat16 (8
-// bits of precision) and in a signed char.
+// At most so many ranks contribute to an element. Each adds 1 to 3, so that a lost contribution is always a
+// defect. Sums are at most 3 * 32, which bfloat16 (8 bits of precision) and a signed char hold exactly.
 constexpr int ranks_that_contribute = 32;
 
 int reduction_value(int rank, std::int64_t index, int ranks) {
@@ -126,7 +126,7 @@ Content::Content(const Element& element, bool reduction, int ranks, std::int64_t
       message_(message),
       message_extent_(message_extent) {}
 
-// One table at a time: a rank expects sums over the same ranks again and again.
+// One table is enough: a rank expects sums over the same ranks in all repetitions.
 const std::vector<double>& Content::sums_of_first(int ranks) const {
   if (summed_ == ranks) return sums_;
   sums_.assign(reduction_period, 0);
@@ -140,9 +140,9 @@ const std::vector<double>& Content::sums_of_first(int ranks) const {
 }
 
 void Content::begin_repetition(std::int64_t repetition, int thread) {
-  // No multiples of reduction_period, far beyond a cache line.
-  constexpr std::int64_t prime = 1000003, of_thread = 7368787;
-  shift_ = repetition * prime + thread * of_thread;
+  // Primes that are no multiples of reduction_period and much longer than a cache line.
+  constexpr std::int64_t repetition_step = 1000003, thread_step = 7368787;
+  shift_ = repetition * repetition_step + thread * thread_step;
 }
 
 void Content::write(std::byte* at, int rank, std::int64_t first, std::int64_t count) const {
@@ -157,7 +157,7 @@ void Content::write(std::byte* at, int rank, std::int64_t first, std::int64_t co
   });
 }
 
-// From block to block, of those that the image has a part of.
+// Writes block by block; blocks outside the image are skipped.
 void Content::write_with_gaps(std::span<std::byte> image, std::int64_t begin, const Piece& piece) const {
   if (message_extent_ == 0) return;
   const Period period = element_.layout.period();
@@ -171,9 +171,9 @@ void Content::write_with_gaps(std::span<std::byte> image, std::int64_t begin, co
   };
   for (std::int64_t message = begin / message_extent_; message * message_extent_ < end; ++message) {
     const std::int64_t base = message * message_extent_, first = message * message_;
-    const std::int64_t gone = std::max<std::int64_t>(0, begin - base) / (period.extent * size);
-    std::int64_t row = gone * period.elements;
-    for (std::int64_t at = base + gone * period.extent * size; row < message_ && at < end;
+    const std::int64_t skipped_periods = std::max<std::int64_t>(0, begin - base) / (period.extent * size);
+    std::int64_t row = skipped_periods * period.elements;
+    for (std::int64_t at = base + skipped_periods * period.extent * size; row < message_ && at < end;
          row += period.elements, at += period.extent * size) {
       period.for_each_block(message_ - row, [&](const Block& block, std::int64_t in_row) {
         const std::int64_t i = first + row + in_row;

@@ -1,5 +1,6 @@
-// What buffers hold: the guide's BUF_VALUE for timing, and contents that identify every element for -check.
-// Images in ordinary memory, no MPI. Source: guide, "Buffer Initialization", "Checking Results".
+// The contents of buffers: the guide's BUF_VALUE for timing, and contents that identify every element for
+// -check. They are written to images in ordinary memory; no MPI. Source: guide, "Buffer Initialization",
+// "Checking Results".
 #pragma once
 
 #include <algorithm>
@@ -15,45 +16,46 @@
 
 namespace openimb {
 
-/// Fills `image` with BUF_VALUE(rank, i) = 0.1 * (rank + 1) + i, from byte `at` of a buffer on, which must be
-/// a multiple of 16: as floats for messages, as the element's own type for reductions (16-bit floats: small
-/// integers, which stay finite when summed). Where operands are compared, all of them are zero: each
-/// repetition finds what it looks for.
+/// Fills `image` with BUF_VALUE(rank, i) = 0.1 * (rank + 1) + i. The image begins at byte `at` of a buffer, a
+/// multiple of 16. Messages have floats, reductions the element's type (16-bit floats and chars: small
+/// integers, whose sums stay finite). For MPI_Compare_and_swap all values are zero, so that every repetition
+/// finds equal values.
 void fill_for_timing(std::span<std::byte> image, std::int64_t at, const Element& element, const Spec& spec,
                      int rank);
 
-/// What that fills with: equal ones leave the same bytes.
+/// What determines the contents for timing: equal fillings write the same bytes.
 struct Filling {
   DataType type = DataType::single_precision;
   bool zero = false;
-  Capacity part = {};  ///< from one thread's part of the buffers to the next; 0: there is one
+  Capacity part = {};  ///< bytes from one thread's part of the buffers to the next; 0: one thread
   bool operator==(const Filling&) const = default;
 };
 Filling filling_for_timing(const Element& element, const Spec& spec);
 
-/// Contents under -check are functions of (rank, element index, repetition): what arrives late is wrong too.
-/// Reductions get small integers whose sum over `ranks` ranks is exact in every type; messages get values
-/// that differ between ranks and positions.
+/// Contents under -check are functions of (rank, element index, repetition), so that data of an earlier
+/// repetition are defects too. Reductions get small integers whose sum over `ranks` ranks is exact in every
+/// type; messages get values that differ between ranks and positions.
 class Content {
  public:
-  /// What every byte is set to before a repetition: no expected byte message looks like it.
+  /// Every byte is set to this before a repetition. Expected contents of byte messages never have it.
   static constexpr std::byte armed{0xA5};
-  /// Bytes behind each buffer that must stay armed.
+  /// Number of bytes after each buffer that must stay armed.
   static constexpr std::int64_t guard = 64;
 
-  /// `message`, `message_extent`: elements in a message, and the bytes that it spans, where these have gaps
-  /// between them.
+  /// For elements with gaps between them: `message` is the number of elements in a message, `message_extent`
+  /// the number of bytes that it spans.
   Content(const Element& element, bool reduction, int ranks, std::int64_t message = 0,
           std::int64_t message_extent = 0);
 
-  /// From now on the contents of this repetition, which differ from thread to thread.
+  /// Selects the contents of a repetition. They differ from thread to thread.
   void begin_repetition(std::int64_t repetition, int thread = 0);
 
-  /// `count` elements of `rank`'s send buffer, from element `first` on, written to `at`; gaps between resized
-  /// elements are left alone.
+  /// Writes `count` elements of `rank`'s send buffer, from element `first` on, to `at`. Gaps between resized
+  /// elements are not written.
   void write(std::byte* at, int rank, std::int64_t first, std::int64_t count) const;
-  /// Of a piece, what lies in an image of the receive buffer that begins at byte `begin` of it, a multiple of
-  /// the element's extent; `held_rank`: whose content the receive buffer held (Piece::added).
+  /// Writes the part of a piece that lies in `image`. The image begins at byte `begin` of the receive buffer,
+  /// a multiple of the element's extent. `held_rank`: the rank whose content the receive buffer held before
+  /// (Piece::added).
   void write(std::span<std::byte> image, std::int64_t begin, const Piece& piece, int held_rank) const;
 
  private:
@@ -66,13 +68,13 @@ class Content {
   int ranks_;
   std::int64_t message_;
   std::int64_t message_extent_;
-  std::int64_t shift_ = 0;  ///< added to every index
-  mutable std::vector<double>
-      sums_;  ///< of reductions, by position in the period; of the first `summed_` ranks
+  std::int64_t shift_ = 0;            ///< added to every index
+  mutable std::vector<double> sums_;  ///< over the first `summed_` ranks, by position in the period
   mutable int summed_ = 0;
 };
 
-/// Calls use(begin, chunk) for the chunks of `bytes` bytes, with the memory of one after the other.
+/// Divides `bytes` bytes into chunks of at most the size of `memory`, and calls use(begin, chunk) for each;
+/// all chunks are in `memory`.
 template <class Use>
 void for_each_chunk(std::span<std::byte> memory, std::int64_t bytes, const Use& use) {
   const auto most = static_cast<std::int64_t>(memory.size());
@@ -81,7 +83,7 @@ void for_each_chunk(std::span<std::byte> memory, std::int64_t bytes, const Use& 
   }
 }
 
-/// Number of bytes in which the two differ. They are of the same length.
+/// Number of bytes in which the two differ. Both have the same length.
 std::int64_t count_differences(std::span<const std::byte> actual, std::span<const std::byte> expected);
 
 }  // namespace openimb

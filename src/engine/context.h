@@ -1,5 +1,5 @@
-// What a pattern's step sees of its rank: one small context that all have in common, and one for each family.
-// All are constant over a batch and copied into the timed loop.
+// The context of a step: what a pattern sees of its rank. All patterns have GroupContext; each family adds
+// its own. A context is constant over a batch and is copied into the timed loop.
 #pragma once
 
 #include <mpi.h>
@@ -20,7 +20,7 @@ struct GroupContext {
   int peer = 0;  ///< the other rank of a pair
   int left = 0;  ///< neighbors in the periodic chain
   int right = 0;
-  const Endpoint* endpoint = nullptr;  ///< for `prepare`: what options decide of a benchmark
+  const Endpoint* endpoint = nullptr;  ///< for `prepare`, which may depend on options
 };
 
 /// Messages between ranks: point-to-point and collectives. `Count` is int or MPI_Count.
@@ -41,18 +41,18 @@ struct MessageContext : GroupContext {
 
 class Turn;
 
-/// Of a thread that shares its communicator, or takes turns.
+/// Messages of a thread that shares its communicator with other threads, or takes turns with them.
 template <class Count>
 struct ThreadContext : MessageContext<Count> {
-  int tag = 0;  ///< added to those of its messages
+  int tag = 0;  ///< added to the tags of its messages
   int thread = 0;
   Turn* turn = nullptr;
-  double* waiting = nullptr;  ///< seconds of waiting for the turn are added here
+  double* waiting = nullptr;  ///< the seconds that it waits for its turn are added here
 };
 
 class Marking;
 
-/// Of messages whose parts the threads of a team mark.
+/// Messages whose partitions the threads of a team mark ready.
 template <class Count>
 struct MarkingContext : MessageContext<Count> {
   Marking* marking = nullptr;
@@ -63,11 +63,11 @@ template <class Count>
 struct WindowContext : MessageContext<Count> {
   MPI_Win win = MPI_WIN_NULL;
   const MPI_Aint* bases = nullptr;  ///< per rank, the displacement at which its window begins
-  MPI_Aint peer_base = 0;           ///< the peer's of these
+  MPI_Aint peer_base = 0;           ///< the peer's entry of `bases`
   const int* others = nullptr;      ///< the ranks - 1 other ranks, the right neighbor first
   WindowKind window_kind = WindowKind::create;
   MPI_Info info = MPI_INFO_NULL;
-  MPI_Aint window_bytes = 0;  ///< to expose: one message
+  MPI_Aint window_bytes = 0;  ///< bytes of one message, for windows that a step creates
 };
 
 class FileErrors;
@@ -77,14 +77,14 @@ template <class Count>
 struct FileContext : GroupContext {
   static constexpr int mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
   MPI_File file = MPI_FILE_NULL;
-  Count count = 0;  ///< of bytes: this process's share
+  Count count = 0;  ///< bytes of this process's share
   MPI_Datatype type = MPI_BYTE;
   const char* name = nullptr;
   MPI_Info info = MPI_INFO_NULL;
-  /// What Open_Close writes: 1 to 255, by rank, as a hole reads as 0. Elsewhere, since MPI gets its address:
-  /// with that of the context, no field could stay in a register.
+  /// The byte that Open_Close writes: 1 to 255, by rank, as a hole reads as 0. It is outside the context, as
+  /// MPI gets its address: if MPI had an address within the context, no field could stay in a register.
   const unsigned char* mark = nullptr;
-  FileErrors* errors = nullptr;  ///< of files that a step opens itself
+  FileErrors* errors = nullptr;  ///< receives the errors of files that a step opens
 };
 
 }  // namespace openimb

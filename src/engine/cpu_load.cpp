@@ -8,9 +8,9 @@ namespace openimb {
 
 #ifdef OPENIMB_SMPI
 
-// On SimGrid's simulated machine computing takes time only when the simulator is called: about a nanosecond
-// a unit, a power of two, so that its clock stays exact. It leaves out what is shorter than
-// smpi/cpu-threshold, a microsecond unless set to 0.
+// On SimGrid's simulated machine, computation takes time only when the simulator is called. A unit is 2^-30
+// seconds, about a nanosecond; a power of two keeps the simulated clock exact. The simulator ignores
+// computation shorter than smpi/cpu-threshold, by default a microsecond.
 void CpuLoad::compute(std::int64_t units) {
   constexpr double seconds_per_unit = 1.0 / (1 << 30);
   if (units > 0) smpi_execute(static_cast<double>(units) * seconds_per_unit);
@@ -22,7 +22,7 @@ void CpuLoad::compute(std::int64_t units) {
   for (; units > 0; --units) {
     const Vector& column = data_->columns[column_];
     const float factor = data_->vector[column_];
-    // Along a column: no sum depends on the order of its terms, so that any compiler can vectorize it.
+    // Along a column, no sum depends on the order of its terms, so any compiler can vectorize the loop.
     for (int row = 0; row < size; ++row) data_->product[row] += column[row] * factor;
     if (++column_ == size) {
       column_ = 0;

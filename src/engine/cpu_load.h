@@ -1,5 +1,6 @@
 // Computation that takes a chosen time and touches neither MPI nor the message buffers. Source: guide,
-// "IMB-NBC Benchmarks", "IMB-IO Nonblocking Benchmarks": a fully vectorisable 100 x 100 matrix times vector.
+// "IMB-NBC Benchmarks", "IMB-IO Nonblocking Benchmarks": a fully vectorizable product of a 100 x 100 matrix
+// and a vector.
 #pragma once
 
 #include <array>
@@ -16,27 +17,28 @@ class CpuLoad : public Calibrated<CpuLoad> {
   static constexpr double operations_per_unit = 2.0 * size;
 
   CpuLoad() : data_(std::make_unique<Data>()) {
-    // Each column sums to 1: products stay finite and never become denormal, however many there are.
+    // Each column sums to 1, so products stay finite and never become denormal, however many there are.
     for (auto& column : data_->columns) column.fill(1.0F / size);
     data_->vector.fill(1.0F);
     data_->product.fill(0.0F);
   }
 
-  /// Finds out how many units fit into a second, from runs of at least `seconds`. By a clock that computing
-  /// does not move, as in a simulator, no load takes any time: none is done.
+  /// Measures how many units fit into a second, by runs of at least `seconds`. If the clock does not advance
+  /// while the CPU computes, as in a simulator, loads have no units.
   template <class Clock>
   void calibrate(double seconds) {
     find_rate<Clock>(seconds);
   }
   double flops_per_second() const { return units_per_second() * operations_per_unit; }
 
-  /// One unit: what one column of the matrix adds to the product, some ten nanoseconds; the next call goes on
-  /// where this one ended. A whole product is the next one's vector, so that no part can be left out.
+  /// A unit adds one column of the matrix to the product and takes some ten nanoseconds. The next call
+  /// continues where this one ended. A complete product becomes the next vector, so that a compiler cannot
+  /// leave out any part.
   void compute(std::int64_t units);
 
  private:
   using Vector = std::array<float, size>;
-  struct alignas(64) Data {  // whole cache lines of its own
+  struct alignas(64) Data {  // shares no cache line
     std::array<Vector, size> columns;
     Vector vector;
     Vector product;

@@ -1,5 +1,5 @@
-// Computation on a GPU that takes a chosen time, beside MPI: the host starts a kernel and waits for it. No
-// kernel is shorter than its launch.
+// Computation on a GPU that takes a chosen time: the host starts a kernel and waits for it. A load takes at
+// least as long as the launch of its kernel.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace openimb {
 
 class DeviceLoad : public Calibrated<DeviceLoad> {
  public:
-  /// The device's load is prepared.
+  /// `device`: its load must be prepared.
   explicit DeviceLoad(Device& device) : device_(device) {}
 
-  /// Measures what a launch takes without units, and how many units fit into a second, from runs that take
+  /// Measures the time of a launch without units, and how many units fit into a second, by runs that take
   /// `seconds` longer. Throws DeviceError.
   template <class Clock>
   void calibrate(double seconds) {

@@ -1,4 +1,4 @@
-// A context with the memory that it points to.
+// A context and the memory that it points to.
 #pragma once
 
 #include <type_traits>
@@ -14,7 +14,7 @@ template <Access access, class Count>
 using ContextOf =
     std::conditional_t<access == Access::two_sided, MessageContext<Count>, WindowContext<Count>>;
 
-/// A pattern's, or that of a thread among others (engine/thread_batch.h).
+/// The context of a pattern; it is another one for threads (engine/thread_batch.h, engine/marking_batch.h).
 template <class Pattern, class Count>
 struct ContextForPattern {
   using Type = ContextOf<Pattern::spec.access, Count>;
@@ -87,8 +87,8 @@ class EndpointContext {
     context_.in_flight = in_flight;
   }
   void add_thread(const Setup& setup) {
-    constexpr int tags = 2;  // of a benchmark
-    context_.tag = setup.team.tagged ? tags * setup.team.thread : 0;
+    constexpr int tags_per_benchmark = 2;
+    context_.tag = setup.team.tagged ? tags_per_benchmark * setup.team.thread : 0;
     context_.thread = setup.team.thread;
     context_.turn = setup.team.turn;
     if (setup.team.turn != nullptr) context_.waiting = &setup.team.turn->waiting(setup.team.thread);

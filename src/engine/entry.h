@@ -1,4 +1,5 @@
-// A row of a catalog: what a benchmark is, and what makes its batches. Without its loops.
+// An entry of a catalog: the spec of a benchmark and the functions that make its batches. This header does
+// not compile the loops.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@ struct Setup;
 struct Entry {
   const Spec* spec;
   std::unique_ptr<Batch> (*make)(std::unique_ptr<const Setup>);        ///< null where spec->unavailable
-  std::unique_ptr<Batch> (*make_large)(std::unique_ptr<const Setup>);  ///< or without large counts
+  std::unique_ptr<Batch> (*make_large)(std::unique_ptr<const Setup>);  ///< null without large counts, too
 };
 
 }  // namespace openimb

@@ -47,7 +47,7 @@ std::int64_t FileBatch::check(std::int64_t repetitions) {
 
 void FileBatch::open() {
   file_ = File(group_.comm, setup_->file.name, FileContext<int>::mode, setup_->info, errors_);
-  // Where a rank has none to close, the others cannot close theirs.
+  // MPI_File_close is collective: if one rank has no file to close, the others cannot close theirs.
   int all_open = 0;
   const int open = file_ ? 1 : 0;
   MPI_Allreduce(&open, &all_open, 1, MPI_INT, MPI_MIN, group_.comm);
@@ -58,7 +58,7 @@ void FileBatch::open() {
 
 void FileBatch::close_file() { file_ = File(); }
 
-// It need not be there. MPI's own files beside it go when it is closed.
+// The file may not exist. MPI removes its auxiliary files when it closes the file.
 void FileBatch::delete_file() const {
   if (group_.rank == 0) MPI_File_delete(setup_->file.name.c_str(), MPI_INFO_NULL);
 }
@@ -67,18 +67,18 @@ File FileBatch::open_alone() const {
   return {MPI_COMM_SELF, setup_->file.name, MPI_MODE_RDONLY, setup_->info, errors_};
 }
 
-// Where a disk is full or a limit reached, some libraries write less and call it success. Of a file just
-// opened: before that a size may be an old one elsewhere.
+// If a disk is full or a limit is reached, some libraries write less and report success. `file` must have
+// just been opened, as other processes may see an old size of a file that is open.
 void FileBatch::require_size(const File& file, std::int64_t repetitions) {
 #ifdef OPENIMB_SMPI  // the simulator has one file of a name on each host
   return;
 #endif
   if (!file || group_.rank != 0) return;
   const MPI_Offset size = file.size();
-  const std::int64_t wanted = repetitions * setup_->file.tile.portion;
-  if (size >= wanted) return;
+  const std::int64_t required = repetitions * setup_->file.tile.portion;
+  if (size >= required) return;
   errors_.keep("MPI reports no error, but its file holds " + std::to_string(size) + " bytes of " +
-               std::to_string(wanted));
+               std::to_string(required));
 }
 
 void FileBatch::complete() const {
@@ -89,7 +89,7 @@ void FileBatch::complete() const {
   }
 }
 
-// What is written is read back from the file after it was closed; by another process, where one shares it.
+// The file is read back after it was closed. If processes share it, each reads what another one wrote.
 std::int64_t FileBatch::check_writes(std::int64_t repetitions) {
   FileCheck check(spec_, *setup_, group_);
   Laps<true, false, true> laps(plan());
@@ -120,7 +120,7 @@ std::int64_t FileBatch::check_reads(std::int64_t repetitions) {
   return defects;
 }
 
-// One byte of each process.
+// The file must consist of one byte from each process.
 std::int64_t FileBatch::check_opening() {
   move({});
   MPI_Barrier(group_.comm);

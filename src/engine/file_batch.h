@@ -1,4 +1,5 @@
-// A benchmark of IMB-IO on one rank for one point: its file is made anew, or opened anew, before every run.
+// A benchmark of IMB-IO on one rank for one point. Before every run a file that is written is created again,
+// and one that is read is opened again.
 // Source: guide, "File (IMB-IO)", "Non-blocking I/O Benchmarks".
 #pragma once
 
@@ -10,7 +11,8 @@
 
 namespace openimb {
 
-/// Guide, "Assured Completion of Transfers". With -fsync never the processes only meet.
+/// Completes writes as the guide does in "Assured Completion of Transfers"; with -fsync never, by a barrier
+/// only.
 template <FileSync sync, class C>
 void complete_writes(const C& c) {
   if constexpr (sync == FileSync::standard) MPI_File_sync(c.file);
@@ -25,7 +27,7 @@ struct Completed : Pattern {
   }
 };
 
-/// A batch on a file. Nothing here is timed.
+/// The part of a batch on a file that is not timed.
 class FileBatch : public Batch {
  public:
   FileBatch(const FileBatch&) = delete;
@@ -43,7 +45,6 @@ class FileBatch : public Batch {
   FileBatch(const Spec& spec, std::unique_ptr<const Setup> setup);
   const Setup& setup() const { return *setup_; }
   LapPlan plan() const { return lap_plan(*setup_, false, false); }
-  /// All of a context but the count.
   template <class Count>
   FileContext<Count> context_for() const {
     FileContext<Count> context;
@@ -58,7 +59,7 @@ class FileBatch : public Batch {
   }
 
  private:
-  /// The calls under test, once: of a nonblocking benchmark those in two halves.
+  /// Runs the calls under test once. A nonblocking benchmark uses its nonblocking calls.
   virtual void move(const Lap& lap) const = 0;
 
   static unsigned char mark_of(int rank) { return static_cast<unsigned char>(1 + rank % 255); }
@@ -77,14 +78,14 @@ class FileBatch : public Batch {
 
   const Spec& spec_;
   std::unique_ptr<const Setup> setup_;
-  GroupContext group_;  ///< of those who open the file
+  GroupContext group_;  ///< the processes that open the file
   unsigned char mark_ = 0;
   mutable FileErrors errors_;
   File file_;
   Hints hints_;
 };
 
-/// What differs from pattern to pattern: the timed loops.
+/// The part that differs from pattern to pattern: the timed loops.
 template <class Pattern, class Count>
 class FileBatchOf final : public FileBatch {
   static constexpr Spec spec = Pattern::spec;
@@ -145,7 +146,7 @@ class FileBatchOf final : public FileBatch {
   }
 };
 
-/// A row of a catalog of benchmarks on files.
+/// An entry of a catalog of benchmarks on files.
 template <class Pattern>
 constexpr Entry file_entry() {
   return entry<Pattern, FileBatchOf>();

@@ -15,7 +15,8 @@ void invert(std::span<std::byte> memory) {
   for (std::byte& value : memory) value = ~value;
 }
 
-// Armed with what a file does not hold from `position` on, so that a short read shows.
+// Reads from offset `at` of the file. `memory` first gets the inverse of the contents expected at `position`,
+// so that bytes that are not read differ from them.
 void read_from(const File& file, std::int64_t at, std::span<std::byte> memory, std::int64_t position) {
   fill_as_file(memory, position);
   invert(memory);
@@ -58,15 +59,16 @@ std::int64_t FileCheck::count_written(std::int64_t repetitions, const std::funct
   return any_order() ? count_misplaced_writes(repetitions, file) : count_misread(repetitions, file);
 }
 
-// Bytes beyond what was written are errors, too; unread bytes count as wrong.
+// Bytes beyond what was written are errors, too; unread bytes count as wrong. If processes share the file,
+// each reads what its right neighbor wrote.
 std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file) {
-  const int whose = alone() ? setup_.group.endpoint.rank : setup_.group.endpoint.right();
-  const Tile theirs = alone() ? setup_.file.tile : tile(whose);
+  const int writer = alone() ? setup_.group.endpoint.rank : setup_.group.endpoint.right();
+  const Tile written = alone() ? setup_.file.tile : tile(writer);
   std::int64_t defects = 0;
   for (std::int64_t i = 0; i < repetitions; ++i) {
-    for_each_chunk(chunk_, theirs.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
-      const std::int64_t position = first_place_in_all_files(spec_, whose) + theirs.offset(i) + begin;
-      read_from(file, theirs.offset(i) + begin, chunk, position);
+    for_each_chunk(chunk_, written.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
+      const std::int64_t position = first_place_in_all_files(spec_, writer) + written.offset(i) + begin;
+      read_from(file, written.offset(i) + begin, chunk, position);
       defects += count_file_defects(chunk, position);
     });
   }
@@ -87,9 +89,9 @@ std::int64_t FileCheck::count_misplaced_writes(std::int64_t repetitions, const F
   const int ranks = setup_.group.endpoint.ranks;
   Blocks blocks;
   for (int rank = 0; rank < ranks; ++rank) {
-    const Tile theirs = tile(rank);
-    for (std::int64_t i = 0; i < repetitions && theirs.share > 0; ++i) {
-      blocks.add(fingerprint_of_content(theirs.offset(i), theirs.share), theirs.share);
+    const Tile written = tile(rank);
+    for (std::int64_t i = 0; i < repetitions && written.share > 0; ++i) {
+      blocks.add(fingerprint_of_content(written.offset(i), written.share), written.share);
     }
   }
   const auto fingerprint_at = [&](std::int64_t position, std::int64_t bytes) {
@@ -135,7 +137,7 @@ std::int64_t FileCheck::count_read(std::int64_t repetitions) {
   return defects_ + (any_order() ? count_misplaced_reads(repetitions) : 0);
 }
 
-// All ranks' blocks together must make up the file.
+// The blocks that all ranks read must together be the contents of the file.
 std::int64_t FileCheck::count_misplaced_reads(std::int64_t repetitions) {
   const int ranks = setup_.group.endpoint.ranks;
   std::vector<std::uint64_t> all(group_.rank == 0 ? seen_.size() * static_cast<std::size_t>(ranks) : 0);
@@ -144,9 +146,9 @@ std::int64_t FileCheck::count_misplaced_reads(std::int64_t repetitions) {
   if (group_.rank != 0) return 0;
   Blocks blocks;
   for (int rank = 0; rank < ranks; ++rank) {
-    const Tile theirs = tile(rank);
-    for (std::int64_t i = 0; i < repetitions && theirs.share > 0; ++i) {
-      blocks.add(all[static_cast<std::size_t>(rank * repetitions + i)], theirs.share);
+    const Tile rank_tile = tile(rank);
+    for (std::int64_t i = 0; i < repetitions && rank_tile.share > 0; ++i) {
+      blocks.add(all[static_cast<std::size_t>(rank * repetitions + i)], rank_tile.share);
     }
   }
   return count_misplaced(

@@ -1,5 +1,5 @@
-// -check of benchmarks on files: contents that show where each byte belongs, and what a file or a buffer has
-// of them, looked at in chunks. Nothing here is timed.
+// -check of benchmarks on files: writes contents that identify the place of each byte, and compares files and
+// buffers with them, in chunks. Nothing here is timed.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,26 @@ namespace openimb {
 
 class FileCheck {
  public:
-  /// `group`: of those who open the file.
+  /// `group`: the processes that open the file.
   FileCheck(const Spec& spec, const Setup& setup, const GroupContext& group);
 
-  /// Before repetition i of a write, whose buffer is at `slot`.
+  /// Called before repetition i of a write, whose buffer is at `slot`.
   void write_send(std::int64_t i, std::int64_t slot);
-  /// After all of them: wrong bytes in the file, as this rank sees it. `open`: the file, for this rank alone.
+  /// Called after all writes: number of wrong bytes in the file, as this rank sees it. `open`: opens the file
+  /// on this rank alone.
   std::int64_t count_written(std::int64_t repetitions, const std::function<File()>& open);
 
-  /// Before and after repetition i of a read.
+  /// Called before and after repetition i of a read.
   void arm_receive(std::int64_t i, std::int64_t slot);
   void look_at_receive(std::int64_t i, std::int64_t slot);
-  /// After all of them: wrong bytes in buffers; collective over the group.
+  /// Called after all reads: number of wrong bytes in buffers. Collective over the group.
   std::int64_t count_read(std::int64_t repetitions);
 
-  /// Buffers as they are while timed.
+  /// Fills the buffers as for timing.
   void restore();
 
  private:
-  /// Blocks of processes lie in the file as they came.
+  /// Whether the blocks of processes may be in the file in any order.
   bool any_order() const;
   bool alone() const { return group_.comm == MPI_COMM_SELF; }
   Tile tile(int rank) const;

@@ -14,14 +14,14 @@ constexpr std::uint64_t word_at(std::int64_t index) {
   return SplitMix(static_cast<std::uint64_t>(index) * SplitMix::step).next();
 }
 
-// Calls use(index into memory, what belongs there) for every byte.
+// Calls use(index, expected byte) for `size` bytes of a file from `position` on.
 template <class Use>
 void for_each_byte(std::size_t size, std::int64_t position, Use use) {
-  std::int64_t held = -1;
+  std::int64_t word_index = -1;
   std::uint64_t contents = 0;
   for (std::size_t i = 0; i < size; ++i, ++position) {
-    if (const std::int64_t index = position / word; index != held) {
-      held = index;
+    if (const std::int64_t index = position / word; index != word_index) {
+      word_index = index;
       contents = word_at(index);
     }
     use(i, static_cast<std::byte>(contents >> (8 * (position % word)) & 0xFF));
@@ -51,9 +51,9 @@ void Blocks::add(std::uint64_t fingerprint, std::int64_t bytes) {
 }
 
 bool Blocks::take(std::uint64_t fingerprint, std::int64_t bytes) {
-  const auto found = counts_.find(fingerprint);
-  if (found == counts_.end()) return false;
-  if (--found->second == 0) counts_.erase(found);
+  const auto count = counts_.find(fingerprint);
+  if (count == counts_.end()) return false;
+  if (--count->second == 0) counts_.erase(count);
   bytes_left_ -= bytes;
   return true;
 }

@@ -1,5 +1,5 @@
-// A batch of partitioned messages whose parts a team of threads marks: that of the main thread, while the
-// others serve it.
+// A batch of partitioned messages whose parts a team of threads marks. The main thread runs the batch; the
+// other threads mark parts meanwhile.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,8 @@ namespace openimb {
 
 class MarkingBatch final : public Batch {
  public:
-  /// `meet_ranks`: the main thread meets the other ranks of the group, before each run.
+  /// `meet_ranks`: called by the main thread before each run, to synchronize with the other ranks of the
+  /// group.
   MarkingBatch(ThreadTeam& team, std::unique_ptr<Marking> marking, std::unique_ptr<Batch> batch,
                std::function<void()> meet_ranks)
       : team_(team),
@@ -34,14 +35,14 @@ class MarkingBatch final : public Batch {
     return seconds;
   }
   std::int64_t check(std::int64_t repetitions) override {
-    std::int64_t wrong = 0;
-    with_team([&] { wrong = batch_->check(repetitions); });
-    return wrong;
+    std::int64_t defects = 0;
+    with_team([&] { defects = batch_->check(repetitions); });
+    return defects;
   }
   bool takes_part() const override { return batch_->takes_part(); }
 
  private:
-  /// All threads are awake before the ranks meet.
+  /// Wakes all threads before the ranks meet, so that no run includes the time to wake one.
   void with_team(const std::function<void()>& work) {
     marking_->reset();
     team_.run([&](int thread) {
@@ -59,7 +60,7 @@ class MarkingBatch final : public Batch {
   const std::function<void()> meet_ranks_;
 };
 
-/// Its loop is compiled again, for a context with a team.
+/// A type of its own, so that the loop is compiled again, for a context with a team.
 template <class Pattern>
 struct MarkedByTeam : Pattern {
   static constexpr bool marked_by_team = true;

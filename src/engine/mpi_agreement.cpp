@@ -31,10 +31,10 @@ std::vector<std::string> MpiAgreement::gather(const std::string& mine) {
   std::string all(static_cast<std::size_t>(std::reduce(lengths.begin(), lengths.end())), '\0');
   MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0,
               members_.handle());
-  std::vector<std::string> each;
-  each.reserve(lengths.size());
-  for (std::size_t i = 0; i < lengths.size(); ++i) each.push_back(all.substr(offsets[i], lengths[i]));
-  return each;
+  std::vector<std::string> texts;
+  texts.reserve(lengths.size());
+  for (std::size_t i = 0; i < lengths.size(); ++i) texts.push_back(all.substr(offsets[i], lengths[i]));
+  return texts;
 }
 
 std::vector<double> MpiAgreement::slowest(std::span<const double> mine) {

@@ -6,13 +6,13 @@
 
 namespace openimb {
 
-/// What synchronizes ranks: MPI's barrier, or that of -imb_barrier.
+/// The barrier that synchronizes ranks: MPI_Barrier, or that of -imb_barrier.
 using BarrierFunction = void (*)(MPI_Comm);
 inline void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
 
 class MpiAgreement final : public Agreement {
  public:
-  /// The communicator stays the caller's; a null one stands for this rank alone.
+  /// The caller owns the communicator. MPI_COMM_NULL means this rank alone.
   explicit MpiAgreement(const Communicator& members, BarrierFunction meet = library_barrier)
       : members_(members), meet_(meet) {}
   const Communicator& members() const { return members_; }

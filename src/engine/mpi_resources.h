@@ -1,5 +1,5 @@
-// What tables and points need open, in MPI: communicators, windows, files, and the buffers of the launch.
-// Whatever only some ranks could get is freed by agreement, never by those ranks alone.
+// The resources of tables and points, on MPI: communicators, windows, files, and the buffers of the launch.
+// If only some ranks could allocate a resource, all ranks agree before those free it.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ namespace openimb {
 
 class MpiResources final : public Resources {
  public:
-  /// `ranks`: the session's, those of `world`; `entries`: the component's, indexed as its catalog;
-  /// `file_base`: path of its files without suffixes; `device`: null where all buffers are on the host. All
-  /// but `file_base` outlive the resources.
+  /// `ranks`: the session's agreement over the ranks of `world`; `entries`: those of the component, indexed
+  /// as its catalog; `file_base`: path of its files without suffixes; `device`: null if all buffers are on
+  /// the host. All but `file_base` outlive the resources.
   MpiResources(const Communicator& world, Agreement& ranks, std::span<const Entry> entries,
                const Options& options, Loads& loads, ThreadTeam& team, std::string file_base, Device* device)
       : world_(world),
@@ -53,7 +53,7 @@ class MpiResources final : public Resources {
   PackedMemory packed_memory_;
 };
 
-/// The barrier in force.
+/// The barrier that the options select.
 inline BarrierFunction barrier_of(const Options& options) {
   return options.own_barrier ? dissemination_barrier : library_barrier;
 }

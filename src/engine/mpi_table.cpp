@@ -25,8 +25,8 @@ Communicator split_for(const Communicator& world, const Layout& layout) {
   return world.split(layout.group_of(rank), layout.rank_in_group(rank));
 }
 
-// Where one thread's part of a buffer ends and the next begins: on a page of its own unless -malloc_algo
-// continuous, and at a multiple of -malloc_align.
+// Bytes from one thread's part of a buffer to the next. Parts begin at a multiple of -malloc_align and,
+// unless -malloc_algo continuous, share no page.
 std::int64_t stride_of(std::int64_t bytes, const Threads& threads) {
   constexpr std::int64_t page = 4096;
   const std::int64_t unit =
@@ -34,7 +34,7 @@ std::int64_t stride_of(std::int64_t bytes, const Threads& threads) {
   return rounded_up(plus(bytes, Content::guard), unit);
 }
 
-std::unique_ptr<Memory> allocate_if_there(MemoryKind kind, std::int64_t bytes, Device* device) {
+std::unique_ptr<Memory> try_to_allocate_memory(MemoryKind kind, std::int64_t bytes, Device* device) {
   try {
     return allocate_memory(kind, bytes, 1, device);
   } catch (const std::bad_alloc&) {
@@ -42,7 +42,7 @@ std::unique_ptr<Memory> allocate_if_there(MemoryKind kind, std::int64_t bytes, D
   }
 }
 
-// One base element, as elements lie in a buffer.
+// A base element as it lies in a buffer, without the gaps of -layout.
 Element single_element(Element element) {
   element.layout = {};
   element.contiguity = element.extent() == element.size() ? Contiguity::base : Contiguity::resized;
@@ -73,20 +73,21 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
       neighborhood_(neighborhood_of_rank()) {
   if (!windows_work()) {
     const std::string kind = name_of(window_kind());
-    const char* const why = window_kind() == WindowKind::shared ? ", or they share no memory" : "";
-    const std::string over =
+    const char* const or_no_shared_memory =
+        window_kind() == WindowKind::shared ? ", or they share no memory" : "";
+    const std::string over_memory =
         exposed_kind() == MemoryKind::host ? "" : std::string(" over -memory ") + name_of(exposed_kind());
-    failure_ = {
-        .cause = Failure::Cause::unavailable,
-        .detail = "MPI cannot create a window for these processes" + over + " (-window " + kind + ")" + why};
+    failure_ = {.cause = Failure::Cause::unavailable,
+                .detail = "MPI cannot create a window for these processes" + over_memory + " (-window " +
+                          kind + ")" + or_no_shared_memory};
     return;
   }
   make_comms_of_threads();
   allocate();
 }
 
-// The main thread has the group's. Collectives of several threads on one communicator would be an error: MPI
-// 4.0, section 6.14.
+// The main thread uses the communicator of the group. The others have their own, as concurrent collectives of
+// several threads on one communicator are an error. Source: MPI 4.0, section 6.14.
 void MpiTable::make_comms_of_threads() {
   if (!active() || shared_.options_.threads.comm == ThreadComm::shared) return;
   for (int thread = 1; thread < threads(); ++thread) {
@@ -94,18 +95,19 @@ void MpiTable::make_comms_of_threads() {
   }
 }
 
-// The side whose memory MPI allocates.
+// The buffer whose memory MPI allocates with the window.
 Exposed MpiTable::allocated_by_mpi() const {
   return allocates(window_kind()) ? spec().one_sided.exposed : Exposed::nothing;
 }
 
-// Of the side that a window exposes; of receive, where a benchmark makes windows of its own.
+// The kind of memory that windows expose. Benchmarks that create windows themselves expose the receive
+// buffer.
 MemoryKind MpiTable::exposed_kind() const {
   const MemoryChoice& memory = shared_.options_.memory;
   return spec().one_sided.exposed == Exposed::send ? memory.send : memory.receive;
 }
 
-// Whether MPI makes windows of this kind for all groups.
+// Whether MPI can create windows of this kind in all groups.
 bool MpiTable::windows_work() {
   if (spec().access == Access::two_sided || spec().on_files()) return true;
   bool failed = active() && window_kind() == WindowKind::shared && !share_memory(group_.handle());
@@ -114,8 +116,8 @@ bool MpiTable::windows_work() {
   std::byte* memory = on_stack;
   std::unique_ptr<Memory> on_device;
   if (exposed_kind() != MemoryKind::host && !allocates(window_kind())) {
-    on_device = allocate_if_there(exposed_kind(), sizeof on_stack, shared_.device_);
-    if (shared_.ranks_.any(!on_device)) return true;  // the points' rows have that reason
+    on_device = try_to_allocate_memory(exposed_kind(), sizeof on_stack, shared_.device_);
+    if (shared_.ranks_.any(!on_device)) return true;  // the rows of the points will report it
     memory = on_device->address();
   }
   Window trial;
@@ -127,8 +129,8 @@ bool MpiTable::windows_work() {
   return false;
 }
 
-// One allocation for all points of a table, so that addresses stay the same; where memory is short, for
-// fewer.
+// One allocation serves all points of a table, so that addresses stay the same. If there is too little
+// memory, the largest points are left out.
 void MpiTable::allocate() {
   std::vector<const Point*> points;
   for (const Point& point : plan_.points) {
@@ -191,14 +193,14 @@ void MpiTable::fill_part(int thread) {
   fill(shared_.buffers_.receive, capacity_.receive, part_.receive);
 }
 
-// Tables of one kind of element share what the first has filled.
+// Tables with the same filling share the contents of the buffers.
 bool MpiTable::resume() {
   const Buffers& buffers = shared_.buffers_;
-  const bool used = active() && (capacity_.send > 0 || capacity_.receive > 0);
-  const bool held = buffers.send.holds((threads() - 1) * part_.send + capacity_.send) &&
-                    buffers.receive.holds((threads() - 1) * part_.receive + capacity_.receive);
-  if (shared_.ranks_.any(used && !held)) return false;
-  if (!used) return true;
+  const bool uses_buffers = active() && (capacity_.send > 0 || capacity_.receive > 0);
+  const bool large_enough = buffers.send.holds((threads() - 1) * part_.send + capacity_.send) &&
+                            buffers.receive.holds((threads() - 1) * part_.receive + capacity_.receive);
+  if (shared_.ranks_.any(uses_buffers && !large_enough)) return false;
+  if (!uses_buffers) return true;
   Filling filling = filling_for_timing(plan_.element, spec());
   filling.part = part_;
   const bool filled = buffers.filling == filling && capacity_.send <= buffers.filled.send &&
@@ -207,8 +209,9 @@ bool MpiTable::resume() {
   return true;
 }
 
-// A ring, so that groups of any size have neighbors. The first part lets ranks that come late come; of the
-// others the least counts, as a moment's disturbance is not a state of the machine.
+// Exchanges run in a ring, so that groups of any size have neighbors. The first part is not counted, as ranks
+// may arrive late. The result is the shortest of the other parts, as a short disturbance is not a state of
+// the machine.
 double MpiTable::probe(int exchanges) {
   if (!active()) return std::numeric_limits<double>::quiet_NaN();
   constexpr int length = 8, tag = 1, parts = 5;
@@ -216,21 +219,22 @@ double MpiTable::probe(int exchanges) {
   const int ranks = group_.size(), right = (group_.rank() + 1) % ranks,
             left = (group_.rank() + ranks - 1) % ranks;
   char out[length] = {}, in[length] = {};
-  const int each = std::max(1, exchanges / parts);
-  double least = std::numeric_limits<double>::infinity();
+  const int exchanges_per_part = std::max(1, exchanges / parts);
+  double shortest = std::numeric_limits<double>::infinity();
   for (int part = 0; part < parts; ++part) {
     const double start = WallClock::now();
-    for (int i = 0; i < each; ++i) {
+    for (int i = 0; i < exchanges_per_part; ++i) {
       MPI_Sendrecv(out, length, MPI_CHAR, right, tag, in, length, MPI_CHAR, left, tag, comm,
                    MPI_STATUS_IGNORE);
     }
-    const double took = (WallClock::now() - start) / each;
-    if (part > 0) least = std::min(least, took);
+    const double seconds = (WallClock::now() - start) / exchanges_per_part;
+    if (part > 0) shortest = std::min(shortest, seconds);
   }
-  return least;
+  return shortest;
 }
 
-// The window of one point, on active ranks; without a handle where the benchmark exposes nothing.
+// Creates the window of a point on active ranks. Elsewhere, and for benchmarks that expose nothing, the
+// window has no handle.
 Window MpiTable::make_window(const Geometry& geometry) const {
   const Exposed exposed = spec().one_sided.exposed;
   if (exposed == Exposed::nothing || !active()) return {};
@@ -241,16 +245,16 @@ Window MpiTable::make_window(const Geometry& geometry) const {
     std::byte* const memory = buffer.memory()->address();
     return {window_kind(), memory, bytes, shared_.info_.handle(), group_.handle()};
   }
-  // Room for the guard, and whole lines, so that every rank's part of shared memory is aligned.
+  // There must be room for the guard. Whole cache lines keep every rank's part of shared memory aligned.
   const std::int64_t room = rounded_up(plus(bytes, Content::guard), Content::guard);
   return {window_kind(), nullptr, room, shared_.info_.handle(), group_.handle()};
 }
 
-OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
+OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
   Window window = make_window(point.geometry);
   if (spec().one_sided.exposed != Exposed::nothing) {
     if (shared_.ranks_.any(active() && !window)) {
-      // Where a rank has none to free, the others cannot free theirs.
+      // MPI_Win_free is collective: if one rank has no window to free, the others cannot free theirs.
       if (agreement_.any(active() && !window.has_handle())) window.abandon();
       return without_memory(
           point, "MPI could not create the window (-window " + std::string(name_of(window_kind())) + ")");
@@ -261,8 +265,8 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   if (shared_.options_.send_mode == SendMode::buffered && shared_.ranks_.any(send_buffer && !*send_buffer)) {
     return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
-  if (active() && threads() > 1) return {.batch = make_team(point, gone), .failure = {}};
-  std::unique_ptr<Setup> setup = active() ? make_setup(point, gone, std::move(window)) : nullptr;
+  if (active() && threads() > 1) return {.batch = make_team(point, completed), .failure = {}};
+  std::unique_ptr<Setup> setup = active() ? make_setup(point, completed, std::move(window)) : nullptr;
   if (const Packing packing = shared_.options_.packing; packing != Packing::none) {
     if (setup) setup->add_packed(packing, shared_.packed_memory_);
     if (shared_.ranks_.any(setup && !*setup->packed)) {
@@ -272,7 +276,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
   if (!setup) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
   setup->send_buffer = std::move(send_buffer);
   adopt_window_memory(*setup);
-  // A rank that already accesses another's memory while that one fills it spoils it, and waits for its lock.
+  // No rank may access another's memory while that one still fills it, under a lock for passive targets.
   if (allocated_by_mpi() != Exposed::nothing) agreement_.barrier();
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
@@ -284,8 +288,8 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t gone) {
           .failure = {}};
 }
 
-// What is read must have been written: by position, and by the process that reads it, or, -reorder, by one
-// further on.
+// Writes the files that the point will read. The contents depend on the position. Each rank writes what it
+// reads itself, or, with -reorder N, what another rank reads: rank r reads what rank r + N wrote.
 std::string MpiTable::fill_files(const Point& point) {
   constexpr std::int64_t chunk = 16 * mebibyte;  // written at once
   const Layout& layout = plan_.table.layout;
@@ -322,28 +326,29 @@ std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Point& point) cons
                                           type.handle(), group_.handle());
 }
 
-// Before each run of a team.
+// The function that synchronizes the ranks before each run of a team.
 std::function<void()> MpiTable::meeting_of_ranks() const {
-  return [meets = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
+  return [enabled = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
           comm = control_.handle()] {
-    if (meets) barrier(comm);
+    if (enabled) barrier(comm);
   };
 }
 
-// Each thread with its part of the buffers and its communicator, or tags.
-std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t gone) const {
+// Each thread has its part of the buffers, and its communicator or its tags.
+std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t completed) const {
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
   const bool in_turns = shared_.options_.thread_level == ThreadLevel::serialized;
   std::unique_ptr<Turn> turn = in_turns ? std::make_unique<Turn>(threads()) : nullptr;
   std::vector<std::unique_ptr<Batch>> members;
   for (int thread = 0; thread < threads(); ++thread) {
-    std::unique_ptr<Setup> setup = make_setup(point, gone, {});
+    std::unique_ptr<Setup> setup = make_setup(point, completed, {});
     setup->team.thread = thread;
     setup->team.tagged = of_threads_.empty();
     setup->team.turn = turn.get();
     if (thread > 0 && !of_threads_.empty()) {
-      // Only collectives have barriers between repetitions, and these receive no messages themselves.
+      // One communicator serves both purposes: only collectives have barriers between repetitions, and they
+      // receive no point-to-point messages that could match those of a barrier.
       setup->group.comm = setup->group.control = of_threads_[static_cast<std::size_t>(thread) - 1].handle();
     }
     setup->buffers.send_part =
@@ -357,7 +362,6 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t gone
   return std::make_unique<TeamBatch>(shared_.team_, std::move(members), std::move(turn), meeting_of_ranks());
 }
 
-// This rank's file and its part of it.
 FileSetup MpiTable::file_of(const Point& point) const {
   const Layout& layout = plan_.table.layout;
   const int group = layout.group_of(shared_.ranks_.rank()), rank = group_.rank();
@@ -368,7 +372,7 @@ FileSetup MpiTable::file_of(const Point& point) const {
           .sync = shared_.options_.file_sync};
 }
 
-std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gone, Window window) const {
+std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t completed, Window window) const {
   const Options& options = shared_.options_;
   std::unique_ptr<Setup> setup(new Setup{
       .group = {.comm = group_.handle(),
@@ -402,9 +406,9 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t gon
       .team = {},
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.moves_root(spec()),
-      .gone = gone,
+      .gone = completed,
       .in_flight = point.in_flight,
-      // Derived types too: only a predefined operation may be used one-sidedly (MPI 3.1, section 11.3.4).
+      // One-sided calls accept predefined operations only, with derived types, too (MPI 3.1, section 11.3.4).
       .op = spec().access == Access::two_sided ? sum_.handle() : MPI_SUM,
       .info = shared_.info_.handle(),
       .send_mode = options.send_mode,
@@ -422,8 +426,9 @@ Neighborhood MpiTable::neighborhood_of_rank() const {
   return neighborhood_of(spec().topology, group_.size(), group_.rank());
 }
 
-// Memory that MPI allocated takes the place of a buffer. Before the first epoch, a rank's own stores need no
-// lock, which a window with no_locks does not have; passive targets synchronize their copies by one.
+// Memory that MPI allocated replaces a buffer. Before the first epoch, stores of a rank to its own memory
+// need no lock, and a window with the hint no_locks has none. Passive targets take one, which synchronizes
+// the public and the private copy of the window.
 void MpiTable::adopt_window_memory(Setup& setup) const {
   const Exposed exposed = allocated_by_mpi();
   if (exposed == Exposed::nothing) return;

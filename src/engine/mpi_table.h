@@ -1,4 +1,4 @@
-// What one table needs open, in MPI.
+// The resources of one table, on MPI.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class MpiTable final : public OpenTable {
     return unallocatable_ == 0 || point.needed_bytes < unallocatable_;
   }
   Agreement& group() override { return agreement_; }
-  Opened open(const Point& point, std::int64_t gone) override;
+  Opened open(const Point& point, std::int64_t completed) override;
   bool resume() override;
   double probe(int exchanges) override;
   std::string fill_files(const Point& point) override;
@@ -38,9 +38,9 @@ class MpiTable final : public OpenTable {
   std::unique_ptr<AttachedBuffer> attach_buffer(const Point& point) const;
   void fill_buffers();
   FileSetup file_of(const Point& point) const;
-  std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t gone, Window window) const;
+  std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t completed, Window window) const;
   Neighborhood neighborhood_of_rank() const;
-  std::unique_ptr<Batch> make_team(const Point& point, std::int64_t gone) const;
+  std::unique_ptr<Batch> make_team(const Point& point, std::int64_t completed) const;
   std::function<void()> meeting_of_ranks() const;
   void make_comms_of_threads();
   int threads() const { return plan_.table.timed_threads(); }
@@ -54,12 +54,12 @@ class MpiTable final : public OpenTable {
   const Communicator control_;  ///< the same ranks, for messages of the suite
   MpiAgreement agreement_;
   const SumOperation sum_;
-  const Neighborhood neighborhood_;  ///< drawn once: a random graph takes as long as a sample
+  const Neighborhood neighborhood_;  ///< computed once: to draw a random graph takes as long as a sample
   std::optional<Failure> failure_;
-  std::vector<Communicator> of_threads_;  ///< of all but the main thread, where each has one
-  Capacity part_;                         ///< from one thread's part of the buffers to the next
-  Capacity capacity_;  ///< of all points that found memory, but for what MPI allocates; of one thread
-  std::int64_t unallocatable_ = 0;  ///< from this many bytes on, points found no memory; 0: none
+  std::vector<Communicator> of_threads_;  ///< of all threads but the main one; empty: they share one
+  Capacity part_;                         ///< bytes from one thread's part of the buffers to the next
+  Capacity capacity_;  ///< of one thread, for all points that have memory, without what MPI allocates
+  std::int64_t unallocatable_ = 0;  ///< points that need so many bytes or more have no memory; 0: all have
 };
 
 }  // namespace openimb

@@ -15,14 +15,14 @@
 
 namespace openimb {
 
-/// What a rank computes in each repetition: `tests` parts with a call of MPI_Test behind each, and a last
-/// one.
+/// The computation of a rank in each repetition: `tests` parts, each followed by a call of MPI_Test, and a
+/// last part.
 struct LoadPlan {
   CpuLoad* cpu = nullptr;
   std::int64_t units_between = 0;
   std::int64_t units_last = 0;
   int tests = 0;
-  double* seconds = nullptr;  ///< the time of it all is added here
+  double* seconds = nullptr;  ///< the time of all parts and calls is added here
 };
 
 inline LoadPlan plan_load(CpuLoad& cpu, LoadUse& use) {
@@ -36,8 +36,8 @@ struct Loaded {
   LoadPlan load;
 };
 
-/// A repetition of a pattern that has `post`. The two clock reads are what t_CPU costs. MPI_Test of what has
-/// no request returns at once.
+/// A repetition of a pattern that has `post`, with computation. Measuring t_CPU costs the two clock reads.
+/// MPI_Test of a null request returns at once.
 template <class Pattern, class Clock>
 struct WithLoad : LoopBase {
   template <class Context, class... View>
@@ -60,8 +60,8 @@ struct WithLoad : LoopBase {
   }
 };
 
-/// -load device: the GPU computes, and the host calls MPI_Test `tests` times at equal distances while it
-/// does. t_CPU begins before the launch and ends when the host knows that the kernel is done.
+/// -load device: the GPU computes, and the host meanwhile calls MPI_Test `tests` times at equal intervals.
+/// t_CPU begins before the launch of the kernel and ends when the host knows that the kernel is done.
 struct DeviceLoadPlan {
   DeviceLoad& load;
   LoadUse& use;
@@ -71,9 +71,9 @@ struct DeviceLoadPlan {
     const double start = Clock::now();
     Device& device = load.device();
     device.start_load(use.units);
-    const double distance = load.seconds_for(use.units) / (use.tests + 1);
+    const double interval = load.seconds_for(use.units) / (use.tests + 1);
     for (int i = 1; i <= use.tests; ++i) {
-      while (Clock::now() - start < i * distance && !device.load_is_done()) {
+      while (Clock::now() - start < i * interval && !device.load_is_done()) {
       }
       int done = 0;
       MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -83,9 +83,9 @@ struct DeviceLoadPlan {
   }
 };
 
-/// As drive(), of repetitions in which the GPU computes. Each takes microseconds at least, so that one loop
-/// serves all ways to time them. An error of the driver ends the job: other ranks, and threads of this one,
-/// wait for what this one would have done.
+/// Like drive(), for repetitions in which the GPU computes. Each takes at least microseconds, so one loop can
+/// serve all ways to time them. An error of the driver ends the job, as other ranks, and threads of this one,
+/// would wait forever.
 template <class Pattern, class Clock, class Context, class Movement, class Barrier, class... View>
 OPENIMB_NOINLINE double drive_beside_device(const Context& c, Movement laps, std::int64_t repetitions,
                                             Timing timing, std::span<double> samples, const Barrier& barrier,

@@ -11,7 +11,8 @@ namespace openimb {
 
 namespace {
 
-// use(the block's place among those with gaps, its place among contiguous ones, its length), all in bytes
+// Calls use(offset in the message with gaps, offset in the contiguous message, length) for each block, in
+// bytes.
 template <class Use>
 void for_each_block(const Gaps& gaps, const Use& use) {
   const std::int64_t size = gaps.size, extent = gaps.period.extent * size;
@@ -26,8 +27,8 @@ void for_each_block(const Gaps& gaps, const Use& use) {
   }
 }
 
-// A column: single elements at equal distances. What is copied may lie anywhere for all the compiler knows,
-// so `gaps` is read before.
+// Calls `use` for the elements of a column: single elements at equal distances. The compiler must assume that
+// copies may overwrite `gaps`, so `gaps` is read before the loop.
 template <class T, class Use>
 void for_each_single(const Gaps& gaps, const Use& use) {
   const std::int64_t elements = gaps.elements, extent = gaps.period.extent * std::int64_t{sizeof(T)};
@@ -49,7 +50,7 @@ void unpack_column(const Gaps& gaps, const char* from, char* to) {
   });
 }
 
-// Of elements that are 1, 2, 4 or 8 bytes long.
+// Calls `use` with an integer of `size` bytes: 1, 2, 4 or 8.
 template <class Use>
 void with_integer_of(std::int64_t size, const Use& use) {
   if (size == 1) return use(std::uint8_t{});
@@ -100,7 +101,7 @@ std::byte* PackedMemory::of(std::size_t bytes) {
   memory_.reset();
   memory_.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(page), std::nothrow)));
   bytes_ = bytes;
-  if (memory_) std::memset(memory_.get(), 0, bytes);  // its pages are there before the clock
+  if (memory_) std::memset(memory_.get(), 0, bytes);  // allocates its pages before they are timed
   return memory_.get();
 }
 
@@ -125,12 +126,12 @@ PackedMessages::PackedMessages(PackedMemory& memory, Packing packing, const Geom
            .type = type.handle(),
            .comm = comm,
            .gaps = &gaps_};
-  const std::int64_t sent = (view_.sends * room + page - 1) / page * page;
-  const auto all = static_cast<std::size_t>(std::max(page, sent + view_.receives * room));
-  std::byte* const first = memory.of(all);
-  if (first == nullptr) return;
-  view_.out = reinterpret_cast<char*>(first);
-  view_.in = view_.out + sent;
+  const std::int64_t send_bytes = (view_.sends * room + page - 1) / page * page;
+  const auto all_bytes = static_cast<std::size_t>(std::max(page, send_bytes + view_.receives * room));
+  std::byte* const begin = memory.of(all_bytes);
+  if (begin == nullptr) return;
+  view_.out = reinterpret_cast<char*>(begin);
+  view_.in = view_.out + send_bytes;
   if (by_mpi && count > 0) view_.packed = pack_once(geometry.exceeds_int, data, view_);
 }
 

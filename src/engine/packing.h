@@ -1,5 +1,5 @@
-// -packing: a message with gaps is made contiguous before the calls under test, and spread out behind them.
-// Both are timed. Source: MPI 4.1, section 5.2 (MPI_Pack, MPI_Unpack).
+// -packing: a message with gaps is packed before the calls under test and unpacked after them. Both are
+// timed. Source: MPI 4.1, section 5.2 (MPI_Pack, MPI_Unpack).
 #pragma once
 
 #include <mpi.h>
@@ -25,11 +25,11 @@ struct Gaps {
 void pack_by_hand(const Gaps& gaps, const char* from, char* to);
 void unpack_by_hand(const Gaps& gaps, const char* from, char* to);
 
-/// Memory of contiguous messages. It is kept from point to point and grows alone: to make its pages takes as
-/// long as a short sample.
+/// Memory for contiguous messages. It is kept from point to point and only grows, as allocating its pages
+/// takes as long as a short sample.
 class PackedMemory {
  public:
-  /// At least so many bytes, or null; those of the call before are gone.
+  /// At least `bytes` bytes, or null. The memory of the previous call is no longer valid.
   std::byte* of(std::size_t bytes);
 
  private:
@@ -40,11 +40,12 @@ class PackedMemory {
   std::size_t bytes_ = 0;
 };
 
-/// The contiguous messages of one rank: one for each that a repetition sends or receives. They begin on a
-/// page, as other messages do, and stay where they are while those with gaps move through memory.
+/// The contiguous messages of one rank: one for each message that a repetition sends or receives. They begin
+/// at a page boundary, as other messages do, and keep their addresses when -off_cache moves those with gaps.
 class PackedMessages {
  public:
-  /// `type`: covers a message with gaps; `data`: such a message. Local; false where there is no memory.
+  /// `type`: covers a message with gaps; `data`: such a message. Local. The object is false if there is no
+  /// memory.
   PackedMessages(PackedMemory& memory, Packing packing, const Geometry& geometry, const Element& element,
                  const ElementType& type, MPI_Comm comm, const void* data);
   explicit operator bool() const { return view_.out != nullptr; }
@@ -53,12 +54,12 @@ class PackedMessages {
   struct View {
     char* out;
     char* in;
-    std::int64_t packed;  ///< bytes from one contiguous message to the next: it is as long
-    std::int64_t room;    ///< for packing one; MPI_Pack_size may return more than MPI_Pack needs
-    std::int64_t span;    ///< the same of messages with gaps
-    int sends;
-    int receives;
-    int count;  ///< of `type`: 1, or 0 where a message is empty
+    std::int64_t packed;  ///< bytes of a contiguous message, and from one to the next
+    std::int64_t room;    ///< bytes to pack one in; MPI_Pack_size may return more than MPI_Pack needs
+    std::int64_t span;    ///< bytes from one message with gaps to the next
+    int sends;            ///< messages that a repetition sends
+    int receives;         ///< messages that a repetition receives
+    int count;            ///< of `type`: 1, or 0 where a message is empty
     MPI_Datatype type;
     MPI_Comm comm;
     const Gaps* gaps;
@@ -76,7 +77,7 @@ class PackedMessages {
   View view_;
 };
 
-/// The calls of one of the two, Count: of the context.
+/// The calls that pack and unpack. `Count`: that of the context.
 template <Packing packing, class Count>
 struct Packer {
   static void pack(const PackedMessages::View& v, const char* from) { pack(v, from, v.out, v.sends); }
@@ -102,8 +103,8 @@ struct Packer {
   }
 };
 
-/// All that a repetition sends is packed before its calls, all that it received unpacked behind them. A
-/// pattern that answers what it receives, or has a root, has a step_packed of its own.
+/// Packs all messages that a repetition sends before its calls, and unpacks all that it received after them.
+/// A pattern that answers what it receives, or has a root, defines step_packed instead.
 template <class Pattern, Packing packing>
 struct InPackedForm : LoopBase {
   template <class C, class... More>
@@ -119,7 +120,7 @@ struct InPackedForm : LoopBase {
   }
 };
 
-/// Calls `use` with the loop and its context, in which messages are contiguous.
+/// Calls `use` with the loop and with a context in which messages are contiguous.
 template <class Pattern, class C, class Use>
 auto with_packing(Packing packing, const PackedMessages& packed, const C& c, const Use& use) {
   C contiguous = c;

@@ -16,15 +16,17 @@ namespace openimb {
 namespace {
 
 constexpr int tag_of_call = 1, tag_of_answer = 2, tag_of_verdict = 3, tag_of_group = 4;
-constexpr double patience_with_rank_0 = 4;  // in which it may find out that others are silent
+// In units of PatientAgreement's `seconds`. Rank 0 may be waiting for ranks that do not respond.
+constexpr double patience_with_rank_0 = 4;
 
-/// Seconds of waiting. Time in which this process did not run (the whole job may be suspended) hardly counts.
+/// Seconds of waiting. Time in which this process does not run (the whole job may be suspended) hardly
+/// counts.
 class Waiting {
  public:
   double seconds() {
-    constexpr double most = 0.5;
+    constexpr double most_between_calls = 0.5;
     const Clock::time_point now = Clock::now();
-    sum_ += std::min(most, std::chrono::duration<double>(now - last_).count());
+    sum_ += std::min(most_between_calls, std::chrono::duration<double>(now - last_).count());
     last_ = now;
     return sum_;
   }
@@ -36,10 +38,10 @@ class Waiting {
 };
 
 MPI_Comm duplicate_of(const Communicator& world) {
-  MPI_Comm made = MPI_COMM_NULL;
-  MPI_Comm_dup(world.handle(), &made);
-  make_errors_fatal_on_comm(made);
-  return made;
+  MPI_Comm duplicate = MPI_COMM_NULL;
+  MPI_Comm_dup(world.handle(), &duplicate);
+  make_errors_fatal_on_comm(duplicate);
+  return duplicate;
 }
 
 [[noreturn]] void sleep_until_the_end_of_the_job() {
@@ -48,7 +50,7 @@ MPI_Comm duplicate_of(const Communicator& world) {
 
 }  // namespace
 
-/// One collective call under way, with its buffers.
+/// A pending collective call and its buffers.
 struct PatientAgreement::Call {
   std::vector<double> out, in;
   std::string text_out, text_in;
@@ -62,7 +64,7 @@ struct PatientAgreement::Message {
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
-/// While it lives, this rank is within a call that is polled.
+/// During its lifetime, this rank is within a call that is polled.
 class PatientAgreement::Polling {
  public:
   explicit Polling(const PatientAgreement& owner) : owner_(owner) { owner_.watch_(false); }
@@ -86,7 +88,7 @@ PatientAgreement::PatientAgreement(const Communicator& world, double seconds, st
   watch_(true);
 }
 
-// With anyone lost, nothing can be freed: that would wait for them.
+// If ranks are lost, nothing can be freed: the collective calls would wait for them.
 PatientAgreement::~PatientAgreement() {
   watch_(false);
   if (!is_whole()) return;
@@ -109,8 +111,8 @@ std::unique_ptr<PatientAgreement::Call> PatientAgreement::complete(std::unique_p
   return call;
 }
 
-// Where ranks wait long, for those that measure, they leave the CPUs to them. The last barrier before a timed
-// loop is none of these waits, as another one precedes it (N_BARR).
+// Ranks that wait long, for ranks that measure, sleep and leave the CPUs to those. The last barrier before a
+// timed loop is never such a long wait, as another barrier precedes it (N_BARR).
 void PatientAgreement::finish(Call& call) {
   constexpr int tests_between_looks = 100;
   constexpr double long_seconds = 0.01;
@@ -140,7 +142,7 @@ void PatientAgreement::finish(Call& call) {
   }
 }
 
-// Rank 0: throws unless all answer.
+// Runs on rank 0: the liveness check. Throws unless all ranks answer.
 void PatientAgreement::call_roll() {
   ++roll_;
   for (const int rank : present_) {
@@ -158,7 +160,7 @@ void PatientAgreement::call_roll() {
   leave_out(silent);
 }
 
-// As long as every rank may take to get the question and to answer.
+// The ranks that do not answer within seconds_.
 std::vector<int> PatientAgreement::those_silent() {
   std::vector<int> silent(present_.begin() + 1, present_.end());
   steps_.clear();
@@ -179,7 +181,8 @@ std::vector<int> PatientAgreement::those_silent() {
 
 bool PatientAgreement::roll_is_called() const { return has_arrived(0, tag_of_call); }
 
-// Throws where others do not answer. Each call of the roll has one verdict, in order.
+// Answers the liveness check of rank 0. Throws if others do not answer. Each check ends with one verdict, in
+// order.
 void PatientAgreement::answer_roll() {
   const int roll = receive(0, tag_of_call).front();
   send(0, tag_of_answer, {roll, step_});
@@ -192,7 +195,7 @@ void PatientAgreement::answer_roll() {
   const std::vector<int> verdict = receive(0, tag_of_verdict);
   const std::span silent = std::span(verdict).subspan(1);
   if (silent.empty()) return;
-  // Rank 0 reports why and ends the job.
+  // In these cases rank 0 reports the reason and ends the job.
   if (verdict.front() == 0 || std::ranges::count(silent, rank_) > 0) sleep_until_the_end_of_the_job();
   leave_out(silent);
 }
@@ -243,9 +246,9 @@ std::vector<double> PatientAgreement::reduce(std::span<const double> mine) {
   auto call = std::make_unique<Call>();
   call->out.assign(mine.begin(), mine.end());
   call->in = call->out;
-  call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
-    MPI_Iallreduce(now.out.data(), now.in.data(), static_cast<int>(now.out.size()), MPI_DOUBLE, MPI_MAX, comm,
-                   &now.request);
+  call = complete(std::move(call), [](Call& pending, MPI_Comm comm) {
+    MPI_Iallreduce(pending.out.data(), pending.in.data(), static_cast<int>(pending.out.size()), MPI_DOUBLE,
+                   MPI_MAX, comm, &pending.request);
   });
   ++step_;
   return call->in;
@@ -258,22 +261,22 @@ std::vector<double> PatientAgreement::slowest(std::span<const double> mine) {
   return rank_ == 0 ? all : std::vector<double>();
 }
 
-// By rank of the launch, at rank 0. The barrier keeps ranks in step: what has ended somewhere has been
-// entered everywhere.
+// Returns the texts by rank of the launch, at rank 0. The barrier keeps ranks in step: a call that has ended
+// on one rank has begun on all.
 std::vector<std::string> PatientAgreement::gather(const std::string& mine) {
   auto call = std::make_unique<Call>();
   call->text_out = mine;
   call->length = static_cast<int>(mine.size());
   call->lengths.resize(rank_ == 0 ? present_.size() : 0);
-  call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
-    MPI_Igather(&now.length, 1, MPI_INT, now.lengths.data(), 1, MPI_INT, 0, comm, &now.request);
+  call = complete(std::move(call), [](Call& pending, MPI_Comm comm) {
+    MPI_Igather(&pending.length, 1, MPI_INT, pending.lengths.data(), 1, MPI_INT, 0, comm, &pending.request);
   });
   call->offsets.resize(call->lengths.size());
   std::exclusive_scan(call->lengths.begin(), call->lengths.end(), call->offsets.begin(), 0);
   call->text_in.resize(static_cast<std::size_t>(std::reduce(call->lengths.begin(), call->lengths.end())));
-  call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
-    MPI_Igatherv(now.text_out.data(), now.length, MPI_CHAR, now.text_in.data(), now.lengths.data(),
-                 now.offsets.data(), MPI_CHAR, 0, comm, &now.request);
+  call = complete(std::move(call), [](Call& pending, MPI_Comm comm) {
+    MPI_Igatherv(pending.text_out.data(), pending.length, MPI_CHAR, pending.text_in.data(),
+                 pending.lengths.data(), pending.offsets.data(), MPI_CHAR, 0, comm, &pending.request);
   });
   barrier();
   std::vector<std::string> all(rank_ == 0 ? static_cast<std::size_t>(ranks_) : 0);
@@ -288,8 +291,9 @@ void PatientAgreement::broadcast(std::span<std::byte> bytes) {
   call->text_in.resize(bytes.size());
   std::ranges::copy(std::as_bytes(std::span(bytes)),
                     std::as_writable_bytes(std::span(call->text_in)).begin());
-  call = complete(std::move(call), [](Call& now, MPI_Comm comm) {
-    MPI_Ibcast(now.text_in.data(), static_cast<int>(now.text_in.size()), MPI_CHAR, 0, comm, &now.request);
+  call = complete(std::move(call), [](Call& pending, MPI_Comm comm) {
+    MPI_Ibcast(pending.text_in.data(), static_cast<int>(pending.text_in.size()), MPI_CHAR, 0, comm,
+               &pending.request);
   });
   barrier();
   std::ranges::copy(std::as_bytes(std::span(call->text_in)), bytes.begin());

@@ -1,5 +1,5 @@
-// Agreement over all ranks of a launch of which some may fall silent: no call waits for ever. Only what is
-// not timed may go through it.
+// Agreement over all ranks of a launch, some of which may stop responding: no call waits forever. Timed code
+// must not use it.
 #pragma once
 
 #include <array>
@@ -14,18 +14,19 @@
 
 namespace openimb {
 
-/// Collective calls are nonblocking ones that are polled. When one does not end in time, rank 0 calls the
-/// roll: who does not answer is lost, the others go on in a communicator of their own. Elsewhere, a rank that
-/// waits in a blocking call cannot be freed; `watch` learns when that may be. A rank that has been left out
-/// and comes back sleeps until the job ends. With anyone lost, MPI_Finalize would not return.
+/// Collective calls are nonblocking and polled. If one does not end in time, rank 0 makes a liveness check
+/// (calls the roll): ranks that do not answer are lost, and the others continue in a new communicator. A rank
+/// that waits in another, blocking call cannot be freed; `watch` is called with true where a rank may enter
+/// one. A rank that was left out and responds again sleeps until the job ends. If ranks are lost,
+/// MPI_Finalize would not return.
 class PatientAgreement final : public Agreement {
  public:
-  /// MPI calls without which there is none, as in call::why_unusable().
+  /// MPI calls that it requires, named as in call::why_unusable().
   static constexpr std::array<std::string_view, 5> needs{"Ibarrier", "Iallreduce", "Igather", "Igatherv",
                                                          "Ibcast"};
 
-  /// Collective. `seconds`: how long a call waits before the roll is called, and how long the roll waits.
-  /// `watch(true)`: this rank is on its own from here on; `watch(false)`: it is back.
+  /// Collective. `seconds`: how long a call waits before the liveness check, and how long the check waits.
+  /// `watch(true)`: from here on this rank may block outside polled calls; `watch(false)`: no longer.
   PatientAgreement(const Communicator& world, double seconds, std::function<void(bool)> watch);
   ~PatientAgreement() override;
   PatientAgreement(const PatientAgreement&) = delete;
@@ -61,17 +62,17 @@ class PatientAgreement final : public Agreement {
   std::vector<int> receive(int from, int tag) const;
   bool has_arrived(int from, int tag) const;
 
-  const MPI_Comm roll_comm_;  ///< of all ranks, for the roll
+  const MPI_Comm roll_comm_;  ///< all ranks, for liveness checks
   const int rank_, ranks_;
   const double seconds_;
   const std::function<void(bool)> watch_;
-  MPI_Comm comm_;                                 ///< of those present
-  std::vector<int> present_;                      ///< ascending
-  int roll_ = 0;                                  ///< number of the last one
+  MPI_Comm comm_;                                 ///< the ranks that are not lost
+  std::vector<int> present_;                      ///< the ranks that are not lost, ascending
+  int roll_ = 0;                                  ///< number of the last liveness check
   int step_ = 0;                                  ///< number of the collective call, the same on all ranks
-  std::vector<int> steps_;                        ///< of those that answered
-  std::vector<std::unique_ptr<Message>> sent_;    ///< which may never arrive
-  std::vector<std::unique_ptr<Call>> abandoned_;  ///< which MPI may still write to
+  std::vector<int> steps_;                        ///< step_ of the ranks that answered
+  std::vector<std::unique_ptr<Message>> sent_;    ///< messages of checks; some may never arrive
+  std::vector<std::unique_ptr<Call>> abandoned_;  ///< calls whose buffers MPI may still write to
 };
 
 }  // namespace openimb

@@ -1,6 +1,7 @@
-// The page for authors of benchmarks: the base of all benchmarks and its members. A benchmark is a struct of
-// static members; this file, engine/context.h, engine/expected.h, plan/spec.h and mpi/calls.h have all that
-// it needs. docs/changing.md adds one. engine/benchmark.h checks each that a catalog lists.
+// For authors of benchmarks: the base of all benchmarks and its members. A benchmark is a struct of static
+// members; this file, engine/context.h, engine/expected.h, plan/spec.h and mpi/calls.h have all that it
+// needs. docs/changing.md shows how to add one. engine/benchmark.h checks each benchmark that a catalog
+// lists.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +19,8 @@
 
 namespace openimb {
 
-/// Which optional members a benchmark, or its Loop, has. The engine finds them by name, and one that is
-/// misspelled would leave the base's in its place. C++20 cannot list the members of a type, so the author
-/// does.
+/// Which optional members a benchmark, or its Loop, has. The engine finds them by name, and would use that of
+/// the base instead of a misspelled one. C++20 cannot list the members of a type, so the author does.
 struct Members {
   bool prepare = false;
   bool epoch = false;
@@ -66,19 +66,19 @@ struct Members {
 ///
 ///   using Move = ...; using LocalLoop = ...; static Traffic traffic(const Endpoint& e);
 ///       OneSided::any_sync. The transfers that -sync_mode completes in other ways, the loop with local
-///       completion, and who accesses whom (engine/sync_loops.h).
+///       completion, and which ranks access which (engine/sync_loops.h).
 ///
 ///   template <SendMode mode = SendMode::standard, class C> static void step(const C& c, const Lap& lap);
-///       Spec::send_modes. The repetition in another mode of its sends. Ready sends need `routes`, which
-///       lists whom receives that are posted ahead come from, `post`, which posts them, and `start_ready` or
+///       Spec::send_modes. The repetition with another send mode. Ready sends need `routes`, which lists the
+///       sources of the receives that are posted ahead, `post`, which posts them, and `start_ready` or
 ///       `step_ready` (engine/send_loops.h).
 ///
 ///   using Loop = ...;
-///       The type whose `step`, `open`, `close`, `post`, `finish` and `step_packed` these are, where several
-///       benchmarks repeat the same calls: their loops are compiled once.
+///       Another type that has `step`, `open`, `close`, `post`, `finish` and `step_packed`. Benchmarks that
+///       repeat the same calls share one, so that their loops are compiled once.
 ///
-/// All members below are optional: what is written here is used where a benchmark has none of the name. They
-/// are objects, not functions, so that a benchmark's own member has another type.
+/// All members below are optional; they are the defaults. They are objects, not functions, so that a member
+/// that replaces one has another type.
 struct PatternBase : LoopBase {
   /// The list of the optional members that replace those below, as Members{.prepare = true, .close = true}.
   /// An entry in a catalog compiles only if the list is right.
@@ -95,10 +95,11 @@ struct PatternBase : LoopBase {
   /// Untimed: an access epoch (a lock, a fence) that is open around each run; an RAII object.
   static constexpr auto epoch = [](const auto& /*c*/) { return Nothing{}; };
 
-  // Timed. `open` and `close` come from LoopBase: `close` completes a repetition's step, or, in aggregate
-  // mode, those of all repetitions at once; `open` begins what `close` ends, as often, before the steps.
+  // Timed: `open` and `close`, from LoopBase. `close` completes the step of a repetition or, in aggregate
+  // mode, the steps of all repetitions together. `open` is called before those steps and begins what `close`
+  // ends.
 
-  /// Timed: completes what `post` started, where a wait for its request does not.
+  /// Timed: completes what `post` started. Needed where a wait for its request is not enough.
   static constexpr struct {
     template <class C>
     void operator()(const C& /*c*/, const Lap& /*lap*/, MPI_Request* request) const {
@@ -113,14 +114,14 @@ struct PatternBase : LoopBase {
   /// Whether a rank of the group takes part; others are idle.
   static constexpr auto takes_part = [](const Endpoint& /*e*/) { return true; };
 
-  /// The other rank of a pair: the right neighbor, which of two processes is the other one.
+  /// The other rank of a pair. The default is the right neighbor, which of two processes is the other one.
   static constexpr auto peer_of = [](const Endpoint& e) { return e.right(); };
 
-  /// On which ranks the receive buffer of a benchmark with Spec::updates_receive is input, too.
+  /// Whether the receive buffer of this rank is input, too. For benchmarks with Spec::updates_receive.
   static constexpr auto updates = [](const Endpoint& /*e*/) { return true; };
 
-  /// step_ready(c, lap, posted): the whole repetition with ready sends, where `post` and `start_ready` are
-  /// not enough.
+  /// step_ready(c, lap, posted): the whole repetition with ready sends, if `post` and `start_ready` are not
+  /// enough.
   static constexpr Nothing step_ready{};
 
   /// step_packed<With>(c, lap, packed): the repetition with -packing of a benchmark that answers what it
@@ -128,7 +129,7 @@ struct PatternBase : LoopBase {
   static constexpr Nothing step_packed{};
 };
 
-/// Whether a benchmark or a Loop has a member of its own, and whether its list has it.
+/// Defines_x: a benchmark or a Loop replaces the optional member x. Lists_x: its list is right about x.
 #define OPENIMB_OPTIONAL_MEMBER(member)                                                               \
   template <class Pattern>                                                                            \
   concept Defines_##member =                                                                          \
@@ -158,7 +159,7 @@ struct Label {
 
 inline constexpr int message_tag = 1;
 
-/// The tag of a message, 1 or 2: one of the thread's own where threads share a communicator.
+/// The tag of a message. `tag` is 1 or 2; threads that share a communicator add a number of their own.
 template <class C>
 constexpr int tag_of(const C& c, int tag) {
   if constexpr (requires { c.tag; }) {

@@ -1,10 +1,10 @@
-// -send_mode: the messages of a benchmark in another mode than the standard one. Each mode is a loop of its
-// own. Source: MPI 4.1, sections 3.4 and 3.6.
+// -send_mode: sends a benchmark's messages in another mode than standard. Each mode has a separate loop.
+// Source: MPI 4.1, sections 3.4 and 3.6.
 //
-// A ready send needs a receive that is posted. A benchmark whose messages go both ways posts the receives of
-// a repetition before it sends its messages of the repetition before: who has received those knows that.
-// Receives of the first repetition are posted before the clock starts, those that are left at the end take
-// empty messages.
+// A ready send requires that the matching receive is posted. A benchmark whose messages go both ways posts
+// the receives of a repetition before it sends its messages of the previous repetition. A rank that has
+// received those messages therefore knows that the next receives are posted. The receives of the first
+// repetition are posted before the clock starts; those that remain at the end receive empty messages.
 #pragma once
 
 #include <mpi.h>
@@ -18,8 +18,8 @@
 
 namespace openimb {
 
-/// A message of a repetition: `to` whom, and `from` whom the like one comes. MPI_PROC_NULL: none that a
-/// receive is posted ahead for.
+/// A message that this rank sends in a repetition, and the corresponding one that it receives. MPI_PROC_NULL:
+/// no message whose receive is posted ahead.
 struct Route {
   int to = MPI_PROC_NULL;
   int from = MPI_PROC_NULL;
@@ -29,15 +29,15 @@ struct Route {
 /// The receives that are posted ahead, one for each route.
 class PostedReceives {
  public:
-  /// `requests`: of the repetition's receives, its sends, and the next repetition's receives. `next`: the
-  /// receive buffer of the slot behind each slot.
+  /// `requests`: those of the repetition's receives, its sends, and the next repetition's receives, in this
+  /// order. `next`: for each slot, the receive buffer of the following slot.
   struct View {
     MPI_Request* requests;
     char* const* next;
   };
 
-  /// Collective over those who communicate. `post`: posts the receives of a repetition; `control`: for the
-  /// messages that report it.
+  /// Collective over the ranks that communicate. `post`: posts the receives of a repetition; `control`: for
+  /// the messages that report that they are posted.
   template <class Post>
   PostedReceives(MPI_Comm comm, MPI_Comm control, std::vector<Route> routes, const LapPlan& plan,
                  const Lap& first, const Post& post)
@@ -68,7 +68,7 @@ class PostedReceives {
   std::vector<char*> next_;
 };
 
-/// Messages that a repetition has under way together: of a message rate as many as are in flight.
+/// Number of messages that a repetition has in flight at once.
 template <class Pattern, class C>
 int messages_of(const C& c) {
   if constexpr (Pattern::spec.message_rate) return c.in_flight;
@@ -100,8 +100,8 @@ struct InSendMode<Pattern, SendMode::ready> : LoopBase {
   }
 };
 
-/// Calls `use` with the loop for a mode and what its steps need besides the context. `first`: the lap that it
-/// begins with.
+/// Calls `use` with the loop for a mode and with what its steps need besides the context. `first`: the lap
+/// that the run begins with.
 template <class Pattern, class C, class Use>
 auto with_send_mode(SendMode mode, const C& c, MPI_Comm control, const LapPlan& plan, const Lap& first,
                     const Use& use) {

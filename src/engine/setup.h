@@ -1,4 +1,4 @@
-// Everything that one point needs on one rank.
+// Everything that a point needs on a rank.
 #pragma once
 
 #include <mpi.h>
@@ -29,11 +29,11 @@ struct GroupSetup {
   MPI_Comm comm = MPI_COMM_NULL;        ///< for the calls under test
   MPI_Comm control = MPI_COMM_NULL;     ///< the same ranks, for all other messages
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
-  Endpoint endpoint;                    ///< root: where it starts
+  Endpoint endpoint;                    ///< its root is that of the first repetition
   Neighborhood neighborhood;            ///< empty where the benchmark has no topology
 };
 
-/// What messages consist of, and where they lie.
+/// The contents of messages, and their memory.
 struct BufferSetup {
   Geometry geometry;
   Element element;
@@ -46,36 +46,36 @@ struct BufferSetup {
   std::unique_ptr<Memory> receive_part;
 };
 
-/// Of one-sided benchmarks.
+/// What one-sided benchmarks need.
 struct WindowSetup {
   WindowKind kind = WindowKind::create;
   SyncMode sync = SyncMode::standard;  ///< in force
   Window win;                          ///< without a handle where nothing is exposed
-  std::unique_ptr<Memory> memory;      ///< where MPI allocated it
+  std::unique_ptr<Memory> memory;      ///< that of the window, if MPI allocated it
 };
 
-/// Of benchmarks on files.
+/// What benchmarks on files need.
 struct FileSetup {
   std::string name;
   Tile tile;
   std::int64_t bytes = 0;        ///< the length under test
-  std::int64_t repetitions = 0;  ///< that a file which is read has contents for
+  std::int64_t repetitions = 0;  ///< a file that is read has contents for so many
   FileSync sync = FileSync::standard;
 };
 
 class Marking;
 class Turn;
 
-/// Of a thread among others.
+/// What a thread of a team needs.
 struct TeamSetup {
   int thread = 0;
   bool tagged = false;         ///< threads share a communicator
-  Turn* turn = nullptr;        ///< threads take turns
-  Marking* marking = nullptr;  ///< threads mark the parts of a message
+  Turn* turn = nullptr;        ///< null unless threads take turns
+  Marking* marking = nullptr;  ///< null unless threads mark the parts of a message
 };
 
-/// Owned by the batch and destroyed after it, in the reverse order of members. Operation and info belong to
-/// the table and outlive it.
+/// The batch owns its setup, and destroys the pattern's objects before it. Members are destroyed in reverse
+/// order. Operation and info belong to the table and outlive the batch.
 struct Setup {
   GroupSetup group;
   BufferSetup buffers;
@@ -84,19 +84,19 @@ struct Setup {
   TeamSetup team;
   bool aggregate = false;
   bool root_shift = true;
-  std::int64_t gone = 0;  ///< repetitions of the point before this batch
+  std::int64_t gone = 0;  ///< repetitions of the point that are completed before this batch
   int in_flight = 1;
   MPI_Op op = MPI_SUM;
   MPI_Info info = MPI_INFO_NULL;
   SendMode send_mode = SendMode::standard;
-  std::unique_ptr<AttachedBuffer> send_buffer;  ///< of buffered sends
+  std::unique_ptr<AttachedBuffer> send_buffer;  ///< for buffered sends
   Packing packing = Packing::none;
   std::unique_ptr<PackedMessages> packed;
   CpuLoad* load = nullptr;
-  DeviceLoad* device_load = nullptr;  ///< null: overlap is with the CPU's load
+  DeviceLoad* device_load = nullptr;  ///< null: the CPU computes
 
   void add_packed(Packing how, PackedMemory& memory) {
-    // Not every benchmark has both buffers: Bcast's root sends from its receive buffer.
+    // Not every benchmark has both buffers: the root of Bcast sends from its receive buffer.
     const Memory* const message = buffers.geometry.send.footprint > 0 ? buffers.send : buffers.receive;
     packing = how;
     packed = std::make_unique<PackedMessages>(memory, how, buffers.geometry, buffers.element, buffers.type,
@@ -104,7 +104,7 @@ struct Setup {
   }
 };
 
-/// Whether MPI_IN_PLACE is this rank's send buffer, or its receive buffer, which is the root's.
+/// Whether this rank passes MPI_IN_PLACE as its send buffer, or, as the root, as its receive buffer.
 inline bool sends_in_place(const Setup& setup) {
   return setup.buffers.in_place == InPlace::everywhere ||
          (setup.buffers.in_place == InPlace::root_sends &&
@@ -115,7 +115,8 @@ inline bool receives_in_place(const Setup& setup) {
          setup.group.endpoint.rank == setup.group.endpoint.root;
 }
 
-/// From one repetition to the next: `rotates`: the root moves on.
+/// The plan of laps for a setup. `reads_remote`: the target's send buffer is exposed; `rotates`: the root
+/// changes with each repetition.
 inline LapPlan lap_plan(const Setup& setup, bool reads_remote, bool rotates) {
   const Geometry& geometry = setup.buffers.geometry;
   const auto address = [](const Memory* memory) {

@@ -1,5 +1,5 @@
-// -sync_mode: the transfers of a one-sided benchmark, completed in another way than its definition has. What
-// moves and what completes it make one loop, which all benchmarks with the same moves share. Source: MPI 4.1,
+// -sync_mode: completes the transfers of a one-sided benchmark in another way than its definition. A loop
+// consists of a transfer (`Move`) and a mode; benchmarks with the same transfer share it. Source: MPI 4.1,
 // section 12.5.
 #pragma once
 
@@ -18,38 +18,39 @@
 
 namespace openimb {
 
-/// One transfer of a repetition: from message `from` of one buffer to message `to` of the other.
+/// A transfer of a repetition: from message `from` of one buffer to message `to` of the other.
 struct Transfer {
   int target = 0;
   int from = 0;
   int to = 0;
 };
 
-/// What a rank transfers in a repetition, in this order, and whose transfers reach its window.
+/// The transfers of a rank in a repetition, in order, and the ranks whose transfers access its window.
 struct Traffic {
   std::vector<Transfer> transfers;
   std::vector<int> origins;
 };
 
-/// A window with the traffic of this rank.
+/// A window and the traffic of this rank.
 template <class Context>
 struct SyncContext : Context {
-  struct Turn {
+  /// A transfer and the address of its target.
+  struct AddressedTransfer {
     int target;
     int from;
     int to;
     MPI_Aint base;  ///< where the target's window begins
   };
-  const Turn* turns = nullptr;
-  int turn_count = 0;
-  const int* targets = nullptr;  ///< each once
+  const AddressedTransfer* transfers = nullptr;
+  int transfer_count = 0;
+  const int* targets = nullptr;  ///< without repetitions
   int target_count = 0;
   bool is_target = false;
-  MPI_Group origin_group = MPI_GROUP_NULL;  ///< those of pscw
+  MPI_Group origin_group = MPI_GROUP_NULL;  ///< for pscw
   MPI_Group target_group = MPI_GROUP_NULL;
 };
 
-/// The calls that complete transfers. Shared locks: all origins can be at work at once.
+/// The calls that complete transfers. Locks are shared, so that all origins can access a target at once.
 template <SyncMode mode>
 struct Synchronization;
 
@@ -66,11 +67,11 @@ struct Synchronization<SyncMode::pscw> : LoopBase {
   template <class C>
   static void open(const C& c) {
     if (c.is_target) MPI_Win_post(c.origin_group, 0, c.win);
-    if (c.turn_count > 0) MPI_Win_start(c.target_group, 0, c.win);
+    if (c.transfer_count > 0) MPI_Win_start(c.target_group, 0, c.win);
   }
   template <class C>
   static void close(const C& c) {
-    if (c.turn_count > 0) MPI_Win_complete(c.win);
+    if (c.transfer_count > 0) MPI_Win_complete(c.win);
     if (c.is_target) MPI_Win_wait(c.win);
   }
 };
@@ -103,30 +104,31 @@ template <class Move, SyncMode mode>
 struct InSync : Synchronization<mode> {
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    for (int i = 0; i < c.turn_count; ++i) {
-      const auto& turn = c.turns[i];
-      Move::move(c, lap, turn.target, turn.base, turn.from, turn.to);
+    for (int i = 0; i < c.transfer_count; ++i) {
+      const auto& transfer = c.transfers[i];
+      Move::move(c, lap, transfer.target, transfer.base, transfer.from, transfer.to);
     }
   }
 };
 
-/// A context with the memory that it points to.
+/// A context and the memory that it points to.
 template <class Context>
 class SyncEndpoint {
  public:
   SyncEndpoint(const Context& context, const Traffic& traffic) {
     static_cast<Context&>(context_) = context;
-    for (const Transfer& one : traffic.transfers) {
-      turns_.push_back({one.target, one.from, one.to, context.bases[one.target]});
-      if (std::ranges::find(targets_, one.target) == targets_.end()) targets_.push_back(one.target);
+    for (const Transfer& transfer : traffic.transfers) {
+      const int target = transfer.target;
+      transfers_.push_back({target, transfer.from, transfer.to, context.bases[target]});
+      if (std::ranges::find(targets_, target) == targets_.end()) targets_.push_back(target);
     }
     std::vector<int> origins = traffic.origins;
     std::ranges::sort(origins);
     origins.erase(std::ranges::unique(origins).begin(), origins.end());
     origin_group_.emplace(context.comm, origins);
     target_group_.emplace(context.comm, targets_);
-    context_.turns = turns_.data();
-    context_.turn_count = static_cast<int>(turns_.size());
+    context_.transfers = transfers_.data();
+    context_.transfer_count = static_cast<int>(transfers_.size());
     context_.targets = targets_.data();
     context_.target_count = static_cast<int>(targets_.size());
     context_.is_target = !origins.empty();
@@ -140,13 +142,13 @@ class SyncEndpoint {
 
  private:
   SyncContext<Context> context_;
-  std::vector<typename SyncContext<Context>::Turn> turns_;
+  std::vector<typename SyncContext<Context>::AddressedTransfer> transfers_;
   std::vector<int> targets_;
   std::optional<Group> origin_group_;
   std::optional<Group> target_group_;
 };
 
-/// Calls `use` with the loop for a mode, in the epoch that it needs around it; active targets have no passive
+/// Calls `use` with the loop for a mode, within the epoch that the loop needs. Active targets have no passive
 /// modes.
 template <class Move, bool active, class Use>
 auto with_sync(SyncMode mode, MPI_Win win, const Use& use) {
@@ -161,7 +163,8 @@ auto with_sync(SyncMode mode, MPI_Win win, const Use& use) {
   return use(InSync<Move, SyncMode::pscw>{});
 }
 
-/// In a loop of its own; what a benchmark's definition or its LocalLoop has is not.
+/// Whether a mode has a loop of this file. The mode of a benchmark's definition and that of its LocalLoop
+/// have none.
 constexpr bool has_sync_loop(const Spec& spec, SyncMode mode) {
   return spec.one_sided.any_sync && mode != spec.one_sided.sync && mode != SyncMode::flush_local;
 }

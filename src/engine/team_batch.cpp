@@ -16,7 +16,7 @@ TeamBatch::TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> membe
       waiting_(turn_ ? members_.size() : 0),
       samples_(members_.size()) {}
 
-// All threads are awake before the ranks meet, and begin as soon as the ranks have met.
+// Threads are awake before the ranks synchronize, and begin as soon as the ranks have synchronized.
 double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double> samples) {
   team_.run([&](int thread) {
     const auto index = static_cast<std::size_t>(thread);
@@ -31,8 +31,8 @@ double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double>
   });
   if (!samples.empty()) {
     std::ranges::fill(samples, 0.0);
-    for (const std::vector<double>& each : samples_) {
-      std::ranges::transform(samples, each, samples.begin(),
+    for (const std::vector<double>& of_thread : samples_) {
+      std::ranges::transform(samples, of_thread, samples.begin(),
                              [](double a, double b) { return std::max(a, b); });
     }
   }

@@ -1,5 +1,5 @@
-// A batch of several threads: each has a batch of its own, with its buffers and its communicator, and runs
-// the ordinary loop of the benchmark.
+// A batch of several threads. Each thread has a batch with its own buffers and communicator, and runs the
+// ordinary loop of the benchmark.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@ namespace openimb {
 
 class TeamBatch final : public Batch {
  public:
-  /// `members`: one for each thread of the team; `turn`: theirs, if they take turns; `meet_ranks`: the main
-  /// thread meets the other ranks of the group, before each run.
+  /// `members`: one batch for each thread of the team; `turn`: null unless threads take turns; `meet_ranks`:
+  /// called by the main thread before each run, to synchronize with the other ranks of the group.
   TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> members, std::unique_ptr<Turn> turn,
             std::function<void()> meet_ranks);
 
-  /// Of the slowest thread; of single repetitions, too.
+  /// Seconds of the slowest thread. Each sample is that of the slowest thread in its repetition.
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override;
   double run_with_load(std::int64_t, Timing, std::span<double>, LoadUse&) override { return 0; }
   std::int64_t check(std::int64_t repetitions) override;
@@ -32,9 +32,9 @@ class TeamBatch final : public Batch {
   const std::unique_ptr<Turn> turn_;
   const std::vector<std::unique_ptr<Batch>> members_;
   const std::function<void()> meet_ranks_;
-  std::vector<double> seconds_;               ///< of the last run, by thread
-  std::vector<double> waiting_;               ///< of it for turns; empty: there are none
-  std::vector<std::vector<double>> samples_;  ///< the same of each repetition
+  std::vector<double> seconds_;               ///< seconds of the last run, by thread
+  std::vector<double> waiting_;               ///< seconds of waiting for turns in it; empty without turns
+  std::vector<std::vector<double>> samples_;  ///< seconds of each repetition, by thread
 };
 
 }  // namespace openimb

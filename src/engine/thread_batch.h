@@ -1,5 +1,5 @@
-// What a thread among others of its process runs: the benchmark's own loop; the same with tags of its own,
-// where threads share a communicator; or with a turn around each repetition, where MPI allows one thread at a
+// The batch of a thread of a team. It runs the ordinary loop of the benchmark; or the same with tags of the
+// thread, if threads share a communicator; or each repetition in its turn, if MPI allows one thread at a
 // time.
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace openimb {
 
-/// Its loop is compiled again, for a context with a tag.
+/// A type of its own, so that the loop is compiled again, for a context with a tag.
 template <class Pattern>
 struct Tagged : Pattern {
   static constexpr bool among_threads = true;
 };
 
-/// The wait for the turn is timed apart: two clock reads for each repetition of a thread.
+/// Each repetition waits for its turn. Timing the wait separately costs two clock reads per repetition.
 template <class Loop>
 struct LoopInTurns : LoopBase {
   template <class C>

@@ -11,10 +11,10 @@ ThreadTeam::ThreadTeam(int threads, const std::function<void(int)>& begin) {
   for (int thread = 1; thread < threads; ++thread) {
     try {
       others_.emplace_back([this, thread] { serve(thread); });
-    } catch (const std::system_error& problem) {
+    } catch (const std::system_error& error) {
       end();
       throw std::runtime_error("cannot start thread " + std::to_string(thread + 1) + " of " +
-                               std::to_string(threads) + ": " + problem.code().message() +
+                               std::to_string(threads) + ": " + error.code().message() +
                                "; give fewer -threads, or raise the limits (ulimit -u, -v)");
     }
   }
@@ -66,7 +66,7 @@ void ThreadTeam::serve(int thread) {
 }
 
 void ThreadTeam::meet() {
-  constexpr int spins = 1000;  // then the others may need this CPU
+  constexpr int spins = 1000;  // other threads may need this CPU after that
   const std::uint32_t meeting = meetings_.load(std::memory_order_acquire);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads()) {
     arrived_.store(0, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// The threads of a launch: made once, asleep between batches. No MPI.
+// The threads of a launch. They are started once and sleep between batches. No MPI.
 #pragma once
 
 #include <atomic>
@@ -11,20 +11,20 @@
 
 namespace openimb {
 
-/// Thread 0 is the one that owns the team; the others are made here. An exception in one of them ends the
-/// program (std::terminate), as one that only a rank has does.
+/// Thread 0 owns the team, which starts the others. An exception in one of those ends the program
+/// (std::terminate), as an exception on one rank alone does.
 class ThreadTeam {
  public:
-  /// `begin`: called once on each thread, before anything else; all have returned when this has.
+  /// `begin`: called once on each thread, before anything else. The constructor returns after all calls.
   explicit ThreadTeam(int threads, const std::function<void(int thread)>& begin = {});
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int threads() const { return static_cast<int>(others_.size()) + 1; }
-  /// `work` on every thread; returns when all have returned.
+  /// Calls `work` on every thread, and returns after all calls.
   void run(const std::function<void(int thread)>& work);
-  /// Within run(): returns when all threads are here. They wait awake, so that all go on at once.
+  /// A barrier of all threads within run(). Threads do not sleep in it, so that all continue at once.
   void meet();
 
  private:
@@ -34,8 +34,8 @@ class ThreadTeam {
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   const std::function<void(int)>* work_ = nullptr;
-  std::uint64_t round_ = 0;  ///< of run()
-  int at_work_ = 0;          ///< of the others
+  std::uint64_t round_ = 0;  ///< number of calls of run()
+  int at_work_ = 0;          ///< number of other threads that have not returned from `work`
   bool ending_ = false;
 
   std::atomic<int> arrived_{0};
@@ -43,32 +43,33 @@ class ThreadTeam {
   std::vector<std::thread> others_;
 };
 
-/// Rounds within one ThreadTeam::run: thread 0 begins a round and ends it when the others have done their
-/// share. All wait awake, and give their CPU away after a while, as there may be more threads than CPUs.
+/// Rounds within one ThreadTeam::run: thread 0 begins a round, which ends when the others have done their
+/// share. Threads do not sleep while they wait, but yield after a while, as there may be more threads than
+/// CPUs.
 class Rounds {
  public:
   explicit Rounds(int threads) : others_(threads - 1) {}
-  /// Before ThreadTeam::run.
+  /// Called before ThreadTeam::run.
   void reset() {
     round_.store(0, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     ending_ = false;
   }
-  /// By thread 0. What it wrote before, the others see in their share.
+  /// Called by thread 0. The others see in their share what it wrote before this call.
   void begin() {
     done_.store(0, std::memory_order_relaxed);
     round_.fetch_add(1, std::memory_order_release);
   }
-  /// By thread 0: returns when all others are done.
+  /// Called by thread 0: returns when all others are done.
   void await() const {
     wait_until([this] { return done_.load(std::memory_order_acquire) == others_; });
   }
-  /// By thread 0: there are no more rounds.
+  /// Called by thread 0: there are no more rounds.
   void end() {
     ending_ = true;
     begin();
   }
-  /// By the others: `share` in each round; returns behind end().
+  /// Called by the others: calls `share` in each round; returns after end().
   template <class Share>
   void serve(const Share& share) {
     for (std::uint32_t round = 1;; ++round) {
@@ -82,7 +83,7 @@ class Rounds {
  private:
   template <class Condition>
   static void wait_until(const Condition& condition) {
-    constexpr int spins = 1000;  // then the others may need this CPU
+    constexpr int spins = 1000;  // other threads may need this CPU after that
     for (int i = 0; !condition(); ++i) {
       if (i >= spins) std::this_thread::yield();
     }
@@ -95,24 +96,24 @@ class Rounds {
   alignas(cache_line) std::atomic<int> done_{0};
 };
 
-/// Where threads take turns in MPI, as MPI_THREAD_SERIALIZED has it: the repetitions of thread 0, 1, ... one
-/// after the other, in the same order on every rank. A lock around each call would not do: a thread that
-/// waits in it for a message would keep out the one that has to send.
+/// Turns of threads in MPI, for MPI_THREAD_SERIALIZED: repetitions of threads 0, 1, ... run one after the
+/// other, in the same order on every rank. A lock around each call is not enough: a thread that waits in a
+/// call for a message would keep out the thread that must send it.
 class Turn {
  public:
   explicit Turn(int threads) : threads_(threads), waiting_(static_cast<std::size_t>(threads)) {}
   void await(int thread) {
-    for (int now = next_.load(std::memory_order_acquire); now != thread;
-         now = next_.load(std::memory_order_acquire)) {
-      next_.wait(now, std::memory_order_acquire);
+    for (int current = next_.load(std::memory_order_acquire); current != thread;
+         current = next_.load(std::memory_order_acquire)) {
+      next_.wait(current, std::memory_order_acquire);
     }
   }
-  /// By the thread whose turn it is.
+  /// Called by the thread whose turn it is.
   void pass(int thread) {
     next_.store(thread + 1 == threads_ ? 0 : thread + 1, std::memory_order_release);
     next_.notify_all();
   }
-  /// Seconds that this thread has waited for its turn, which it adds up itself.
+  /// Seconds that a thread has waited for its turn. The thread itself adds them up.
   double& waiting(int thread) { return waiting_[static_cast<std::size_t>(thread)].seconds; }
 
  private:

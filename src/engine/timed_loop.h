@@ -1,5 +1,5 @@
-// The timed region. Everything between the two clock reads is here; each line either is the methodology or
-// costs nothing. tests/test_codegen.py holds the machine code to that: no call but MPI's, no division, no
+// The timed region. Everything between the two clock reads is here; each line is part of the method or costs
+// nothing. tests/test_codegen.py checks the machine code: it has no calls but MPI's, no division and no
 // allocation. Source: guide, "Actual Benchmarking".
 #pragma once
 
@@ -9,28 +9,29 @@
 
 namespace openimb {
 
-/// What one repetition works on: the addresses of its buffers, for MPI calls alone, and its root.
+/// One repetition: the addresses of its buffers, which only MPI calls use, and its root.
 struct Lap {
   char* send = nullptr;
   char* receive = nullptr;
-  int root = 0;             ///< with random partners: the row of their table
-  std::int64_t remote = 0;  ///< one-sided: bytes from where the target's window begins
-  std::int64_t offset = 0;  ///< in bytes, in a file
-  std::int64_t slot = 0;    ///< which of the places in the buffers these are: 0 to LapPlan::slots - 1
+  int root = 0;             ///< with random partners: the round, an index into their table
+  std::int64_t remote = 0;  ///< one-sided: displacement from the beginning of the target's window, in bytes
+  std::int64_t offset = 0;  ///< offset in a file, in bytes
+  std::int64_t slot = 0;    ///< index of its part of the buffers: 0 to LapPlan::slots - 1
 };
 
-/// From one repetition's buffers and root to the next. Strides are bytes; `root_step` is 0 or 1.
+/// How laps follow one another: the first lap, and the steps to the next buffers and root. Strides are in
+/// bytes; `root_step` is 0 or 1.
 struct LapPlan {
   Lap first;
   std::int64_t send_stride = 0;
   std::int64_t receive_stride = 0;
   std::int64_t remote_stride = 0;
   std::int64_t slots = 1;
-  int ranks = 1;  ///< roots that follow one another
+  int ranks = 1;  ///< number of roots
   int root_step = 0;
-  std::int64_t offset_stride = 0;  ///< never wraps: each repetition has a part of the file for itself
+  std::int64_t offset_stride = 0;  ///< never wraps: each repetition has its own part of the file
 
-  std::int64_t gone = 0;  ///< repetitions that went before the first lap
+  std::int64_t gone = 0;  ///< repetitions that are completed before the first lap
 
   Lap beginning() const {
     Lap lap = at(gone % slots);
@@ -48,7 +49,7 @@ struct LapPlan {
   }
 };
 
-/// Steps by addition and compare-and-wrap; what does not move costs nothing.
+/// Advances by addition and compare-and-wrap. Members that do not change cost nothing.
 template <bool moving_buffers, bool moving_root, bool moving_offset = false>
 class Laps {
  public:
@@ -88,7 +89,7 @@ struct Total {
   double total(double elapsed) const { return elapsed; }
 };
 
-/// One clock read per repetition, stored into memory that was sized and touched before.
+/// One clock read per repetition. Times are stored in memory that was allocated and touched before.
 template <class Clock>
 struct EveryRepetition {
   double* next;
@@ -117,9 +118,9 @@ struct Synchronized {
     begin = Clock::now();
   }
   void after() {
-    const double took = Clock::now() - begin;
-    *next++ = took;
-    sum += took;
+    const double seconds = Clock::now() - begin;
+    *next++ = seconds;
+    sum += seconds;
   }
   void completed() {}
   double total(double) const { return sum; }
@@ -134,23 +135,26 @@ template <class Pattern>
 struct LoopOfPattern<Pattern> {
   using Type = typename Pattern::Loop;
 };
-/// Whose calls a benchmark repeats: its own, or those that it has in common with others.
+/// The type whose calls a benchmark repeats: its Loop, which it may share with others, or the benchmark
+/// itself.
 template <class Pattern>
 using LoopOf = typename LoopOfPattern<Pattern>::Type;
 
-/// What is around the steps of a loop: nothing, where it has no `open` and `close` of its own. Not timed
-/// alone: they are inlined into drive().
+/// The default `open` and `close` around the steps of a loop, which do nothing. They are timed with the
+/// steps, as they are inlined into drive().
 struct LoopBase {
   static constexpr auto open = [](const auto& /*c*/) {};
   static constexpr auto close = [](const auto& /*c*/, const auto&... /*view*/) {};
 };
 
-/// Runs `repetitions` repetitions; returns the seconds they took together. Each is completed, or, aggregate,
-/// all of them at the end; of repetitions timed one by one the last one's time then has the completion.
-/// `view`: of what the pattern's `prepare` made, if it has one.
-/// By value, so that the compiler sees that no MPI call can change context and view and keeps them in
-/// registers; flatten, so that no step is too long for that: a call of it would give the context's address
-/// away.
+/// Runs `repetitions` repetitions and returns the seconds that they take together. Each repetition is
+/// completed or, if `aggregate`, all of them together at the end; if repetitions are timed one by one, the
+/// time of the last one then includes the completion. `view`: that of the object that the pattern's `prepare`
+/// made, if any.
+///
+/// Context and view are passed by value, so that the compiler sees that no MPI call can change them and keeps
+/// them in registers. OPENIMB_FLATTEN inlines even long steps: a call of a step would pass the address of the
+/// context.
 template <class Pattern, class Clock, bool aggregate = false, class Context, class Laps, class Record,
           class... View>
 OPENIMB_NOINLINE OPENIMB_FLATTEN double drive(const Context context, Laps laps,

@@ -1,4 +1,4 @@
-// The value of an option as text, records and comparisons have it.
+// The value of an option, for text, records and comparisons.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace openimb {
 
-/// As the option takes it; none: std::monostate.
+/// std::monostate: the option has no value.
 using OptionValue = std::variant<std::monostate, bool, std::int64_t, double, std::string,
                                  std::vector<std::int64_t>, std::vector<std::string>>;
-/// By the names of the options, for the run record.
+/// Names and values of options, for the run record.
 using OptionsInForce = std::vector<std::pair<std::string_view, OptionValue>>;
 
 }  // namespace openimb

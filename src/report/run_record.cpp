@@ -17,11 +17,11 @@ void write_options(JsonWriter& json, const OptionsInForce& options) {
   json.object("options", [&] {
     for (const auto& [name, value] : options) {
       std::visit(
-          [&]<class Value>(const Value& held) {
+          [&]<class Value>(const Value& typed) {
             if constexpr (std::same_as<Value, std::monostate>) {
               json.field(name, std::optional<int>());
             } else {
-              json.field(name, held);
+              json.field(name, typed);
             }
           },
           value);

@@ -1,4 +1,4 @@
-// The record that comes first: what a launch was asked for, and where it runs.
+// The first record of a launch: its command line and options, and where it runs.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace openimb {
 
-/// A line.
+/// The record as a line of JSON.
 std::string run_record(const RunFacts& facts, const OptionsInForce& options);
 
 }  // namespace openimb
