@@ -20,7 +20,8 @@ def fake(tmp_path: Path) -> list[object]:
 
 def interrupted(archive: Archive, number: int = 2) -> Path:
     """The newest session as an interruption before this launch leaves it."""
-    session = max((archive.folder / "sessions").iterdir())
+    sessions = (archive.folder / "sessions").iterdir()
+    session = max(sessions, key=lambda folder: (folder / "plan.json").stat().st_mtime_ns)
     end = session / f"{number:04d}.json"
     archive.remove(json.loads(end.read_bytes())["run"])
     end.unlink()
