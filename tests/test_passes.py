@@ -539,7 +539,7 @@ def test_a_machine_that_does_not_change_gives_the_same_time_in_every_pass(ranks,
         assert passes["half_width"] == pytest.approx(0, abs=1e-6)
         for sample in rows[row["row"]]:
             assert sample["time_max_seconds"] == pytest.approx(wanted, rel=SIX_DIGITS)
-    assert {cell for table in lab.tables(done.text) for cell in column_of(table)} == {"0.00"}
+    assert {cell for table in lab.tables(done.text) for cell in column_of(table)} == {"0.00%"}
     assert "# note" not in done.text
 
 
