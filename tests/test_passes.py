@@ -88,7 +88,7 @@ def check_results(done: lab.Launch, *, text: bool = True) -> dict[int, list[dict
     tables = lab.tables(done.text)
     shown = list(itertools.chain.from_iterable(column_of(table) for table in tables))
     wide = [result["passes"]["half_width"] for result in done.rows]
-    assert shown == ["n/a" if each is None else f"{100 * each:.2f}" for each in wide]
+    assert shown == ["n/a" if each is None else f"{100 * each:.2f}%" for each in wide]
     return rows
 
 
