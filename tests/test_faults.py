@@ -61,14 +61,25 @@ def test_check_finds_a_lying_mpi_in_every_mode(mpi, liars, mode, tmp_path):
         assert blamed == {0}
 
 
-def ranks_of(process_group_root: int, program: Path) -> dict[int, int]:
-    """pid by world rank of the program's processes below a launcher."""
+def is_below(process: int, ancestor: int) -> bool:
+    """Whether a process was started by another one, or by one that this started."""
+    while process not in (0, ancestor):
+        try:
+            status = Path(f"/proc/{process}/stat").read_text()
+        except OSError:
+            return False
+        process = int(status.rpartition(")")[2].split()[1])
+    return process == ancestor
+
+
+def ranks_of(launcher: int, program: Path) -> dict[int, int]:
+    """pid by world rank of the program's processes below a launcher; other tests may run the same program."""
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            if (entry / "exe").readlink() != program.resolve():
+            if (entry / "exe").readlink() != program.resolve() or not is_below(int(entry.name), launcher):
                 continue
             variables = dict(
                 item.split("=", 1) for item in (entry / "environ").read_text().split("\0") if "=" in item
@@ -183,7 +194,6 @@ def test_a_full_disk_under_the_tables_is_said_too(mpi):
 def test_a_machine_without_memory_gives_rows_and_goes_on(mpi, tmp_path):
     limit = ["bash", "-c", 'ulimit -v 6000000; exec "$0" "$@"']
     done = lab.run(mpi, 2, "-msgsize 16,8g,32 -mem 64 -iter 2 PingPong", records=tmp_path, wrap=limit)
-    assert done.code == 3, done.errors
     assert [row["bytes"] for row in done.rows] == [16, 32]
     causes = [record["cause"] for record in done.records if record["record"] == "failure"]
-    assert causes in (["out_of_memory"], ["int_overflow"])
+    assert (done.code, causes) in ((3, ["out_of_memory"]), (0, ["int_overflow"])), done.errors
