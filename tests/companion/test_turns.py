@@ -321,7 +321,8 @@ def test_without_a_conductor_nothing_goes_on(mpi: lab.Mpi, tmp_path: Path) -> No
 
 def parts_of(archive: Archive) -> set[int | None]:
     """Of all runs."""
-    return {run.options.parts for name in archive.ids() for run in archive.run(name).records().of(Run)}
+    runs = (run for name in archive.ids() for run in archive.run(name).records().of(Run))
+    return {run.option("turns", int) or 1 for run in runs}
 
 
 @pytest.mark.alone
