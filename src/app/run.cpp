@@ -114,7 +114,7 @@ class StartWatch {
  public:
   StartWatch(const Component& component, std::span<const std::string> arguments) {
 #ifndef OPENIMB_SMPI
-    if (component.list.facts.heads != Heads::rounds) return;
+    if (!component.list.facts.standard.fabric) return;
     const bool first = is_rank("0");
     const double seconds = requested_pair_timeout(arguments) * start_factor * (first ? 1 : 1.5);
     if (seconds <= 0 || (!first && !is_rank("1"))) return;

@@ -923,7 +923,10 @@ constexpr Option length_rows[] = {
      .help = "lengths 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
      .standard_of = [](const Standard& standard) -> std::string {
        if (standard.counts.back() > 0) return "lengths of -count";
-       if (standard.lengths.back() > 0) return "lengths 8, 64k and 1m";
+       if (standard.lengths.back() > 0) {
+         const std::vector<std::int64_t> lengths(standard.lengths.begin(), standard.lengths.end());
+         return "lengths " + to_text(home::shown(lengths), {});
+       }
        return std::to_string(standard.settings.min_message_log) + ":" +
               std::to_string(standard.settings.max_message_log);
      },
@@ -1265,7 +1268,6 @@ constexpr Option thread_rows[] = {
     {.name = "count",
      .syntax = "N[,N...]",
      .help = "elements in each message of a thread",
-     .standard = "1,2,4,8",
      .example = "-count 1,1024",
      .details = "#bytes shows the bytes of all threads of a process together.",
      .home = shown_by<shown_counts>,

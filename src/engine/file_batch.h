@@ -146,10 +146,4 @@ class FileBatchOf final : public FileBatch {
   }
 };
 
-/// An entry of a catalog of benchmarks on files.
-template <class Pattern>
-constexpr Entry file_entry() {
-  return entry<Pattern, FileBatchOf>();
-}
-
 }  // namespace openimb
