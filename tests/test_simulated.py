@@ -641,7 +641,7 @@ def test_time_limit_gives_as_many_repetitions_as_fit(tmp_path):
 
     between = (SWITCH.message(0) + SWITCH.message(1024)) / 2
     done = simulate(
-        tmp_path / "short", 16, f"Sendrecv -npmin 16 -msgsize 0,1024 -time {between:.9f}", status=3
+        tmp_path / "short", 16, f"Sendrecv -npmin 16 -msgsize 0,1024 -time {between:.9f}"
     )
     assert [row["bytes"] for row in done.rows] == [0]
     failures = [record for record in done.records if record["record"] == "failure"]

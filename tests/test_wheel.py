@@ -596,7 +596,7 @@ def test_ab_of_two_mpis_has_the_identical_program(venv, bare_tools, tmp_path):
     libraries = differences_in(done.stdout)["MPI library"]
     assert re.match(r"MPICH Version: 5.*, MPI ABI$", libraries[0])
     assert re.match(r"Intel\(R\) MPI Library 2021.*, MPI ABI$", libraries[1])
-    exported = run(["imb", "export", "--format", "json"], env).stdout.splitlines()
+    exported = run(["imb", "export", "--format", "jsonl"], env).stdout.splitlines()
     runs = [line for line in map(json.loads, exported) if line["record"] == "run"]
     assert len(runs) == 4
     assert {line["build"]["interface"] for line in runs} == {"MPI ABI"}

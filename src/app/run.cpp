@@ -97,6 +97,7 @@ system::EndRecords end_records(Ending ending) {
 
 constexpr double start_factor = 10;  // of -pair_timeout: large launches take minutes to start
 
+#ifndef OPENIMB_SMPI
 // By the launcher's environment variables, as MPI may not be initialized. Without them, every rank is taken
 // for rank 0.
 bool is_rank(const char* which) {
@@ -105,6 +106,7 @@ bool is_rank(const char* which) {
   }
   return std::strcmp(which, "0") == 0;
 }
+#endif
 
 /// Detects ranks that do not respond before the sweep has its PatientAgreement: while MPI starts, and until
 /// over(). After ten times -pair_timeout rank 0 aborts the run; after fifteen times rank 1 does, for the case
@@ -169,11 +171,12 @@ class Measuring final : public Surroundings {
     const std::unique_ptr<Agreement> agreement = make_agreement();
     MpiResources resources(world_.members(), *agreement, component_.entries, options, loads_, *team_,
                            scratch_.base(), gpu_.device.get());
-    const Ending ending =
+    Ending ending =
         run_session({options, schedule, *agreement, resources, loads_.chosen(), reporters_, *this});
+    ending.all_respond = patient_ == nullptr || patient_->is_whole();
     system::disarm_stop();
     end(ending);
-    if (patient_ != nullptr && !patient_->is_whole()) leave_without_others(exit_incomplete);
+    if (!ending.all_respond) leave_without_others(exit_incomplete);
     return static_cast<int>(world_.largest(exit_status(ending, options.strict, reporters_.ok())));
   }
 

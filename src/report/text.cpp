@@ -237,7 +237,7 @@ std::string footer(const Ending& ending) {
   if (!complete) return "# " + interruption(ending) + warning;
   const std::string last = "# All processes entering MPI_Finalize";
   if (ending.failed == 0 && ending.defects == 0) return last;
-  return "# " + shortcomings(ending) + warning + "\n" + last;
+  return "# " + shortcomings(ending) + warning + (ending.all_respond ? "\n" + last : "");
 }
 
 }  // namespace

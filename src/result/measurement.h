@@ -134,6 +134,7 @@ struct Ending {
   enum class State { complete, interrupted, aborted };
   State state = State::complete;
   std::string reason;             ///< "SIGTERM", ...; empty when complete
+  bool all_respond = true;        ///< all ranks go on to MPI_Finalize
   int measured = 0;               ///< points with a row
   int failed = 0;                 ///< points with a failure row
   int limited = 0;                ///< of them, beyond a limit: Failure::limit
