@@ -60,8 +60,8 @@ ARGS ?= $(few.$(COMPONENT)) -time 0.5
 LAUNCHER ?= $(MPI_LAUNCHER)
 record = $(if $(filter -json,$(ARGS)),,$(BUILD)/run.jsonl)
 
-# The one list of components is CMake's; what others need of it derives from it, or tests/test_names.py compares it.
-COMPONENTS := $(shell sed -n 's/^set(OPENIMB_COMPONENTS \(.*\))/\1/p' CMakeLists.txt)
+# The one list of components; what cannot derive from it is compared with it by tests/test_names.py.
+COMPONENTS := $(shell cat src/benchmarks/components.txt)
 ifneq ($(filter run,$(MAKECMDGOALS)),)
 $(if $(filter windows,$(MPI)),$(error MPI=windows is for `make build`; docs/windows.md has how to run its programs))
 $(if $(filter-out $(COMPONENTS),$(COMPONENT)),$(error COMPONENT=$(COMPONENT) is none; give one of $(COMPONENTS)))

@@ -1,4 +1,4 @@
-"""Pages of docs/ whose blocks of code are changes of files: "cpp file=PATH" or "python file=PATH", and "before=" or "after=" a line of it."""
+"""Pages of docs/ whose blocks of code are changes of files: "cpp file=PATH", "python file=PATH" or "text file=PATH", and "before=" or "after=" a line of it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ def section(page: Path, heading: str) -> str:
 
 def blocks(text: str) -> list[tuple[str, str, str, str]]:
     """(file, "before", "after" or nothing, the text that this refers to, code) of all marked blocks of code."""
-    found = re.findall(r"(?ms)^```(?:cpp|python) file=(\S+)(?: (before|after)=([^\n]+))?\n(.*?)^```$", text)
-    assert len(found) == text.count("```cpp") + text.count("```python file=") > 0
+    found = re.findall(
+        r"(?ms)^```(?:cpp|python|text) file=(\S+)(?: (before|after)=([^\n]+))?\n(.*?)^```$", text
+    )
+    assert len(found) == len(re.findall(r"(?m)^```(?:cpp|(?:python|text) file=)", text)) > 0
     return found
 
 

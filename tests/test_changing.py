@@ -28,10 +28,10 @@ OPTION_PROGRAM = """
 int main(int, char** argv) {
   using namespace openimb;
   const Spec spec{.name = "Sendrecv", .kind = Kind::parallel_transfer};
-  const Program program{.name = "IMB-MPI1", .part = "MPI-1 part", .catalogue = {&spec, 1}};
+  const Program program{.name = "IMB-MPI1", .part = "MPI-1 part", .catalog = {&spec, 1}};
   const auto record = [&](std::vector<std::string> words) {
     const Options options = parse(program, words, 2, [](const std::string&) { return FileText{}; });
-    std::fputs(run_record({.component = "MPI1"}, options_in_force(program.catalogue, options)).c_str(), stdout);
+    std::fputs(run_record({.component = "MPI1"}, options_in_force(program.catalog, options)).c_str(), stdout);
   };
   record({"-arrival", argv[1]});
   record({});
@@ -138,10 +138,7 @@ def test_an_option_is_its_field_and_its_row(tree: Path) -> None:
     parts = [
         *sorted((tree / "src/cli").glob("*.cpp")),
         *sorted((tree / "src/plan").glob("*.cpp")),
-        *(
-            tree / "src/report" / f"{name}.cpp"
-            for name in ("run_record", "json_writer", "format", "catalogue")
-        ),
+        *(tree / "src/report" / f"{name}.cpp" for name in ("run_record", "json_writer", "format", "catalog")),
     ]
     words = ["-std=c++20", "-O0", "-Isrc", '-DOPENIMB_VERSION="0"', "option.cpp"]
     printed([compiler, *words, *map(str, parts), "-o", "option"], tree)
@@ -241,11 +238,18 @@ def run(words: list[str], mpi: lab.Mpi) -> None:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[lab.Mpi, Path]:
-    """IMB-MPI1 with the page's benchmark and IMB-MPI4 with its form, linked with the rest of the build."""
+    """IMB-MPI1 with the page's benchmark, IMB-MPI4 with its form and IMB-NEIGHBOR, linked with the rest of the build."""
     mpi, folder = mpich(), tmp_path_factory.mktemp("programs")
     catalog = "src/benchmarks/mpi1.h"
-    changed = guide.changed_files(PAGE, "A benchmark") | guide.changed_files(PAGE, "A form of a benchmark")
-    assert set(changed) == {catalog, "src/benchmarks/reduce_bcast.h", "src/benchmarks/mpi4.h"}
+    changed: dict[str, str] = {}
+    for heading, files in (
+        ("A benchmark", {"mpi1.h", "reduce_bcast.h"}),
+        ("A form of a benchmark", {"mpi4.h"}),
+        ("A component", {"components.txt", "neighbor.h", "neighbor.cpp"}),
+    ):
+        of_section = guide.changed_files(PAGE, heading)
+        assert set(of_section) == {f"src/benchmarks/{file}" for file in files}
+        changed |= of_section
     include = '#include "benchmarks/reduce_bcast.h"\n'
     changed[catalog] = (
         changed[catalog]
@@ -255,21 +259,31 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[lab.Mpi, Path]:
     for file, text in (changed | {"src/two.h": BCAST_OF_TWO}).items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text)
+    cmake = shutil.which("cmake", path=f"{lab.ENVIRONMENT / 'bin'}:{os.environ['PATH']}") or lab.missing(
+        "cmake"
+    )
+    (folder / "cmake").mkdir()
+    shutil.copy(lab.TOP / "cmake" / "components.cmake", folder / "cmake")
+    run([cmake, f"-DFOLDER={folder / 'src'}", "-P", str(folder / "cmake" / "components.cmake")], mpi)
 
-    def compiled(output: str, source: str) -> str:
-        target = folder / output.replace("/", "-")
-        words = command_of(mpi, f"CMakeFiles/{output}")
+    def compiled(like: str, source: str, name: str = "mpi1") -> str:
+        """Compiled as this object of the build is."""
+        target = folder / f"{name}-{Path(source).name}.o"
+        words = [word.replace("COMPONENT=mpi1", f"COMPONENT={name}") for word in command_of(mpi, like)]
         words[1:1] = [f"-I{folder / 'src'}"]
         options = ["-O0", "-Wall", "-Wextra", "-Werror"]
-        run([*words, *options, "-o", str(target), "-c", str(lab.TOP / source)], mpi)
+        place = folder if (folder / source).exists() else lab.TOP
+        run([*words, *options, "-o", str(target), "-c", str(place / source)], mpi)
         return str(target)
 
-    specs = compiled("app.dir/src/benchmarks/components.cpp.o", "src/benchmarks/components.cpp")
-    for name in ("MPI1", "MPI4"):
-        source = f"src/benchmarks/{name.lower()}.cpp"
+    specs = compiled("CMakeFiles/app.dir/src/benchmarks/components.cpp.o", "src/benchmarks/components.cpp")
+    for name in ("MPI1", "MPI4", "NEIGHBOR"):
+        key = name.lower()
         objects = [
-            compiled(f"IMB-{name}.dir/src/app/main.cpp.o", "src/app/main.cpp"),
-            compiled(f"catalogue_{name.lower()}.dir/{source}.o", source),
+            compiled("CMakeFiles/IMB-MPI1.dir/src/app/main.cpp.o", "src/app/main.cpp", key),
+            compiled(
+                "CMakeFiles/catalog_mpi1.dir/src/benchmarks/mpi1.cpp.o", f"src/benchmarks/{key}.cpp", key
+            ),
             specs,
         ]
         libraries = [str(mpi.build / f"lib{library}.a") for library in LIBRARIES]
@@ -310,6 +324,17 @@ def test_a_form_of_a_benchmark_is_a_line(programs, tmp_path):
     assert all(row["defects"] == 0 and row["overlap_percent"] >= 0 for row in done.rows)
     listed = launch(programs, 1, "-list", tmp_path, component="MPI4").text
     assert re.search(rf"(?m)^ *{FORM}\b", listed)
+
+
+@pytest.mark.needs_mpi
+def test_a_component_is_a_catalog_and_a_line(programs, tmp_path):
+    done = launch(programs, 3, "-check -iter 3 -msgsize 0,72 -npmin 3", tmp_path, component="NEIGHBOR")
+    assert done.code == 0, done.text + done.errors
+    assert [(row["benchmark"], row["defects"]) for row in done.rows] == [("Exchange", 0)] * 2 + [
+        ("Sendrecv", 0)
+    ] * 2
+    listed = json.loads(launch(programs, 1, "-list json", tmp_path).text)
+    assert listed["components"][-1]["name"] == "NEIGHBOR"
 
 
 @pytest.mark.needs_mpi
@@ -391,7 +416,7 @@ RIGHT = (
 @pytest.mark.needs_mpi
 def test_what_is_no_benchmark_does_not_compile_and_the_compiler_names_the_member() -> None:
     mpi = mpich()
-    words = command_of(mpi, "CMakeFiles/catalogue_mpi1.dir/src/benchmarks/mpi1.cpp.o")
+    words = command_of(mpi, "CMakeFiles/catalog_mpi1.dir/src/benchmarks/mpi1.cpp.o")
     lines = [
         '#include "engine/batch.h"',
         "namespace openimb {",

@@ -1,6 +1,6 @@
 """All components in one executable; and nothing but MPI calls and a Memory touches message memory.
 
-bin/all/IMB-* and bin/guarded/IMB-* are each one executable with all catalogues (tests/guarded). The guarded one links
+bin/all/IMB-* and bin/guarded/IMB-* are each one executable with all catalogs (tests/guarded). The guarded one links
 another kind of memory: pages without access rights, opened by an MPI call when it begins and closed when it returns,
 and in the same way by Memory::write and Memory::read. Whatever else reads or writes a message dies of SIGSEGV.
 
@@ -83,7 +83,7 @@ def test_one_executable_has_all_components(mpi, component, tmp_path):
 
 
 def test_no_type_of_the_suite_has_two_definitions():
-    """All catalogues in one program: what two headers define under one name would be one of the two by chance."""
+    """All catalogs in one program: what two headers define under one name would be one of the two by chance."""
     found: dict[str, set[str]] = {}
     for path in sorted((lab.TOP / "src").rglob("*.h")):
         for kind, name in re.findall(

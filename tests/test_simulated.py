@@ -640,9 +640,7 @@ def test_time_limit_gives_as_many_repetitions_as_fit(tmp_path):
             assert row["repetitions"] == int(limit / repetition) // round_of * round_of, row
 
     between = (SWITCH.message(0) + SWITCH.message(1024)) / 2
-    done = simulate(
-        tmp_path / "short", 16, f"Sendrecv -npmin 16 -msgsize 0,1024 -time {between:.9f}"
-    )
+    done = simulate(tmp_path / "short", 16, f"Sendrecv -npmin 16 -msgsize 0,1024 -time {between:.9f}")
     assert [row["bytes"] for row in done.rows] == [0]
     failures = [record for record in done.records if record["record"] == "failure"]
     assert [(failure["benchmark"], failure["bytes"]) for failure in failures] == [("Sendrecv", 1024)]

@@ -276,7 +276,7 @@ def assert_all_measured(
     return first
 
 
-def catalogue(mpi: lab.Mpi, component: str, records: Path, folder: Path) -> list[str]:
+def catalog(mpi: lab.Mpi, component: str, records: Path, folder: Path) -> list[str]:
     words = [
         *lab.right_names(mpi, component, on_two=True),
         *([] if component == "FABRIC" else ["-npmin", "2"]),
@@ -303,7 +303,7 @@ def test_every_benchmark_under_the_standard_abi(component, venv, bare_tools, tmp
             tmp_path, venv / "bin", bin_of(mpi), bare_tools, OPENIMB_INTERFACE="mpi-abi", **mpi.env
         )
         done = run(
-            [*mpi.launcher, "-n", "2", "IMB-" + component, *catalogue(mpi, component, records, scratch)], env
+            [*mpi.launcher, "-n", "2", "IMB-" + component, *catalog(mpi, component, records, scratch)], env
         )
         record = assert_all_measured(mpi, done, records, component)
         assert record["build"]["interface"] == "MPI ABI"
@@ -384,7 +384,7 @@ def test_every_benchmark_under_every_mpi(any_mpi, component, venv, bare_tools, t
         tmp_path, venv / "bin", *([] if of_the_system(mpi) else [bin_of(mpi)]), bare_tools, **mpi.env
     )
     done = run(
-        [*mpi.launcher, "-n", "2", "IMB-" + component, *catalogue(mpi, component, records, scratch)], env
+        [*mpi.launcher, "-n", "2", "IMB-" + component, *catalog(mpi, component, records, scratch)], env
     )
     record = assert_all_measured(mpi, done, records, component)
     assert record["build"]["interface"] == f"{'Open MPI' if mpi.flavor == 'openmpi' else 'MPICH'} ABI"
@@ -392,7 +392,7 @@ def test_every_benchmark_under_every_mpi(any_mpi, component, venv, bare_tools, t
 
 @pytest.mark.needs_mpi
 def test_stencils_that_two_ranks_cannot_run(venv, bare_tools, tmp_path):
-    """The only names that the catalogue on two ranks omits for its size (lab.NOT_OF_TWO)."""
+    """The only names that the catalog on two ranks omits for its size (lab.NOT_OF_TWO)."""
     (mpi,) = [mpi for mpi in lab.MAIN if mpi.key == "openmpi"]
     env = surroundings(tmp_path, venv / "bin", bin_of(mpi), bare_tools, **mpi.env)
     for ranks, name in ((4, "Stencil2D"), (8, "Stencil3D")):  # 2 in each dimension

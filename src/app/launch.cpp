@@ -13,7 +13,7 @@
 #include "engine/wall_clock.h"
 #include "mpi/datatype.h"
 #include "mpi/optional.h"
-#include "report/catalogue.h"
+#include "report/catalog.h"
 #include "system/cpu_list.h"
 #include "system/environment.h"
 #include "system/machine.h"
@@ -149,7 +149,7 @@ std::optional<std::string> text_to_print(const Component& component, const Launc
     case Options::Action::help:
       return help_text(program, launch.options.help_topic);
     case Options::Action::list:
-      return launch.options.list_as_json ? catalogue_json(all_components(), OPENIMB_VERSION)
+      return launch.options.list_as_json ? catalog_json(all_components(), OPENIMB_VERSION)
                                          : list_text(program, launch.options.selection);
     case Options::Action::version:
       return version_text(program);

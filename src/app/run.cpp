@@ -64,9 +64,9 @@ int exit_status(const Ending& ending, bool strict, bool written) {
 }
 
 // Whether a selected benchmark computes for TARGET_CPU_SECS: the load must then be calibrated first.
-bool needs_fixed_load(std::span<const Spec> catalogue, const Options& options) {
+bool needs_fixed_load(std::span<const Spec> catalog, const Options& options) {
   return std::ranges::any_of(options.selection, [&](const Selected& selected) {
-    return catalogue[static_cast<std::size_t>(selected.index)].overlap == Overlap::fixed;
+    return catalog[static_cast<std::size_t>(selected.index)].overlap == Overlap::fixed;
   });
 }
 

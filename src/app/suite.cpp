@@ -5,12 +5,15 @@
 #include <string_view>
 
 #include "app/run.h"
-#include "benchmarks/catalogues.h"
 #include "benchmarks/components.h"
 
 int main(int argc, char** argv) {
   using namespace openimb;
-  const Component& (*const components[])() = {mpi1, ext, rma, nbc, io, mpi4, p2p, mt, fabric};
+  const Component& (*const components[])() = {
+#define OPENIMB_FOR_COMPONENT(name, Catalog) name,
+#include "benchmarks/components.inc"
+#undef OPENIMB_FOR_COMPONENT
+  };
   std::string_view name = argv[0];
   name.remove_prefix(name.rfind('/') + 1);
   for (const auto component : components) {

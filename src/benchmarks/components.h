@@ -1,5 +1,5 @@
 // A component with its benchmarks, which makes up an executable; and the names and specs of all components,
-// for -list, -help and suggestions.
+// for -list, -help and suggestions. components.txt lists them.
 #pragma once
 
 #include <span>
@@ -14,6 +14,11 @@ struct Component {
   const ComponentList& list;
   std::span<const Entry> entries;  ///< parallel to list.benchmarks
 };
+
+/// Each is defined in src/benchmarks/<component>.cpp.
+#define OPENIMB_FOR_COMPONENT(name, Catalog) const Component& name();
+#include "benchmarks/components.inc"
+#undef OPENIMB_FOR_COMPONENT
 
 /// In the order of -list.
 std::span<const ComponentList> all_components();

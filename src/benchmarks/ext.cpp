@@ -1,6 +1,5 @@
 #include "benchmarks/ext.h"
 
-#include "benchmarks/catalogues.h"
 #include "benchmarks/components.h"
 
 namespace openimb {

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "benchmarks/active_target.h"
-#include "benchmarks/catalogue.h"
+#include "benchmarks/catalog.h"
 
 namespace openimb {
 
 inline constexpr ComponentFacts ext_facts{.name = "EXT", .title = "MPI-2 part"};
 
 using Ext =
-    Catalogue<MakeWindow, Attach_detach, Unidir_Get, Unidir_Put, Bidir_Get, Bidir_Put, FencedAccumulate>;
+    Catalog<MakeWindow, Attach_detach, Unidir_Get, Unidir_Put, Bidir_Get, Bidir_Put, FencedAccumulate>;
 
 }  // namespace openimb

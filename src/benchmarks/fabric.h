@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "benchmarks/catalogue.h"
+#include "benchmarks/catalog.h"
 #include "engine/pattern.h"
 #include "mpi/calls.h"
 
@@ -146,6 +146,6 @@ struct Pair_Bidirectional : InRounds {
 inline constexpr ComponentFacts fabric_facts{
     .name = "FABRIC", .title = "IMB-FABRIC part", .standard = standard_of_fabrics, .heads = Heads::rounds};
 
-using Fabric = Catalogue<Pair_Latency, Pair_Bandwidth, Pair_Bidirectional>;
+using Fabric = Catalog<Pair_Latency, Pair_Bandwidth, Pair_Bidirectional>;
 
 }  // namespace openimb

@@ -1,7 +1,7 @@
 // IMB-IO. The order is that of the reference outputs.
 #pragma once
 
-#include "benchmarks/catalogue.h"
+#include "benchmarks/catalog.h"
 #include "benchmarks/file_transfer.h"
 
 namespace openimb {
@@ -9,7 +9,7 @@ namespace openimb {
 inline constexpr ComponentFacts io_facts{
     .name = "IO", .title = "MPI-IO part", .standard = standard_of_files, .uses_files = true};
 
-using Io = Catalogue<
+using Io = Catalog<
     BlockingFile<"S_Write_Indv", Single, Write, Indv>, NonblockingFile<"S_IWrite_Indv", Single, Write, Indv>,
     BlockingFile<"S_Write_Expl", Single, Write, Expl>, NonblockingFile<"S_IWrite_Expl", Single, Write, Expl>,
     BlockingFile<"P_Write_Indv", Parallel, Write, Indv>,

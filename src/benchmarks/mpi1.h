@@ -1,7 +1,7 @@
 // IMB-MPI1. The order is that of the reference outputs; benchmarks off by default follow related ones.
 #pragma once
 
-#include "benchmarks/catalogue.h"
+#include "benchmarks/catalog.h"
 #include "benchmarks/collective.h"
 #include "benchmarks/forms.h"
 #include "benchmarks/neighborhood.h"
@@ -17,11 +17,11 @@ inline constexpr ComponentFacts mpi1_facts{
     .quirks = {.blank_after_command = true, .blank_comments = true, .blank_after_type = true}};
 
 using Mpi1 =
-    Catalogue<PingPong, PingPongSpecificSource, AlsoNamed<"PingPongAnySource", PingPong>, PingPong_persist,
-              PingPong_mprobe, PingPing, PingPingSpecificSource, AlsoNamed<"PingPingAnySource", PingPing>,
-              Sendrecv, Exchange, Uniband, Biband, Allreduce, Reduce, Reduce_local, Reduce_scatter,
-              Reduce_scatter_block, Scan, Exscan, Allgather, Allgatherv, Gather, Gatherv, Scatter, Scatterv,
-              Alltoall, Alltoallv, Alltoallw, Neighbor_allgather, Neighbor_allgatherv, Neighbor_alltoall,
-              Neighbor_alltoallv, Neighbor_alltoallw, Bcast, Barrier>;
+    Catalog<PingPong, PingPongSpecificSource, AlsoNamed<"PingPongAnySource", PingPong>, PingPong_persist,
+            PingPong_mprobe, PingPing, PingPingSpecificSource, AlsoNamed<"PingPingAnySource", PingPing>,
+            Sendrecv, Exchange, Uniband, Biband, Allreduce, Reduce, Reduce_local, Reduce_scatter,
+            Reduce_scatter_block, Scan, Exscan, Allgather, Allgatherv, Gather, Gatherv, Scatter, Scatterv,
+            Alltoall, Alltoallv, Alltoallw, Neighbor_allgather, Neighbor_allgatherv, Neighbor_alltoall,
+            Neighbor_alltoallv, Neighbor_alltoallw, Bcast, Barrier>;
 
 }  // namespace openimb

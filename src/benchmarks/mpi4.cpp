@@ -1,6 +1,5 @@
 #include "benchmarks/mpi4.h"
 
-#include "benchmarks/catalogues.h"
 #include "benchmarks/components.h"
 #include "engine/marking_batch.h"
 

@@ -2,7 +2,7 @@
 // overlap, and benchmarks that IMB does not have follow those that it has.
 #pragma once
 
-#include "benchmarks/catalogue.h"
+#include "benchmarks/catalog.h"
 #include "benchmarks/collective.h"
 #include "benchmarks/creation.h"
 #include "benchmarks/forms.h"
@@ -15,7 +15,7 @@ inline constexpr ComponentFacts mpi4_facts{
     .name = "MPI4", .title = "MPI-4 part", .quirks = {.blank_comments = true}};
 
 // clang-format off
-using Mpi4 = Catalogue<
+using Mpi4 = Catalog<
     Persistent<"Bcast_persist", Bcast>,
     Pure<"Bcast_persist_pure", Persistent<"Bcast_persist", Bcast>>,
     OffByDefault<Persistent<"Allgather_persist", Allgather>>,

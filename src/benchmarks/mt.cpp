@@ -1,6 +1,5 @@
 #include "benchmarks/mt.h"
 
-#include "benchmarks/catalogues.h"
 #include "benchmarks/components.h"
 #include "engine/thread_batch.h"
 

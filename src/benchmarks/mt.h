@@ -3,7 +3,7 @@
 // IMB 2021, "Multithreaded MPI-1 Benchmarks".
 #pragma once
 
-#include "benchmarks/catalogue.h"
+#include "benchmarks/catalog.h"
 #include "benchmarks/collective.h"
 #include "benchmarks/forms.h"
 #include "benchmarks/parallel_transfer.h"
@@ -15,7 +15,7 @@ inline constexpr ComponentFacts mt_facts{
     .name = "MT", .title = "MT part", .standard = standard_of_threads, .heads = Heads::threads};
 
 // clang-format off
-using Mt = Catalogue<
+using Mt = Catalog<
     Threaded<"PingPongMT", PingPong>,
     Threaded<"PingPingMT", PingPing>,
     Threaded<"SendRecvMT", Sendrecv>,

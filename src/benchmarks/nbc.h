@@ -2,7 +2,7 @@
 // overlap.
 #pragma once
 
-#include "benchmarks/catalogue.h"
+#include "benchmarks/catalog.h"
 #include "benchmarks/collective.h"
 #include "benchmarks/forms.h"
 #include "benchmarks/neighborhood.h"
@@ -12,7 +12,7 @@ namespace openimb {
 inline constexpr ComponentFacts nbc_facts{.name = "NBC", .title = "MPI-NBC part"};
 
 // clang-format off
-using Nbc = Catalogue<
+using Nbc = Catalog<
     Nonblocking<"Ibcast", Bcast>,
     Pure<"Ibcast_pure", Nonblocking<"Ibcast", Bcast>>,
     Nonblocking<"Iallgather", Allgather>,

@@ -2,7 +2,7 @@
 // follow.
 #pragma once
 
-#include "benchmarks/catalogue.h"
+#include "benchmarks/catalog.h"
 #include "benchmarks/pairs.h"
 #include "benchmarks/stencil.h"
 
@@ -11,7 +11,7 @@ namespace openimb {
 inline constexpr ComponentFacts p2p_facts{
     .name = "P2P", .title = "IMB-P2P part", .standard = standard_of_pairs, .heads = Heads::pairs};
 
-using P2p = Catalogue<PairsPingPong, PairsPingPing, Unirandom, Birandom, Corandom, Stencil2D, Stencil3D,
-                      SendRecv_Replace, Halo, SimpleHalo, Multi_pair>;
+using P2p = Catalog<PairsPingPong, PairsPingPing, Unirandom, Birandom, Corandom, Stencil2D, Stencil3D,
+                    SendRecv_Replace, Halo, SimpleHalo, Multi_pair>;
 
 }  // namespace openimb

@@ -1,6 +1,5 @@
 #include "benchmarks/rma.h"
 
-#include "benchmarks/catalogues.h"
 #include "benchmarks/components.h"
 
 namespace openimb {

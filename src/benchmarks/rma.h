@@ -1,7 +1,7 @@
 // IMB-RMA. The order is that of the reference outputs; benchmarks off by default follow related ones.
 #pragma once
 
-#include "benchmarks/catalogue.h"
+#include "benchmarks/catalog.h"
 #include "benchmarks/forms.h"
 #include "benchmarks/passive_target.h"
 #include "benchmarks/shared_memory.h"
@@ -12,10 +12,10 @@ inline constexpr ComponentFacts rma_facts{
     .name = "RMA", .title = "MPI-RMA part", .quirks = {.blank_after_command = true, .blank_comments = true}};
 
 using Rma =
-    Catalogue<Unidir_put, Bidir_put, Unidir_get, Bidir_get, Put_local, Put_all_local, Get_local,
-              Get_all_local, WithRequest<"Rput", Unidir_put>, WithRequest<"Rget", Unidir_get>,
-              WithRequest<"Raccumulate", Accumulate>, WithRequest<"Rget_accumulate", Get_accumulate>,
-              Shared_store, Shared_load, One_put_all, All_put_all, One_get_all, All_get_all, Exchange_put,
-              Exchange_get, Accumulate, Get_accumulate, Fetch_and_op, Compare_and_swap, Truly_passive_put>;
+    Catalog<Unidir_put, Bidir_put, Unidir_get, Bidir_get, Put_local, Put_all_local, Get_local, Get_all_local,
+            WithRequest<"Rput", Unidir_put>, WithRequest<"Rget", Unidir_get>,
+            WithRequest<"Raccumulate", Accumulate>, WithRequest<"Rget_accumulate", Get_accumulate>,
+            Shared_store, Shared_load, One_put_all, All_put_all, One_get_all, All_get_all, Exchange_put,
+            Exchange_get, Accumulate, Get_accumulate, Fetch_and_op, Compare_and_swap, Truly_passive_put>;
 
 }  // namespace openimb

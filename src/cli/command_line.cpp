@@ -217,7 +217,7 @@ void check_component(Draft& draft) {
   const Program& program = draft.program;
   for_each_given(draft, [&](const Option& option) {
     const Served* const serves = option.serves;
-    if (serves == nullptr || std::ranges::any_of(program.catalogue, serves->by)) return;
+    if (serves == nullptr || std::ranges::any_of(program.catalog, serves->by)) return;
     const std::string why = std::string(program.name) + " " + std::string(serves->why);
     if (serves->unused == Unused::refused) {
       throw UsageError(dashed(option) + ": " + why + "; " + instead_of(option, program));
@@ -232,11 +232,11 @@ void check_selection(Draft& draft) {
   for_each_given(draft, [&](const Option& option) {
     const Served* const serves = option.serves;
     if (serves == nullptr) return;
-    const auto first = std::ranges::find_if(program.catalogue, serves->by);
+    const auto first = std::ranges::find_if(program.catalog, serves->by);
     const auto is_served = [&](const Selected& selected) {
-      return serves->by(program.catalogue[static_cast<std::size_t>(selected.index)]);
+      return serves->by(program.catalog[static_cast<std::size_t>(selected.index)]);
     };
-    if (first == program.catalogue.end() || std::ranges::any_of(draft.options.selection, is_served)) return;
+    if (first == program.catalog.end() || std::ranges::any_of(draft.options.selection, is_served)) return;
     const std::string message = "no effect on the selected benchmarks";
     if (serves->unused == Unused::refused) {
       throw UsageError(dashed(option) + ": " + message + "; leave it out, or add " +

@@ -35,9 +35,9 @@ using SameFile = std::function<bool(const std::string& a, const std::string& b)>
 
 /// The executable that the command line belongs to.
 struct Program {
-  std::string_view name;            ///< "IMB-MPI1"
-  std::string_view part;            ///< "MPI-1 part"
-  std::span<const Spec> catalogue;  ///< in the order in which the benchmarks run
+  std::string_view name;          ///< "IMB-MPI1"
+  std::string_view part;          ///< "MPI-1 part"
+  std::span<const Spec> catalog;  ///< in the order in which the benchmarks run
   Standard standard = {};
   bool uses_files = false;
   std::span<const ComponentList> suite = {};  ///< all components, including this one
@@ -63,7 +63,7 @@ std::string version_text(const Program& program);
 /// What the banner states of the options.
 StatedOptions stated_options(const Options& options);
 /// For the run record: the options that a benchmark of the component uses, whether given or not.
-OptionsInForce options_in_force(std::span<const Spec> catalogue, const Options& options);
+OptionsInForce options_in_force(std::span<const Spec> catalog, const Options& options);
 /// "MSGSPERSAMPLE=20" for every parameter that is not at its standard-mode value; empty in standard mode.
 std::vector<std::string> settings_that_differ(const Options& options);
 

@@ -185,12 +185,12 @@ std::string help_text(const Program& program, std::string_view topic) {
 std::string list_text(const Program& program, std::span<const Selected> selection) {
   std::string text =
       std::string(program.name) + ", " + std::string(program.part) + ", in the order of running:\n";
-  for (std::size_t index = 0; index < program.catalogue.size(); ++index) {
+  for (std::size_t index = 0; index < program.catalog.size(); ++index) {
     const bool wanted = selection.empty() || std::ranges::any_of(selection, [&](const Selected& selected) {
                           return static_cast<std::size_t>(selected.index) == index;
                         });
     if (!wanted) continue;
-    const Spec& spec = program.catalogue[index];
+    const Spec& spec = program.catalog[index];
     const std::string left = "  " + std::string(spec.name);
     text += left + indent(left.size() < text_column ? text_column - left.size() : 1) +
             std::string(kind_text(spec.kind)) + (spec.in_default_list ? "" : " (off by default)") +

@@ -93,12 +93,12 @@ StatedOptions stated_options(const Options& options) {
   return stated;
 }
 
-OptionsInForce options_in_force(std::span<const Spec> catalogue, const Options& options) {
+OptionsInForce options_in_force(std::span<const Spec> catalog, const Options& options) {
   OptionsInForce in_force;
   for (const OptionGroup& group : option_groups()) {
     for (const Option& option : group.options) {
       if (option.home == nullptr || !option.recorded) continue;
-      if (option.serves != nullptr && std::ranges::none_of(catalogue, option.serves->by)) continue;
+      if (option.serves != nullptr && std::ranges::none_of(catalog, option.serves->by)) continue;
       in_force.emplace_back(option.name, in_unit(option.home->get(options), option.range));
     }
   }

@@ -403,7 +403,7 @@ OptionValue shown_seed(const Options& options) {
 }
 
 void check_seed(const Draft& draft) {
-  if (draws_graph(draft.options) || std::ranges::none_of(draft.program.catalogue, in_topology.by)) return;
+  if (draws_graph(draft.options) || std::ranges::none_of(draft.program.catalog, in_topology.by)) return;
   throw UsageError("-seed: " + std::string(draft.program.name) +
                    " uses it with -topo random:N only; leave it out");
 }
@@ -411,7 +411,7 @@ void check_seed(const Draft& draft) {
 void check_sync_mode(const Draft& draft) {
   const SyncMode mode = draft.options.sync_mode;
   const auto has = [&](Access access) {
-    return std::ranges::any_of(draft.program.catalogue,
+    return std::ranges::any_of(draft.program.catalog,
                                [&](const Spec& spec) { return spec.access == access; });
   };
   const bool active_only = has(Access::active_target) && !has(Access::passive_target);

@@ -23,7 +23,7 @@ std::string_view without_multi(std::string_view name) {
 std::optional<Selected> find(const Program& program, std::string_view name) {
   const Spec* const spec = find_benchmark(program, name);
   if (spec == nullptr) return std::nullopt;
-  return Selected{static_cast<int>(spec - program.catalogue.data()), has_multi_prefix(name)};
+  return Selected{static_cast<int>(spec - program.catalog.data()), has_multi_prefix(name)};
 }
 
 /// The other executable that has this benchmark, or an empty string.
@@ -89,8 +89,8 @@ void add(std::vector<Selected>& selection, const Selected& selected) {
 
 std::vector<Selected> default_selection(const Program& program) {
   std::vector<Selected> selection;
-  for (std::size_t index = 0; index < program.catalogue.size(); ++index) {
-    if (program.catalogue[index].in_default_list)
+  for (std::size_t index = 0; index < program.catalog.size(); ++index) {
+    if (program.catalog[index].in_default_list)
       selection.push_back({.index = static_cast<int>(index), .by_default = true});
   }
   return selection;
@@ -109,15 +109,14 @@ void add_names(std::vector<NamedBenchmark>& list, std::string_view word, const s
 }
 
 const Spec* find_benchmark(const Program& program, std::string_view name) {
-  const auto spec = std::ranges::find_if(program.catalogue, [&](const Spec& candidate) {
-    return same_name(candidate.name, without_multi(name));
-  });
-  return spec == program.catalogue.end() ? nullptr : &*spec;
+  const auto spec = std::ranges::find_if(
+      program.catalog, [&](const Spec& candidate) { return same_name(candidate.name, without_multi(name)); });
+  return spec == program.catalog.end() ? nullptr : &*spec;
 }
 
 std::string_view nearest_benchmark(const Program& program, std::string_view word) {
   std::vector<std::string_view> names;
-  for (const Spec& spec : program.catalogue) names.push_back(spec.name);
+  for (const Spec& spec : program.catalog) names.push_back(spec.name);
   return nearest(without_multi(word), names);
 }
 

@@ -40,9 +40,9 @@ Failure out_of_memory(const Point& point, bool beyond_limit, bool on_gpu) {
           .limit = beyond_limit};
 }
 
-Schedule::Schedule(std::span<const Spec> catalogue, const Options& options, int ranks,
+Schedule::Schedule(std::span<const Spec> catalog, const Options& options, int ranks,
                    const std::optional<OffCache>& off_cache, bool large_counts)
-    : catalogue_(catalogue),
+    : catalog_(catalog),
       options_(options),
       ranks_(ranks),
       off_cache_(off_cache),
@@ -51,7 +51,7 @@ Schedule::Schedule(std::span<const Spec> catalogue, const Options& options, int 
 }
 
 void Schedule::add_tables(const Selected& selected) {
-  const Spec& spec = catalogue_[static_cast<std::size_t>(selected.index)];
+  const Spec& spec = catalog_[static_cast<std::size_t>(selected.index)];
   const bool prefixed_only = selected.multi && options_.multi == Multi::off;
   const Multi multi = prefixed_only ? Multi::summary : options_.multi;
   const int most = available();
@@ -99,7 +99,7 @@ std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
 
 // A benchmark's Spec as options change it.
 Spec Schedule::spec_of(int benchmark) const {
-  Spec spec = catalogue_[static_cast<std::size_t>(benchmark)];
+  Spec spec = catalog_[static_cast<std::size_t>(benchmark)];
   if (spec.topology.exists() && options_.topology) spec.topology = *options_.topology;
   if (!options_.pairs) return spec;
   if (spec.any_torus) {

@@ -60,10 +60,10 @@ struct TablePlan {
 
 class Schedule {
  public:
-  /// `catalogue`: of the component, indexed by Options::selection; `ranks`: of the launch; `off_cache`: with
+  /// `catalog`: of the component, indexed by Options::selection; `ranks`: of the launch; `off_cache`: with
   /// the machine's figures filled in; `large_counts`: whether the MPI has calls with MPI_Count. Catalog and
   /// options outlive the schedule.
-  Schedule(std::span<const Spec> catalogue, const Options& options, int ranks,
+  Schedule(std::span<const Spec> catalog, const Options& options, int ranks,
            const std::optional<OffCache>& off_cache, bool large_counts);
 
   /// In the order in which they run.
@@ -92,7 +92,7 @@ class Schedule {
   std::int64_t memory_needed(const TablePlan& plan, const Point& point) const;
   std::optional<Failure> failure_of(const Point& point) const;
 
-  std::span<const Spec> catalogue_;
+  std::span<const Spec> catalog_;
   const Options& options_;
   const int ranks_;
   const std::optional<OffCache> off_cache_;

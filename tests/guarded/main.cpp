@@ -1,14 +1,11 @@
 // Every component in one executable; which one it is, the name under which it is started says: IMB-MPI1, ...
 // IMB-SEEDED is a benchmark that breaks the rule which guarded_memory.cpp enforces.
-#include <array>
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "app/run.h"
-#include "benchmarks/catalogue.h"
-#include "benchmarks/catalogues.h"
+#include "benchmarks/catalog.h"
 #include "benchmarks/components.h"
 #include "benchmarks/parallel_transfer.h"
 
@@ -49,7 +46,7 @@ struct LooksAway : Sendrecv {
 };
 
 const Component& seeded() {
-  using Seeded = Catalogue<Peeks, PeeksInFlight, LooksAway>;
+  using Seeded = Catalog<Peeks, PeeksInFlight, LooksAway>;
   static constexpr auto entries = Seeded::entries<BatchOf>();
   static constexpr ComponentList list{{.name = "SEEDED", .title = "seeded part"}, Seeded::specs};
   static const Component component{list, entries};
@@ -59,20 +56,15 @@ const Component& seeded() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr std::array<std::pair<std::string_view, const Component& (*)()>, 10> components{
-      {{"MPI1", mpi1},
-       {"EXT", ext},
-       {"RMA", rma},
-       {"NBC", nbc},
-       {"IO", io},
-       {"MPI4", mpi4},
-       {"P2P", p2p},
-       {"MT", mt},
-       {"FABRIC", fabric},
-       {"SEEDED", seeded}}};
+  const Component& (*const components[])() = {
+#define OPENIMB_FOR_COMPONENT(name, Catalog) name,
+#include "benchmarks/components.inc"
+#undef OPENIMB_FOR_COMPONENT
+      seeded};
   const std::string_view program = argv[0];
-  for (const auto& [name, component] : components) {
-    if (program.ends_with("IMB-" + std::string(name))) return run(component(), argc, argv);
+  for (const auto component : components) {
+    if (program.ends_with("IMB-" + std::string(component().list.facts.name)))
+      return run(component(), argc, argv);
   }
   std::fprintf(stderr, "%s: unknown component; start it as IMB-MPI1 or another one\n", argv[0]);
   return 2;

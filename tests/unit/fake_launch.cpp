@@ -327,10 +327,10 @@ void run_rank(const Schedule& schedule, const Options& options, const Model& mod
 
 }  // namespace
 
-Outcome launch_that_may_disagree(std::span<const Spec> catalogue, const Options& options, int ranks,
+Outcome launch_that_may_disagree(std::span<const Spec> catalog, const Options& options, int ranks,
                                  const Model& model) {
   const std::optional<OffCache> off_cache = options.off_cache;
-  const Schedule schedule(catalogue, options, ranks, off_cache, true);
+  const Schedule schedule(catalog, options, ranks, off_cache, true);
   World world(ranks);
   Outcome outcome;
   outcome.endings.resize(static_cast<std::size_t>(ranks));
@@ -346,8 +346,8 @@ Outcome launch_that_may_disagree(std::span<const Spec> catalogue, const Options&
   return outcome;
 }
 
-Outcome launch(std::span<const Spec> catalogue, const Options& options, int ranks, const Model& model) {
-  Outcome outcome = launch_that_may_disagree(catalogue, options, ranks, model);
+Outcome launch(std::span<const Spec> catalog, const Options& options, int ranks, const Model& model) {
+  Outcome outcome = launch_that_may_disagree(catalog, options, ranks, model);
   INFO("the ranks disagree: " << outcome.disagreement);
   REQUIRE(outcome.disagreement.empty());
   for (const auto& calls : outcome.calls) REQUIRE(calls == outcome.calls.front());

@@ -88,8 +88,8 @@ struct Outcome {
 };
 
 /// Fails the test that runs where ranks disagreed; see `launch_that_may_disagree`.
-Outcome launch(std::span<const Spec> catalogue, const Options& options, int ranks, const Model& model);
-Outcome launch_that_may_disagree(std::span<const Spec> catalogue, const Options& options, int ranks,
+Outcome launch(std::span<const Spec> catalog, const Options& options, int ranks, const Model& model);
+Outcome launch_that_may_disagree(std::span<const Spec> catalog, const Options& options, int ranks,
                                  const Model& model);
 
 /// Few and short: lengths 0, 8 and 64, eight repetitions, no warm-up.

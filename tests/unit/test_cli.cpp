@@ -17,7 +17,7 @@ int number_of_options() {
   return static_cast<int>(number);
 }
 
-constexpr Spec catalogue[] = {
+constexpr Spec catalog[] = {
     {.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5},
     {.name = "PingPongSpecificSource", .kind = Kind::single_transfer, .in_default_list = false},
     {.name = "Allreduce", .reduction = true, .in_place = InPlace::everywhere},
@@ -31,9 +31,9 @@ constexpr Spec nbc[] = {{.name = "Ibcast_pure"}};
 constexpr Spec io[] = {{.name = "S_Write_Indv", .access = Access::file}};
 constexpr Spec mt[] = {{.name = "PingPongMT", .kind = Kind::parallel_transfer, .threaded = true}};
 constexpr ComponentFacts named(std::string_view name) { return {.name = name, .title = {}}; }
-constexpr ComponentList suite[] = {{named("MPI1"), catalogue}, {named("EXT"), ext}, {named("RMA"), rma},
-                                   {named("NBC"), nbc},        {named("IO"), io},   {named("MT"), mt}};
-constexpr Program program{"IMB-MPI1", "MPI-1 part", catalogue, {}, false, suite};
+constexpr ComponentList suite[] = {{named("MPI1"), catalog}, {named("EXT"), ext}, {named("RMA"), rma},
+                                   {named("NBC"), nbc},      {named("IO"), io},   {named("MT"), mt}};
+constexpr Program program{"IMB-MPI1", "MPI-1 part", catalog, {}, false, suite};
 
 struct Files {
   std::map<std::string, std::string> texts;
@@ -73,7 +73,7 @@ std::string selection_of(const std::string& line, Files files = {}) {
   std::string names;
   for (const Selected& one : parsed(line, std::move(files)).selection) {
     names += (names.empty() ? "" : " ") + std::string(one.multi ? "Multi-" : "") +
-             std::string(catalogue[one.index].name);
+             std::string(catalog[one.index].name);
   }
   return names;
 }

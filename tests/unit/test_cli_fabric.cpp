@@ -9,9 +9,9 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-constexpr Spec catalogue[] = {{.name = "Pair_Latency", .in_rounds = true},
-                              {.name = "Pair_Bandwidth", .message_rate = true, .in_rounds = true}};
-constexpr Program program{"IMB-FABRIC", "IMB-FABRIC part", catalogue, standard_of_fabrics};
+constexpr Spec catalog[] = {{.name = "Pair_Latency", .in_rounds = true},
+                            {.name = "Pair_Bandwidth", .message_rate = true, .in_rounds = true}};
+constexpr Program program{"IMB-FABRIC", "IMB-FABRIC part", catalog, standard_of_fabrics};
 
 Options parsed(const std::string& line, const std::string& rounds = "") {
   std::istringstream stream(line);

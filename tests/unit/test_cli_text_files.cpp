@@ -17,8 +17,8 @@ using namespace openimb;
 
 namespace {
 
-constexpr Spec catalogue[] = {{.name = "PingPong", .kind = Kind::single_transfer}, {.name = "Allreduce"}};
-constexpr Program program{"IMB-MPI1", "MPI-1 part", catalogue};
+constexpr Spec catalog[] = {{.name = "PingPong", .kind = Kind::single_transfer}, {.name = "Allreduce"}};
+constexpr Program program{"IMB-MPI1", "MPI-1 part", catalog};
 
 ReadFile files(std::map<std::string, std::string> texts) {
   return [texts = std::move(texts)](const std::string& path) {

@@ -17,12 +17,12 @@ using namespace openimb;
 
 namespace {
 
-constexpr Spec catalogue[] = {
+constexpr Spec catalog[] = {
     {.name = "PingPong", .kind = Kind::single_transfer, .packs = true},
     {.name = "Ibcast", .overlap = Overlap::matched},
 };
 constexpr Spec files[] = {{.name = "S_Read_Expl", .access = Access::file}};
-constexpr Program program{"IMB-NBC", "", catalogue};
+constexpr Program program{"IMB-NBC", "", catalog};
 constexpr Program of_files{"IMB-IO", "", files, standard_of_files, true};
 
 Options parsed(const std::string& line, const Program& of = program) {

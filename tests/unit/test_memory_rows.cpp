@@ -12,7 +12,7 @@ using namespace openimb;
 
 namespace {
 
-constexpr Spec catalogue[] = {
+constexpr Spec catalog[] = {
     {.name = "PingPong", .kind = Kind::single_transfer},
     {.name = "Unidir_put",
      .kind = Kind::single_transfer,
@@ -34,7 +34,7 @@ Options everything_in(MemoryKind send, MemoryKind receive) {
 /// Names of benchmarks with a failure instead of a table.
 std::vector<std::string> refused(const Options& options) {
   const std::optional<OffCache> no_off_cache;
-  const Schedule schedule(catalogue, options, 2, no_off_cache, true);
+  const Schedule schedule(catalog, options, 2, no_off_cache, true);
   std::vector<std::string> names;
   for (const TableKey& key : schedule.tables()) {
     const TablePlan plan = schedule.plan(key);

@@ -36,7 +36,7 @@ constexpr Spec absent{.name = "Bcast_c", .unavailable = "no large-count calls"};
 
 // A schedule and what it looks at.
 struct Planned {
-  std::vector<Spec> catalogue;
+  std::vector<Spec> catalog;
   Options options = {};
   int ranks = 4;
   std::optional<OffCache> off_cache = {};
@@ -44,11 +44,11 @@ struct Planned {
 
   Schedule schedule() {
     if (options.selection.empty()) {
-      for (std::size_t i = 0; i < catalogue.size(); ++i) {
+      for (std::size_t i = 0; i < catalog.size(); ++i) {
         options.selection.push_back({.index = static_cast<int>(i)});
       }
     }
-    return {catalogue, options, ranks, off_cache, large_counts};
+    return {catalog, options, ranks, off_cache, large_counts};
   }
   Keys tables() { return schedule().tables(); }
   TablePlan plan(std::size_t table = 0) {
@@ -59,7 +59,7 @@ struct Planned {
 };
 
 Planned of_length(const Spec& spec, std::int64_t bytes) {
-  Planned planned{.catalogue = {spec}};
+  Planned planned{.catalog = {spec}};
   planned.options.lengths = {bytes};
   planned.options.min_processes = planned.ranks;
   return planned;
@@ -74,7 +74,7 @@ Counts planned_counts(const TablePlan& plan) {
 }  // namespace
 
 TEST_CASE("tables are ordered by selection, then by the number of processes") {
-  Planned planned{.catalogue = {pingpong, bcast, barrier}, .ranks = 5};
+  Planned planned{.catalog = {pingpong, bcast, barrier}, .ranks = 5};
   planned.options.selection = {{.index = 2}, {.index = 0}, {.index = 1}};
   CHECK(planned.tables() == Keys{{2, Multi::off, 2, Transfers::unmarked},
                                  {2, Multi::off, 4, Transfers::unmarked},
@@ -86,7 +86,7 @@ TEST_CASE("tables are ordered by selection, then by the number of processes") {
 }
 
 TEST_CASE("a benchmark that is asked for twice runs twice") {
-  Planned planned{.catalogue = {pingpong}};
+  Planned planned{.catalog = {pingpong}};
   planned.options.selection = {{.index = 0}, {.index = 0}};
   CHECK(planned.tables().size() == 2);
 }
@@ -94,13 +94,13 @@ TEST_CASE("a benchmark that is asked for twice runs twice") {
 TEST_CASE("nothing selected, no table") {
   const Options nothing;
   const std::optional<OffCache> none;
-  const Spec catalogue[] = {bcast};
-  CHECK(Schedule(catalogue, nothing, 4, none, true).tables().empty());
+  const Spec catalog[] = {bcast};
+  CHECK(Schedule(catalog, nothing, 4, none, true).tables().empty());
 }
 
 TEST_CASE("-npmin begins the process counts, at most with all of them") {
   const auto counts = [](std::optional<int> least, int ranks) {
-    Planned planned{.catalogue = {bcast}, .ranks = ranks};
+    Planned planned{.catalog = {bcast}, .ranks = ranks};
     planned.options.min_processes = least;
     std::vector<int> processes;
     for (const TableKey& key : planned.tables()) processes.push_back(key.processes);
@@ -115,13 +115,13 @@ TEST_CASE("-npmin begins the process counts, at most with all of them") {
 }
 
 TEST_CASE("the component says with how many processes it begins") {
-  Planned planned{.catalogue = {bcast}, .ranks = 2};
+  Planned planned{.catalog = {bcast}, .ranks = 2};
   planned.options.standard.min_processes = 1;
   CHECK(planned.tables().size() == 2);
 }
 
 TEST_CASE("-map leaves ranks beyond it out") {
-  Planned planned{.catalogue = {bcast}, .ranks = 8};
+  Planned planned{.catalog = {bcast}, .ranks = 8};
   planned.options.map = Map{.rows = 2, .columns = 3};
   CHECK(planned.tables().back().processes == 6);
   const TablePlan plan = planned.plan(0);
@@ -130,7 +130,7 @@ TEST_CASE("-map leaves ranks beyond it out") {
 }
 
 TEST_CASE("-multi and the Multi- prefix group the processes") {
-  Planned planned{.catalogue = {pingpong}, .ranks = 5};
+  Planned planned{.catalog = {pingpong}, .ranks = 5};
   SECTION("neither") {
     CHECK(planned.tables() == Keys{{0, Multi::off, 2, Transfers::unmarked}});
     CHECK(planned.plan().table.layout.group_count() == 1);
@@ -152,7 +152,7 @@ TEST_CASE("-multi and the Multi- prefix group the processes") {
 
 TEST_CASE("aggregate and non-aggregate tables follow each other on each process count") {
   const auto modes = [](const Spec& spec, AggregateMode mode) {
-    Planned planned{.catalogue = {spec}};
+    Planned planned{.catalog = {spec}};
     planned.options.aggregate_mode = mode;
     std::vector<Transfers> transfers;
     for (const TableKey& key : planned.tables()) transfers.push_back(key.transfers);
@@ -178,7 +178,7 @@ TEST_CASE("aggregate and non-aggregate tables follow each other on each process 
 }
 
 TEST_CASE("what the MPI cannot do is one table, which is its failure") {
-  Planned planned{.catalogue = {absent}, .ranks = 8};
+  Planned planned{.catalog = {absent}, .ranks = 8};
   planned.options.multi = Multi::each_group;
   CHECK(planned.tables() == Keys{{0, Multi::off, 8, Transfers::unmarked}});
   const TablePlan plan = planned.plan();
@@ -193,18 +193,18 @@ TEST_CASE("so is what needs more processes than there are") {
   Spec needs_two = bcast;
   needs_two.min_processes = 2;
   for (const Spec& spec : {pingpong, needs_two}) {
-    Planned planned{.catalogue = {spec}, .ranks = 1};
+    Planned planned{.catalog = {spec}, .ranks = 1};
     CHECK(planned.tables() == Keys{{0, Multi::off, 1, Transfers::unmarked}});
     REQUIRE(planned.plan().failure);
     CHECK(planned.plan().failure->cause == Cause::invalid_processes);
     CHECK(planned.plan().points.empty());
   }
   // A file takes the place of the other process.
-  CHECK_FALSE(Planned{.catalogue = {file_write}, .ranks = 1}.plan().failure);
+  CHECK_FALSE(Planned{.catalog = {file_write}, .ranks = 1}.plan().failure);
 }
 
 TEST_CASE("a table carries what its columns and its layout follow from") {
-  Planned planned{.catalogue = {allreduce}, .ranks = 6};
+  Planned planned{.catalog = {allreduce}, .ranks = 6};
   planned.options.check = true;
   planned.options.show_tail = true;
   planned.options.reduction = {DataType::double_precision, Contiguity::resized};
@@ -221,7 +221,7 @@ TEST_CASE("a table carries what its columns and its layout follow from") {
 }
 
 TEST_CASE("points are the lengths in the order given, each with its geometry") {
-  Planned planned{.catalogue = {alltoall}};
+  Planned planned{.catalog = {alltoall}};
   planned.options.lengths = {64, 0, 8};
   const TablePlan plan = planned.plan(1);
   REQUIRE(plan.points.size() == 3);
@@ -246,7 +246,7 @@ TEST_CASE("-off_cache: points have slots, and need their memory") {
 }
 
 TEST_CASE("aggregate transfers have sections of their own in memory, and none in files") {
-  Planned one_sided{.catalogue = {put}};
+  Planned one_sided{.catalog = {put}};
   one_sided.options.lengths = {8};
   one_sided.options.settings.repetitions = 50;
   one_sided.options.settings.non_aggregate_repetitions = 20;
@@ -256,7 +256,7 @@ TEST_CASE("aggregate transfers have sections of their own in memory, and none in
   CHECK(planned_counts(one_sided.plan(0)) == Counts{50});
   CHECK(planned_counts(one_sided.plan(1)) == Counts{20});
 
-  Planned files{.catalogue = {file_write}};
+  Planned files{.catalog = {file_write}};
   files.options.lengths = {8};
   files.options.settings.repetitions = 50;
   CHECK(files.plan(1).table.aggregate());
@@ -266,7 +266,7 @@ TEST_CASE("aggregate transfers have sections of their own in memory, and none in
 
 TEST_CASE("-sync_mode: what is completed by its definition alone is not available in another way") {
   const auto failure = [](Spec spec, SyncMode mode) {
-    Planned planned{.catalogue = {spec}};
+    Planned planned{.catalog = {spec}};
     planned.options.sync_mode = mode;
     const std::optional<Failure> found = planned.plan().failure;
     CHECK(planned.tables().size() == (found ? 1u : 2u));
@@ -370,7 +370,7 @@ TEST_CASE("of messages in flight that exceed -mem together, as many as fit are i
     CHECK(point.fewer_in_flight() == (fewer ? std::optional(in_flight) : std::nullopt));
     CHECK(point.geometry.receive.total == in_flight * point.bytes);
   };
-  const TablePlan standard = Planned{.catalogue = {band}}.plan();
+  const TablePlan standard = Planned{.catalog = {band}}.plan();
   is_planned(standard.points.at(standard.points.size() - 2), 256, false);
   is_planned(standard.points.back(), 255, true);
   CHECK(standard.points.back().bytes == 4 * mebibyte);
@@ -472,7 +472,7 @@ TEST_CASE("each repetition's own time takes memory, twice where ranks are compar
 
 TEST_CASE("-sync on: the clock goes around each call of what is completed one by one") {
   const auto synchronized = [](const Spec& spec, std::size_t table = 0) {
-    Planned planned{.catalogue = {spec}};
+    Planned planned{.catalog = {spec}};
     planned.options.synchronize_each = true;
     return planned.plan(table).synchronized;
   };
@@ -483,11 +483,11 @@ TEST_CASE("-sync on: the clock goes around each call of what is completed one by
   fenced.kind = Kind::collective;
   CHECK_FALSE(synchronized(fenced, 0));
   CHECK(synchronized(fenced, 1));
-  CHECK_FALSE(Planned{.catalogue = {bcast}}.plan().synchronized);
+  CHECK_FALSE(Planned{.catalog = {bcast}}.plan().synchronized);
 }
 
 TEST_CASE("planned counts follow the policy") {
-  Planned planned{.catalogue = {bcast, allreduce}, .ranks = 3};
+  Planned planned{.catalog = {bcast, allreduce}, .ranks = 3};
   planned.options.min_processes = 3;
   planned.options.settings.overall_volume = 1000;
   planned.options.settings.repetitions = 100;
@@ -533,8 +533,8 @@ TEST_CASE("what a check or samples need counts against -mem") {
 
 TEST_CASE("memory beyond every number is out of memory, whatever is counted") {
   Planned planned = of_length(alltoall, std::int64_t{1} << 62);
-  planned.catalogue[0].packs = true;
-  planned.catalogue[0].send_modes.any = true;
+  planned.catalog[0].packs = true;
+  planned.catalog[0].send_modes.any = true;
   planned.options.settings.max_memory = std::int64_t{1} << 62;
   SECTION("buffers") {}
   SECTION("images") { planned.options.check = true; }
@@ -592,7 +592,7 @@ TEST_CASE("counts beyond int need large-count calls") {
 TEST_CASE("messages of MPI_Pack are counted in bytes") {
   const auto planned_with = [](Packing packing, std::int64_t bytes, bool large_counts) {
     Planned planned = of_length(bcast, bytes);
-    planned.catalogue[0].packs = true;
+    planned.catalog[0].packs = true;
     planned.options.data = {DataType::double_precision, Contiguity::base};
     planned.options.layout = {.placement = Placement::vector, .block = 1, .stride = 2};
     planned.options.packing = packing;
@@ -632,7 +632,7 @@ TEST_CASE("displacements in bytes overflow before those in elements") {
 
 TEST_CASE("the warm-up of a table is a short message of at least one element") {
   const auto warm_up = [](const Spec& spec, Element element) {
-    Planned planned{.catalogue = {spec}};
+    Planned planned{.catalog = {spec}};
     planned.options.data = planned.options.reduction = element;
     return planned.plan().warm_up;
   };
@@ -644,7 +644,7 @@ TEST_CASE("the warm-up of a table is a short message of at least one element") {
 }
 
 TEST_CASE("no warm-up where none is asked for or none has room") {
-  Planned planned{.catalogue = {bcast}};
+  Planned planned{.catalog = {bcast}};
   SECTION("-warm_up off") { planned.options.warm_up = false; }
   SECTION("no memory") { planned.options.settings.max_memory = 7; }
   CHECK_FALSE(planned.plan().warm_up);

@@ -31,11 +31,11 @@ Model later_ranks_are_slower() {
 }  // namespace
 
 TEST_CASE("three benchmarks run in order, each on its process counts") {
-  const Spec catalogue[] = {pingpong, bcast, uniband};
+  const Spec catalog[] = {pingpong, bcast, uniband};
   Options options = small_options(3);
   options.min_processes = 2;
   options.lengths = {0, 8};
-  const Outcome outcome = launch(catalogue, options, 5, {});
+  const Outcome outcome = launch(catalog, options, 5, {});
   Lines expected;
   const auto table = [&](const std::string& name) {
     for (const char* what : {"open ", "row ", "row ", "close "}) expected.push_back(what + name);
@@ -53,8 +53,8 @@ TEST_CASE("three benchmarks run in order, each on its process counts") {
 }
 
 TEST_CASE("a row has the extremes and the mean over the active ranks") {
-  const Spec catalogue[] = {bcast};
-  const Outcome outcome = launch(catalogue, small_options(1), 5, later_ranks_are_slower());
+  const Spec catalog[] = {bcast};
+  const Outcome outcome = launch(catalog, small_options(1), 5, later_ranks_are_slower());
   const auto of_four = outcome.rows("Bcast", 4);
   REQUIRE(of_four.size() == 3);
   for (const Measurement& measurement : of_four) {
@@ -72,8 +72,8 @@ TEST_CASE("a row has the extremes and the mean over the active ranks") {
 }
 
 TEST_CASE("of two active ranks among five a ping-pong is reported, by half its time") {
-  const Spec catalogue[] = {pingpong};
-  const Outcome outcome = launch(catalogue, small_options(1), 5, later_ranks_are_slower());
+  const Spec catalog[] = {pingpong};
+  const Outcome outcome = launch(catalog, small_options(1), 5, later_ranks_are_slower());
   const auto rows = outcome.rows("PingPong");
   REQUIRE(rows.size() == 3);
   CHECK(rows[1].rows[0][Figure::time_min] == tick / 2);
@@ -84,17 +84,17 @@ TEST_CASE("of two active ranks among five a ping-pong is reported, by half its t
 }
 
 TEST_CASE("a rank's time is its mean over the repetitions") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return static_cast<double>(at.repetition + 1) * tick; }};
-  const auto rows = launch(catalogue, small_options(1), 2, model).rows("Bcast");
+  const auto rows = launch(catalog, small_options(1), 2, model).rows("Bcast");
   CHECK(rows.at(0).rows.at(0)[Figure::time_max] == 4.5 * tick);  // of 1 to 8
 }
 
 TEST_CASE("-multi 1: every group has its row, and the rank that is left over waits") {
-  const Spec catalogue[] = {sendrecv};
+  const Spec catalog[] = {sendrecv};
   Options options = small_options(1);
   options.multi = Multi::each_group;
-  const Outcome outcome = launch(catalogue, options, 5, later_ranks_are_slower());
+  const Outcome outcome = launch(catalog, options, 5, later_ranks_are_slower());
   const Measurement point = outcome.rows("Sendrecv", 2).at(1);
   REQUIRE(point.rows.size() == 2);
   CHECK((point.rows[0].group == 0 && point.rows[1].group == 1));
@@ -108,7 +108,7 @@ TEST_CASE("-multi 1: every group has its row, and the rank that is left over wai
 }
 
 TEST_CASE("-multi 0 and a Multi- prefix: one row over all groups") {
-  const Spec catalogue[] = {uniband};
+  const Spec catalog[] = {uniband};
   Options options = small_options(1);
   const bool prefix = GENERATE(false, true);
   if (prefix) {
@@ -116,7 +116,7 @@ TEST_CASE("-multi 0 and a Multi- prefix: one row over all groups") {
   } else {
     options.multi = Multi::summary;
   }
-  const auto rows = launch(catalogue, options, 4, later_ranks_are_slower()).rows("Uniband", 2);
+  const auto rows = launch(catalog, options, 4, later_ranks_are_slower()).rows("Uniband", 2);
   REQUIRE(rows.size() == 3);
   REQUIRE(rows[1].rows.size() == 1);
   CHECK(rows[1].rows[0].group == -1);
@@ -127,39 +127,39 @@ TEST_CASE("-multi 0 and a Multi- prefix: one row over all groups") {
 TEST_CASE("rates are those of the messages that were in flight") {
   Spec spec = uniband;
   spec.receive = Extent::in_flight;
-  const Spec catalogue[] = {spec};
+  const Spec catalog[] = {spec};
   Options options = small_options(1);
   options.lengths = {100};
   options.settings.max_memory = 100 * (1 + 3);
   const bool in_passes = GENERATE(false, true);
   if (in_passes) options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
-  const Measurement point = launch(catalogue, options, 2, later_ranks_are_slower()).rows("Uniband", 2).at(0);
+  const Measurement point = launch(catalog, options, 2, later_ranks_are_slower()).rows("Uniband", 2).at(0);
   CHECK(point.fewer_in_flight == 3);
   CHECK(point.rows[0][Figure::messages_per_second] == 3 / point.rows[0][Figure::time_max]);
 }
 
 TEST_CASE("-map: ranks report by their number in the world") {
-  const Spec catalogue[] = {sendrecv};
+  const Spec catalog[] = {sendrecv};
   Options options = small_options(1);
   options.map = Map{.rows = 2, .columns = 2};
   options.multi = Multi::each_group;
-  const auto rows = launch(catalogue, options, 4, later_ranks_are_slower()).rows("Sendrecv", 2);
+  const auto rows = launch(catalog, options, 4, later_ranks_are_slower()).rows("Sendrecv", 2);
   REQUIRE(rows.at(0).rows.size() == 2);
   CHECK(rows[0].rows[0].slowest.rank == 2);  // groups {0, 2} and {1, 3}
   CHECK(rows[0].rows[1][Figure::time_min] == 2 * tick);
 }
 
 TEST_CASE("a synchronization has one row, of no length") {
-  const Spec catalogue[] = {barrier};
-  const Outcome outcome = launch(catalogue, small_options(1), 3, {});
+  const Spec catalog[] = {barrier};
+  const Outcome outcome = launch(catalog, small_options(1), 3, {});
   CHECK(outcome.story() == Lines{"open Barrier 2", "row Barrier 2 0", "close Barrier 2", "open Barrier 3",
                                  "row Barrier 3 0", "close Barrier 3"});
 }
 
 TEST_CASE("a row that takes too long is a time-out, and later lengths still run") {
-  const Spec catalogue[] = {bcast, pingpong};
+  const Spec catalog[] = {bcast, pingpong};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 && at.rank == 1 ? 11.0 : tick; }};
-  const Outcome outcome = launch(catalogue, small_options(2), 2, model);
+  const Outcome outcome = launch(catalog, small_options(2), 2, model);
   CHECK(outcome.story() == Lines{"open Bcast 2", "row Bcast 2 0", "failure Bcast 2 8", "row Bcast 2 64",
                                  "close Bcast 2", "open PingPong 2", "row PingPong 2 0",
                                  "failure PingPong 2 8", "row PingPong 2 64", "close PingPong 2"});
@@ -171,9 +171,9 @@ TEST_CASE("a row that takes too long is a time-out, and later lengths still run"
 }
 
 TEST_CASE("repetitions are as many as fit into the time, by the slowest rank's estimate") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return at.rank == 2 ? 2.0 : tick; }};
-  const Outcome outcome = launch(catalogue, small_options(1), 3, model);
+  const Outcome outcome = launch(catalog, small_options(1), 3, model);
   const auto rows = outcome.rows("Bcast", 3);
   REQUIRE(rows.size() == 3);
   CHECK(rows[0].repetitions == 5);
@@ -185,48 +185,48 @@ TEST_CASE("repetitions are as many as fit into the time, by the slowest rank's e
 }
 
 TEST_CASE("one unlucky repetition costs no row") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return at.run == 0 ? 100.0 : tick; }};
-  const auto rows = launch(catalogue, small_options(1), 2, model).rows("Bcast");
+  const auto rows = launch(catalog, small_options(1), 2, model).rows("Bcast");
   REQUIRE(rows.size() == 3);
   CHECK(rows[0].repetitions == 8);
 }
 
 TEST_CASE("policy off: all repetitions, no estimate, whatever they take") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = small_options(1);
   options.settings.policy = IterationPolicy::off;
-  const Outcome outcome = launch(catalogue, options, 2, {.seconds = [](const At&) { return 100.0; }});
+  const Outcome outcome = launch(catalog, options, 2, {.seconds = [](const At&) { return 100.0; }});
   CHECK(outcome.log(1, {"run"}) == Lines{"run 8", "run 8", "run 8"});
   CHECK(outcome.rows("Bcast").at(2).rows.at(0)[Figure::time_max] == 100.0);
 }
 
 TEST_CASE("policy multiple_np: every rank is root equally often") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = small_options(1);
   options.settings.policy = GENERATE(IterationPolicy::multiple_np, IterationPolicy::automatic);
-  const Outcome outcome = launch(catalogue, options, 3, {});
+  const Outcome outcome = launch(catalog, options, 3, {});
   CHECK(outcome.rows("Bcast", 2).at(0).repetitions == 8);
   CHECK(outcome.rows("Bcast", 3).at(0).repetitions == 6);
 }
 
 TEST_CASE("warm-up: a short message once per table, then the length itself before each row") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = small_options(1);
   options.lengths = {64};
   options.warm_up = true;
   options.settings.repetitions = 30;
-  const Outcome outcome = launch(catalogue, options, 2, {});
+  const Outcome outcome = launch(catalog, options, 2, {});
   CHECK(outcome.ranks[0].log == Lines{"turn for a row", "open 4", "run 10", "turn for a row", "open 64",
                                       "run 3", "prepare", "run 1", "prepare", "run 30", "conclude 30"});
 }
 
 TEST_CASE("a measurement lies between barriers of all ranks, N_BARR before and one behind") {
-  const Spec catalogue[] = {pingpong};
+  const Spec catalog[] = {pingpong};
   Options options = small_options(1);
   options.lengths = {8};
   options.settings.barriers = 4;
-  const Outcome outcome = launch(catalogue, options, 3, {});
+  const Outcome outcome = launch(catalog, options, 3, {});
   for (const Lines& calls : outcome.calls) {
     CHECK(std::ranges::count(calls, "barrier") == 5);
     CHECK(calls == outcome.calls[0]);
@@ -236,9 +236,9 @@ TEST_CASE("a measurement lies between barriers of all ranks, N_BARR before and o
 }
 
 TEST_CASE("progress is told at rank 0 after each row and each failure") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 ? 11.0 : tick; }};
-  const Outcome outcome = launch(catalogue, small_options(1), 2, model);
+  const Outcome outcome = launch(catalog, small_options(1), 2, model);
   REQUIRE(outcome.progress.size() == 3);
   CHECK((outcome.progress[0].measured == 1 && outcome.progress[0].failed == 0));
   CHECK((outcome.progress[1].measured == 1 && outcome.progress[1].failed == 1));
@@ -246,23 +246,23 @@ TEST_CASE("progress is told at rank 0 after each row and each failure") {
 }
 
 TEST_CASE("-msg_pause waits a tenth of what the row took, at least a tenth of a second, on every rank") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = small_options(1);
   options.message_pause = true;
   options.lengths = {8, 64};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 ? tick : 0.5; }};
-  const Outcome outcome = launch(catalogue, options, 2, model);
+  const Outcome outcome = launch(catalog, options, 2, model);
   for (int rank = 0; rank < 2; ++rank) {
     CHECK(outcome.log(rank, {"pause"}) == Lines{"pause 0.100000", "pause 0.400000"});
   }
 }
 
 TEST_CASE("defects are added over the ranks, and into the ending") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = small_options(1);
   options.check = true;
   const Model model{.wrong_bytes = [](const At& at) { return at.bytes == 8 ? at.rank + 1 : 0; }};
-  const Outcome outcome = launch(catalogue, options, 4, model);
+  const Outcome outcome = launch(catalog, options, 4, model);
   CHECK(outcome.rows("Bcast", 4).at(0).rows.at(0).defects == 0);
   CHECK(outcome.rows("Bcast", 4).at(1).rows.at(0).defects == 10);
   CHECK(outcome.rows("Bcast", 2).at(1).rows.at(0).defects == 3);
@@ -274,19 +274,19 @@ TEST_CASE("defects are added over the ranks, and into the ending") {
 }
 
 TEST_CASE("defects of each group are its own") {
-  const Spec catalogue[] = {sendrecv};
+  const Spec catalog[] = {sendrecv};
   Options options = small_options(1);
   options.check = true;
   options.multi = Multi::each_group;
   const Model model{.wrong_bytes = [](const At& at) { return std::int64_t{1} << at.rank; }};
-  const auto rows = launch(catalogue, options, 5, model).rows("Sendrecv", 2);
+  const auto rows = launch(catalog, options, 5, model).rows("Sendrecv", 2);
   REQUIRE(rows.at(0).rows.size() == 2);
   CHECK(rows[0].rows[0].defects == 3);
   CHECK(rows[0].rows[1].defects == 12);
 }
 
 TEST_CASE("-show_tail: of each repetition the slowest rank's time") {
-  const Spec catalogue[] = {pingpong};
+  const Spec catalog[] = {pingpong};
   Options options = small_options(1);
   options.show_tail = true;
   options.settings.repetitions = 4;
@@ -294,7 +294,7 @@ TEST_CASE("-show_tail: of each repetition the slowest rank's time") {
   const Model model{.seconds = [](const At& at) {
     return (at.repetition % 2 == at.rank ? static_cast<double>(10 + at.repetition) : 1.0) * tick;
   }};
-  const auto rows = launch(catalogue, options, 3, model).rows("PingPong");
+  const auto rows = launch(catalog, options, 3, model).rows("PingPong");
   REQUIRE(rows.size() == 3);
   const Row& row = rows[0].rows.at(0);
   CHECK(row.samples == std::vector<double>{5 * tick, 5.5 * tick, 6 * tick, 6.5 * tick});
@@ -304,26 +304,26 @@ TEST_CASE("-show_tail: of each repetition the slowest rank's time") {
 }
 
 TEST_CASE("-dumpfile with -multi 1: a series for each group, and none of the idle rank") {
-  const Spec catalogue[] = {sendrecv};
+  const Spec catalog[] = {sendrecv};
   Options options = small_options(1);
   options.dump_file = "samples";
   options.multi = Multi::each_group;
   options.settings.repetitions = 2;
   const Model model{
       .seconds = [](const At& at) { return static_cast<double>(10 * (at.rank + 1) + at.repetition) * tick; }};
-  const auto rows = launch(catalogue, options, 5, model).rows("Sendrecv", 2);
+  const auto rows = launch(catalog, options, 5, model).rows("Sendrecv", 2);
   REQUIRE(rows.at(0).rows.size() == 2);
   CHECK(rows[0].rows[0].samples == std::vector<double>{20 * tick, 21 * tick});
   CHECK(rows[0].rows[1].samples == std::vector<double>{40 * tick, 41 * tick});
 }
 
 TEST_CASE("series of groups are found where a map puts the groups' first ranks") {
-  const Spec catalogue[] = {sendrecv};
+  const Spec catalog[] = {sendrecv};
   Options options = small_options(1);
   options.show_tail = true;
   options.multi = Multi::each_group;
   options.map = Map{.rows = 2, .columns = 3};
-  const auto rows = launch(catalogue, options, 6, later_ranks_are_slower()).rows("Sendrecv", 2);
+  const auto rows = launch(catalog, options, 6, later_ranks_are_slower()).rows("Sendrecv", 2);
   REQUIRE(rows.at(0).rows.size() == 3);  // {0, 2}, {3, 5}, {4, 1}
   CHECK(rows[0].rows[0].samples.at(0) == 3 * tick);
   CHECK(rows[0].rows[1].samples.at(0) == 6 * tick);
@@ -331,20 +331,20 @@ TEST_CASE("series of groups are found where a map puts the groups' first ranks")
 }
 
 TEST_CASE("-sync on alone keeps no samples") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = small_options(1);
   options.synchronize_each = true;
-  const auto rows = launch(catalogue, options, 2, {}).rows("Bcast");
+  const auto rows = launch(catalog, options, 2, {}).rows("Bcast");
   CHECK(rows.at(0).rows.at(0).samples.empty());
   CHECK(rows.at(0).rows.at(0)[Figure::time_max] == tick);
 }
 
 TEST_CASE("ranks of a group that have no time to report do not count") {
   const Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
-  const Spec catalogue[] = {one_put_all};
+  const Spec catalog[] = {one_put_all};
   const Model model{.seconds = [](const At&) { return tick; },
                     .takes_part = [](const Table&, int rank) { return rank == 0; }};
-  const auto rows = launch(catalogue, small_options(1), 4, model).rows("One_put_all", 4);
+  const auto rows = launch(catalog, small_options(1), 4, model).rows("One_put_all", 4);
   CHECK(rows.at(1).rows.at(0)[Figure::time_min] == tick);
   CHECK(rows.at(1).rows.at(0)[Figure::time_avg] == tick);
   CHECK(rows.at(1).rows.at(0)[Figure::bytes_per_second] == 3 * 8 / tick);
@@ -383,12 +383,12 @@ TEST_CASE("ranks that disagree are told by name, and none waits forever") {
 }
 
 TEST_CASE("a session whose ranks disagree is noticed") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   // One rank alone thinks that its table failed: it goes on to the next one.
   std::atomic<int> asked = 0;
   const Model model{.table_failure = [&](const Table&) -> std::optional<Failure> {
     if (asked++ == 0) return Failure{.cause = Failure::Cause::no_space, .detail = "full"};
     return std::nullopt;
   }};
-  CHECK_FALSE(launch_that_may_disagree(catalogue, small_options(1), 3, model).disagreement.empty());
+  CHECK_FALSE(launch_that_may_disagree(catalog, small_options(1), 3, model).disagreement.empty());
 }

@@ -51,12 +51,12 @@ Failure only_failure(const Outcome& outcome) {
 }  // namespace
 
 TEST_CASE("one rank without memory: a row on all ranks, and the session goes on") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Model model;
   const auto has = [](const Table&, const Point& point, int rank) { return point.bytes != 8 || rank != 2; };
   SECTION("known from the table's buffers") { model.has_memory = has; }
   SECTION("found when the point is opened, as for a window") { model.opens = has; }
-  const Outcome outcome = launch(catalogue, three_processes(1), 3, model);
+  const Outcome outcome = launch(catalog, three_processes(1), 3, model);
   const Failure failure = only_failure(outcome);
   CHECK(failure.cause == Cause::out_of_memory);
   CHECK(failure.needed_bytes == 16);
@@ -65,11 +65,11 @@ TEST_CASE("one rank without memory: a row on all ranks, and the session goes on"
 }
 
 TEST_CASE("a row without memory names the GPU where messages are on one") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Model model;
   model.has_memory = [](const Table&, const Point& point, int) { return point.bytes != 8; };
   Options options = three_processes(1);
-  const auto detail = [&] { return launch(catalogue, options, 3, model).failures().at(0).detail; };
+  const auto detail = [&] { return launch(catalog, options, 3, model).failures().at(0).detail; };
   const std::string of_host = "not enough memory left on the machine";
   const std::string of_gpu = "not enough memory left on the GPU or the machine";
   for (const bool in_passes : {false, true}) {
@@ -89,45 +89,45 @@ TEST_CASE("a row without memory names the GPU where messages are on one") {
 }
 
 TEST_CASE("a point beyond -mem opens nothing") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = three_processes(1);
   options.lengths = {0, 64, 8};
   options.settings.max_memory = 20;
-  const Outcome outcome = launch(catalogue, options, 3, {});
+  const Outcome outcome = launch(catalog, options, 3, {});
   CHECK(outcome.failures().at(0).cause == Cause::out_of_memory);
   CHECK(outcome.failures().at(0).needed_bytes == 128);
   CHECK(outcome.log(1, {"open"}) == Lines{"open 0", "open 8"});
 }
 
 TEST_CASE("no memory for the warm-up message costs no row") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = three_processes(1);
   options.warm_up = true;
   Model model;
   model.has_memory = [](const Table&, const Point& point, int) { return point.bytes != 4; };
-  const Outcome outcome = launch(catalogue, options, 3, model);
+  const Outcome outcome = launch(catalog, options, 3, model);
   CHECK(outcome.ending().measured == 3);
   CHECK(outcome.ending().failed == 0);
 }
 
 TEST_CASE("a table of which no point can run is not warmed up") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = three_processes(1);
   options.warm_up = true;
   options.lengths = {64, 128};
   options.settings.max_memory = 20;
-  const Outcome outcome = launch(catalogue, options, 3, {});
+  const Outcome outcome = launch(catalog, options, 3, {});
   CHECK(outcome.ending().failed == 2);
   CHECK(outcome.log(1, {"open"}).empty());
 }
 
 TEST_CASE("a warm-up that cannot be opened is a failure of its table, not silence") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = three_processes(1);
   options.warm_up = true;
   Model model;
   model.opens = [](const Table&, const Point& point, int rank) { return point.bytes != 4 || rank != 1; };
-  const Outcome outcome = launch(catalogue, options, 3, model);
+  const Outcome outcome = launch(catalog, options, 3, model);
   REQUIRE(outcome.failures().size() == 1);
   CHECK(outcome.failures()[0].cause == Cause::unavailable);
   CHECK(outcome.failures()[0].detail.ends_with("; warm-up failed"));
@@ -136,15 +136,15 @@ TEST_CASE("a warm-up that cannot be opened is a failure of its table, not silenc
 }
 
 TEST_CASE("a table that cannot run is one failure") {
-  const Spec catalogue[] = {absent, pingpong, bcast};
+  const Spec catalog[] = {absent, pingpong, bcast};
   SECTION("because of the MPI") {
-    const Outcome outcome = launch(catalogue, three_processes(3), 3, {});
+    const Outcome outcome = launch(catalog, three_processes(3), 3, {});
     CHECK(outcome.failures().at(0).cause == Cause::unavailable);
     CHECK(outcome.failures().at(0).detail == absent.unavailable);
     CHECK(outcome.ending().measured == 6);
   }
   SECTION("because of the number of ranks") {
-    const Outcome outcome = launch(catalogue, small_options(3), 1, {});
+    const Outcome outcome = launch(catalog, small_options(3), 1, {});
     REQUIRE(outcome.failures().size() == 2);
     CHECK(outcome.failures()[1].cause == Cause::invalid_processes);
     CHECK(outcome.rows("Bcast", 1).size() == 3);
@@ -154,7 +154,7 @@ TEST_CASE("a table that cannot run is one failure") {
       if (table.spec.name != "PingPong") return std::nullopt;
       return Failure{.cause = Cause::io_error, .detail = "no such folder"};
     }};
-    const Outcome outcome = launch(catalogue, three_processes(3), 3, model);
+    const Outcome outcome = launch(catalog, three_processes(3), 3, model);
     const Lines story = outcome.story();
     CHECK(std::ranges::count(story, "failure PingPong 2 0") == 1);
     CHECK(std::ranges::count(story, "open PingPong 2") == 0);
@@ -163,7 +163,7 @@ TEST_CASE("a table that cannot run is one failure") {
 }
 
 TEST_CASE("an error on one rank is a row of all, and names the rank") {
-  const Spec catalogue[] = {reading};
+  const Spec catalog[] = {reading};
   Options options = three_processes(1);
   options.check = true;
   const std::string stage = GENERATE("fill", "prepare", "run", "check", "conclude");
@@ -171,45 +171,45 @@ TEST_CASE("an error on one rank is a row of all, and names the rank") {
     return at.bytes == 8 && at.rank == 1 && where == stage ? "Disk quota exceeded" : std::string();
   }};
   INFO(stage);
-  const Failure failure = only_failure(launch(catalogue, options, 3, model));
+  const Failure failure = only_failure(launch(catalog, options, 3, model));
   CHECK(failure.cause == Cause::io_error);
   CHECK(failure.detail == "rank 1: Disk quota exceeded");
 }
 
 TEST_CASE("of errors on many ranks the first rank's is told") {
-  const Spec catalogue[] = {writing};
+  const Spec catalog[] = {writing};
   const Model model{.error = [&](const At& at, const std::string& where) {
     return at.bytes == 8 && at.rank > 0 && where == "run" ? "rank has " + std::to_string(at.rank) : "";
   }};
-  const Failure failure = only_failure(launch(catalogue, three_processes(1), 3, model));
+  const Failure failure = only_failure(launch(catalog, three_processes(1), 3, model));
   CHECK(failure.detail == "rank 1: rank has 1");
 }
 
 TEST_CASE("an error while a nonblocking write overlaps is a row, too") {
-  const Spec catalogue[] = {writing_nonblocking};
+  const Spec catalog[] = {writing_nonblocking};
   const Model model{.with_load = [](const At&, const LoadUse&) { return 0.125; },
                     .error =
                         [](const At& at, const std::string& where) {
                           return at.bytes == 8 && at.rank == 2 && where == "run with load" ? "lost" : "";
                         }};
-  const Failure failure = only_failure(launch(catalogue, three_processes(1), 3, model));
+  const Failure failure = only_failure(launch(catalog, three_processes(1), 3, model));
   CHECK(failure.cause == Cause::io_error);
   CHECK(failure.detail == "rank 2: lost");
 }
 
 TEST_CASE("files are filled for reads alone") {
-  const Spec catalogue[] = {writing, reading};
-  const Outcome outcome = launch(catalogue, three_processes(2), 3, {});
+  const Spec catalog[] = {writing, reading};
+  const Outcome outcome = launch(catalog, three_processes(2), 3, {});
   CHECK(std::ranges::count(outcome.calls[2], "fill files") == 3);
   CHECK(outcome.ending().measured == 6);
 }
 
 TEST_CASE("a file that does not fit where one rank writes it is not begun") {
-  const Spec catalogue[] = {writing};
+  const Spec catalog[] = {writing};
   const Model model{.free_bytes = [](const Rank& rank) { return rank.rank == 1 ? 31 : 1 << 20; }};
   Options options = three_processes(1);
   options.lengths = {0, 8, 4};
-  const Outcome outcome = launch(catalogue, options, 3, model);
+  const Outcome outcome = launch(catalog, options, 3, model);
   const Failure failure = only_failure(outcome);
   CHECK(failure.cause == Cause::no_space);
   CHECK(failure.needed_bytes == 4 * 8);  // MSGS_NONAGGR repetitions
@@ -218,13 +218,13 @@ TEST_CASE("a file that does not fit where one rank writes it is not begun") {
 }
 
 TEST_CASE("files beyond every number fit nowhere") {
-  const Spec catalogue[] = {writing};
+  const Spec catalog[] = {writing};
   Options options = three_processes(1);
   options.settings.policy = IterationPolicy::off;
   options.settings.max_memory = std::int64_t{1} << 62;
   options.lengths = {std::int64_t{1} << 61};
   const Model model{.free_bytes = [](const Rank&) { return std::numeric_limits<std::int64_t>::max(); }};
-  const Outcome outcome = launch(catalogue, options, 3, model);
+  const Outcome outcome = launch(catalog, options, 3, model);
   REQUIRE(outcome.failures().size() == 1);
   const Failure failure = outcome.failures()[0];
   CHECK(failure.cause == Cause::no_space);
@@ -233,26 +233,26 @@ TEST_CASE("files beyond every number fit nowhere") {
 }
 
 TEST_CASE("files of all groups must fit") {
-  const Spec catalogue[] = {writing};
+  const Spec catalog[] = {writing};
   Options options = small_options(1);
   options.min_processes = 2;
   options.multi = Multi::summary;
   options.lengths = {8};
   const Model model{.free_bytes = [](const Rank&) { return 63; }};
-  const Outcome outcome = launch(catalogue, options, 4, model);
+  const Outcome outcome = launch(catalog, options, 4, model);
   REQUIRE(outcome.failures().size() == 1);
   CHECK(outcome.failures()[0].needed_bytes == 2 * 4 * 8);
   CHECK(outcome.rows("P_Write_Expl", 4).size() == 1);
 }
 
 TEST_CASE("messages need no room on disk") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   const Model model{.free_bytes = [](const Rank&) { return 0; }};
-  CHECK(launch(catalogue, three_processes(1), 3, model).ending().measured == 3);
+  CHECK(launch(catalog, three_processes(1), 3, model).ending().measured == 3);
 }
 
 TEST_CASE("room is looked at once more before nonblocking writes") {
-  const Spec catalogue[] = {writing_nonblocking};
+  const Spec catalog[] = {writing_nonblocking};
   // Somebody else fills the disk once this point's blocking part was measured.
   const Model model{.free_bytes = [](const Rank& rank) {
     return std::ranges::count(rank.log, "conclude 4") >= 2 ? 0 : 1 << 20;
@@ -261,25 +261,25 @@ TEST_CASE("room is looked at once more before nonblocking writes") {
   loaded.with_load = [](const At&, const LoadUse&) { return 0.125; };
   Options options = three_processes(1);
   options.lengths = {8};
-  CHECK(launch(catalogue, options, 3, loaded).ending().measured == 1);
+  CHECK(launch(catalog, options, 3, loaded).ending().measured == 1);
   options.lengths = {8, 16};  // the third conclusion is that of the second length
-  const Outcome outcome = launch(catalogue, options, 3, loaded);
+  const Outcome outcome = launch(catalog, options, 3, loaded);
   REQUIRE(outcome.failures().size() == 1);
   CHECK(outcome.failures()[0].cause == Cause::no_space);
   CHECK(outcome.failures()[0].bytes == 16);
 }
 
 TEST_CASE("hints in force are told with the row") {
-  const Spec catalogue[] = {writing};
+  const Spec catalog[] = {writing};
   const Model model{.hints = {{"cb_nodes", "2"}}};
-  const auto rows = launch(catalogue, three_processes(1), 3, model).rows("P_Write_Expl");
+  const auto rows = launch(catalog, three_processes(1), 3, model).rows("P_Write_Expl");
   CHECK(rows.at(0).rows.at(0).hints == Hints{{"cb_nodes", "2"}});
 }
 
 TEST_CASE("a request to stop on one rank ends all of them between two points") {
-  const Spec catalogue[] = {bcast, pingpong};
+  const Spec catalog[] = {bcast, pingpong};
   const Model model{.stop = [](const Rank& rank) { return rank.rank == 3 && rank.batches == 2; }};
-  const Outcome outcome = launch(catalogue, small_options(2), 4, model);
+  const Outcome outcome = launch(catalog, small_options(2), 4, model);
   CHECK(outcome.story() == Lines{"open Bcast 2", "row Bcast 2 0", "row Bcast 2 8", "close Bcast 2"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(outcome.ending().reason == "as rank sees it: 0");
@@ -289,27 +289,27 @@ TEST_CASE("a request to stop on one rank ends all of them between two points") {
 }
 
 TEST_CASE("a request before the first table opens none") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   const Outcome outcome =
-      launch(catalogue, small_options(1), 2, {.stop = [](const Rank& rank) { return rank.rank == 1; }});
+      launch(catalog, small_options(1), 2, {.stop = [](const Rank& rank) { return rank.rank == 1; }});
   CHECK(outcome.told.empty());
   CHECK(outcome.calls[0] == Lines{"largest"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
 }
 
 TEST_CASE("a request behind the last point interrupts nothing") {
-  const Spec catalogue[] = {barrier};
+  const Spec catalog[] = {barrier};
   const Model model{.stop = [](const Rank& rank) { return rank.batches == 1; }};
-  const Outcome outcome = launch(catalogue, small_options(1), 2, model);
+  const Outcome outcome = launch(catalog, small_options(1), 2, model);
   CHECK(outcome.ending().state == Ending::State::complete);
   CHECK(outcome.ending().measured == 1);
 }
 
 TEST_CASE("a failure and a stop request at once: the failure has its row") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 ? 11.0 : 0x1p-10; },
                     .stop = [](const Rank& rank) { return rank.batches == 2; }};
-  const Outcome outcome = launch(catalogue, three_processes(1), 3, model);
+  const Outcome outcome = launch(catalog, three_processes(1), 3, model);
   CHECK(outcome.story() == Lines{"open Bcast 3", "row Bcast 3 0", "failure Bcast 3 8", "close Bcast 3"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(outcome.ending().failed == 1);

@@ -62,8 +62,8 @@ Options alternating(int parts) {
 }  // namespace
 
 TEST_CASE("a matched load lasts as long as the slowest of its group took alone") {
-  const Spec catalogue[] = {ibcast};
-  const Outcome outcome = launch(catalogue, one_length(), 3, hides_a_tick());
+  const Spec catalog[] = {ibcast};
+  const Outcome outcome = launch(catalog, one_length(), 3, hides_a_tick());
   const Row row = outcome.rows("Ibcast", 3).at(0).rows.at(0);
   CHECK(row[Figure::time_max] == 3 * tick);
   CHECK(row[Figure::time_pure] == 3 * tick);
@@ -77,10 +77,10 @@ TEST_CASE("a matched load lasts as long as the slowest of its group took alone")
 }
 
 TEST_CASE("groups have loads of their own") {
-  const Spec catalogue[] = {ibcast};
+  const Spec catalog[] = {ibcast};
   Options options = one_length();
   options.multi = Multi::each_group;
-  const auto rows = launch(catalogue, options, 5, hides_a_tick()).rows("Ibcast", 2);
+  const auto rows = launch(catalog, options, 5, hides_a_tick()).rows("Ibcast", 2);
   REQUIRE(rows.at(0).rows.size() == 2);
   CHECK(rows[0].rows[0][Figure::time_cpu] == 2 * tick);
   CHECK(rows[0].rows[0][Figure::time_overlapped] == 3 * tick);
@@ -89,20 +89,20 @@ TEST_CASE("groups have loads of their own") {
 }
 
 TEST_CASE("an overlapping synchronization has one row") {
-  const Spec catalogue[] = {ibarrier};
-  const Outcome outcome = launch(catalogue, one_length(), 2, hides_a_tick());
+  const Spec catalog[] = {ibarrier};
+  const Outcome outcome = launch(catalog, one_length(), 2, hides_a_tick());
   REQUIRE(outcome.rows("Ibarrier").size() == 1);
   CHECK(outcome.rows("Ibarrier")[0].rows.at(0)[Figure::time_overlapped] == 3 * tick);
 }
 
 TEST_CASE("a fixed load lasts TARGET_CPU_SECS, and t_CPU is what it was calibrated for") {
-  const Spec catalogue[] = {iwrite};
+  const Spec catalog[] = {iwrite};
   Options options = one_length();
   options.min_processes = 1;
   options.settings.target_cpu_seconds = 16 * tick;
   Model model = hides_a_tick();
   model.computing = [](const At&, const LoadUse&) { return 1000.0; };  // slowed down by the transfer
-  const Row row = launch(catalogue, options, 2, model).rows("S_IWrite_Expl").at(0).rows.at(0);
+  const Row row = launch(catalog, options, 2, model).rows("S_IWrite_Expl").at(0).rows.at(0);
   CHECK(row[Figure::time_pure] == tick);
   CHECK(row[Figure::time_cpu] == 16 * tick);
   CHECK(row[Figure::time_overlapped] == 16 * tick);
@@ -110,31 +110,31 @@ TEST_CASE("a fixed load lasts TARGET_CPU_SECS, and t_CPU is what it was calibrat
 }
 
 TEST_CASE("a fixed load counts for how many repetitions fit into the time") {
-  const Spec catalogue[] = {iwrite};
+  const Spec catalog[] = {iwrite};
   Options options = one_length();
   options.min_processes = 1;
   options.settings.target_cpu_seconds = 5;
-  const auto rows = launch(catalogue, options, 1, hides_a_tick()).rows("S_IWrite_Expl");
+  const auto rows = launch(catalog, options, 1, hides_a_tick()).rows("S_IWrite_Expl");
   CHECK(rows.at(0).repetitions == 1);
 }
 
 TEST_CASE("the load is calibrated on first use, once, on every rank") {
-  const Spec catalogue[] = {ibcast};
+  const Spec catalog[] = {ibcast};
   Options options = small_options(1);
   Model model = hides_a_tick();
   model.calibrated = false;
-  const Outcome outcome = launch(catalogue, options, 3, model);
+  const Outcome outcome = launch(catalog, options, 3, model);
   for (int rank = 0; rank < 3; ++rank) CHECK(outcome.log(rank, {"calibrate"}).size() == 1);
 }
 
 TEST_CASE("drift is told in its worst direction, and what has changed is calibrated anew") {
-  const Spec catalogue[] = {ibcast};
+  const Spec catalog[] = {ibcast};
   Options options = one_length();
   options.min_processes = 3;
   Model model = hides_a_tick();
   const double down = GENERATE(-0.05, -0.5);
   model.drift = [&](int rank, int) { return rank == 1 ? 0.25 : rank == 2 ? down : 0.0; };
-  const Outcome outcome = launch(catalogue, options, 3, model);
+  const Outcome outcome = launch(catalog, options, 3, model);
   CHECK(outcome.rows("Ibcast").at(0).rows.at(0)[Figure::load_drift] == (down < -0.25 ? down : 0.25));
   CHECK(outcome.log(0, {"calibrate"}).empty());
   CHECK(outcome.log(1, {"calibrate"}).size() == 1);
@@ -142,31 +142,31 @@ TEST_CASE("drift is told in its worst direction, and what has changed is calibra
 }
 
 TEST_CASE("-progress tests within the computation") {
-  const Spec catalogue[] = {ibcast};
+  const Spec catalog[] = {ibcast};
   Options options = one_length();
   options.progress = 7;
   Model model = hides_a_tick();
   model.with_load = [](const At&, const LoadUse& load) { return load.tests * tick; };
-  CHECK(launch(catalogue, options, 2, model).rows("Ibcast").at(0).rows.at(0)[Figure::time_overlapped] ==
+  CHECK(launch(catalog, options, 2, model).rows("Ibcast").at(0).rows.at(0)[Figure::time_overlapped] ==
         7 * tick);
 }
 
 TEST_CASE("samples of an overlapping row are those without load") {
-  const Spec catalogue[] = {ibcast};
+  const Spec catalog[] = {ibcast};
   Options options = one_length();
   options.show_tail = true;
-  const Row row = launch(catalogue, options, 2, hides_a_tick()).rows("Ibcast").at(0).rows.at(0);
+  const Row row = launch(catalog, options, 2, hides_a_tick()).rows("Ibcast").at(0).rows.at(0);
   CHECK(row.samples == std::vector<double>(8, 2 * tick));
 }
 
 TEST_CASE("a passive target computes for as long as all repetitions took, and then waits in MPI") {
-  const Spec catalogue[] = {passive};
+  const Spec catalog[] = {passive};
   Model model;
   model.takes_part = [](const Table&, int rank) { return rank == 0; };
   model.seconds = [](const At& at) {
     return (at.run < 2 ? 2 : 3) * tick;
   };  // a trial, pure, while it computes
-  const Outcome outcome = launch(catalogue, one_length(), 3, model);
+  const Outcome outcome = launch(catalog, one_length(), 3, model);
   const Row row = outcome.rows("Truly_passive_put").at(0).rows.at(0);
   CHECK(row[Figure::time_max] == 2 * tick);
   CHECK(row[Figure::time_overlapped] == 3 * tick);
@@ -179,20 +179,20 @@ TEST_CASE("a passive target computes for as long as all repetitions took, and th
 }
 
 TEST_CASE("targets of all groups compute for as long as the slowest group took") {
-  const Spec catalogue[] = {passive};
+  const Spec catalog[] = {passive};
   Options options = one_length();
   options.multi = Multi::each_group;
   Model model;
   model.takes_part = [](const Table&, int rank) { return rank % 2 == 0; };
   model.seconds = [](const At& at) { return (at.rank + 1) * tick; };
-  const Outcome outcome = launch(catalogue, options, 4, model);
+  const Outcome outcome = launch(catalog, options, 4, model);
   CHECK(outcome.log(1, {"compute"}) == Lines{"compute 24"});
   CHECK(outcome.log(3, {"compute"}) == Lines{"compute 24"});
 }
 
 TEST_CASE("interleaved: a turn before the table, before the row, and before each further segment") {
-  const Spec catalogue[] = {allreduce};
-  const Outcome outcome = launch(catalogue, alternating(3), 2, {});
+  const Spec catalog[] = {allreduce};
+  const Outcome outcome = launch(catalog, alternating(3), 2, {});
   for (int rank = 0; rank < 2; ++rank) {
     CHECK(outcome.ranks[static_cast<std::size_t>(rank)].log ==
           Lines{"turn for a row", "turn for a row", "open 64", "prepare", "run 1", "prepare", "run 8",
@@ -203,31 +203,31 @@ TEST_CASE("interleaved: a turn before the table, before the row, and before each
 }
 
 TEST_CASE("interleaved: each further segment is warmed up by a repetition that does not count") {
-  const Spec catalogue[] = {allreduce};
+  const Spec catalog[] = {allreduce};
   Options options = alternating(2);
   options.warm_up = true;
   const Model model{.seconds = [](const At& at) { return at.repetition == 0 && at.run == 4 ? 1.0 : tick; }};
-  const Outcome outcome = launch(catalogue, options, 2, model);
+  const Outcome outcome = launch(catalog, options, 2, model);
   const Lines log = outcome.ranks[0].log;
   CHECK(Lines(log.end() - 6, log.end()) ==
         Lines{"run 12", "turn for a segment", "run 1", "prepare", "run 12", "conclude 24"});
 }
 
 TEST_CASE("interleaved: a row is the mean of its segments without the slowest and the fastest tenth") {
-  const Spec catalogue[] = {allreduce};
+  const Spec catalog[] = {allreduce};
   Options options = alternating(10);
   options.settings.repetitions = 100;
   const Model model{.seconds = [](const At& at) {
     return at.run == 4 ? 64 * tick : at.run == 6 ? 0.0 : 2 * tick;
   }};
-  const Row row = launch(catalogue, options, 2, model).rows("Allreduce").at(0).rows.at(0);
+  const Row row = launch(catalog, options, 2, model).rows("Allreduce").at(0).rows.at(0);
   CHECK(row[Figure::time_max] == 2 * tick);
   CHECK(row[Figure::time_min] == 2 * tick);
 }
 
 TEST_CASE("interleaved: segments are those of both passes of an overlapping row") {
-  const Spec catalogue[] = {ibcast};
-  const Outcome outcome = launch(catalogue, alternating(3), 2, hides_a_tick());
+  const Spec catalog[] = {ibcast};
+  const Outcome outcome = launch(catalog, alternating(3), 2, hides_a_tick());
   CHECK(outcome.log(1, {"run", "turn for a segment", "conclude"}) ==
         Lines{"run 1", "run 8", "turn for a segment", "run 8", "turn for a segment", "run 8", "conclude 24",
               "run with load 8", "turn for a segment", "run with load 8", "turn for a segment",
@@ -236,13 +236,13 @@ TEST_CASE("interleaved: segments are those of both passes of an overlapping row"
 }
 
 TEST_CASE("interleaved: samples follow each other over all segments") {
-  const Spec catalogue[] = {allreduce};
+  const Spec catalog[] = {allreduce};
   Options options = alternating(3);
   options.show_tail = true;
   const Model model{.seconds = [](const At& at) {
     return static_cast<double>(10 * at.run + at.repetition) * tick;  // run 0 is the trial
   }};
-  const Row row = launch(catalogue, options, 2, model).rows("Allreduce").at(0).rows.at(0);
+  const Row row = launch(catalog, options, 2, model).rows("Allreduce").at(0).rows.at(0);
   REQUIRE(row.samples.size() == 24);
   CHECK(row.samples[0] == 10 * tick);
   CHECK(row.samples[7] == 17 * tick);
@@ -251,11 +251,11 @@ TEST_CASE("interleaved: samples follow each other over all segments") {
 }
 
 TEST_CASE("interleaved: files stay in one piece") {
-  const Spec catalogue[] = {iwrite};
+  const Spec catalog[] = {iwrite};
   Options options = alternating(3);
   options.settings.non_aggregate_repetitions = 24;
   options.min_processes = 1;
-  const Outcome outcome = launch(catalogue, options, 1, hides_a_tick());
+  const Outcome outcome = launch(catalog, options, 1, hides_a_tick());
   CHECK(outcome.log(0, {"turn for a segment"}).empty());
 }
 
@@ -269,20 +269,20 @@ TEST_CASE("a row during which the launch was to end may have been measured besid
   model.stop = [&](const Rank& rank) {
     return rank.rank == 1 && rank.batches == 2 && std::ranges::count(rank.log, last) == 4;
   };
-  const Spec catalogue[] = {ibcast};
-  const Outcome outcome = launch(catalogue, options, 2, model);
+  const Spec catalog[] = {ibcast};
+  const Outcome outcome = launch(catalog, options, 2, model);
   CHECK(outcome.story() == Lines{"open Ibcast 2", "row Ibcast 2 8", "close Ibcast 2"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(outcome.ending().measured == 1);
 }
 
 TEST_CASE("alone, a row during which the launch was to end counts") {
-  const Spec catalogue[] = {ibcast};
+  const Spec catalog[] = {ibcast};
   Options options = one_length();
   options.lengths = {8, 64};
   Model model = hides_a_tick();
   model.stop = [](const Rank& rank) { return !rank.log.empty() && rank.log.back() == "conclude 8"; };
-  const Outcome outcome = launch(catalogue, options, 2, model);
+  const Outcome outcome = launch(catalog, options, 2, model);
   CHECK(outcome.rows("Ibcast").size() == 1);
   CHECK(outcome.ending().state == Ending::State::interrupted);
 }
@@ -293,19 +293,19 @@ TEST_CASE("a row during which the launch was to end is dropped, too, while the t
   Model model;
   model.takes_part = [](const Table&, int rank) { return rank == 0; };
   model.stop = [](const Rank& rank) { return rank.rank == 0 && std::ranges::count(rank.log, "run 24") == 2; };
-  const Spec catalogue[] = {passive};
-  const Outcome outcome = launch(catalogue, options, 2, model);
+  const Spec catalog[] = {passive};
+  const Outcome outcome = launch(catalog, options, 2, model);
   CHECK(outcome.story() ==
         Lines{"open Truly_passive_put 2", "row Truly_passive_put 2 8", "close Truly_passive_put 2"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
 }
 
 TEST_CASE("who is to end does not pause behind a row that was dropped") {
-  const Spec catalogue[] = {bcast};
+  const Spec catalog[] = {bcast};
   Options options = alternating(2);
   options.message_pause = true;
   const Model model{.stop = [](const Rank& rank) { return std::ranges::count(rank.log, "run 12") == 2; }};
-  const Outcome outcome = launch(catalogue, options, 2, model);
+  const Outcome outcome = launch(catalog, options, 2, model);
   CHECK(outcome.rows("Bcast").empty());
   CHECK(outcome.log(0, {"pause"}).empty());
 }

@@ -72,11 +72,11 @@ using Counts = std::map<std::string, int>;
 }  // namespace
 
 TEST_CASE("a sweep has every pair in each pass, directions in turn, and the tables behind all") {
-  const Spec catalogue[] = {latency, bandwidth};
+  const Spec catalog[] = {latency, bandwidth};
   Options options = options_of({0, 1, 2, 3}, 2);
   options.lengths = {8, 64};
   options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
-  const Outcome outcome = launch(catalogue, options, 4, {});
+  const Outcome outcome = launch(catalog, options, 4, {});
   const Counts each = measured(outcome);
   CHECK(each.size() == 6 * 2);
   for (const auto& [pair, times] : each) CHECK(times == 2 * 2);
@@ -92,10 +92,10 @@ TEST_CASE("a sweep has every pair in each pass, directions in turn, and the tabl
 }
 
 TEST_CASE("a round has all benchmarks and lengths before the next one begins") {
-  const Spec catalogue[] = {latency, bandwidth};
+  const Spec catalog[] = {latency, bandwidth};
   Options options = options_of({0, 1, 2, 3}, 2);
   options.lengths = {8, 64};
-  const std::vector<PairSample> pairs = pairs_of(launch(catalogue, options, 4, {}));
+  const std::vector<PairSample> pairs = pairs_of(launch(catalog, options, 4, {}));
   REQUIRE(pairs.size() == 24);
   std::vector<int> rounds;
   for (const PairSample& one : pairs) {
@@ -106,10 +106,10 @@ TEST_CASE("a round has all benchmarks and lengths before the next one begins") {
 }
 
 TEST_CASE("the time of a pair is that of its slower side, and each side has its own") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Model model;
   model.seconds = [](const At& at) { return at.rank == 1 ? 0x1p-8 : at.rank == 3 ? 0x1p-6 : 0x1p-10; };
-  const Outcome outcome = launch(catalogue, options_of({0, 1, 3}), 4, model);
+  const Outcome outcome = launch(catalog, options_of({0, 1, 3}), 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
   for (const PairSample& one : pairs_of(outcome)) {
     const double sides[] = {0x1p-11, 0x1p-9, 0x1p-7};
@@ -122,12 +122,12 @@ TEST_CASE("the time of a pair is that of its slower side, and each side has its 
 }
 
 TEST_CASE("with a hub the time is that of the other side") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2});
   options.fabric->rounds = RoundKind::one_to_all;
   Model model;
   model.seconds = [](const At& at) { return 0x1p-10 * (1 + at.rank); };
-  const std::vector<PairSample> pairs = pairs_of(launch(catalogue, options, 3, model));
+  const std::vector<PairSample> pairs = pairs_of(launch(catalog, options, 3, model));
   REQUIRE(pairs.size() == 6);
   for (const PairSample& one : pairs) {
     CHECK(one.place.pair.a == one.place.round);
@@ -136,19 +136,19 @@ TEST_CASE("with a hub the time is that of the other side") {
 }
 
 TEST_CASE("serial: one pair after the other") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2, 3});
   options.fabric->serial = true;
-  const Outcome outcome = launch(catalogue, options, 4, {});
+  const Outcome outcome = launch(catalog, options, 4, {});
   CHECK(measured(outcome).size() == 6);
   for (const Told& one : outcome.told) CHECK(one.pairs.size() <= 1);
 }
 
 TEST_CASE("the budget ends a sweep between two rounds, in order") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2, 3});
   options.passes = Passes{.most = {}, .precision = {}, .budget = 0.0625};
-  const Outcome outcome = launch(catalogue, options, 4, {});
+  const Outcome outcome = launch(catalog, options, 4, {});
   CHECK(outcome.ending().state == Ending::State::complete);
   CHECK(outcome.ending().failed == 0);
   CHECK(outcome.ending().measured == static_cast<int>(pairs_of(outcome).size()));
@@ -158,22 +158,22 @@ TEST_CASE("the budget ends a sweep between two rounds, in order") {
 }
 
 TEST_CASE("a signal ends a sweep between two rounds") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Model model;
   model.stop = [](const Rank& rank) { return rank.rank == 2 && rank.batches >= 2; };
-  const Outcome outcome = launch(catalogue, options_of({0, 1, 2, 3}), 4, model);
+  const Outcome outcome = launch(catalog, options_of({0, 1, 2, 3}), 4, model);
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(pairs_of(outcome).size() == 4);
 }
 
 TEST_CASE("wrong bytes are counted in the first pass, by pair") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2, 3});
   options.check = true;
   options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
   Model model;
   model.wrong_bytes = [](const At& at) { return std::int64_t{at.rank == 3 ? 5 : 0}; };
-  const Outcome outcome = launch(catalogue, options, 4, model);
+  const Outcome outcome = launch(catalog, options, 4, model);
   for (const PairSample& one : pairs_of(outcome)) {
     CHECK(one.defects.has_value() == (one.place.pass == 1));
     CHECK(one.defects.value_or(0) == (one.place.pass == 1 && one.place.pair.b == 3 ? 5 : 0));
@@ -182,7 +182,7 @@ TEST_CASE("wrong bytes are counted in the first pass, by pair") {
 }
 
 TEST_CASE("what cannot be measured at all has one row in its table") {
-  const Spec catalogue[] = {latency, bandwidth};
+  const Spec catalog[] = {latency, bandwidth};
   Options options = options_of({0, 1, 2}, 2);
   options.lengths = {8, 64};
   Model model;
@@ -190,7 +190,7 @@ TEST_CASE("what cannot be measured at all has one row in its table") {
     model.has_memory = [](const Table&, const Point& point, int rank) {
       return point.bytes == 8 || rank != 1;
     };
-    const Outcome outcome = launch(catalogue, options, 3, model);
+    const Outcome outcome = launch(catalog, options, 3, model);
     CHECK(outcome.failures().size() == 2);
     CHECK(outcome.ending().failed == 2);
     CHECK(outcome.ending().measured == 6);
@@ -204,17 +204,17 @@ TEST_CASE("what cannot be measured at all has one row in its table") {
       if (table.spec.name != "Pair_Latency") return std::nullopt;
       return Failure{.cause = Failure::Cause::unavailable, .detail = "no"};
     };
-    const Outcome outcome = launch(catalogue, options, 3, model);
+    const Outcome outcome = launch(catalog, options, 3, model);
     CHECK(outcome.failures().size() == 1);
     CHECK(outcome.ending().measured == 6);
   }
 }
 
 TEST_CASE("a point that fails in a round is a failure of each of its pairs") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Model model;
   model.opens = [](const Table&, const Point&, int rank) { return rank != 2; };
-  const Outcome outcome = launch(catalogue, options_of({0, 1, 2, 3}), 4, model);
+  const Outcome outcome = launch(catalog, options_of({0, 1, 2, 3}), 4, model);
   CHECK(outcome.ending().measured == 0);
   CHECK(outcome.ending().failed == 6);
   std::set<std::string> pairs;
@@ -226,13 +226,13 @@ TEST_CASE("a point that fails in a round is a failure of each of its pairs") {
 }
 
 TEST_CASE("pairs of a rank that falls silent fail, the others of the round are measured anew") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2, 3});
   options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
   // At a time within the first round: one agreement opens the table, one begins the round, one ends a trial.
   Model model;
   model.silence = [](int agreements) { return agreements == 5 ? std::vector{3} : std::vector<int>{}; };
-  const Outcome outcome = launch(catalogue, options, 4, model);
+  const Outcome outcome = launch(catalog, options, 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}, {"1-0", 1}, {"2-0", 1}, {"2-1", 1}});
   CHECK(failed(outcome) == Counts{{"0-3", 1}, {"1-3", 1}, {"2-3", 1}, {"3-0", 1}, {"3-1", 1}, {"3-2", 1}});
   CHECK(outcome.ending().measured == 6);
@@ -245,7 +245,7 @@ TEST_CASE("pairs of a rank that falls silent fail, the others of the round are m
 }
 
 TEST_CASE("a rank may fall silent before the first pass, and between two rounds") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   const Options options = listed({{{0, 1}}, {{1, 2}}}, {0, 1, 2});
   Model model;
   int when = 1;
@@ -256,52 +256,51 @@ TEST_CASE("a rank may fall silent before the first pass, and between two rounds"
     since = "since pass 1, round 0";
   }
   model.silence = [when](int agreements) { return agreements == when ? std::vector{2} : std::vector<int>{}; };
-  const Outcome outcome = launch(catalogue, options, 3, model);
+  const Outcome outcome = launch(catalog, options, 3, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}});
   REQUIRE(outcome.failures().size() == 1);
   if (when == 1) CHECK(outcome.failures()[0].detail == "endpoint 2 does not answer, " + since);
 }
 
 TEST_CASE("an idle rank that falls silent costs no pair") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Model model;
   model.silence = [](int agreements) { return agreements == 4 ? std::vector{1} : std::vector<int>{}; };
-  const Outcome outcome = launch(catalogue, options_of({0, 2, 3}), 4, model);
+  const Outcome outcome = launch(catalog, options_of({0, 2, 3}), 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
   CHECK(outcome.ending().failed == 0);
 }
 
 TEST_CASE("a sweep ends when fewer than two endpoints answer") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2});
   options.passes = Passes{.most = 1000, .precision = {}, .budget = {}};
   Model model;
   model.silence = [](int agreements) { return agreements == 3 ? std::vector{1, 2} : std::vector<int>{}; };
-  const Outcome outcome = launch(catalogue, options, 3, model);
+  const Outcome outcome = launch(catalog, options, 3, model);
   CHECK(measured(outcome).empty());
   CHECK(failed(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
 }
 
 TEST_CASE("a silent partner of a hub is left out of its round; a silent hub is the end of it") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2, 3});
   options.fabric->rounds = RoundKind::all_to_one;
   Model model;
   model.silence = [](int agreements) { return agreements == 3 ? std::vector{2} : std::vector<int>{}; };
-  const Outcome outcome = launch(catalogue, options, 4, model);
+  const Outcome outcome = launch(catalog, options, 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-3", 1}, {"1-0", 1}, {"1-3", 1}, {"3-0", 1}, {"3-1", 1}});
   CHECK(failed(outcome) == Counts{{"0-2", 1}, {"1-2", 1}, {"3-2", 1}, {"2-0", 1}, {"2-1", 1}, {"2-3", 1}});
 }
 
 TEST_CASE("seeds have their orders of rounds") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   const auto rounds = [&](std::uint64_t seed) {
     Options options = options_of({0, 1, 2, 3, 4, 5});
     options.fabric->seed = seed;
     options.passes = Passes{.most = 3, .precision = {}, .budget = {}};
     std::vector<int> order;
-    for (const PairSample& one : pairs_of(launch(catalogue, options, 6, {})))
-      order.push_back(one.place.round);
+    for (const PairSample& one : pairs_of(launch(catalog, options, 6, {}))) order.push_back(one.place.round);
     return order;
   };
   CHECK(rounds(7) == rounds(7));
@@ -331,20 +330,20 @@ double allocated_in_a_round(int ranks, int by) {
     if (!first) first = last;
     return 0x1p-10;
   };
-  const Spec catalogue[] = {latency};
-  launch(catalogue, options_of(every), ranks, model);
+  const Spec catalog[] = {latency};
+  launch(catalog, options_of(every), ranks, model);
   return static_cast<double>(last - *first) / (ranks - 2);
 }
 
 }  // namespace
 
 TEST_CASE("a pair has the counters of its own hosts") {
-  const Spec catalogue[] = {latency};
+  const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2, 3});
   options.fabric->readers = {0, 1, 1, 3};
   Model model;
   model.reading = one_interface;
-  for (const PairSample& one : pairs_of(launch(catalogue, options, 4, model))) {
+  for (const PairSample& one : pairs_of(launch(catalog, options, 4, model))) {
     std::set<int> read;
     REQUIRE(one.evidence);
     for (const InterfaceBytes& bytes : one.evidence->interfaces) read.insert(bytes.rank);

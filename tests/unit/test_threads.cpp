@@ -58,19 +58,19 @@ std::vector<std::unique_ptr<Batch>> members(std::initializer_list<double> second
 }
 
 Options parsed(const std::vector<std::string>& words, int world = 4) {
-  static constexpr Spec catalogue[] = {pingpong, uniband, barrier};
-  const Program program{"IMB-MT", "MT part", catalogue, standard_of_threads};
+  static constexpr Spec catalog[] = {pingpong, uniband, barrier};
+  const Program program{"IMB-MT", "MT part", catalog, standard_of_threads};
   return parse(program, words, world, {});
 }
 
 TablePlan planned(const Spec& spec, Options options, int ranks = 4) {
-  static std::vector<Spec> catalogue;
-  catalogue = {spec};
+  static std::vector<Spec> catalog;
+  catalog = {spec};
   static Options kept;
   kept = std::move(options);
   kept.selection = {{.index = 0}};
   static const std::optional<OffCache> no_cache;
-  const Schedule schedule(catalogue, kept, ranks, no_cache, true);
+  const Schedule schedule(catalog, kept, ranks, no_cache, true);
   REQUIRE(schedule.tables().size() == 1);
   return schedule.plan(schedule.tables().front());
 }

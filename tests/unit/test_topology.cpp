@@ -179,13 +179,13 @@ TEST_CASE("buffers have a message for each neighbor, and an int must hold the la
 }
 
 TEST_CASE("-topo changes what has a topology, and is in its title") {
-  const Spec catalogue[] = {
+  const Spec catalog[] = {
       {.name = "Neighbor_allgather", .receive = Extent::per_neighbor, .topology = {.dimensions = 2}},
       {.name = "Bcast"}};
   Options options;
   options.selection = {{.index = 0}, {.index = 1}};
   const auto plan = [&](int index) {
-    const Schedule schedule(catalogue, options, 8, {}, true);
+    const Schedule schedule(catalog, options, 8, {}, true);
     return schedule.plan({.benchmark = index, .multi = Multi::off, .processes = 8}).table;
   };
   CHECK_FALSE(plan(0).names_topology);

@@ -11,6 +11,6 @@
 namespace openimb {
 
 /// One line. schema/benchmarks.json is the one of an MPI that has all calls.
-std::string catalogue_json(std::span<const ComponentList> components, std::string_view version);
+std::string catalog_json(std::span<const ComponentList> components, std::string_view version);
 
 }  // namespace openimb

@@ -1,4 +1,4 @@
-#include "report/catalogue.h"
+#include "report/catalog.h"
 
 #include <optional>
 
@@ -30,7 +30,7 @@ void write_benchmark(JsonWriter& json, const Spec& spec) {
 
 }  // namespace
 
-std::string catalogue_json(std::span<const ComponentList> components, std::string_view version) {
+std::string catalog_json(std::span<const ComponentList> components, std::string_view version) {
   JsonWriter json;
   json.object([&] {
     json.field("schema", "openimb-benchmarks/1");

@@ -11,7 +11,7 @@
 namespace openimb {
 
 template <class... Patterns>
-struct Catalogue {
+struct Catalog {
   static constexpr std::array<Spec, sizeof...(Patterns)> specs{Patterns::spec...};
   /// Instantiates the loops of all benchmarks.
   template <template <class, class> class BatchType>
