@@ -82,7 +82,7 @@ BCAST_OF_TWO = """
 namespace openimb {
 struct Bcast_of_two : PatternBase {
   static constexpr Spec spec{
-      .name = "Bcast_of_two", .send = Extent::none, .receive = Extent::two, .rooted = true, .shares_buffer = true};
+      .name = "Bcast_of_two", .send = Messages::none, .receive = Messages::two, .rooted = true, .shares_buffer = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm);

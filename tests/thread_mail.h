@@ -37,13 +37,13 @@ class Meeting {
  public:
   void meet() {
     std::unique_lock lock(mutex_);
-    const int meeting = meetings_;
+    const int round_partners = meetings_;
     if (++here_ == 2) {
       here_ = 0;
       ++meetings_;
       all_.notify_all();
     } else {
-      all_.wait(lock, [&] { return meetings_ != meeting; });
+      all_.wait(lock, [&] { return meetings_ != round_partners; });
     }
   }
 

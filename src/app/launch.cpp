@@ -160,14 +160,10 @@ std::optional<std::string> text_to_print(const Component& component, const Launc
 }
 
 std::vector<std::string> warnings_of(const Launch& launch, const Environment& environment) {
-  constexpr std::string_view levels[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
-                                         "MPI_THREAD_MULTIPLE"};
   std::vector<std::string> warnings = launch.options.warnings;
-  const auto requested = static_cast<std::size_t>(launch.options.thread_level);
-  const std::string_view granted = environment.thread_level();
-  if (std::ranges::find(levels, granted) < std::begin(levels) + requested) {
-    warnings.push_back("asked for " + std::string(levels[requested]) + ", MPI granted " +
-                       std::string(granted));
+  const ThreadLevel requested = launch.options.thread_level, granted = environment.thread_level();
+  if (granted < requested) {
+    warnings.push_back("asked for " + name_in_mpi(requested) + ", MPI granted " + name_in_mpi(granted));
   }
   return warnings;
 }
@@ -228,7 +224,7 @@ std::optional<OffCache> known_off_cache(Agreement& world, const Options& options
   if (cache.cache_size == 0) cache.cache_size = options.settings.cache_size;
   if (cache.cache_size == 0) cache.cache_size = size;
   if (cache.cache_line == 0) cache.cache_line = options.settings.cache_line;
-  if (cache.cache_line == 0) cache.cache_line = line > 0 ? line : 64;
+  if (cache.cache_line == 0) cache.cache_line = line > 0 ? line : system::usual_cache_line;
   if (cache.cache_size == 0) {
     throw UsageError(
         "-off_cache -1: cache size of this machine unknown; give the size in MB, for example: -off_cache 32");
@@ -296,7 +292,7 @@ RunFacts gather_facts(const Component& component, Agreement& world, const Enviro
   facts.kernel = machine.kernel;
   facts.mpi_version = mpi_standard();
   facts.mpi_library = mpi_library();
-  facts.thread_level = environment.thread_level();
+  facts.thread_level = name_in_mpi(environment.thread_level());
   facts.clock = "MPI_Wtime";
   facts.clock_resolution = WallClock::resolution();
   facts.compiler = OPENIMB_COMPILER;

@@ -22,19 +22,19 @@ int threads_of_environment(Agreement& world) {
   const std::string text = world.broadcast(mine != nullptr ? mine : "");
   if (text.empty()) return 1;
   try {
-    return static_cast<int>(whole_number(trimmed(text.substr(0, text.find(','))), 1, 4096));
+    return static_cast<int>(whole_number(trimmed(text.substr(0, text.find(','))), 1, most_threads));
   } catch (const BadValue& problem) {
     throw UsageError("OMP_NUM_THREADS: " + std::string(problem.what()) + "; give -threads");
   }
 }
 
 void require_level(const Environment& environment, const Options& options) {
-  const std::string granted = environment.thread_level();
-  const bool multiple = granted == "MPI_THREAD_MULTIPLE";
   const bool in_turns = options.thread_level == ThreadLevel::serialized;
-  if (multiple || (in_turns && granted == "MPI_THREAD_SERIALIZED")) return;
-  throw UsageError("-threads " + std::to_string(options.threads.count) + ": MPI provides " + granted +
-                   ", not " + (in_turns ? "MPI_THREAD_SERIALIZED" : "MPI_THREAD_MULTIPLE") +
+  const ThreadLevel granted = environment.thread_level(),
+                    needed = in_turns ? ThreadLevel::serialized : ThreadLevel::multiple;
+  if (granted >= needed) return;
+  throw UsageError("-threads " + std::to_string(options.threads.count) + ": MPI provides " +
+                   name_in_mpi(granted) + ", not " + name_in_mpi(needed) +
                    "; use -threads 1, or another MPI");
 }
 

@@ -105,7 +105,7 @@ struct MakeWindow : PatternBase {
 struct Attach_detach : PatternBase {
   static constexpr Spec spec{
       .name = "Attach_detach",
-      .send = Extent::none,
+      .send = Messages::none,
       .access = Access::active_target,
       .one_sided = {.lengths_of_reductions = true, .window = WindowKind::dynamic},
       .in_default_list = false,

@@ -13,7 +13,7 @@ namespace openimb {
 
 struct Bcast : PatternBase {
   static constexpr Spec spec{
-      .name = "Bcast", .send = Extent::none, .rooted = true, .shares_buffer = true, .packs = true};
+      .name = "Bcast", .send = Messages::none, .rooted = true, .shares_buffer = true, .packs = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm, request...);
@@ -39,7 +39,7 @@ inline Expected gathered(const Endpoint& e) {
 
 struct Allgather : PatternBase {
   static constexpr Spec spec{
-      .name = "Allgather", .receive = Extent::per_rank, .in_place = InPlace::everywhere, .packs = true};
+      .name = "Allgather", .receive = Messages::per_rank, .in_place = InPlace::everywhere, .packs = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allgather(lap.send, lap.receive, c.count, c.type, c.comm, request...);
@@ -49,7 +49,7 @@ struct Allgather : PatternBase {
 
 struct Allgatherv : PatternBase {
   static constexpr Spec spec{.name = "Allgatherv",
-                             .receive = Extent::per_rank,
+                             .receive = Messages::per_rank,
                              .displacements = Displacements::elements,
                              .in_place = InPlace::everywhere};
   template <class C, class... Request>
@@ -64,7 +64,7 @@ inline Expected part_of_root(const Endpoint& e) { return {{e.root, e.rank * e.el
 
 struct Scatter : PatternBase {
   static constexpr Spec spec{.name = "Scatter",
-                             .send = Extent::per_rank,
+                             .send = Messages::per_rank,
                              .rooted = true,
                              .in_place = InPlace::root_receives,
                              .packs = true};
@@ -84,7 +84,7 @@ struct Scatter : PatternBase {
 
 struct Scatterv : PatternBase {
   static constexpr Spec spec{.name = "Scatterv",
-                             .send = Extent::per_rank,
+                             .send = Messages::per_rank,
                              .rooted = true,
                              .displacements = Displacements::elements,
                              .in_place = InPlace::root_receives};
@@ -103,7 +103,7 @@ inline Expected each_at_root(const Endpoint& e) {
 
 struct Gather : PatternBase {
   static constexpr Spec spec{.name = "Gather",
-                             .receive = Extent::per_rank,
+                             .receive = Messages::per_rank,
                              .rooted = true,
                              .in_place = InPlace::root_sends,
                              .packs = true};
@@ -123,7 +123,7 @@ struct Gather : PatternBase {
 
 struct Gatherv : PatternBase {
   static constexpr Spec spec{.name = "Gatherv",
-                             .receive = Extent::per_rank,
+                             .receive = Messages::per_rank,
                              .rooted = true,
                              .displacements = Displacements::elements,
                              .in_place = InPlace::root_sends};
@@ -137,8 +137,8 @@ struct Gatherv : PatternBase {
 
 struct Alltoall : PatternBase {
   static constexpr Spec spec{.name = "Alltoall",
-                             .send = Extent::per_rank,
-                             .receive = Extent::per_rank,
+                             .send = Messages::per_rank,
+                             .receive = Messages::per_rank,
                              .in_place = InPlace::everywhere,
                              .packs = true};
   template <class C, class... Request>
@@ -150,8 +150,8 @@ struct Alltoall : PatternBase {
 
 struct Alltoallv : PatternBase {
   static constexpr Spec spec{.name = "Alltoallv",
-                             .send = Extent::per_rank,
-                             .receive = Extent::per_rank,
+                             .send = Messages::per_rank,
+                             .receive = Messages::per_rank,
                              .displacements = Displacements::elements,
                              .in_place = InPlace::everywhere};
   template <class C, class... Request>
@@ -183,7 +183,7 @@ struct Allreduce : PatternBase {
 };
 
 struct Reduce_scatter : PatternBase {
-  static constexpr Spec spec{.name = "Reduce_scatter", .receive = Extent::even_share, .reduction = true};
+  static constexpr Spec spec{.name = "Reduce_scatter", .receive = Messages::even_share, .reduction = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::reduce_scatter(lap.send, lap.receive, c.shares, c.type, c.op, c.comm, request...);
@@ -197,7 +197,7 @@ struct Reduce_scatter : PatternBase {
 
 struct Reduce_scatter_block : PatternBase {
   static constexpr Spec spec{
-      .name = "Reduce_scatter_block", .receive = Extent::block_share, .reduction = true};
+      .name = "Reduce_scatter_block", .receive = Messages::block_share, .reduction = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     call::reduce_scatter_block(lap.send, lap.receive, c.share, c.type, c.op, c.comm);
@@ -257,8 +257,8 @@ struct TypesPerRank {
 /// Alltoallv with a data type for each rank; all are equal.
 struct Alltoallw : PatternBase {
   static constexpr Spec spec{.name = "Alltoallw",
-                             .send = Extent::per_rank,
-                             .receive = Extent::per_rank,
+                             .send = Messages::per_rank,
+                             .receive = Messages::per_rank,
                              .displacements = Displacements::bytes,
                              .in_place = InPlace::everywhere,
                              .in_default_list = false};
@@ -279,7 +279,7 @@ struct Alltoallw : PatternBase {
 
 struct Barrier : PatternBase {
   static constexpr Spec spec{
-      .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
+      .name = "Barrier", .kind = Kind::synchronization, .send = Messages::none, .receive = Messages::none};
   template <class C, class... Request>
   static void step(const C& c, const Lap&, Request... request) {
     call::barrier(c.comm, request...);

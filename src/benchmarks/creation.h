@@ -14,8 +14,8 @@ namespace openimb {
 constexpr Spec creates(std::string_view name, std::string_view measures, std::string_view unavailable = {}) {
   return {.name = name,
           .kind = Kind::synchronization,
-          .send = Extent::none,
-          .receive = Extent::none,
+          .send = Messages::none,
+          .receive = Messages::none,
           .in_default_list = false,
           .needs = name,
           .unavailable = unavailable,

@@ -20,12 +20,12 @@ class RoundMessages {
     bool sends_first = false;  ///< this rank, not its partners
   };
   RoundMessages(const Endpoint& e, int in_flight) {
-    if (e.meeting == nullptr) return;
+    if (e.round_partners == nullptr) return;
     for (int i = 0; i < in_flight; ++i) {
-      partners_.insert(partners_.end(), e.meeting->partners.begin(), e.meeting->partners.end());
+      partners_.insert(partners_.end(), e.round_partners->partners.begin(), e.round_partners->partners.end());
     }
     requests_.assign(2 * partners_.size(), MPI_REQUEST_NULL);
-    sends_first_ = e.meeting->sends_first;
+    sends_first_ = e.round_partners->sends_first;
   }
   View view() {
     return {partners_.data(), requests_.data(), static_cast<int>(partners_.size()), sends_first_};
@@ -47,7 +47,7 @@ constexpr Spec in_rounds(std::string_view name, std::string_view measures) {
 }
 constexpr Spec in_flight_in_rounds(std::string_view name, std::string_view measures) {
   Spec spec = in_rounds(name, measures);
-  spec.receive = Extent::in_flight;
+  spec.receive = Messages::in_flight;
   spec.message_rate = true;
   spec.table = &tables::message;
   return spec;
@@ -55,13 +55,15 @@ constexpr Spec in_flight_in_rounds(std::string_view name, std::string_view measu
 
 struct InRounds : PatternBase {
   static constexpr Members members{.prepare = true, .takes_part = true};
-  static bool takes_part(const Endpoint& e) { return e.meeting != nullptr && !e.meeting->partners.empty(); }
+  static bool takes_part(const Endpoint& e) {
+    return e.round_partners != nullptr && !e.round_partners->partners.empty();
+  }
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return RoundMessages(*c.endpoint, c.in_flight);
   }
   /// The partner of a rank that has one: what a hub receives is not checked.
-  static int partner_of(const Endpoint& e) { return e.meeting->partners.front(); }
+  static int partner_of(const Endpoint& e) { return e.round_partners->partners.front(); }
 
   template <class C>
   static void start_sends(const C& c, const Lap& lap, const RoundMessages::View& v, MPI_Request* requests) {
@@ -125,7 +127,7 @@ struct Pair_Bandwidth : InRounds {
     MPI_Waitall(v.count, v.requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const Endpoint& e) {
-    return e.meeting->sends_first ? Expected{} : messages_in_flight(e, partner_of(e));
+    return e.round_partners->sends_first ? Expected{} : messages_in_flight(e, partner_of(e));
   }
 };
 

@@ -93,8 +93,8 @@ constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
           .kind = Who::kind,
           .table =
               Who::kind == Kind::single_transfer ? &tables::time_and_bandwidth : &tables::range_and_bandwidth,
-          .send = writes ? Extent::even_share : Extent::none,
-          .receive = writes ? Extent::none : Extent::even_share,
+          .send = writes ? Messages::even_share : Messages::none,
+          .receive = writes ? Messages::none : Messages::even_share,
           .access = Access::file,
           .aggregation = aggregation,
           .file = {.use = Action::use, .pointer = Pointer::pointer, .own = Pointer::own_file},
@@ -144,8 +144,8 @@ struct NonblockingFile : PatternBase {
 struct Open_Close : PatternBase {
   static constexpr Spec spec{.name = "Open_Close",
                              .kind = Kind::synchronization,
-                             .send = Extent::none,
-                             .receive = Extent::none,
+                             .send = Messages::none,
+                             .receive = Messages::none,
                              .access = Access::file,
                              .file = {.use = FileUse::open},
                              .needs = "File_open"};

@@ -12,11 +12,11 @@ namespace openimb {
 
 /// The parts of a Spec that these benchmarks have. Several neighbors of a rank may be the same rank. `name`
 /// is that of the call, too.
-constexpr Spec on_topology(std::string_view name, Extent send,
+constexpr Spec on_topology(std::string_view name, Messages send,
                            Displacements displacements = Displacements::none) {
   return {.name = name,
           .send = send,
-          .receive = Extent::per_neighbor,
+          .receive = Messages::per_neighbor,
           .topology = {.dimensions = 2},
           .displacements = displacements,
           .in_default_list = false,
@@ -43,7 +43,7 @@ struct OnTopologyOfVectors : PatternBase {
 };
 
 struct Neighbor_allgather : OnTopology {
-  static constexpr Spec spec = on_topology("Neighbor_allgather", Extent::one);
+  static constexpr Spec spec = on_topology("Neighbor_allgather", Messages::one);
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, MPI_Comm comm, Request... request) {
     call::neighbor_allgather(lap.send, lap.receive, c.count, c.type, comm, request...);
@@ -58,7 +58,7 @@ struct Neighbor_allgather : OnTopology {
 };
 
 struct Neighbor_allgatherv : OnTopologyOfVectors {
-  static constexpr Spec spec = on_topology("Neighbor_allgatherv", Extent::one, Displacements::elements);
+  static constexpr Spec spec = on_topology("Neighbor_allgatherv", Messages::one, Displacements::elements);
   template <class C, class View, class... Request>
   static void step(const C& c, const Lap& lap, View view, Request... request) {
     call::neighbor_allgatherv(lap.send, c.count, lap.receive, view.counts, view.at, c.type, view.comm,
@@ -69,7 +69,7 @@ struct Neighbor_allgatherv : OnTopologyOfVectors {
 
 /// Delivers the block that each neighbor sends to this rank.
 struct Neighbor_alltoall : OnTopology {
-  static constexpr Spec spec = on_topology("Neighbor_alltoall", Extent::per_neighbor);
+  static constexpr Spec spec = on_topology("Neighbor_alltoall", Messages::per_neighbor);
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, MPI_Comm comm, Request... request) {
     call::neighbor_alltoall(lap.send, lap.receive, c.count, c.type, comm, request...);
@@ -83,7 +83,7 @@ struct Neighbor_alltoall : OnTopology {
 
 struct Neighbor_alltoallv : OnTopologyOfVectors {
   static constexpr Spec spec =
-      on_topology("Neighbor_alltoallv", Extent::per_neighbor, Displacements::elements);
+      on_topology("Neighbor_alltoallv", Messages::per_neighbor, Displacements::elements);
   template <class C, class View, class... Request>
   static void step(const C& c, const Lap& lap, View view, Request... request) {
     call::neighbor_alltoallv(lap.send, lap.receive, view.counts, view.at, c.type, view.comm, request...);
@@ -92,7 +92,7 @@ struct Neighbor_alltoallv : OnTopologyOfVectors {
 };
 
 struct Neighbor_alltoallw : OnTopologyOfVectors {
-  static constexpr Spec spec = on_topology("Neighbor_alltoallw", Extent::per_neighbor);
+  static constexpr Spec spec = on_topology("Neighbor_alltoallw", Messages::per_neighbor);
   template <class C, class View, class... Request>
   static void step(const C&, const Lap& lap, View view, Request... request) {
     call::neighbor_alltoallw(lap.send, lap.receive, view.counts, view.bytes, view.types, view.comm,

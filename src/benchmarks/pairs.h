@@ -166,7 +166,7 @@ struct Corandom : PatternBase {
 struct SendRecv_Replace : PatternBase {
   static constexpr Spec spec = [] {
     Spec spec = for_all_processes("SendRecv_Replace", 1);
-    spec.send = Extent::none;
+    spec.send = Messages::none;
     spec.replaces = true;
     return spec;
   }();
@@ -179,7 +179,7 @@ struct SendRecv_Replace : PatternBase {
 
 constexpr Spec pairs_in_flight(std::string_view name) {
   Spec spec = for_all_pairs(name, 0.5);
-  spec.receive = Extent::in_flight;
+  spec.receive = Messages::in_flight;
   spec.message_rate = true;
   spec.measures =
       "Time in which each of -pairs pairs moves -window_size messages one way: MPI_Isend, MPI_Irecv, "

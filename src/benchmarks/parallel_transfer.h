@@ -52,8 +52,8 @@ struct ExchangeSends : PatternBase {
 struct Exchange : ExchangeSends {
   static constexpr Spec spec{.name = "Exchange",
                              .kind = Kind::parallel_transfer,
-                             .send = Extent::two,
-                             .receive = Extent::two,
+                             .send = Messages::two,
+                             .receive = Messages::two,
                              .turnover = 4,
                              .send_modes = every_send_mode_ahead,
                              .packs = true};
@@ -105,7 +105,7 @@ struct Uniband : PairsInFlight {
   static constexpr Spec spec{.name = "Uniband",
                              .kind = Kind::parallel_transfer,
                              .table = &tables::rate,
-                             .receive = Extent::in_flight,
+                             .receive = Messages::in_flight,
                              .message_rate = true,
                              .min_processes = 2,
                              .send_modes = {.any = true, .not_ready = one_way, .not_buffered = one_way},
@@ -144,7 +144,7 @@ struct Biband : BibandSends {
   static constexpr Spec spec{.name = "Biband",
                              .kind = Kind::parallel_transfer,
                              .table = &tables::rate,
-                             .receive = Extent::in_flight,
+                             .receive = Messages::in_flight,
                              .turnover = 2,
                              .message_rate = true,
                              .min_processes = 2,

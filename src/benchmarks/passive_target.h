@@ -123,8 +123,8 @@ struct Every {
 template <class Origins>
 constexpr Spec with_all(std::string_view name, Exposed exposed, bool in_default_list = true) {
   Spec spec = passive(name, Origins::kind, exposed);
-  spec.receive = exposed == Exposed::receive && Origins::kind == Kind::multiple_transfer ? Extent::one
-                                                                                         : Extent::per_rank;
+  spec.receive = exposed == Exposed::receive && Origins::kind == Kind::multiple_transfer ? Messages::one
+                                                                                         : Messages::per_rank;
   if (Origins::kind == Kind::parallel_transfer) spec.table = &tables::range;
   spec.one_sided.any_sync = true;
   spec.min_processes = 2;
@@ -203,7 +203,7 @@ struct Get_all_local : WithAll<Get, One, AtOrigin> {
 
 constexpr Spec with_neighbors(std::string_view name, Exposed exposed) {
   Spec spec = passive(name, Kind::parallel_transfer, exposed);
-  spec.send = spec.receive = Extent::two;
+  spec.send = spec.receive = Messages::two;
   spec.table = &tables::range;
   spec.one_sided.any_sync = true;
   return spec;
@@ -334,7 +334,7 @@ struct Fetch_and_op : Atomic<FetchAndOp> {
 struct Compare_and_swap : Atomic<CompareAndSwap> {
   static constexpr Spec spec = [] {
     Spec spec = atomic_word("Compare_and_swap");
-    spec.send = Extent::two;
+    spec.send = Messages::two;
     spec.one_sided.integers_only = spec.one_sided.compares = true;
     spec.notes = "#     Uses MPI_INT data type\n";
     return spec;

@@ -73,8 +73,8 @@ struct Sendrecv_persist : StartedTogether<2> {
 struct Exchange_persist : StartedTogether<4> {
   static constexpr Spec spec{.name = "Exchange_persist",
                              .kind = Kind::parallel_transfer,
-                             .send = Extent::two,
-                             .receive = Extent::two,
+                             .send = Messages::two,
+                             .receive = Messages::two,
                              .turnover = 4,
                              .in_default_list = false};
   static constexpr Members members{.prepare = true};

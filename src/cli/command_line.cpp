@@ -207,7 +207,7 @@ std::string instead_of(const Option& option, const Program& program) {
 void note(Draft& draft, const Option& option, const std::string& what) {
   const Options& options = draft.options;
   const Options defaults = default_options(options.standard);
-  if (option.home != nullptr && option.home->get(options) == option.home->get(defaults)) return;
+  if (option.field != nullptr && option.field->get(options) == option.field->get(defaults)) return;
   draft.options.warnings.push_back(dashed(option) + ": " + what);
 }
 

@@ -44,10 +44,10 @@ std::string usage_line(const Program& program) {
 /// The syntax after an option's name: that of its row, or derived from its value.
 std::string syntax_of(const Option& option) {
   if (!option.syntax.empty() || option.values == Values::none) return std::string(option.syntax);
-  if (option.home == nullptr) return {};
-  if (option.home->is_switch) return option.values == Values::optional_switch ? "[on|off]" : "on|off";
+  if (option.field == nullptr) return {};
+  if (option.field->is_switch) return option.values == Values::optional_switch ? "[on|off]" : "on|off";
   std::string text;
-  for (const char* const word : option.home->words) (text += text.empty() ? "" : "|") += word;
+  for (const char* const word : option.field->words) (text += text.empty() ? "" : "|") += word;
   return text;
 }
 
@@ -57,7 +57,7 @@ std::string with_syntax(const Option& option) {
 }
 
 std::string help_of(const Option& option) {
-  std::string text = option.help.empty() ? listed(option.home->words) : std::string(option.help);
+  std::string text = option.help.empty() ? listed(option.field->words) : std::string(option.help);
   if (!option.alias.empty()) text += "; also -" + std::string(option.alias);
   return text;
 }
@@ -98,7 +98,7 @@ std::string option_topic(const Program& program, const Option& option) {
     const Options standard = default_options(program.standard);
     for (const Parameter& parameter : parameters()) {
       const std::string left = "    " + std::string(parameter.name) + "=" +
-                               to_text(parameter.home->get(standard), parameter.range);
+                               to_text(parameter.field->get(standard), parameter.range);
       const std::string also = parameter.option.empty() ? "" : " (-" + std::string(parameter.option) + ")";
       text += left + wrapped(std::string(parameter.help) + also, text_column + 2, left.size());
     }

@@ -62,16 +62,16 @@ Options default_options(const Standard& standard) {
 
 void apply(const Option& option, Draft& draft, std::string_view word) {
   if (option.apply != nullptr) return option.apply(draft, word);
-  if (option.home != nullptr) option.home->set(draft.options, option.range, word);
+  if (option.field != nullptr) option.field->set(draft.options, option.range, word);
 }
 
 std::string standard_value(const Option& option, const Standard& standard) {
   if (option.standard_of != nullptr) return option.standard_of(standard);
   const bool has_value = option.values != Values::none && option.values != Values::optional_switch;
-  if (!option.standard.empty() || option.home == nullptr || !has_value || option.lists_parameters) {
+  if (!option.standard.empty() || option.field == nullptr || !has_value || option.lists_parameters) {
     return std::string(option.standard);
   }
-  return to_text(option.home->get(default_options(standard)), option.range);
+  return to_text(option.field->get(default_options(standard)), option.range);
 }
 
 StatedOptions stated_options(const Options& options) {
@@ -80,9 +80,9 @@ StatedOptions stated_options(const Options& options) {
   auto& lines = stated.lines;
   for (const OptionGroup& group : option_groups()) {
     for (const Option& option : group.options) {
-      if (option.banner.empty() || option.home->get(options) == option.home->get(defaults)) continue;
+      if (option.banner.empty() || option.field->get(options) == option.field->get(defaults)) continue;
       const std::string text =
-          "-" + std::string(option.name) + " " + to_text(option.home->get(options), option.range);
+          "-" + std::string(option.name) + " " + to_text(option.field->get(options), option.range);
       if (!lines.empty() && lines.back().first == option.banner) {
         lines.back().second += " " + text;
       } else {
@@ -97,9 +97,9 @@ OptionsInForce options_in_force(std::span<const Spec> catalog, const Options& op
   OptionsInForce in_force;
   for (const OptionGroup& group : option_groups()) {
     for (const Option& option : group.options) {
-      if (option.home == nullptr || !option.recorded) continue;
+      if (option.field == nullptr || !option.recorded) continue;
       if (option.serves != nullptr && std::ranges::none_of(catalog, option.serves->by)) continue;
-      in_force.emplace_back(option.name, in_unit(option.home->get(options), option.range));
+      in_force.emplace_back(option.name, in_unit(option.field->get(options), option.range));
     }
   }
   return in_force;

@@ -60,14 +60,14 @@ constexpr Range real(double least, double most, double divisor = 1) {
 std::string to_text(const OptionValue& value, const Range& range);
 
 /// Where the value of an option is stored in Options, and how it is read and shown.
-struct Home {
+struct Field {
   void (*set)(Options& options, const Range& range, std::string_view word) = nullptr;  ///< throws BadValue
   OptionValue (*get)(const Options& options) = nullptr;
   bool is_switch = false;
   std::span<const char* const> words = {};  ///< for an enumeration, the words of its values
 };
 
-namespace home {
+namespace field {
 
 template <class Type>
 inline constexpr bool is_optional = false;
@@ -145,25 +145,25 @@ template <auto... path>
 using Type = decltype(readable<path...>(Options()));
 
 template <auto... path>
-inline constexpr Home of{
+inline constexpr Field of{
     .set = [](Options& options, const Range& range,
               std::string_view word) { writable<path...>(options) = read<Type<path...>>(range, word); },
     .get = [](const Options& options) { return shown(readable<path...>(options)); },
     .is_switch = std::is_same_v<Type<path...>, bool>,
     .words = words<Type<path...>>()};
 
-}  // namespace home
+}  // namespace field
 
-/// The home at the end of a path of members, as at<&Options::settings, &Settings::repetitions>. The type of
+/// The field at the end of a path of members, as at<&Options::settings, &Settings::repetitions>. The type of
 /// the member decides what is read: a switch, a number in the range of the row, a word or a text.
 template <auto... path>
-inline constexpr const Home* at = &home::of<path...>;
+inline constexpr const Field* at = &field::of<path...>;
 
-/// The home of an option that Option::apply reads.
+/// The field of an option that Option::apply reads.
 template <auto get>
-inline constexpr Home getter{.get = get};
+inline constexpr Field getter{.get = get};
 template <OptionValue (*get)(const Options& options)>
-inline constexpr const Home* shown_by = &getter<get>;
+inline constexpr const Field* shown_by = &getter<get>;
 
 /// What happens to an option that no benchmark uses. It is refused, as the user would take the results for
 /// those of another method. Only for options of IMB that job scripts give to every executable there is a note
@@ -186,18 +186,18 @@ struct Option {
   std::string_view alias = {};  ///< another name of the option
   bool common = false;          ///< -help shows it; otherwise only -help all
   Values values = Values::one;
-  std::string_view syntax = {};    ///< syntax of the values, as "N[,VOL]"; empty: derived from the home
-  std::string_view help = {};      ///< what it does, in one line; empty: the words of the home
-  std::string_view standard = {};  ///< the default, if neither `standard_of` nor `home` has it
+  std::string_view syntax = {};    ///< syntax of the values, as "N[,VOL]"; empty: derived from the field
+  std::string_view help = {};      ///< what it does, in one line; empty: the words of the field
+  std::string_view standard = {};  ///< the default, if neither `standard_of` nor `field` has it
   std::string (*standard_of)(const Standard& standard) = nullptr;  ///< the default, if components differ
   std::string_view example = {};                                   ///< option and values
   std::string_view details = {};  ///< what -help NAME adds; a newline ends a paragraph
   bool lists_parameters = false;  ///< -help NAME shows the parameters of -set, too
-  const Home* home = nullptr;
+  const Field* field = nullptr;
   bool recorded = true;  ///< in the run record; false: another option has the value, or it is not recorded
   Range range = {};
-  /// Reads the value instead of the home. Called for each value, or once with an empty word if the option has
-  /// no value. Throws BadValue.
+  /// Reads the value instead of the field. Called for each value, or once with an empty word if the option
+  /// has no value. Throws BadValue.
   void (*apply)(Draft& draft, std::string_view word) = nullptr;
   const Served* serves = nullptr;          ///< the benchmarks that use it; nullptr: all
   std::string_view instead = {};           ///< the option that does the same for other benchmarks

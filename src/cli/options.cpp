@@ -162,7 +162,7 @@ void set_lengths(Draft& draft, std::string_view word) {
   add_lengths(draft, word);
 }
 
-OptionValue shown_lengths(const Options& options) { return home::shown(options.lengths); }
+OptionValue shown_lengths(const Options& options) { return field::shown(options.lengths); }
 
 // Benchmarks of IMB-MT have lengths in elements (-count) unless the user gives them in bytes.
 void measure_by_bytes(Draft& draft) {
@@ -538,7 +538,7 @@ void add_info(Draft& draft, std::string_view word) {
 OptionValue shown_info(const Options& options) {
   std::vector<std::string> hints;
   for (const auto& [key, value] : options.info) hints.push_back(key + "=" + value);
-  return home::shown(hints);
+  return field::shown(hints);
 }
 
 void set_file(Draft& draft, std::string_view word) {
@@ -583,7 +583,7 @@ OptionValue shown_turns(const Options& options) {
 // Threads
 
 void set_threads(Draft& draft, std::string_view word) {
-  draft.options.threads.asked = static_cast<int>(whole_number(word, 1, 4096));
+  draft.options.threads.asked = static_cast<int>(whole_number(word, 1, most_threads));
 }
 
 OptionValue shown_threads(const Options& options) { return std::int64_t{options.threads.count}; }
@@ -603,7 +603,7 @@ void set_counts(Draft& draft, std::string_view word) {
   }
 }
 
-OptionValue shown_counts(const Options& options) { return home::shown(options.counts); }
+OptionValue shown_counts(const Options& options) { return field::shown(options.counts); }
 
 void set_type(Draft& draft, std::string_view word) {
   constexpr DataType types[] = {DataType::integer, DataType::character};
@@ -878,7 +878,7 @@ constexpr Option process_rows[] = {
      .example = "-npmin 4",
      .details = "A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number of "
                 "processes launched, all of them run, with a warning. Single transfers always run on 2.",
-     .home = shown_by<shown_processes>,
+     .field = shown_by<shown_processes>,
      .apply = set_processes,
      .serves = &grouped,
      .settle = settle_processes},
@@ -890,7 +890,7 @@ constexpr Option process_rows[] = {
      .example = "-multi 1",
      .details = "0: one row with the extremes over all groups.\n1: one row for each group.\n"
                 "The prefix Multi- before a name asks for groups for that benchmark only.",
-     .home = shown_by<shown_multi>,
+     .field = shown_by<shown_multi>,
      .apply = set_multi,
      .serves = &grouped},
     {.name = "map",
@@ -903,7 +903,7 @@ constexpr Option process_rows[] = {
          "Row r of the matrix holds the ranks r, r+P, r+2P, ...; groups are filled row by row. With two "
          "nodes of P processes each, -map Px2 -multi 0 PingPong pairs every process with its counterpart on "
          "the other node. P times Q must not exceed the number of processes launched; other ranks are idle.",
-     .home = shown_by<shown_map>,
+     .field = shown_by<shown_map>,
      .apply = set_map,
      .serves = &grouped},
     {.name = "thread_level",
@@ -912,7 +912,7 @@ constexpr Option process_rows[] = {
      .details = "Thread support requested from MPI. The benchmarks communicate from one thread at any level, "
                 "but those of IMB-MT: see -threads. The banner shows what MPI granted; less than requested "
                 "is a warning.",
-     .home = at<&Options::thread_level>,
+     .field = at<&Options::thread_level>,
      .early = true},
 };
 
@@ -925,14 +925,14 @@ constexpr Option length_rows[] = {
        if (standard.counts.back() > 0) return "lengths of -count";
        if (standard.lengths.back() > 0) {
          const std::vector<std::int64_t> lengths(standard.lengths.begin(), standard.lengths.end());
-         return "lengths " + to_text(home::shown(lengths), {});
+         return "lengths " + to_text(field::shown(lengths), {});
        }
        return std::to_string(standard.settings.min_message_log) + ":" +
               std::to_string(standard.settings.max_message_log);
      },
      .example = "-msglog 3:7",
      .details = "Exponents from 0 to 40. MIN defaults to MINMSGLOG, which is 0.",
-     .home = shown_by<shown_exponents>,
+     .field = shown_by<shown_exponents>,
      .apply = set_exponents,
      .settle = measure_by_exponents,
      .check = check_exponents},
@@ -951,7 +951,7 @@ constexpr Option length_rows[] = {
      .example = "-msgsize 0,1,4k,1m",
      .details = "In bytes or with k, m or g (powers of 1024), in the order given. A length that is not a "
                 "multiple of the data type's size is rounded up.",
-     .home = shown_by<shown_lengths>,
+     .field = shown_by<shown_lengths>,
      .apply = set_lengths,
      .excludes = "msglog msgsz",
      .settle = measure_by_bytes},
@@ -967,7 +967,7 @@ constexpr Option length_rows[] = {
     {.name = "zero_size",
      .help = "measure length 0 too",
      .example = "-zero_size off",
-     .home = at<&Options::zero_size>,
+     .field = at<&Options::zero_size>,
      .check = check_zero_size},
 };
 
@@ -988,7 +988,7 @@ constexpr Option repetition_rows[] = {
                 "VOL: maximum volume per length in MiB (or 64k, 1g), which limits repetitions.\n"
                 "NONAGGR: maximum repetitions of non-aggregate benchmarks.\n"
                 "POLICY: see -iter_policy; after any of the numbers, or alone.",
-     .home = shown_by<shown_repetitions>,
+     .field = shown_by<shown_repetitions>,
      .apply = set_repetitions},
     {.name = "iter_policy",
      .syntax = "POLICY",
@@ -998,7 +998,7 @@ constexpr Option repetition_rows[] = {
                 "equally often.\n"
                 "auto: multiple_np for collectives with a root, dynamic for all others.\n"
                 "off: always N repetitions (-iter); VOL and -time have no effect.",
-     .home = at<&Options::settings, &Settings::policy>},
+     .field = at<&Options::settings, &Settings::policy>},
     {.name = "time",
      .common = true,
      .syntax = "SECONDS",
@@ -1007,17 +1007,17 @@ constexpr Option repetition_rows[] = {
      .details =
          "Limits the number of repetitions, by an estimate that takes a tenth as long, at most about one "
          "second. If not one repetition fits, the length becomes a time-out row and the run continues.",
-     .home = at<&Options::settings, &Settings::seconds_per_sample>,
+     .field = at<&Options::settings, &Settings::seconds_per_sample>,
      .range = real(0, 1e9)},
     {.name = "warm_up",
      .help = "run untimed repetitions before the timed ones",
      .example = "-warm_up off",
      .details = "A tenth of the number of repetitions, at least one, at most N_WARMUP (-help set).",
-     .home = at<&Options::warm_up>},
+     .field = at<&Options::warm_up>},
     {.name = "msg_pause",
      .help = "pause after each length",
      .example = "-msg_pause on",
-     .home = at<&Options::message_pause>,
+     .field = at<&Options::message_pause>,
      .serves = &grouped,
      .excludes = "passes precision budget"},
     {.name = "pause",
@@ -1025,7 +1025,7 @@ constexpr Option repetition_rows[] = {
      .help = "pause for this long after each length",
      .example = "-pause 100000",
      .details = "The default of IMB-P2P 2021 is 100000.",
-     .home = at<&Options::pause_seconds>,
+     .field = at<&Options::pause_seconds>,
      .range = real(0, 1e12, 1e6),
      .serves = &grouped,
      .excludes = "passes precision budget"},
@@ -1041,7 +1041,7 @@ constexpr Option method_rows[] = {
      .details = "SIZE: of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: of a cache "
                 "line, in bytes. SIZE -1 or no LINE: the value of the machine, or of CACHE_SIZE and "
                 "CACHE_LINE_SIZE (-set). Messages lie at least two cache lines apart.",
-     .home = shown_by<shown_off_cache>,
+     .field = shown_by<shown_off_cache>,
      .apply = set_off_cache},
     {.name = "mem",
      .common = true,
@@ -1050,12 +1050,12 @@ constexpr Option method_rows[] = {
      .example = "-mem 0.5",
      .details = "In GB of 2^30 bytes or with k, m or g. A length that needs more becomes an out-of-mem row "
                 "with the size needed, and the run continues.",
-     .home = at<&Options::settings, &Settings::max_memory>,
+     .field = at<&Options::settings, &Settings::max_memory>,
      .range = size(gibibyte, 1, largest_length)},
     {.name = "root_shift",
      .help = "change the root with each repetition",
      .example = "-root_shift off",
-     .home = at<&Options::root_shift>,
+     .field = at<&Options::root_shift>,
      .serves = &rooted},
     {.name = "in_place",
      .help = "collectives with one buffer (MPI_IN_PLACE)",
@@ -1063,33 +1063,33 @@ constexpr Option method_rows[] = {
      .details = "on: input and result are in the receive buffer, in rooted collectives at the root, which "
                 "then is rank 0. Collectives that cannot (Bcast, Barrier, Reduce_scatter, neighborhoods) and "
                 "other benchmarks are as with off.",
-     .home = at<&Options::in_place>,
+     .field = at<&Options::in_place>,
      .serves = &in_place},
     {.name = "sync",
      .help = "untimed barrier between repetitions",
      .example = "-sync on",
      .details = "on: each repetition is timed by itself. off: all repetitions are timed together.",
-     .home = at<&Options::synchronize_each>,
+     .field = at<&Options::synchronize_each>,
      .serves = &grouped},
     {.name = "imb_barrier",
      .help = "synchronize without MPI_Barrier",
      .example = "-imb_barrier on",
      .details = "on: a barrier of point-to-point messages, the same with every MPI. The benchmark Barrier "
                 "always measures MPI_Barrier.",
-     .home = at<&Options::own_barrier>,
+     .field = at<&Options::own_barrier>,
      .serves = &grouped},
     {.name = "data_type",
      .syntax = "TYPE",
      .example = "-data_type double",
      .details = "Data type of messages. float16 and bfloat16 need an MPI that has them.",
-     .home = at<&Options::data, &Element::type>,
+     .field = at<&Options::data, &Element::type>,
      .serves = &of_types},
     {.name = "red_data_type",
      .syntax = "TYPE",
      .help = "the same for reductions, but not byte",
      .example = "-red_data_type double",
      .details = "The operation is MPI_SUM, which is not defined for bytes.",
-     .home = at<&Options::reduction, &Element::type>,
+     .field = at<&Options::reduction, &Element::type>,
      .apply = set_reduction_type,
      .serves = &reduced,
      .check = check_reduction_type},
@@ -1098,7 +1098,7 @@ constexpr Option method_rows[] = {
      .example = "-contig_type resize",
      .details = "Layout of elements in memory, for messages and reductions. base: contiguous. resize: each "
                 "element has twice its extent. base_vec, resize_vec: the same as a vector of elements.",
-     .home = at<&Options::data, &Element::contiguity>,
+     .field = at<&Options::data, &Element::contiguity>,
      .apply = set_contiguity,
      .serves = &of_types},
     {.name = "aggregate_mode",
@@ -1106,13 +1106,13 @@ constexpr Option method_rows[] = {
      .example = "-aggregate_mode non_aggregate",
      .details = "For benchmarks with both modes. non_aggregate: each transfer is completed before the next. "
                 "aggregate: all transfers of a sample, to disjoint memory, are completed together.",
-     .home = at<&Options::aggregate_mode>,
+     .field = at<&Options::aggregate_mode>,
      .serves = &in_two_modes},
     {.name = "window_size",
      .syntax = "N",
      .help = "messages per repetition of Uniband and the like",
      .example = "-window_size 64",
-     .home = at<&Options::in_flight>,
+     .field = at<&Options::in_flight>,
      .range = whole(1, 1000000),
      .serves = &in_flight},
     {.name = "partitions",
@@ -1120,7 +1120,7 @@ constexpr Option method_rows[] = {
      .help = "IMB-MPI4: parts of a message of Partitioned_...",
      .example = "-partitions 16",
      .details = "At most; a message has as many as divide it into equal parts.",
-     .home = at<&Options::partitions>,
+     .field = at<&Options::partitions>,
      .range = whole(1, 1000000),
      .serves = &partitioned},
     {.name = "seed",
@@ -1131,7 +1131,7 @@ constexpr Option method_rows[] = {
      .details = "Of Unirandom, Birandom and Corandom (IMB-P2P), of -topo random:N, or the order of rounds of "
                 "IMB-FABRIC. The same number gives the same partners in the same order, with every MPI. Of "
                 "IMB-P2P, 1024 rounds are drawn before the clock starts; further repetitions use them again.",
-     .home = shown_by<shown_seed>,
+     .field = shown_by<shown_seed>,
      .apply = set_seed,
      .serves = &with_random_choices,
      .settle = settle_seed,
@@ -1145,7 +1145,7 @@ constexpr Option method_rows[] = {
          "N: 1 to 5 dimensions, whose extents are as equal as the number of processes allows. Each process "
          "exchanges with 2 neighbors per dimension; corners: with those across edges and corners, too, 26 in "
          "3 dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
-     .home = shown_by<shown_halo>,
+     .field = shown_by<shown_halo>,
      .apply = set_halo,
      .serves = &in_torus},
     {.name = "topo",
@@ -1157,7 +1157,7 @@ constexpr Option method_rows[] = {
                 "processes allows. 4x2: with these extents, in groups of 8. graph, graph:4x2, graph:3d: the "
                 "same neighbors, as a distributed graph. random:N: a graph drawn at random (-seed), in which "
                 "each process sends to N others and receives from N others.",
-     .home = shown_by<shown_topology>,
+     .field = shown_by<shown_topology>,
      .apply = set_topology,
      .serves = &in_topology,
      .check = check_topology},
@@ -1169,7 +1169,7 @@ constexpr Option method_rows[] = {
      .details = "N in all: rank i of the first half with rank i of the second, for the first N ranks of "
                 "each; others are idle. On two nodes with half of the ranks each, in order, N is the number "
                 "of pairs per node.",
-     .home = at<&Options::pairs, &PairOptions::most_pairs>,
+     .field = at<&Options::pairs, &PairOptions::most_pairs>,
      .range = whole(1, most_int),
      .serves = &in_many_pairs,
      .check = check_pairs},
@@ -1199,7 +1199,7 @@ constexpr Option output_rows[] = {
      .example = "-show_tail on",
      .details = "Each repetition is timed; the time of its slowest process counts. t_min, t_avg and t_max in "
                 "the row are taken over processes, from the mean of each, not over repetitions.",
-     .home = at<&Options::show_tail>,
+     .field = at<&Options::show_tail>,
      .serves = &grouped,
      .excludes = "passes precision budget"},
     {.name = "dumpfile",
@@ -1207,7 +1207,7 @@ constexpr Option output_rows[] = {
      .help = "write the time of each repetition to FILE",
      .example = "-dumpfile times.txt",
      .details = "One line per repetition: bytes and microseconds.",
-     .home = at<&Options::dump_file>,
+     .field = at<&Options::dump_file>,
      .serves = &grouped,
      .excludes = "passes precision budget",
      .check = check_files},
@@ -1236,7 +1236,7 @@ constexpr Option thread_rows[] = {
          "More than one thread needs MPI_THREAD_MULTIPLE, which is then requested, or MPI_THREAD_SERIALIZED "
          "with -thread_level serialized: then the repetitions of the threads take turns. IMB-MPI4: threads "
          "that mark the parts of a message of Partitioned_... (MPI_Pready).",
-     .home = shown_by<shown_threads>,
+     .field = shown_by<shown_threads>,
      .apply = set_threads,
      .serves = &threaded_or_partitioned,
      .settle = settle_level,
@@ -1246,14 +1246,14 @@ constexpr Option thread_rows[] = {
      .example = "-comm shared PingPongMT",
      .details = "per_thread: each thread has a communicator. shared: all use one, with one tag per thread; "
                 "transfers only, as MPI forbids concurrent collectives on one communicator.",
-     .home = at<&Options::threads, &Threads::comm>,
+     .field = at<&Options::threads, &Threads::comm>,
      .serves = &threaded},
     {.name = "pin_threads",
      .help = "bind each thread to a CPU",
      .example = "-pin_threads on",
      .details =
          "Thread t to the t-th CPU that its process may use; processes with the same CPUs divide them.",
-     .home = at<&Options::threads, &Threads::pinned>,
+     .field = at<&Options::threads, &Threads::pinned>,
      .serves = &threaded_or_partitioned},
     {.name = "stride",
      .syntax = "N",
@@ -1261,7 +1261,7 @@ constexpr Option thread_rows[] = {
      .example = "-stride 1",
      .details = "1: pairs 0 and 1, 2 and 3, ...; 2: 0 and 2, 1 and 3, ... 0: half of the processes, and, in "
                 "the chains of SendRecvMT and ExchangeMT, 1. Processes without a partner are idle.",
-     .home = at<&Options::stride>,
+     .field = at<&Options::stride>,
      .range = whole(0, 1 << 30),
      .serves = &threaded_pairs,
      .check = check_stride},
@@ -1270,7 +1270,7 @@ constexpr Option thread_rows[] = {
      .help = "elements in each message of a thread",
      .example = "-count 1,1024",
      .details = "#bytes shows the bytes of all threads of a process together.",
-     .home = shown_by<shown_counts>,
+     .field = shown_by<shown_counts>,
      .apply = set_counts,
      .serves = &threaded,
      .instead = "-msgsize",
@@ -1289,7 +1289,7 @@ constexpr Option thread_rows[] = {
      .syntax = "N",
      .help = "number of repetitions; as -iter N",
      .example = "-repeat 100",
-     .home = at<&Options::settings, &Settings::repetitions>,
+     .field = at<&Options::settings, &Settings::repetitions>,
      .recorded = false,
      .range = whole(1, most_int),
      .excludes = "iter"},
@@ -1298,7 +1298,7 @@ constexpr Option thread_rows[] = {
      .help = "maximum untimed repetitions; as N_WARMUP of -set",
      .example = "-warmup 10",
      .details = "A tenth of the number of repetitions, at least one, at most N; 0: none.",
-     .home = at<&Options::settings, &Settings::warm_up_repetitions>,
+     .field = at<&Options::settings, &Settings::warm_up_repetitions>,
      .apply = set_warm_up},
     {.name = "barrier",
      .syntax = "on|off|special",
@@ -1306,7 +1306,7 @@ constexpr Option thread_rows[] = {
      .standard = "on",
      .example = "-barrier special",
      .details = "on: in MPI_Barrier. off: only the threads of a process meet. special: as -imb_barrier on.",
-     .home = at<&Options::thread_barrier>,
+     .field = at<&Options::thread_barrier>,
      .apply = set_barrier,
      .serves = &threaded,
      .instead = "-imb_barrier"},
@@ -1316,7 +1316,7 @@ constexpr Option thread_rows[] = {
      .example = "-malloc_align 2m",
      .details =
          "A power of two. Without -malloc_algo continuous, each thread's part begins on a page at least.",
-     .home = at<&Options::threads, &Threads::alignment>,
+     .field = at<&Options::threads, &Threads::alignment>,
      .apply = set_alignment,
      .serves = &threaded},
     {.name = "malloc_algo",
@@ -1325,7 +1325,7 @@ constexpr Option thread_rows[] = {
      .details = "serial: the main thread writes to all buffers first. continuous: the same, and the buffers "
                 "of two threads may share a page. parallel: each thread writes to its buffers first, so that "
                 "their memory is near its CPU.",
-     .home = at<&Options::threads, &Threads::memory>,
+     .field = at<&Options::threads, &Threads::memory>,
      .serves = &threaded},
     {.name = "noheader",
      .values = Values::none,
@@ -1341,7 +1341,7 @@ constexpr Option fabric_rows[] = {
      .example = "-endpoint host",
      .details = "What is measured. One rank stands for each: the first one on it; others are idle. socket, "
                 "numa and core need ranks that are bound to CPUs of one. rank: each rank is an endpoint.",
-     .home = at<&Options::fabric, &FabricOptions::endpoint>,
+     .field = at<&Options::fabric, &FabricOptions::endpoint>,
      .serves = &in_rounds},
     {.name = "rounds",
      .syntax = "K|one_to_all|all_to_one",
@@ -1352,7 +1352,7 @@ constexpr Option fabric_rows[] = {
          "Without it, N endpoints meet in N - 1 rounds of disjoint pairs. K: in K such rounds, of endpoints "
          "in random order (-seed). one_to_all, all_to_one: N rounds, in each of which one endpoint sends to "
          "all others at once, or all others to it; Pair_Bidirectional goes both ways in both.",
-     .home = shown_by<shown_rounds>,
+     .field = shown_by<shown_rounds>,
      .apply = set_rounds,
      .serves = &in_rounds,
      .excludes = "halves pairs_file",
@@ -1363,7 +1363,7 @@ constexpr Option fabric_rows[] = {
      .example = "-halves",
      .details = "Every pair that crosses the middle of the list of endpoints, in N/2 rounds that load the "
                 "bisection.",
-     .home = shown_by<shown_halves>,
+     .field = shown_by<shown_halves>,
      .apply = [](Draft& draft, std::string_view) { fabric_of(draft).rounds = RoundKind::halves; },
      .serves = &in_rounds,
      .excludes = "pairs_file"},
@@ -1373,21 +1373,21 @@ constexpr Option fabric_rows[] = {
      .example = "-pairs_file rounds.txt",
      .details = "One round per line: pairs of numbers of endpoints, as 0-1 2-3, of which the first one "
                 "sends. A comment begins with #.",
-     .home = shown_by<shown_pairs_file>,
+     .field = shown_by<shown_pairs_file>,
      .apply = read_pairs,
      .serves = &in_rounds},
     {.name = "serial",
      .values = Values::none,
      .help = "one pair after the other, not a round at once",
      .example = "-serial",
-     .home = at<&Options::fabric, &FabricOptions::serial>,
+     .field = at<&Options::fabric, &FabricOptions::serial>,
      .serves = &in_rounds},
     {.name = "matrix",
      .values = Values::none,
      .help = "print a line for each pair",
      .example = "-matrix",
      .details = "As soon as it is measured. -json has them, too.",
-     .home = at<&Options::fabric, &FabricOptions::matrix>,
+     .field = at<&Options::fabric, &FabricOptions::matrix>,
      .serves = &in_rounds},
     {.name = "pair_timeout",
      .syntax = "SECONDS",
@@ -1397,7 +1397,7 @@ constexpr Option fabric_rows[] = {
                 "measured, and the run ends with exit status 3. A rank that waits for it within an exchange "
                 "is left out, too, and if that is rank 0, the run is aborted with exit status 5. So is a "
                 "start that takes ten times as long. 0: wait forever.",
-     .home = at<&Options::fabric, &FabricOptions::timeout_seconds>,
+     .field = at<&Options::fabric, &FabricOptions::timeout_seconds>,
      .range = real(0, 1e6),
      .serves = &in_rounds,
      .early = true},
@@ -1414,7 +1414,7 @@ constexpr Option memory_rows[] = {
                 "cuda_managed, rocm_managed: migrates between both. H, D, M: host, GPU, managed, of the "
                 "driver that is there, CUDA before ROCm. The MPI must handle memory of GPUs (-gpu_check). "
                 "Benchmarks that cannot use a kind have a failure row with the reason.",
-     .home = shown_by<shown_memory>,
+     .field = shown_by<shown_memory>,
      .apply = set_memory,
      .excludes = "mem_alloc_type",
      .check = check_memory,
@@ -1436,7 +1436,7 @@ constexpr Option memory_rows[] = {
      .details = "Of those that the process sees (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES). N: GPU N for "
                 "all ranks, from 0. local_rank: the rank on its host modulo the number of GPUs. round_robin: "
                 "the rank of the launch modulo that number.",
-     .home = shown_by<shown_gpu>,
+     .field = shown_by<shown_gpu>,
      .apply = set_gpu,
      .serves = &of_gpus,
      .check = check_gpu},
@@ -1446,14 +1446,14 @@ constexpr Option memory_rows[] = {
      .details = "query: an MPI that does not handle memory of GPUs is a usage error with the setting to "
                 "change, because its first message would crash; so is one that does not report it. Calls "
                 "that Open MPI does not support on GPUs have a failure row. trust: everything is run.",
-     .home = at<&Options::memory, &MemoryChoice::check>,
+     .field = at<&Options::memory, &MemoryChoice::check>,
      .serves = &of_gpus,
      .check = check_gpu},
     {.name = "load",
      .help = "where benchmarks with overlap compute",
      .example = "-memory cuda -load device Ibcast",
      .details = "device: on the GPU of the rank, which -memory or -gpu chooses. CUDA only.",
-     .home = at<&Options::memory, &MemoryChoice::load>,
+     .field = at<&Options::memory, &MemoryChoice::load>,
      .serves = &overlapped,
      .check = check_load},
 };
@@ -1466,7 +1466,7 @@ constexpr Option own_rows[] = {
          "How one-sided benchmarks create windows. create: MPI_Win_create, on memory of the benchmark. "
          "allocate: MPI_Win_allocate, as in most programs. shared: MPI_Win_allocate_shared; processes that "
          "share no memory have failure rows. dynamic: MPI_Win_create_dynamic and MPI_Win_attach.",
-     .home = at<&Options::window_kind>,
+     .field = at<&Options::window_kind>,
      .serves = &in_any_window},
     {.name = "sync_mode",
      .syntax = "MODE",
@@ -1476,7 +1476,7 @@ constexpr Option own_rows[] = {
                 "MPI_Win_lock (shared) or MPI_Win_lock_all around each transfer. flush, flush_local: in a "
                 "lock held around the sample. In aggregate mode: once for all transfers of a sample. "
                 "standard: as each benchmark is defined. IMB-EXT has fence and pscw.",
-     .home = at<&Options::sync_mode>,
+     .field = at<&Options::sync_mode>,
      .serves = &on_windows,
      .check = check_sync_mode,
      .banner = "Completion of transfers"},
@@ -1487,7 +1487,7 @@ constexpr Option own_rows[] = {
                 "receive has started. ready: MPI_Rsend, MPI_Irsend; receives are posted one repetition "
                 "ahead. buffered: MPI_Bsend, MPI_Ibsend; the buffer counts toward -mem. Benchmarks that "
                 "cannot use a mode have a failure row with the reason.",
-     .home = at<&Options::send_mode>,
+     .field = at<&Options::send_mode>,
      .serves = &with_send_modes,
      .banner = "Sends"},
     {.name = "layout",
@@ -1499,7 +1499,7 @@ constexpr Option own_rows[] = {
                 "BLOCK elements, STRIDE elements from one beginning to the next. indexed: blocks and gaps of "
                 "1 to 8 elements. struct: records of three doubles, a char and an int. Benchmarks that "
                 "cannot have gaps have a failure row with the reason.",
-     .home = shown_by<shown_layout>,
+     .field = shown_by<shown_layout>,
      .apply = set_layout,
      .serves = &with_gaps,
      .check = check_layout,
@@ -1511,7 +1511,7 @@ constexpr Option own_rows[] = {
          "none: MPI gets the derived type. mpi: MPI_Pack before and MPI_Unpack after the calls, in the "
          "clock. hand: the same by loops. For PingPong, PingPing, Sendrecv, Exchange, Bcast, Gather, "
          "Scatter, Allgather, Alltoall, and the stencils of IMB-P2P; others have a failure row.",
-     .home = at<&Options::packing>,
+     .field = at<&Options::packing>,
      .serves = &packed,
      .check = check_packing,
      .banner = "Messages"},
@@ -1522,7 +1522,7 @@ constexpr Option own_rows[] = {
      .details = "For benchmarks of overlap: the computation of a repetition is divided into N + 1 parts, "
                 "with a call of MPI_Test between two parts. Many MPIs advance a nonblocking operation only "
                 "inside MPI calls.",
-     .home = at<&Options::progress>,
+     .field = at<&Options::progress>,
      .range = whole(0, 1000000),
      .serves = &overlapped},
     {.name = "info",
@@ -1530,7 +1530,7 @@ constexpr Option own_rows[] = {
      .help = "give MPI a hint for windows and files",
      .example = "-info no_locks=true",
      .details = "May be repeated. Replaces editing User_Set_Info (user guide). MPI ignores unknown keys.",
-     .home = shown_by<shown_info>,
+     .field = shown_by<shown_info>,
      .apply = add_info,
      .serves = &with_hints},
     {.name = "file",
@@ -1550,7 +1550,7 @@ constexpr Option own_rows[] = {
      .details =
          "standard: MPI_File_sync, MPI_Barrier and MPI_File_sync complete each write, in aggregate mode all "
          "writes together. never: MPI_Barrier only; this measures writes to the page cache, not to storage.",
-     .home = at<&Options::file_sync>,
+     .field = at<&Options::file_sync>,
      .serves = &on_files},
     {.name = "reorder",
      .syntax = "N",
@@ -1559,7 +1559,7 @@ constexpr Option own_rows[] = {
      .details = "0: each rank reads what it wrote, which may still be in the page cache. With N processes "
                 "per host, -reorder N makes each rank read what another host wrote. Through a shared "
                 "pointer, the order of reading decides which rank reads what.",
-     .home = at<&Options::reorder>,
+     .field = at<&Options::reorder>,
      .range = whole(0, 1 << 30),
      .serves = &on_files,
      .check = check_reorder},
@@ -1570,21 +1570,21 @@ constexpr Option own_rows[] = {
      .example = "-check",
      .details = "In a separate pass before the timed one, so times stay comparable. A defect is a received "
                 "byte that differs from what a correct MPI delivers.",
-     .home = at<&Options::check>},
+     .field = at<&Options::check>},
     {.name = "strict",
      .syntax = "on|off",
      .help = "exit status 3 for rows beyond -mem, -time or -budget, too",
      .standard = "off",
      .example = "-strict on",
      .details = "Such a row names its limit. Without -strict the exit status stays 0, as IMB's does.",
-     .home = at<&Options::strict>,
+     .field = at<&Options::strict>,
      .recorded = false},
     {.name = "json",
      .common = true,
      .syntax = "FILE",
      .help = "also write results to FILE as JSON lines",
      .example = "-json run.jsonl",
-     .home = at<&Options::json_file>,
+     .field = at<&Options::json_file>,
      .recorded = false,
      .check = check_files},
     {.name = "passes",
@@ -1596,7 +1596,7 @@ constexpr Option own_rows[] = {
                 "follow at the end, with a column +-[%]: half of the 95 % interval of the median. The probes "
                 "detect changes of the machine's speed; times are those of its fastest state. With "
                 "-precision or -budget, N is the maximum.",
-     .home = at<&Options::passes, &Passes::most>,
+     .field = at<&Options::passes, &Passes::most>,
      .range = whole(1, 1000000)},
     {.name = "precision",
      .syntax = "PERCENT",
@@ -1605,7 +1605,7 @@ constexpr Option own_rows[] = {
      .details = "Until the 95 % interval of each row's median is within +-PERCENT of the median. Rows that "
                 "are precise enough are not measured further. Without -passes and -budget, the budget is 60 "
                 "seconds. See -passes.",
-     .home = at<&Options::passes, &Passes::precision>,
+     .field = at<&Options::passes, &Passes::precision>,
      .range = real(0.001, 100, 100),
      .serves = &grouped,
      .settle = settle_budget},
@@ -1615,7 +1615,7 @@ constexpr Option own_rows[] = {
      .example = "-budget 30",
      .details = "Also determines the size of samples. With -precision the launch ends earlier if all rows "
                 "are precise enough. See -passes.",
-     .home = at<&Options::passes, &Passes::budget>,
+     .field = at<&Options::passes, &Passes::budget>,
      .range = real(0.1, 1e7)},
     {.name = "turns",
      .syntax = "PARTS,HOST:PORT,TOKEN",
@@ -1625,7 +1625,7 @@ constexpr Option own_rows[] = {
                 "ranks sleep until the interleaving server at HOST:PORT lets this launch continue. The time "
                 "of a row is the mean over its segments without the slowest and the fastest tenth. Files and "
                 "aggregate mode are measured in one segment. In passes a segment has one or more samples.",
-     .home = shown_by<shown_turns>,
+     .field = shown_by<shown_turns>,
      .apply = set_interleaving,
      .serves = &grouped},
     {.name = "set",
@@ -1635,7 +1635,7 @@ constexpr Option own_rows[] = {
      .details = "May be repeated. Applied before all other options, at any position. FILE has one NAME=VALUE "
                 "per line; a comment begins with #. Parameters, with their values in standard mode:",
      .lists_parameters = true,
-     .home = shown_by<shown_set>,
+     .field = shown_by<shown_set>,
      .apply = set,
      .settle = settle_parameters,
      .check = check_exponents,
@@ -1645,7 +1645,7 @@ constexpr Option own_rows[] = {
      .help = "bytes per megabyte in Mbytes/sec",
      .example = "-mbyte 1e6",
      .details = "The user guide has 1048576, IMB 2021 has 1e6.",
-     .home = at<&Options::bytes_per_megabyte>,
+     .field = at<&Options::bytes_per_megabyte>,
      .range = size(1, 1, gibibyte)},
     {.name = "ignore_unknown",
      .values = Values::none,

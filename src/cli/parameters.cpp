@@ -11,7 +11,7 @@ namespace openimb {
 namespace {
 
 template <auto member>
-inline constexpr const Home* setting = at<&Options::settings, member>;
+inline constexpr const Field* setting = at<&Options::settings, member>;
 
 constexpr Range seconds = real(0, 1e9);
 
@@ -43,7 +43,7 @@ constexpr Parameter table[] = {
 };
 
 std::string assignment_of(const Parameter& parameter, const Options& options) {
-  return std::string(parameter.name) + "=" + to_text(parameter.home->get(options), parameter.range);
+  return std::string(parameter.name) + "=" + to_text(parameter.field->get(options), parameter.range);
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ void set_parameter(Options& options, std::string_view assignment) {
     names.push_back(parameter.name);
     if (!same_name(parameter.name, name)) continue;
     try {
-      return parameter.home->set(options, parameter.range, value);
+      return parameter.field->set(options, parameter.range, value);
     } catch (const BadValue& error) {
       throw BadValue(std::string(parameter.name) + ": " + error.what());
     }

@@ -13,7 +13,7 @@ namespace openimb {
 struct Parameter {
   std::string_view name;
   std::string_view help;
-  const Home* home;
+  const Field* field;
   Range range = {};
   std::string_view option = {};  ///< the option that sets it, too
 };

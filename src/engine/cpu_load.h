@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "engine/calibration.h"
+#include "system/machine.h"
 
 namespace openimb {
 
@@ -38,7 +39,7 @@ class CpuLoad : public Calibrated<CpuLoad> {
 
  private:
   using Vector = std::array<float, size>;
-  struct alignas(64) Data {  // shares no cache line
+  struct alignas(system::usual_cache_line) Data {  // shares no cache line
     std::array<Vector, size> columns;
     Vector vector;
     Vector product;

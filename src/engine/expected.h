@@ -21,8 +21,8 @@ struct Endpoint {
   int stride = 0;             ///< -stride
   int partitions = 1;         ///< -partitions
   int in_flight = 1;          ///< messages of a repetition, where there are many
-  const Neighborhood* neighborhood = nullptr;  ///< for neighborhood collectives
-  const RoundPartners* meeting = nullptr;      ///< for pairs in rounds: the partners of this rank
+  const Neighborhood* neighborhood = nullptr;     ///< for neighborhood collectives
+  const RoundPartners* round_partners = nullptr;  ///< for pairs in rounds: the partners of this rank
 
   /// Neighbors in the periodic chain.
   int left() const { return (rank + ranks - step() % ranks) % ranks; }

@@ -406,7 +406,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
       .team = {},
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.moves_root(spec()),
-      .gone = completed,
+      .completed = completed,
       .in_flight = point.in_flight,
       // One-sided calls accept predefined operations only, with derived types, too (MPI 3.1, section 11.3.4).
       .op = spec().access == Access::two_sided ? sum_.handle() : MPI_SUM,
@@ -417,7 +417,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
       .load = &shared_.loads_.cpu(),
       .device_load = shared_.loads_.device()});
   setup->group.endpoint.neighborhood = &setup->group.neighborhood;
-  setup->group.endpoint.meeting = point.meeting;
+  setup->group.endpoint.round_partners = point.round_partners;
   return setup;
 }
 

@@ -77,7 +77,7 @@ class PatientAgreement::Polling {
 };
 
 PatientAgreement::PatientAgreement(const Communicator& world, double seconds, std::function<void(bool)> watch)
-    : roll_comm_(duplicate_of(world)),
+    : check_comm_(duplicate_of(world)),
       rank_(world.rank()),
       ranks_(world.size()),
       seconds_(seconds),
@@ -93,7 +93,7 @@ PatientAgreement::~PatientAgreement() {
   watch_(false);
   if (!is_whole()) return;
   for (const auto& message : sent_) MPI_Wait(&message->request, MPI_STATUS_IGNORE);
-  MPI_Comm comm = roll_comm_;
+  MPI_Comm comm = check_comm_;
   MPI_Comm_free(&comm);
   MPI_Comm_free(&comm_);
 }
@@ -104,7 +104,7 @@ std::unique_ptr<PatientAgreement::Call> PatientAgreement::complete(std::unique_p
   start(*call, comm_);
   try {
     finish(*call);
-  } catch (const Silence&) {
+  } catch (const NoAnswer&) {
     abandoned_.push_back(std::move(call));
     throw;
   }
@@ -130,9 +130,9 @@ void PatientAgreement::finish(Call& call) {
     }
     std::this_thread::sleep_for(nap);
     if (rank_ == 0 && waited > seconds_) {
-      call_roll();
-    } else if (rank_ != 0 && roll_is_called()) {
-      answer_roll();
+      check_liveness();
+    } else if (rank_ != 0 && is_checked()) {
+      answer_check();
     } else if (waited > patience_with_rank_0 * seconds_) {
       throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
     } else {
@@ -143,10 +143,10 @@ void PatientAgreement::finish(Call& call) {
 }
 
 // Runs on rank 0: the liveness check. Throws unless all ranks answer.
-void PatientAgreement::call_roll() {
-  ++roll_;
+void PatientAgreement::check_liveness() {
+  ++check_;
   for (const int rank : present_) {
-    if (rank != 0) send(rank, tag_of_call, {roll_});
+    if (rank != 0) send(rank, tag_of_call, {check_});
   }
   const std::vector<int> silent = those_silent();
   const bool in_step = std::ranges::all_of(steps_, [this](int step) { return step == step_; });
@@ -168,7 +168,7 @@ std::vector<int> PatientAgreement::those_silent() {
     std::erase_if(silent, [this](int rank) {
       while (has_arrived(rank, tag_of_answer)) {
         const std::vector<int> answer = receive(rank, tag_of_answer);
-        if (answer.front() != roll_) continue;
+        if (answer.front() != check_) continue;
         steps_.push_back(answer.back());
         return true;
       }
@@ -179,13 +179,13 @@ std::vector<int> PatientAgreement::those_silent() {
   return silent;
 }
 
-bool PatientAgreement::roll_is_called() const { return has_arrived(0, tag_of_call); }
+bool PatientAgreement::is_checked() const { return has_arrived(0, tag_of_call); }
 
 // Answers the liveness check of rank 0. Throws if others do not answer. Each check ends with one verdict, in
 // order.
-void PatientAgreement::answer_roll() {
-  const int roll = receive(0, tag_of_call).front();
-  send(0, tag_of_answer, {roll, step_});
+void PatientAgreement::answer_check() {
+  const int check = receive(0, tag_of_call).front();
+  send(0, tag_of_answer, {check, step_});
   for (Waiting waiting; !has_arrived(0, tag_of_verdict);) {
     if (waiting.seconds() > patience_with_rank_0 * seconds_) {
       throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
@@ -203,37 +203,37 @@ void PatientAgreement::answer_roll() {
 void PatientAgreement::leave_out(std::span<const int> silent) {
   std::erase_if(present_, [&](int rank) { return std::ranges::count(silent, rank) > 0; });
   MPI_Group all = MPI_GROUP_NULL, present = MPI_GROUP_NULL;
-  MPI_Comm_group(roll_comm_, &all);
+  MPI_Comm_group(check_comm_, &all);
   MPI_Group_incl(all, static_cast<int>(present_.size()), present_.data(), &present);
   watch_(true);
-  MPI_Comm_create_group(roll_comm_, present, tag_of_group, &comm_);
+  MPI_Comm_create_group(check_comm_, present, tag_of_group, &comm_);
   make_errors_fatal_on_comm(comm_);
   watch_(false);
   MPI_Group_free(&all);
   MPI_Group_free(&present);
-  throw Silence{{silent.begin(), silent.end()}};
+  throw NoAnswer{{silent.begin(), silent.end()}};
 }
 
 void PatientAgreement::send(int to, int tag, std::vector<int> numbers) {
   Message& message = *sent_.emplace_back(std::make_unique<Message>());
   message.numbers = std::move(numbers);
-  MPI_Isend(message.numbers.data(), static_cast<int>(message.numbers.size()), MPI_INT, to, tag, roll_comm_,
+  MPI_Isend(message.numbers.data(), static_cast<int>(message.numbers.size()), MPI_INT, to, tag, check_comm_,
             &message.request);
 }
 
 bool PatientAgreement::has_arrived(int from, int tag) const {
   int arrived = 0;
-  MPI_Iprobe(from, tag, roll_comm_, &arrived, MPI_STATUS_IGNORE);
+  MPI_Iprobe(from, tag, check_comm_, &arrived, MPI_STATUS_IGNORE);
   return arrived != 0;
 }
 
 std::vector<int> PatientAgreement::receive(int from, int tag) const {
   MPI_Status status;
-  MPI_Probe(from, tag, roll_comm_, &status);
+  MPI_Probe(from, tag, check_comm_, &status);
   int count = 0;
   MPI_Get_count(&status, MPI_INT, &count);
   std::vector<int> numbers(static_cast<std::size_t>(count));
-  MPI_Recv(numbers.data(), count, MPI_INT, from, tag, roll_comm_, MPI_STATUS_IGNORE);
+  MPI_Recv(numbers.data(), count, MPI_INT, from, tag, check_comm_, MPI_STATUS_IGNORE);
   return numbers;
 }
 

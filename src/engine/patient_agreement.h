@@ -14,8 +14,8 @@
 
 namespace openimb {
 
-/// Collective calls are nonblocking and polled. If one does not end in time, rank 0 makes a liveness check
-/// (calls the roll): ranks that do not answer are lost, and the others continue in a new communicator. A rank
+/// Collective calls are nonblocking and polled. If one does not end in time, rank 0 makes a liveness check:
+/// ranks that do not answer are lost, and the others continue in a new communicator. A rank
 /// that waits in another, blocking call cannot be freed; `watch` is called with true where a rank may enter
 /// one. A rank that was left out and responds again sleeps until the job ends. If ranks are lost,
 /// MPI_Finalize would not return.
@@ -53,22 +53,22 @@ class PatientAgreement final : public Agreement {
   std::unique_ptr<Call> complete(std::unique_ptr<Call> call, const Start& start);
   void finish(Call& call);
   std::vector<double> reduce(std::span<const double> mine);
-  void call_roll();
+  void check_liveness();
   std::vector<int> those_silent();
-  bool roll_is_called() const;
-  void answer_roll();
+  bool is_checked() const;
+  void answer_check();
   void leave_out(std::span<const int> silent);
   void send(int to, int tag, std::vector<int> numbers);
   std::vector<int> receive(int from, int tag) const;
   bool has_arrived(int from, int tag) const;
 
-  const MPI_Comm roll_comm_;  ///< all ranks, for liveness checks
+  const MPI_Comm check_comm_;  ///< all ranks, for liveness checks
   const int rank_, ranks_;
   const double seconds_;
   const std::function<void(bool)> watch_;
   MPI_Comm comm_;                                 ///< the ranks that are not lost
   std::vector<int> present_;                      ///< the ranks that are not lost, ascending
-  int roll_ = 0;                                  ///< number of the last liveness check
+  int check_ = 0;                                 ///< number of the last liveness check
   int step_ = 0;                                  ///< number of the collective call, the same on all ranks
   std::vector<int> steps_;                        ///< step_ of the ranks that answered
   std::vector<std::unique_ptr<Message>> sent_;    ///< messages of checks; some may never arrive

@@ -49,7 +49,7 @@ struct Members {
 
 /// The base of a benchmark and of a Loop. Every benchmark has
 ///
-///   static constexpr Spec spec{.name = "Allgather", .receive = Extent::per_rank};
+///   static constexpr Spec spec{.name = "Allgather", .receive = Messages::per_rank};
 ///       What the benchmark is.
 ///
 ///   template <class C> static void step(const C& c, const Lap& lap);

@@ -72,7 +72,7 @@ class PostedReceives {
 template <class Pattern, class C>
 int messages_of(const C& c) {
   if constexpr (Pattern::spec.message_rate) return c.in_flight;
-  return Pattern::spec.send == Extent::two ? 2 : 1;
+  return Pattern::spec.send == Messages::two ? 2 : 1;
 }
 
 template <class Pattern, SendMode mode>

@@ -84,7 +84,7 @@ struct Setup {
   TeamSetup team;
   bool aggregate = false;
   bool root_shift = true;
-  std::int64_t gone = 0;  ///< repetitions of the point that are completed before this batch
+  std::int64_t completed = 0;  ///< repetitions of the point that are completed before this batch
   int in_flight = 1;
   MPI_Op op = MPI_SUM;
   MPI_Info info = MPI_INFO_NULL;
@@ -133,7 +133,7 @@ inline LapPlan lap_plan(const Setup& setup, bool reads_remote, bool rotates) {
           .ranks = setup.group.endpoint.ranks,
           .root_step = rotates && setup.root_shift ? 1 : 0,
           .offset_stride = setup.file.tile.portion,
-          .gone = setup.aggregate ? 0 : setup.gone};
+          .completed = setup.aggregate ? 0 : setup.completed};
 }
 
 }  // namespace openimb

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "system/machine.h"
+
 namespace openimb {
 
 /// Thread 0 owns the team, which starts the others. An exception in one of those ends the program
@@ -89,11 +91,10 @@ class Rounds {
     }
   }
 
-  static constexpr int cache_line = 64;
   const int others_;
   bool ending_ = false;
-  alignas(cache_line) std::atomic<std::uint32_t> round_{0};
-  alignas(cache_line) std::atomic<int> done_{0};
+  alignas(system::usual_cache_line) std::atomic<std::uint32_t> round_{0};
+  alignas(system::usual_cache_line) std::atomic<int> done_{0};
 };
 
 /// Turns of threads in MPI, for MPI_THREAD_SERIALIZED: repetitions of threads 0, 1, ... run one after the
@@ -117,7 +118,7 @@ class Turn {
   double& waiting(int thread) { return waiting_[static_cast<std::size_t>(thread)].seconds; }
 
  private:
-  struct alignas(64) Waiting {  // a cache line for each thread
+  struct alignas(system::usual_cache_line) Waiting {
     double seconds = 0;
   };
 

@@ -31,11 +31,11 @@ struct LapPlan {
   int root_step = 0;
   std::int64_t offset_stride = 0;  ///< never wraps: each repetition has its own part of the file
 
-  std::int64_t gone = 0;  ///< repetitions that are completed before the first lap
+  std::int64_t completed = 0;  ///< repetitions that are completed before the first lap
 
   Lap beginning() const {
-    Lap lap = at(gone % slots);
-    if (root_step != 0) lap.root = static_cast<int>((first.root + gone) % ranks);
+    Lap lap = at(completed % slots);
+    if (root_step != 0) lap.root = static_cast<int>((first.root + completed) % ranks);
     return lap;
   }
   /// The buffers of one slot.

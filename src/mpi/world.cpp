@@ -1,5 +1,7 @@
 #include "mpi/world.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 
 namespace openimb {
@@ -9,24 +11,21 @@ double time_of_day() {
 }
 
 Environment::Environment(int& argc, char**& argv, ThreadLevel wanted) {
-  constexpr int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
-                            MPI_THREAD_MULTIPLE};
+  // By ThreadLevel. MPI's numbers ascend, and differ between MPIs.
+  constexpr std::array levels{MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
+                              MPI_THREAD_MULTIPLE};
   using Clock = std::chrono::steady_clock;  // MPI_Wtime is not allowed before MPI_Init
   init_.began = time_of_day();
   const Clock::time_point start = Clock::now();
-  started_ = MPI_Init_thread(&argc, &argv, levels[static_cast<int>(wanted)], &granted_) == MPI_SUCCESS;
+  int granted = MPI_THREAD_SINGLE;
+  started_ = MPI_Init_thread(&argc, &argv, levels[static_cast<std::size_t>(wanted)], &granted) == MPI_SUCCESS;
   init_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const auto level = std::ranges::find(levels, granted);
+  if (level != levels.end()) granted_ = static_cast<ThreadLevel>(level - levels.begin());
   if (started_) make_errors_fatal();
 }
 
 Environment::~Environment() { MPI_Finalize(); }
-
-const char* Environment::thread_level() const {
-  if (granted_ == MPI_THREAD_MULTIPLE) return "MPI_THREAD_MULTIPLE";
-  if (granted_ == MPI_THREAD_SERIALIZED) return "MPI_THREAD_SERIALIZED";
-  if (granted_ == MPI_THREAD_FUNNELED) return "MPI_THREAD_FUNNELED";
-  return "MPI_THREAD_SINGLE";
-}
 
 Communicator Communicator::duplicate(MPI_Comm source) {
   if (source == MPI_COMM_NULL) return {};

@@ -30,14 +30,14 @@ class Environment {
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
   bool started() const { return started_; }
-  /// "MPI_THREAD_SINGLE": what was granted, by name (numbers differ between MPIs).
-  const char* thread_level() const;
+  /// What was granted.
+  ThreadLevel thread_level() const { return granted_; }
   const InitCall& init() const { return init_; }
 
  private:
   InitCall init_;
   bool started_ = false;
-  int granted_ = MPI_THREAD_SINGLE;
+  ThreadLevel granted_ = ThreadLevel::single;
 };
 
 /// An owned communicator; null on ranks that are not in it.

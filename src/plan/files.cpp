@@ -19,7 +19,7 @@ std::int64_t first_place_in_all_files(const Spec& spec, int rank) {
 }
 
 Tile tile_of(const Spec& spec, std::int64_t bytes, int processes, int rank) {
-  const std::int64_t mine = share(Extent::even_share, bytes, processes, rank);
+  const std::int64_t mine = share(Messages::even_share, bytes, processes, rank);
   if (spec.file.own) return {.portion = mine, .first = 0, .share = mine};
   const std::int64_t even = bytes / processes, rest = bytes % processes;
   return {.portion = bytes, .first = rank * even + std::min<std::int64_t>(rank, rest), .share = mine};

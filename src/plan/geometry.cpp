@@ -9,25 +9,25 @@ namespace openimb {
 
 namespace {
 
-std::int64_t elements_held(const Spec& spec, Extent extent, std::int64_t elements, int processes,
+std::int64_t elements_held(const Spec& spec, Messages extent, std::int64_t elements, int processes,
                            int received_at_once) {
   switch (extent) {
-    case Extent::none:
+    case Messages::none:
       return 0;
-    case Extent::one:
+    case Messages::one:
       return elements;
-    case Extent::two:
+    case Messages::two:
       return times(2, elements);
-    case Extent::in_flight:
+    case Messages::in_flight:
       return times(received_at_once, elements);
-    case Extent::per_rank:
+    case Messages::per_rank:
       return times(processes, elements);
-    case Extent::per_neighbor:
+    case Messages::per_neighbor:
       return times(spec.topology.neighbors(processes), elements);
-    case Extent::per_stencil:
+    case Messages::per_stencil:
       return times(spec.stencil.neighbors(), elements);
-    case Extent::even_share:
-    case Extent::block_share:
+    case Messages::even_share:
+    case Messages::block_share:
       return share(extent, elements, processes, 0);
   }
   return 0;
@@ -59,10 +59,10 @@ bool Capacity::covers(const Geometry& geometry) const {
   return geometry.send.total <= send && geometry.receive.total <= receive;
 }
 
-std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank) {
+std::int64_t share(Messages extent, std::int64_t elements, int processes, int rank) {
   const std::int64_t even = elements / processes;
   const std::int64_t rest = elements % processes;
-  if (extent == Extent::block_share) return even + (rest > 0 ? 1 : 0);
+  if (extent == Messages::block_share) return even + (rest > 0 ? 1 : 0);
   return even + (rank < rest ? 1 : 0);
 }
 
@@ -72,7 +72,7 @@ namespace {
 // displacement; for a scattered reduction the sum of the counts; for a file the share of one process.
 std::int64_t largest_int_argument(const Spec& spec, std::int64_t elements, std::int64_t input, int processes,
                                   std::int64_t extent) {
-  if (spec.on_files()) return share(Extent::even_share, elements, processes, 0);
+  if (spec.on_files()) return share(Messages::even_share, elements, processes, 0);
   if (spec.stencil.dimensions > 0) return elements;
   if (spec.topology.exists()) {
     const int last = spec.displacements == Displacements::elements ? spec.topology.neighbors(processes) : 1;
@@ -115,7 +115,7 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
   geometry.message_extent = memory_of(geometry.elements, geometry.elements, element);
   // MPI_Reduce_scatter_block takes whole blocks: its input is `processes` of them, at least the message.
   const std::int64_t input =
-      spec.receive == Extent::block_share
+      spec.receive == Messages::block_share
           ? times(processes, share(spec.receive, geometry.elements, processes, 0))
           : elements_held(spec, spec.send, geometry.elements, processes, received_at_once);
   geometry.send.footprint = memory_of(input, geometry.elements, element);

@@ -37,7 +37,7 @@ struct Geometry {
 };
 
 /// `bytes` must be a multiple of the element size. `sections`: so many successive repetitions use disjoint
-/// memory. `received_at_once`: messages of Extent::in_flight. With `cache` (both values known, above 0) the
+/// memory. `received_at_once`: messages of Messages::in_flight. With `cache` (both values known, above 0) the
 /// wider buffer is stepped through over at least twice max(cache, memory of one repetition), and the other
 /// buffer in step with it; two full cache lines lie between the end of one message and the next.
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
@@ -57,18 +57,18 @@ struct Capacity {
 
 /// Whether a rank receives its share of a message divided over the group.
 constexpr bool is_divided(const Spec& spec) {
-  return spec.receive == Extent::even_share || spec.receive == Extent::block_share;
+  return spec.receive == Messages::even_share || spec.receive == Messages::block_share;
 }
 
 /// Whether -layout can put gaps between the elements of the benchmark's messages. MPI defines no reduction of
 /// derived types.
 constexpr bool takes_layout(const Spec& spec) {
   return spec.access == Access::two_sided && !spec.reduction && !spec.partitioned && !is_divided(spec) &&
-         (spec.send != Extent::none || spec.receive != Extent::none);
+         (spec.send != Messages::none || spec.receive != Messages::none);
 }
 
 /// Elements that `rank` holds of a message divided over the group: even_share gives the first `elements %
 /// processes` ranks one more (guide, Reduce_scatter); block_share gives each rank the ceiling.
-std::int64_t share(Extent extent, std::int64_t elements, int processes, int rank);
+std::int64_t share(Messages extent, std::int64_t elements, int processes, int rank);
 
 }  // namespace openimb

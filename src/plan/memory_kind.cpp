@@ -21,7 +21,7 @@ namespace {
 // ones, Reduce_scatter and Reduce_local. There the host would access the memory.
 bool reduces_on_host(const Spec& spec) {
   return spec.reduction && (spec.needs.starts_with('I') || spec.needs.ends_with("_init") ||
-                            spec.receive == Extent::even_share || spec.updates_receive);
+                            spec.receive == Messages::even_share || spec.updates_receive);
 }
 
 }  // namespace

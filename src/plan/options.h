@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,14 @@ inline constexpr Words<3> words_of<AggregateMode> = {"aggregate", "non_aggregate
 enum class ThreadLevel { single, funneled, serialized, multiple };
 template <>
 inline constexpr Words<4> words_of<ThreadLevel> = {"single", "funneled", "serialized", "multiple"};
+
+/// "MPI_THREAD_SINGLE".
+inline std::string name_in_mpi(ThreadLevel level) {
+  std::string name = "MPI_THREAD_";
+  for (const char letter : std::string_view(name_of(level))) name += static_cast<char>(letter - 'a' + 'A');
+  return name;
+}
+inline constexpr int most_threads = 4096;  ///< of a process
 
 /// -comm: what keeps the messages of a process's threads apart: communicators, or tags on a common one.
 enum class ThreadComm { per_thread, shared };
@@ -230,11 +239,11 @@ struct Options {
   std::vector<std::string> input_files;  ///< files that were read for the command line
   std::optional<Interleaving> interleaving;
   std::optional<Passes> passes;
-  std::optional<PairOptions> pairs;     ///< in components with random partners
-  std::optional<FabricOptions> fabric;  ///< in IMB-FABRIC
-  std::optional<Topology> topology;     ///< -topo; empty: the topology of each benchmark
-  double bytes_per_megabyte = 1048576;  ///< -mbyte
-  std::vector<std::string> warnings;    ///< for stderr, one line each
+  std::optional<PairOptions> pairs;      ///< in components with random partners
+  std::optional<FabricOptions> fabric;   ///< in IMB-FABRIC
+  std::optional<Topology> topology;      ///< -topo; empty: the topology of each benchmark
+  double bytes_per_megabyte = mebibyte;  ///< -mbyte
+  std::vector<std::string> warnings;     ///< for stderr, one line each
 
   /// Whether the time of each repetition is wanted, not only the total.
   bool every_repetition() const { return show_tail || !dump_file.empty(); }

@@ -100,14 +100,14 @@ EndpointPairs RoundPlan::pairs_of_halves(int round) const {
 
 std::vector<int> RoundPlan::order(int pass) const { return random_order(options_.seed, pass, count_); }
 
-RoundPartners RoundPlan::meeting(const EndpointPairs& pairs, int endpoint) const {
-  RoundPartners meeting;
+RoundPartners RoundPlan::round_partners(const EndpointPairs& pairs, int endpoint) const {
+  RoundPartners round_partners;
   for (const EndpointPair& pair : pairs) {
     if (pair.a != endpoint && pair.b != endpoint) continue;
-    meeting.partners.push_back(pair.a == endpoint ? pair.b : pair.a);
-    meeting.sends_first = (pair.a == endpoint) != (options_.rounds == RoundKind::all_to_one);
+    round_partners.partners.push_back(pair.a == endpoint ? pair.b : pair.a);
+    round_partners.sends_first = (pair.a == endpoint) != (options_.rounds == RoundKind::all_to_one);
   }
-  return meeting;
+  return round_partners;
 }
 
 }  // namespace openimb

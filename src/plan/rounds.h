@@ -72,7 +72,7 @@ class RoundPlan {
   EndpointPairs pairs(int round, int pass) const;
   /// Numbers of the rounds in the order of a pass; passes count from 1.
   std::vector<int> order(int pass) const;
-  RoundPartners meeting(const EndpointPairs& pairs, int endpoint) const;
+  RoundPartners round_partners(const EndpointPairs& pairs, int endpoint) const;
   bool has_hub() const { return openimb::has_hub(options_.rounds); }
 
  private:

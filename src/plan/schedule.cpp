@@ -176,7 +176,7 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
     return candidate.needed_bytes <= options_.settings.max_memory;
   };
   Point point = plan_point(plan, bytes, options_.in_flight);
-  if (fits(point) || plan.spec().receive != Extent::in_flight || options_.fabric) return point;
+  if (fits(point) || plan.spec().receive != Messages::in_flight || options_.fabric) return point;
   int fitting = 0, exceeding = options_.in_flight;
   while (exceeding - fitting > 1) {
     const int middle = fitting + (exceeding - fitting) / 2;

@@ -31,7 +31,7 @@ struct Point {
   std::int64_t planned = 0;        ///< repetitions before their time is known
   std::optional<Failure> failure;  ///< why it cannot be measured, if that is known beforehand
   /// This rank's partners in a round of pairs; outlives the open point.
-  const RoundPartners* meeting = nullptr;
+  const RoundPartners* round_partners = nullptr;
 
   std::optional<int> fewer_in_flight() const { return fewer ? std::optional(in_flight) : std::nullopt; }
 };

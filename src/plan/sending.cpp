@@ -16,7 +16,7 @@ std::string why_not_sent(const Spec& spec, SendMode asked) {
 
 std::int64_t buffered_messages(const Spec& spec, int in_flight) {
   constexpr std::int64_t repetitions = 3;
-  const std::int64_t per_repetition = spec.message_rate ? in_flight : spec.send == Extent::two ? 2 : 1;
+  const std::int64_t per_repetition = spec.message_rate ? in_flight : spec.send == Messages::two ? 2 : 1;
   return repetitions * per_repetition;
 }
 

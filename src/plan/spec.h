@@ -31,7 +31,7 @@ constexpr const TableLayout* usual_table(Kind kind) {
 }
 
 /// How many messages of the size under test one rank's buffer holds.
-enum class Extent {
+enum class Messages {
   none,
   one,
   two,
@@ -145,8 +145,8 @@ struct Spec {
   std::string_view name = {};
   Kind kind = Kind::collective;
   const TableLayout* table = usual_table(kind);  ///< in which its results are printed
-  Extent send = Extent::one;
-  Extent receive = Extent::one;
+  Messages send = Messages::one;
+  Messages receive = Messages::one;
   double time_factor = 1.0;  ///< reported time / time of one repetition (PingPong: 0.5)
   int turnover = 1;          ///< messages into and out of one process per repetition, for the throughput
   /// Run by a team of threads in each process; a length is that of all threads together.

@@ -58,7 +58,7 @@ class SweepText {
   std::map<std::string, ByLength, std::less<>> benchmarks_;
   std::vector<std::string> hosts_;  ///< by endpoint
   FabricOptions fabric_;
-  double bytes_per_megabyte_ = 1048576;
+  double bytes_per_megabyte_ = mebibyte;
   int in_flight_ = 1;
   int passes_ = 0;
   bool matrix_begun_ = false;

@@ -64,7 +64,7 @@ class TextReporter final : public Reporter {
   PassesNotes passes_;  ///< on the rows of the open table
   SweepText sweep_;
   std::optional<double> precision_;
-  double bytes_per_megabyte_ = 1048576;
+  double bytes_per_megabyte_ = mebibyte;
   int in_flight_ = 256;
   std::int64_t max_memory_ = gibibyte;
   Heads heads_ = Heads::classic;

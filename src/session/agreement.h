@@ -11,12 +11,12 @@ namespace openimb {
 
 /// Thrown at the same time by all ranks that respond: `ranks` (of the launch) do not, and take no further
 /// part.
-struct Silence {
+struct NoAnswer {
   std::vector<int> ranks;
 };
 
 /// A set of ranks: those of the launch, or those of one group. All calls are collective over it. Where ranks
-/// may stop responding, calls throw Silence; afterwards the value of such a rank is NaN or empty.
+/// may stop responding, calls throw NoAnswer; afterwards the value of such a rank is NaN or empty.
 class Agreement {
  public:
   virtual ~Agreement() = default;

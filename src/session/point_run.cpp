@@ -22,8 +22,8 @@ Failure time_out(const Point& point, double seconds_each) {
 }
 
 std::optional<int> partner_in(const Point& point) {
-  if (point.meeting == nullptr || point.meeting->partners.size() != 1) return std::nullopt;
-  return point.meeting->partners.front();
+  if (point.round_partners == nullptr || point.round_partners->partners.size() != 1) return std::nullopt;
+  return point.round_partners->partners.front();
 }
 
 // The part of `samples` from repetition `first` on; empty where `samples` is.

@@ -46,7 +46,7 @@ class Sweeps {
   void report_failed(const SweepTable& table, const Failure& failure, int round, const EndpointPairs& pairs);
   EndpointPairs without_lost(const SweepTable& table, const Point& point, int round,
                              const EndpointPairs& pairs);
-  void mark_lost(const Silence& silence);
+  void mark_lost(const NoAnswer& lost);
   bool is_lost(int endpoint) const { return !lost_[static_cast<std::size_t>(endpoint)].empty(); }
   bool too_few() const { return std::ranges::count(lost_, std::string()) < 2; }
   std::vector<std::vector<int>> readers_of(const EndpointPairs& pairs) const;
@@ -96,8 +96,8 @@ void Sweeps::open_tables() {
     try {
       if (!table.failure) table.open = parts_.resources.open(table.plan);
       if (!table.failure) table.failure = table.open->failure();
-    } catch (const Silence& silence) {
-      mark_lost(silence);
+    } catch (const NoAnswer& lost) {
+      mark_lost(lost);
       table.failure = {.cause = Failure::Cause::no_answer, .detail = "a rank does not answer"};
     }
     table.in_round.table.multi = Multi::each_group;
@@ -141,8 +141,8 @@ void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs 
   for (;;) {
     pairs = without_lost(table, point, round, pairs);
     if (pairs.empty()) return;
-    const RoundPartners meeting = plan_.meeting(pairs, endpoint());
-    point.meeting = &meeting;
+    const RoundPartners round_partners = plan_.round_partners(pairs, endpoint());
+    point.round_partners = &round_partners;
     set_groups(table, pairs);
     const int mine = endpoint();
     const auto pair = std::ranges::find_if(
@@ -154,8 +154,8 @@ void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs 
       return measure(table, point, round, pairs);
     } catch (const PointFailed& failed) {
       return report_failed(table, failed.failure, round, pairs);
-    } catch (const Silence& silence) {
-      mark_lost(silence);
+    } catch (const NoAnswer& lost) {
+      mark_lost(lost);
     }
   }
 }
@@ -191,11 +191,11 @@ EndpointPairs Sweeps::without_lost(const SweepTable& table, const Point& point, 
   return left;
 }
 
-void Sweeps::mark_lost(const Silence& silence) {
+void Sweeps::mark_lost(const NoAnswer& lost) {
   const std::string since = pass_ == 0
                                 ? "before the first pass"
                                 : "since pass " + std::to_string(pass_) + ", round " + std::to_string(round_);
-  for (const int rank : silence.ranks) {
+  for (const int rank : lost.ranks) {
     const auto position = std::ranges::find(fabric_.ranks, rank);
     if (position == fabric_.ranks.end()) continue;
     const auto endpoint = position - fabric_.ranks.begin();
@@ -267,8 +267,8 @@ bool Sweeps::must_end() {
       const bool ends = budget_spent_ || outcome_.stopping(over_budget);
       budget_spent_ = ends && !outcome_.interrupted();
       return ends;
-    } catch (const Silence& silence) {
-      mark_lost(silence);
+    } catch (const NoAnswer& lost) {
+      mark_lost(lost);
     }
   }
 }

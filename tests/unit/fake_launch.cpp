@@ -213,9 +213,9 @@ class AgreementOfSome final : public ThreadAgreement {
   double largest(double mine) override {
     const double all = ThreadAgreement::largest(mine);
     ++rank_.agreements;
-    if (model_.silence) {
-      if (std::vector<int> silent = model_.silence(rank_.agreements); !silent.empty()) {
-        throw Silence{std::move(silent)};
+    if (model_.lost) {
+      if (std::vector<int> silent = model_.lost(rank_.agreements); !silent.empty()) {
+        throw NoAnswer{std::move(silent)};
       }
     }
     return all;

@@ -53,7 +53,7 @@ struct Model {
   std::function<Reading(const Rank&)> reading = {};  ///< counters
   /// Ranks that are lost after the nth agreement, the same on all ranks; they go on, so that none is waited
   /// for.
-  std::function<std::vector<int>(int agreements)> silence = {};
+  std::function<std::vector<int>(int agreements)> lost = {};
   Hints hints = {};
   bool calibrated = true;
 };

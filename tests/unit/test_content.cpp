@@ -269,7 +269,7 @@ TEST_CASE("messages with gaps: elements lie where the layout says, and any part 
     const bool record = layout.placement == Placement::structure;
     const Element element{.type = record ? DataType::byte : DataType::integer, .layout = layout};
     const std::int64_t size = element.size();
-    const Spec spec{.receive = Extent::two};
+    const Spec spec{.receive = Messages::two};
     const Geometry geometry = plan_geometry(spec, 50 * size, 2, element, std::nullopt);
     const Content content(element, false, 2, geometry.elements, geometry.message_extent);
     const Content contiguous({element.type}, false, 2);

@@ -18,8 +18,8 @@ namespace {
 
 constexpr Spec common{.name = "P_Write_Expl",
                       .kind = Kind::parallel_transfer,
-                      .send = Extent::even_share,
-                      .receive = Extent::none,
+                      .send = Messages::even_share,
+                      .receive = Messages::none,
                       .access = Access::file,
                       .file = {.use = FileUse::write}};
 constexpr Spec own = [] {

@@ -22,14 +22,14 @@ constexpr Spec transfer{.name = "PingPong", .kind = Kind::single_transfer};
 constexpr Spec allreduce{.name = "Allreduce", .reduction = true};
 constexpr Spec bcast{.name = "Bcast", .rooted = true};
 constexpr Spec barrier{
-    .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
-constexpr Spec gather{.name = "Gather", .send = Extent::one, .receive = Extent::per_rank};
-constexpr Spec alltoall{.name = "Alltoall", .send = Extent::per_rank, .receive = Extent::per_rank};
+    .name = "Barrier", .kind = Kind::synchronization, .send = Messages::none, .receive = Messages::none};
+constexpr Spec gather{.name = "Gather", .send = Messages::one, .receive = Messages::per_rank};
+constexpr Spec alltoall{.name = "Alltoall", .send = Messages::per_rank, .receive = Messages::per_rank};
 constexpr Spec alltoallv{.name = "Alltoallv",
-                         .send = Extent::per_rank,
-                         .receive = Extent::per_rank,
+                         .send = Messages::per_rank,
+                         .receive = Messages::per_rank,
                          .displacements = Displacements::elements};
-constexpr Spec reduce_scatter{.name = "Reduce_scatter", .receive = Extent::even_share, .reduction = true};
+constexpr Spec reduce_scatter{.name = "Reduce_scatter", .receive = Messages::even_share, .reduction = true};
 
 constexpr Element bytes_element{};
 constexpr Element floats{DataType::single_precision, Contiguity::base};
@@ -263,17 +263,17 @@ TEST_CASE("the estimate costs about a second") {
 }
 
 TEST_CASE("a message divided over the group") {
-  CHECK(share(Extent::even_share, 10, 4, 0) == 3);
-  CHECK(share(Extent::even_share, 10, 4, 1) == 3);
-  CHECK(share(Extent::even_share, 10, 4, 2) == 2);
-  CHECK(share(Extent::even_share, 10, 4, 3) == 2);
-  CHECK(share(Extent::even_share, 2, 4, 3) == 0);
+  CHECK(share(Messages::even_share, 10, 4, 0) == 3);
+  CHECK(share(Messages::even_share, 10, 4, 1) == 3);
+  CHECK(share(Messages::even_share, 10, 4, 2) == 2);
+  CHECK(share(Messages::even_share, 10, 4, 3) == 2);
+  CHECK(share(Messages::even_share, 2, 4, 3) == 0);
   std::int64_t sum = 0;
-  for (int rank = 0; rank < 7; ++rank) sum += share(Extent::even_share, 1000, 7, rank);
+  for (int rank = 0; rank < 7; ++rank) sum += share(Messages::even_share, 1000, 7, rank);
   CHECK(sum == 1000);
-  for (int rank = 0; rank < 4; ++rank) CHECK(share(Extent::block_share, 10, 4, rank) == 3);
-  CHECK(share(Extent::block_share, 8, 4, 0) == 2);
-  CHECK(share(Extent::block_share, 0, 4, 0) == 0);
+  for (int rank = 0; rank < 4; ++rank) CHECK(share(Messages::block_share, 10, 4, rank) == 3);
+  CHECK(share(Messages::block_share, 8, 4, 0) == 2);
+  CHECK(share(Messages::block_share, 0, 4, 0) == 0);
 }
 
 TEST_CASE("buffers without a cache are used again and again") {
@@ -403,7 +403,7 @@ TEST_CASE("aggregate transfers have disjoint sections as far as the volume reach
   CHECK(disjoint_sections(settings, Transfers::aggregate, 500, 0) == 1);
   CHECK(disjoint_sections(settings, Transfers::non_aggregate, 50, 8) == 1);
 
-  const Geometry geometry = plan_geometry({.send = Extent::two}, 8, 2, {}, std::nullopt, 50);
+  const Geometry geometry = plan_geometry({.send = Messages::two}, 8, 2, {}, std::nullopt, 50);
   CHECK(geometry.slots == 50);
   CHECK(geometry.send.stride == 16);
   CHECK(geometry.send.total == 50 * 16);

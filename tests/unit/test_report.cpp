@@ -67,7 +67,7 @@ constexpr Spec uniband{
     .name = "Uniband", .kind = Kind::parallel_transfer, .table = &tables::rate, .message_rate = true};
 constexpr Spec allreduce{.name = "Allreduce", .kind = Kind::collective, .reduction = true};
 constexpr Spec barrier{
-    .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
+    .name = "Barrier", .kind = Kind::synchronization, .send = Messages::none, .receive = Messages::none};
 constexpr Spec bidir_put{
     .name = "Bidir_put", .kind = Kind::single_transfer, .aggregation = Aggregation::non_aggregate_first};
 constexpr Spec shared_load{.name = "Shared_load",

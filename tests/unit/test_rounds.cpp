@@ -142,12 +142,12 @@ TEST_CASE("a hub meets all others in its round") {
   CHECK(from.has_hub());
   const EndpointPairs pairs = from.pairs(2, 1);
   CHECK(pairs == EndpointPairs{{2, 0}, {2, 1}, {2, 3}});
-  CHECK(from.meeting(pairs, 2).partners == std::vector{0, 1, 3});
-  CHECK(from.meeting(pairs, 2).sends_first);
-  CHECK(from.meeting(pairs, 3).partners == std::vector{2});
-  CHECK_FALSE(from.meeting(pairs, 3).sends_first);
-  CHECK_FALSE(to.meeting(pairs, 2).sends_first);
-  CHECK(to.meeting(pairs, 0).sends_first);
+  CHECK(from.round_partners(pairs, 2).partners == std::vector{0, 1, 3});
+  CHECK(from.round_partners(pairs, 2).sends_first);
+  CHECK(from.round_partners(pairs, 3).partners == std::vector{2});
+  CHECK_FALSE(from.round_partners(pairs, 3).sends_first);
+  CHECK_FALSE(to.round_partners(pairs, 2).sends_first);
+  CHECK(to.round_partners(pairs, 0).sends_first);
 }
 
 TEST_CASE("who has no partner in a round is idle") {
@@ -156,7 +156,7 @@ TEST_CASE("who has no partner in a round is idle") {
   for (int round = 0; round < 3; ++round) {
     int idle = 0;
     for (int endpoint = 0; endpoint < 3; ++endpoint) {
-      idle += plan.meeting(plan.pairs(round, 1), endpoint).partners.empty() ? 1 : 0;
+      idle += plan.round_partners(plan.pairs(round, 1), endpoint).partners.empty() ? 1 : 0;
     }
     CHECK(idle == 1);
   }

@@ -20,8 +20,8 @@ constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer};
 constexpr Spec bcast{.name = "Bcast", .rooted = true};
 constexpr Spec allreduce{.name = "Allreduce", .reduction = true};
 constexpr Spec barrier{
-    .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
-constexpr Spec alltoall{.name = "Alltoall", .send = Extent::per_rank, .receive = Extent::per_rank};
+    .name = "Barrier", .kind = Kind::synchronization, .send = Messages::none, .receive = Messages::none};
+constexpr Spec alltoall{.name = "Alltoall", .send = Messages::per_rank, .receive = Messages::per_rank};
 constexpr Spec put{.name = "Unidir_Put",
                    .kind = Kind::single_transfer,
                    .access = Access::active_target,
@@ -311,7 +311,7 @@ TEST_CASE("-layout: what cannot have it is not available, and packed messages ar
   CHECK(one.message_extent == 160);
   CHECK(one.send.footprint == 160);
   CHECK(packed_bytes(one, 40) == 80);
-  const Geometry each = plan_geometry({.receive = Extent::per_rank}, 40, 3, element, std::nullopt);
+  const Geometry each = plan_geometry({.receive = Messages::per_rank}, 40, 3, element, std::nullopt);
   CHECK(each.receive.footprint == 480);
   CHECK(packed_bytes(each, 40) == 160);
   element.layout = {.placement = Placement::vector, .block = 4, .stride = 8};
@@ -332,7 +332,7 @@ TEST_CASE("-send_mode: what cannot use a mode is not available, and a buffer is 
   CHECK(why_not_sent(Spec{}, SendMode::synchronous) ==
         "by definition it has no send that -send_mode synchronous could replace");
   CHECK(buffered_messages(all, 64) == 3);
-  all.send = Extent::two;
+  all.send = Messages::two;
   CHECK(buffered_messages(all, 64) == 6);
   all.message_rate = true;
   CHECK(buffered_messages(all, 64) == 192);
@@ -344,7 +344,7 @@ TEST_CASE("-send_mode: what cannot use a mode is not available, and a buffer is 
 TEST_CASE("each message that is received at once has memory of its own") {
   constexpr Spec band{.name = "Uniband",
                       .kind = Kind::parallel_transfer,
-                      .receive = Extent::in_flight,
+                      .receive = Messages::in_flight,
                       .message_rate = true,
                       .send_modes = every_send_mode_ahead};
   Planned planned = of_length(band, 100);
@@ -362,8 +362,10 @@ TEST_CASE("each message that is received at once has memory of its own") {
 }
 
 TEST_CASE("of messages in flight that exceed -mem together, as many as fit are in flight") {
-  constexpr Spec band{
-      .name = "Uniband", .kind = Kind::parallel_transfer, .receive = Extent::in_flight, .message_rate = true};
+  constexpr Spec band{.name = "Uniband",
+                      .kind = Kind::parallel_transfer,
+                      .receive = Messages::in_flight,
+                      .message_rate = true};
   const auto is_planned = [](const Point& point, int in_flight, bool fewer) {
     CHECK_FALSE(point.failure);
     CHECK(point.in_flight == in_flight);
@@ -396,7 +398,7 @@ TEST_CASE("of messages in flight that exceed -mem together, as many as fit are i
 TEST_CASE("the buffer of -send_mode buffered holds only the messages that fit") {
   Planned planned = of_length({.name = "Biband",
                                .kind = Kind::parallel_transfer,
-                               .receive = Extent::in_flight,
+                               .receive = Messages::in_flight,
                                .message_rate = true,
                                .send_modes = every_send_mode},
                               100);
@@ -410,7 +412,7 @@ TEST_CASE("the buffer of -send_mode buffered holds only the messages that fit") 
 TEST_CASE("a hub receives from all others at once") {
   constexpr Spec band{.name = "Pair_Bandwidth",
                       .kind = Kind::parallel_transfer,
-                      .receive = Extent::in_flight,
+                      .receive = Messages::in_flight,
                       .message_rate = true,
                       .in_rounds = true};
   for (const auto& [rounds, messages] :
@@ -448,7 +450,7 @@ TEST_CASE("-check needs two images, of at most a chunk each") {
 }
 
 TEST_CASE("-check composes what the receive buffer holds, of files what is in memory") {
-  Planned gathering = of_length({.name = "Gather", .receive = Extent::per_rank}, 100);
+  Planned gathering = of_length({.name = "Gather", .receive = Messages::per_rank}, 100);
   gathering.options.check = true;
   CHECK(gathering.point().needed_bytes == 500 + 2 * 400);
   Planned none = of_length(barrier, 0);

@@ -21,7 +21,7 @@ constexpr Spec uniband{
     .name = "Uniband", .kind = Kind::parallel_transfer, .table = &tables::rate, .message_rate = true};
 constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
 constexpr Spec barrier{
-    .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
+    .name = "Barrier", .kind = Kind::synchronization, .send = Messages::none, .receive = Messages::none};
 
 // Rank r takes r + 1 ticks for each repetition.
 Model later_ranks_are_slower() {
@@ -126,7 +126,7 @@ TEST_CASE("-multi 0 and a Multi- prefix: one row over all groups") {
 
 TEST_CASE("rates are those of the messages that were in flight") {
   Spec spec = uniband;
-  spec.receive = Extent::in_flight;
+  spec.receive = Messages::in_flight;
   const Spec catalog[] = {spec};
   Options options = small_options(1);
   options.lengths = {100};

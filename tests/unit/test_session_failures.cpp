@@ -15,7 +15,7 @@ namespace {
 constexpr Spec bcast{.name = "Bcast", .rooted = true};
 constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
 constexpr Spec barrier{
-    .name = "Barrier", .kind = Kind::synchronization, .send = Extent::none, .receive = Extent::none};
+    .name = "Barrier", .kind = Kind::synchronization, .send = Messages::none, .receive = Messages::none};
 constexpr Spec absent{.name = "Bcast_c", .unavailable = "this MPI has no large-count calls"};
 constexpr Spec writing{.name = "P_Write_Expl",
                        .kind = Kind::parallel_transfer,

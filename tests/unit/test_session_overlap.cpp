@@ -20,8 +20,8 @@ constexpr Spec ibcast{
 constexpr Spec ibarrier{.name = "Ibarrier",
                         .kind = Kind::synchronization,
                         .table = &tables::overlap,
-                        .send = Extent::none,
-                        .receive = Extent::none,
+                        .send = Messages::none,
+                        .receive = Messages::none,
                         .overlap = Overlap::matched};
 constexpr Spec iwrite{.name = "S_IWrite_Expl",
                       .kind = Kind::single_transfer,

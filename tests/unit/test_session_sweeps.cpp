@@ -231,7 +231,7 @@ TEST_CASE("pairs of a rank that falls silent fail, the others of the round are m
   options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
   // At a time within the first round: one agreement opens the table, one begins the round, one ends a trial.
   Model model;
-  model.silence = [](int agreements) { return agreements == 5 ? std::vector{3} : std::vector<int>{}; };
+  model.lost = [](int agreements) { return agreements == 5 ? std::vector{3} : std::vector<int>{}; };
   const Outcome outcome = launch(catalog, options, 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}, {"1-0", 1}, {"2-0", 1}, {"2-1", 1}});
   CHECK(failed(outcome) == Counts{{"0-3", 1}, {"1-3", 1}, {"2-3", 1}, {"3-0", 1}, {"3-1", 1}, {"3-2", 1}});
@@ -255,7 +255,7 @@ TEST_CASE("a rank may fall silent before the first pass, and between two rounds"
     when = 3;
     since = "since pass 1, round 0";
   }
-  model.silence = [when](int agreements) { return agreements == when ? std::vector{2} : std::vector<int>{}; };
+  model.lost = [when](int agreements) { return agreements == when ? std::vector{2} : std::vector<int>{}; };
   const Outcome outcome = launch(catalog, options, 3, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}});
   REQUIRE(outcome.failures().size() == 1);
@@ -265,7 +265,7 @@ TEST_CASE("a rank may fall silent before the first pass, and between two rounds"
 TEST_CASE("an idle rank that falls silent costs no pair") {
   const Spec catalog[] = {latency};
   Model model;
-  model.silence = [](int agreements) { return agreements == 4 ? std::vector{1} : std::vector<int>{}; };
+  model.lost = [](int agreements) { return agreements == 4 ? std::vector{1} : std::vector<int>{}; };
   const Outcome outcome = launch(catalog, options_of({0, 2, 3}), 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
   CHECK(outcome.ending().failed == 0);
@@ -276,7 +276,7 @@ TEST_CASE("a sweep ends when fewer than two endpoints answer") {
   Options options = options_of({0, 1, 2});
   options.passes = Passes{.most = 1000, .precision = {}, .budget = {}};
   Model model;
-  model.silence = [](int agreements) { return agreements == 3 ? std::vector{1, 2} : std::vector<int>{}; };
+  model.lost = [](int agreements) { return agreements == 3 ? std::vector{1, 2} : std::vector<int>{}; };
   const Outcome outcome = launch(catalog, options, 3, model);
   CHECK(measured(outcome).empty());
   CHECK(failed(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
@@ -287,7 +287,7 @@ TEST_CASE("a silent partner of a hub is left out of its round; a silent hub is t
   Options options = options_of({0, 1, 2, 3});
   options.fabric->rounds = RoundKind::all_to_one;
   Model model;
-  model.silence = [](int agreements) { return agreements == 3 ? std::vector{2} : std::vector<int>{}; };
+  model.lost = [](int agreements) { return agreements == 3 ? std::vector{2} : std::vector<int>{}; };
   const Outcome outcome = launch(catalog, options, 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-3", 1}, {"1-0", 1}, {"1-3", 1}, {"3-0", 1}, {"3-1", 1}});
   CHECK(failed(outcome) == Counts{{"0-2", 1}, {"1-2", 1}, {"3-2", 1}, {"2-0", 1}, {"2-1", 1}, {"2-3", 1}});

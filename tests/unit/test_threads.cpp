@@ -29,8 +29,8 @@ constexpr Spec uniband{.name = "UniBandMT",
                        .message_rate = true};
 constexpr Spec barrier{.name = "BarrierMT",
                        .kind = Kind::synchronization,
-                       .send = Extent::none,
-                       .receive = Extent::none,
+                       .send = Messages::none,
+                       .receive = Messages::none,
                        .threaded = true};
 
 // A thread's batch: takes `seconds`, and writes down that it ran.
@@ -273,7 +273,7 @@ TEST_CASE("a length whose threads need more than every number is out of memory")
     return planned(spec, options).points.at(0);
   };
   const Spec alltoall{
-      .name = "AlltoallMT", .send = Extent::per_rank, .receive = Extent::per_rank, .threaded = true};
+      .name = "AlltoallMT", .send = Messages::per_rank, .receive = Messages::per_rank, .threaded = true};
   for (const Point& point : {point_of(pingpong, {"-threads", "4", "-msgsize", "4294967296g"}),
                              point_of(alltoall, {"-threads", "16", "-msgsize", "268435456g"}),
                              point_of(alltoall, {"-threads", "4096", "-count", "18014398509481984"})}) {

@@ -262,7 +262,7 @@ TEST_CASE("a batch goes on with the buffers and the root that are next") {
                .slots = 3,
                .ranks = 4,
                .root_step = 1,
-               .gone = 7};
+               .completed = 7};
   Laps<true, true> laps(plan);
   CHECK(laps.lap().slot == 1);
   CHECK(laps.lap().send == send + 8);

@@ -162,8 +162,8 @@ TEST_CASE("all edges of a random graph are about equally likely") {
 
 TEST_CASE("buffers have a message for each neighbor, and an int must hold the last displacement") {
   Spec spec{.name = "Neighbor_alltoallv",
-            .send = Extent::per_neighbor,
-            .receive = Extent::per_neighbor,
+            .send = Messages::per_neighbor,
+            .receive = Messages::per_neighbor,
             .topology = {.dimensions = 3},
             .displacements = Displacements::elements};
   const auto planned = [&](std::int64_t bytes) {
@@ -180,7 +180,7 @@ TEST_CASE("buffers have a message for each neighbor, and an int must hold the la
 
 TEST_CASE("-topo changes what has a topology, and is in its title") {
   const Spec catalog[] = {
-      {.name = "Neighbor_allgather", .receive = Extent::per_neighbor, .topology = {.dimensions = 2}},
+      {.name = "Neighbor_allgather", .receive = Messages::per_neighbor, .topology = {.dimensions = 2}},
       {.name = "Bcast"}};
   Options options;
   options.selection = {{.index = 0}, {.index = 1}};
