@@ -9,7 +9,9 @@ from pathlib import Path
 import lab
 import pytest
 from companion.door import Imb
+from imb.cli import launching
 from imb.model import suite
+from imb.mpi import installations
 
 CMAKE = """cmake_minimum_required(VERSION 3.20)
 project(small LANGUAGES CXX)
@@ -27,7 +29,8 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "src").mkdir(parents=True)
     (folder / "CMakeLists.txt").write_text(CMAKE)
     (folder / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("1"); }\n')
-    monkeypatch.setattr("imb.mpi.build.suite_folder", lambda: folder)
+    for module in ("build", "builds"):
+        monkeypatch.setattr(f"imb.mpi.{module}.suite_folder", lambda: folder)
     monkeypatch.setenv("CXXFLAGS", "-O0 -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX")
     return folder
 
@@ -55,6 +58,32 @@ def test_builds_lie_side_by_side_and_are_made_when_something_changed(imb: Imb, s
     (small / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("2"); }\n')
     [other] = imb("build", *both[:2]).out.split()
     assert other not in folders and said_by(other) == "2\n" and said_by(folders[0]) == "1\n"
+
+
+@pytest.mark.needs_mpi
+def test_what_make_builds_is_used(imb: Imb, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The executable of the component that is run is taken from there, and brought up to date there; the others are not built."""
+    monkeypatch.delenv("CXXFLAGS")
+    mpi = lab.MAIN[0] if lab.MAIN else lab.missing("Open MPI or MPICH")
+    unbuilt = "add_executable(IMB-EXT src/missing.cpp)\nset_target_properties(IMB-EXT PROPERTIES EXCLUDE_FROM_ALL ON)\n"
+    file = small / "CMakeLists.txt"
+    file.write_text(
+        f"{CMAKE}{unbuilt}"
+        'foreach(name PURE SANITIZE)\n option(OPENIMB_${name} "" OFF)\nendforeach()\nset(OPENIMB_INTERFACE "" CACHE STRING "")\n'
+    )
+    (small / "src" / "missing.cpp").write_text("#error not needed\n")
+    make = small / "build" / "key"
+    subprocess.run(
+        ["cmake", "-S", small, "-B", make, f"-DMPI_CXX_COMPILER={mpi.wrapper}", "-DCMAKE_BUILD_TYPE=Release"],
+        check=True,
+        capture_output=True,
+    )
+    place = launching.built(installations.find(mpi.wrapper), None, ["MPI1"])
+    assert said_by(str(place)) == "1\n" and (make / "bin" / "IMB-MPI1").exists()
+    (small / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("2"); }\n')
+    newer = launching.built(installations.find(mpi.wrapper), None, ["MPI1"])
+    assert newer != place and said_by(str(newer)) == "2\n" and said_by(str(place)) == "1\n"
+    assert [path.name for path in newer.iterdir()] == ["IMB-MPI1"]
 
 
 def test_a_dry_run_and_a_usage_error_build_nothing(mpi: lab.Mpi, imb: Imb, small: Path) -> None:

@@ -208,7 +208,7 @@ def command(
         refuse_missing_cpus_of(plans)
         options = {"relevant": settings.relevant, "metric": metric, "rows": rows, "format": format}
         plans = [msgspec.structs.replace(plan, command="ab", report=options) for plan in plans]
-    build_variants(chosen)
+    build_variants(chosen, plans)
     for plan in plans:
         session.refuse_missing_programs(plan)
         session.save(store, plan)

@@ -135,7 +135,7 @@ def command(
             _print_dry_run(store, plan)
         return
     if not resume:
-        build_variants(chosen)
+        build_variants(chosen, plans)
         for plan in plans:
             session.refuse_missing_programs(plan)
             session.save(store, plan)

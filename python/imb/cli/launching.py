@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -18,6 +18,7 @@ from imb.cli.display import Display, in_time
 from imb.cli.launch_lines import called, is_usage_error, outcome_line, title_of, warn_of_others
 from imb.measure.passes import Sampling
 from imb.model.errors import ImbError
+from imb.model.mpis import mpi_named
 from imb.model.units import counted
 from imb.render.terminal import Screen, say
 
@@ -220,7 +221,15 @@ def prepare(
     if programs:
         return installations.find_for(choice, programs), programs
     mpi = installations.find(choice)
+    if (named := choice or os.environ.get("IMB_MPI")) and (known := mpi_named(named)):
+        others = [other.wrapper or other.launcher for other in installations.named_so(known)[1:]]
+        if others:
+            say(f"imb: {named} is {mpi.version}, {mpi.place}; there are also {', '.join(others)}", err=True)
     return mpi, build.place_of(mpi, compiler)
+
+
+def components_of(plans: Sequence[Plan]) -> set[str]:
+    return {item.component for plan in plans for item in plan.items}
 
 
 def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -> None:
@@ -228,7 +237,7 @@ def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -
     from imb.measure import session
 
     if programs is None:
-        ready(mpi, None)
+        ready(mpi, None, components_of(plans))
     for plan in plans:
         session.refuse_missing_programs(plan)
 
@@ -238,41 +247,46 @@ def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
     return prepare(settings.mpi, Path(settings.programs) if settings.programs else None, settings.compiler)
 
 
-def build_variants(asked: Campaign) -> None:
-    """`build_for` of a campaign whose plan is examined."""
+def build_variants(asked: Campaign, plans: Sequence[Plan]) -> None:
+    """`build_for` of a campaign whose plans are examined."""
     from imb.measure.campaign import variants
     from imb.mpi import installations
 
+    components = components_of(plans)
     wanted = {
         (settings.mpi, settings.compiler) for settings in variants(asked).values() if not settings.programs
     }
     for choice, compiler in sorted(wanted, key=str):
-        ready(installations.find(choice), compiler)
+        ready(installations.find(choice), compiler, components)
 
 
-def ready(mpi: Installation, compiler: str | None) -> Path:
-    """The suite's programs for an MPI, built if need be; exits with 1 where that fails."""
+def ready(mpi: Installation, compiler: str | None, components: Collection[str] = ()) -> Path:
+    """The suite's programs for an MPI, those of these components at least, built if need be; exits with 1 where that fails."""
     from imb.mpi import build
 
     place = build.place_of(mpi, compiler)
-    return place if place.is_dir() else built(mpi, compiler)
+    there = place.is_dir() and all((place / f"IMB-{name}").exists() for name in components)
+    return place if there else built(mpi, compiler, components)
 
 
-BUILD_BEAT = 15.0  # seconds between lines about a build where there is no terminal
+BUILD_BEAT = 5.0  # seconds between lines about a build where there is no terminal
 
 
-def built(mpi: Installation, compiler: str | None, *, again: bool = False) -> Path:
+def built(
+    mpi: Installation, compiler: str | None, components: Collection[str] = (), *, again: bool = False
+) -> Path:
     """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails."""
     from rich.progress import Progress
 
     from imb.mpi import build
 
     key = build.build_key(mpi, compiler)
-    if (programs := build.programs(key)) and not again:
+    if (programs := build.programs(key, components)) and not again:
         return programs
-    about = in_time(build.build_seconds())
+    made = build.folder_of_make(mpi, compiler)
+    where = f"what is missing in {made}" if made else f"about {in_time(build.build_seconds())}"
     screen = Screen(err=True)
-    screen.line(f"building the suite for {mpi.version} (about {about}; {mpi.wrapper}) ...")
+    screen.line(f"building the suite for {mpi.version} ({where}; {mpi.wrapper}) ...")
     console = screen.console
     began = last = time.monotonic()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -286,7 +300,7 @@ def built(mpi: Installation, compiler: str | None, *, again: bool = False) -> Pa
                 screen.line(f"building the suite: {percent:.0f} % after {last - began:.0f} s")
 
         try:
-            return build.build(mpi, compiler, on_percent=show)
+            return build.build(mpi, compiler, components, on_percent=show)
         except build.BuildError as error:
             bar.stop()
             say(*error.words.splitlines(), f"imb: {error}", err=True)

