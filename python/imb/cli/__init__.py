@@ -39,6 +39,7 @@ GROUPS = {
     },
     "Machine": {
         "doctor": "Check that this machine is ready to measure.",
+        "health": "Check within seconds that this host is as fast as it was.",
         "build": "Build the suite for one or several MPIs from the packaged sources.",
     },
 }
