@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -14,13 +15,16 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import lab
 import numpy as np
 import pytest
-from companion import fake_mpi
+from companion import cluster, fake_mpi
 from companion.door import Imb, Said
 from imb.judge import health as judge
 from imb.measure import health
-from imb.mpi import load
+from imb.model.health import Watched
+from imb.model.intent import Intent
+from imb.mpi import installations, load
 
 US = 1e-6
 
@@ -63,6 +67,11 @@ class Site:
             kept["sessions"] = [*others, first][:sessions]
 
         self.edit(add)
+
+    def learn_again(self) -> Said:
+        """Less than 50, and the last one long ago."""
+        self.edit(lambda kept: kept["sessions"].pop())
+        return self("--learn")
 
     def edit(self, change: Callable[[dict[str, Any]], None]) -> None:
         kept = json.loads(self.file.read_text())
@@ -144,6 +153,7 @@ def test_a_second_suspect_makes_a_host_bad(site: Site) -> None:
 
     said = site(times=[2] * 4)
     assert (said.code, said.err, site.launches) == (0, "", 4)
+    assert "suspect; nothing measured" in site.learn_again().out
     [line] = said.out.splitlines()
     assert (
         line.startswith("suspect: ") and "PingPong 8 bytes takes " in line and "median of 50 sessions" in line
@@ -298,7 +308,7 @@ def test_a_check_in_a_prolog(site: Site) -> None:
     """It loads no NumPy, and its launcher gets no variables of a scheduler."""
     site.learn()
     launcher = Path(str(site.options[1]), "bin", "mpiexec")
-    refuse = '#!/bin/sh\nenv | grep -E "^(SLURM|PMI|PMIX|PBS)" >&2 && exit 243\n'
+    refuse = '#!/bin/sh\n[ "$HOME" ] || exit 7; env | grep -E "^(SLURM|PMI|PMIX|PBS)" >&2 && exit 243\n'
     launcher.write_text(launcher.read_text().replace("#!/bin/sh\n", refuse, 1))
     done, _ = alone(
         site,
@@ -317,6 +327,111 @@ def test_a_launch_that_hangs_ends_in_time(site: Site, tmp_path: Path) -> None:
     assert done.returncode == 0 and done.stdout.startswith("inconclusive: "), done
     assert "the launch did not complete: longer than " in done.stdout or "time is up" in done.stdout
     assert seconds < 2.3  # start and end included
+
+
+# --- Schedulers ------------------------------------------------------------------------------------------------------
+
+# No other process counts: this machine may have other tests.
+_ALONE = f"""#!{sys.executable}
+from imb.model.health import Watched
+from imb.model.intent import Intent
+from imb.mpi import installations, load
+load.moment = lambda: None
+from imb.cli import main
+main()
+"""
+
+
+def file_of(path: Path, mpi: lab.Mpi, seconds: float) -> Path:
+    """Sessions with this figure; the next value beyond makes the host bad."""
+    installation = installations.mpi_of(Path(mpi.wrapper))
+    figure = "PingPong 8 bytes"
+    session = health.Learned(at=ago(), seconds=0.5, values={figure: [seconds] * judge.LAUNCHES})
+    kept = health.Kept(
+        host=socket.gethostname(),
+        mpi=installation,
+        programs=str(mpi.build / "bin"),
+        intent=Intent(ranks=2),
+        component="MPI1",
+        arguments=["PingPong", "-msgsize", "8", "-iter", "10", "-time", "0.01"],
+        sessions=[session] * judge.FEWEST,
+        watched={figure: Watched(beyond=judge.LAUNCHES - 1, suspect=ago(minutes=15))},
+    )
+    health.save(path, kept)
+    return path
+
+
+def test_a_prolog_and_a_health_check_of_slurm(tmp_path: Path) -> None:
+    """With the MPI whose launcher fails with the variables that Slurm sets there. Both drain a bad node, and no other."""
+    mpi = next((one for one in lab.MAIN if one.flavor == "openmpi"), lab.MAIN[0])
+    imb = tmp_path / "imb"
+    imb.write_text(_ALONE)
+    imb.chmod(0o755)
+    for verdict, seconds in (("healthy", 1.0), ("bad", 1e-12)):
+        file_of(tmp_path / f"{verdict}.json", mpi, seconds)
+    for name in ("prolog", "healthcheck"):
+        script = tmp_path / f"{name}.sh"
+        script.write_text(
+            f"#!/bin/sh\ncd {tmp_path}; [ -e {name}.on ] || exit 0; read -r verdict < {name}.on\n"
+            f"export IMB={imb} IMB_HEALTH={tmp_path}/$verdict.json SLURM_CONF={tmp_path}/slurm.conf PYTHONPATH={lab.TOP}/python\n"
+            f"{lab.TOP}/examples/health/{name}.sh; status=$?; echo $verdict >> {name}.done; exit $status\n"
+        )
+        script.chmod(0o755)
+    lines = [
+        f"Prolog={tmp_path}/prolog.sh",
+        "PrologFlags=Alloc",
+        f"HealthCheckProgram={tmp_path}/healthcheck.sh",
+    ]
+    lines += ["HealthCheckInterval=1", "HealthCheckNodeState=IDLE"]
+    with cluster.slurm(tmp_path, nodes=1, more=lines) as conf:
+        variables = {**os.environ, "SLURM_CONF": str(conf)}
+
+        def said(*words: str) -> str:
+            return subprocess.run(words, env=variables, capture_output=True, text=True).stdout.strip()
+
+        def state() -> str:
+            return said("sinfo", "-h", "-o", "%T %E")
+
+        def switch(script: str, verdict: str) -> None:
+            (tmp_path / f"{script}.on").write_text(f"{verdict}\n")
+
+        switch("prolog", "healthy")
+        assert said("srun", "-N1", "echo", "ran") == "ran"
+        kept = health.load_kept(tmp_path / "healthy.json")
+        assert kept and kept.watched == {"PingPong 8 bytes": Watched()}, kept
+        switch("prolog", "bad")
+        job = said("sbatch", "--parsable", "-N1", "--wrap", "true")
+        cluster.until(lambda: state().startswith("drain"), state)
+        assert "prolog" in state().lower(), state()
+        said("scancel", job)
+        (tmp_path / "prolog.on").unlink()
+        said("scontrol", "update", "nodename=n1", "state=resume")
+        switch("healthcheck", "healthy")
+        cluster.until(lambda: (tmp_path / "healthcheck.done").exists(), state)
+        assert state().startswith("idle")
+        file_of(tmp_path / "bad.json", mpi, 1e-12)
+        switch("healthcheck", "bad")
+        cluster.until(lambda: state().startswith("drain"), state)
+        assert "imb health: bad: " in state() and "PingPong 8 bytes takes" in state()
+
+
+def test_nhc_lines(site: Site) -> None:
+    """What NHC's check_cmd_status does with them: a status other than that of -r fails."""
+    site.learn()
+    [line] = [
+        line
+        for line in (lab.TOP / "examples" / "health" / "nhc.conf").read_text().splitlines()
+        if line[0] != "#"
+    ]
+    matched, _, check = line.partition(" || ")
+    *options, program = (
+        check.partition(" /opt/openimb/bin/imb ")[0].split(),
+        check.partition("/opt/openimb/bin/imb ")[2],
+    )
+    assert (matched, options) == ("*", [["check_cmd_status", "-t", "10", "-r", "0"]])
+    words = program.split()
+    assert words[-2] == "--file" and words[0] == "health"
+    assert site(*words[1:-2], times=[1]).code == 0
 
 
 # --- The rule --------------------------------------------------------------------------------------------------------

@@ -208,6 +208,11 @@ def _learn(path: Path, kept: Kept) -> None:
             f" {SESSIONS_APART.total_seconds() / 60:.0f} min apart show how they differ"
         )
         return
+    if suspects := [figure for figure, one in kept.watched.items() if one.suspect]:
+        say(
+            f"{', '.join(suspects)} of {kept.host} suspect; nothing measured before a check has found the host healthy"
+        )
+        return
     launches = [health.measured(kept, LIMIT) for _ in range(judge.LAUNCHES)]
     _refuse_other(path, kept, launches[0])
     values = {figure: [one.values[figure] for one in launches] for figure in launches[0].values}

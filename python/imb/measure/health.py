@@ -31,6 +31,7 @@ from imb.mpi.launchers import spell
 
 FORMAT = "openimb-health/1"
 GRACE = 0.3  # seconds that a launch has to end before it is killed
+LINGER = 1.0  # and after its last record
 BUSY = 0.5  # CPUs that others used, from which a slow launch is no evidence
 
 
@@ -136,7 +137,9 @@ def measured(kept: Kept, timeout: float) -> Launched:
             output=Path(made, "output.txt"),
             errors=errors,
             timeout=timeout,
+            is_over=lambda: _is_complete(records),
             grace=GRACE,
+            linger=LINGER,
         )
         during = load.load_between(before, load.moment())
         seconds = time.monotonic() - began
@@ -166,3 +169,10 @@ def measured(kept: Kept, timeout: float) -> Launched:
         raise NotMeasured("the launch has no times", status=11)
     library = runs[0].mpi.known_as if runs[0].mpi else None
     return Launched({k: v for k, v in values.items() if v}, seconds, library, others)
+
+
+def _is_complete(records: Path) -> bool:
+    try:
+        return records.read_bytes().rpartition(b"\n{")[2].startswith(b'"record":"end"')
+    except FileNotFoundError:
+        return False

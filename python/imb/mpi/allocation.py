@@ -117,9 +117,13 @@ _OF_JOBS = re.compile(
 
 
 def leave() -> None:
-    """Removes the variables of a scheduler from this process and all that it starts: a prolog is no job."""
+    """Removes the variables of a scheduler from this process and all that it starts: a prolog is no job. Sets HOME where it is
+    missing, as in Slurm's prologs: Open MPI 5 fails without."""
     for name in [name for name in os.environ if _OF_JOBS.match(name)]:
         del os.environ[name]
+    if not os.environ.get("HOME"):
+        with suppress(RuntimeError):  # no entry in passwd
+            os.environ["HOME"] = str(Path.home())
 
 
 def _number(variables: Mapping[str, str], *names: str) -> int | None:

@@ -57,19 +57,22 @@ def run(
     on_tick: Callable[[float], None] = lambda seconds: None,
     is_over: Callable[[], bool] = lambda: False,
     grace: float = GRACE,
+    linger: float = LINGER,
 ) -> Ended:
     """Runs one launch, its output going straight to files, so that nothing is lost whoever is killed; without the values to
     `hide`, which are never in a file.
 
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `grace`
-    more. From when it `is_over` it has `LINGER` seconds instead. Ctrl-C does the same at once; a second one kills (in the
+    more. From when it `is_over` it has `linger` seconds instead. Ctrl-C does the same at once; a second one kills (in the
     main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the
     command cannot be started.
     """
     with orphans.adopting() as mark, masking.printed_to([output, errors], hide, HIDDEN) as files:
         process, launched = _started(command, mark, files)
-        return _see_through(process, launched, mark, timeout, _Tail(follow), on_line, on_tick, is_over, grace)
+        return _see_through(
+            process, launched, mark, timeout, _Tail(follow), on_line, on_tick, is_over, grace, linger
+        )
 
 
 def _started(
@@ -125,6 +128,7 @@ def _see_through(
     on_tick: Callable[[float], None],
     is_over: Callable[[], bool],
     grace: float,
+    linger: float,
 ) -> Ended:
     began = time.monotonic()
     outcome: Outcome = "finished"
@@ -138,7 +142,7 @@ def _see_through(
                 if said_over is None and is_over():
                     said_over = seconds
                 if said_over is not None:
-                    if seconds > said_over + LINGER:
+                    if seconds > said_over + linger:
                         outcome = "lingered"
                         break
                 elif timeout is not None and seconds > timeout:
