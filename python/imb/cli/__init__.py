@@ -20,6 +20,7 @@ GROUPS = {
         "ab": "Measure two variants in random order and compare B with A.",
         "latency": "Measure the one-way latency between two cores or two hosts.",
         "startup": "Measure how long an MPI takes to start ranks, and which part takes how long.",
+        "rails": "Measure the bandwidth between two hosts over all their rails at once.",
         "fabric": "Find the slow host, core, link or switch of a fabric, with known error rates.",
     },
     "Judge": {

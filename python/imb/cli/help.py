@@ -18,7 +18,7 @@ _ALL = "--help-all"
 # The group of an option, in the order of a page; the others are "Options".
 _GROUPS = {
     "What to measure": (
-        "--a --b --both --class --benchmark --bytes --endpoint --ranks --np --map --memory --gpu --with-old --setting --placement"
+        "--a --b --both --class --benchmark --bytes --endpoint --ranks --pairs --np --map --memory --gpu --with-old --setting --placement"
     ),
     "How to measure": (
         "--learn --within --launches --until-decided --quick --classic --precision --budget --repetitions --passes --rounds --serial --segments --launch-by-launch --repeats --seed"
