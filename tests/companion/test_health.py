@@ -135,7 +135,7 @@ def test_one_launch_within_the_limit_makes_a_host_healthy(site: Site) -> None:
     verdict, sees, wrong = said.out.splitlines()
     assert verdict.startswith("healthy: ") and verdict.endswith(": PingPong 8 bytes 9.01 µs")
     # The fifth largest of 50 is 1.36 µs; the least of all values 1.007 µs. Sessions became faster: the first four are slow.
-    assert sees == "a check sees slowdowns of 34.6 % (PingPong 8 bytes) in 98 of 100 checks"
+    assert sees == "sees slowdowns of 34.6 % (PingPong 8 bytes) in 98 of 100 checks"
     assert wrong == (
         "false suspects: 1 in 4,518 checks if values are independent; of the 50 sessions in their order 4,"
         " of 1 check so far 0 (true ones included)"
@@ -240,7 +240,7 @@ def test_a_busy_host_is_inconclusive(site: Site, monkeypatch: pytest.MonkeyPatch
     busy = load.Load(other_cpus=1.5, stolen_cpus=0.0)
     monkeypatch.setattr(load, "load_between", lambda before, after: busy)
     said = site(times=[2] * 4)
-    assert said.out.startswith("inconclusive: ") and "while other processes used 1.5 CPUs" in said.out
+    assert said.out.startswith("inconclusive: ") and "PingPong 8 bytes beyond the limit while other processes used 1.5 CPUs" in said.out
     assert site.launches == 1
     assert site(times=[1]).out.startswith("healthy: ")
 
@@ -272,7 +272,8 @@ def test_an_error_of_imb_is_no_bad_host(site: Site, monkeypatch: pytest.MonkeyPa
     site.learn()
     monkeypatch.setattr(judge, "Check", None)
     said = site()
-    assert said.code == 0 and "an error of imb: TypeError" in said.err
+    assert said.code == 0 and "imb: an error of imb: TypeError: " in said.err
+    assert site("--strict").code == 3
 
 
 # --- Surroundings ----------------------------------------------------------------------------------------------------
@@ -319,6 +320,23 @@ def test_a_check_in_a_prolog(site: Site) -> None:
     assert done.returncode == 0 and done.stdout.startswith("healthy: "), done
 
 
+def test_surroundings_in_which_imb_cannot_start(tmp_path: Path) -> None:
+    """Before any command: the current folder is gone, standard output is closed."""
+    for begin, line in (
+        ("cd gone && rmdir ../gone", "the current folder"),
+        ("exec >&-", "standard output is closed"),
+    ):
+        (tmp_path / "gone").mkdir(exist_ok=True)
+        words = [
+            "sh",
+            "-c",
+            f"{begin}; {sys.executable} -m imb health; echo $? >&2; {sys.executable} -m imb health --strict",
+        ]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        first, status, second = done.stderr.splitlines()
+        assert line in first and line in second and (status, done.returncode) == ("0", 2)
+
+
 @pytest.mark.alone
 def test_a_launch_that_hangs_ends_in_time(site: Site, tmp_path: Path) -> None:
     site.learn()
@@ -361,6 +379,7 @@ def file_of(path: Path, mpi: lab.Mpi, seconds: float) -> Path:
     return path
 
 
+@pytest.mark.alone
 def test_a_prolog_and_a_health_check_of_slurm(tmp_path: Path) -> None:
     """With the MPI whose launcher fails with the variables that Slurm sets there. Both drain a bad node, and no other."""
     mpi = next((one for one in lab.MAIN if one.flavor == "openmpi"), lab.MAIN[0])

@@ -130,13 +130,8 @@ def run(words: list[str]) -> int:
     except ImbError as error:
         _unread_lines(unread)
         say(f"imb: {error}", err=True)
-        return 0 if _only_bad_counts(words) else error.status
+        return error.status
     return 1 if _unread_lines(unread) else status
-
-
-def _only_bad_counts(words: list[str]) -> bool:
-    """Whether an error exits with 0: schedulers drain a host whose health check exits with another status."""
-    return words[:1] == ["health"] and "--strict" not in words
 
 
 def _status(words: list[str]) -> int:

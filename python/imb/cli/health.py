@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from imb.cli import BAD
 from imb.cli.common import named_path, refuse_options
 from imb.cli.launching import MpiOption, ProgramsOption, prepare, ready
 from imb.model.errors import ImbError
@@ -30,7 +31,7 @@ LIMIT = 60.0  # seconds of a launch of a session
 RESERVED = 0.3  # seconds of a check, to judge, write and exit
 SESSIONS_APART = timedelta(minutes=50)  # what an hourly job keeps, also if it starts some minutes early
 FIRST = ("--learn", "--within", "--strict", "--file", "--np", "--benchmark", "--mpi", "--programs")
-STRICT = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": 1}
+STRICT = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
 _OF_LEARNING = {"learn", "file", "strict", "mpi", "programs", "np", "benchmark", "lengths"}
 _OF_CHECKS = {"within", "file", "strict"}
@@ -138,12 +139,6 @@ def command(
             _learn(path, kept or _new(mpi, programs, np, benchmark or BENCHMARKS, lengths or LENGTHS))
     except OSError as error:
         raise ImbError(f"{error.filename or path}: {error.strerror or error}") from error
-    except (ImbError, typer.Exit):
-        raise
-    except Exception as error:  # a traceback exits with 1, which is the status of a bad host
-        raise ImbError(
-            f"this check failed, which is an error of imb: {type(error).__name__}: {error}"
-        ) from error
 
 
 def _on_line(context: typer.Context, name: str) -> bool:
@@ -177,7 +172,10 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
         raise ImbError(f"--bytes: not lengths: {lengths}; give some such as 8,1048576")
     installation, folder = prepare(mpi, programs)
     if programs is None:
-        folder = ready(installation, None)
+        try:
+            folder = ready(installation, None)
+        except typer.Exit as failed:  # with the status of a bad host
+            raise ImbError(f"no programs for {installation.version}") from failed
     usable = min(cores(), len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores()
     ranks = np or max(usable, 2)
     pairs = ["-multi", "0"] if component in ("MPI1", "P2P") else []
@@ -273,8 +271,8 @@ def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
             return str(error)
         if missing := check.limits.keys() - found.values.keys():
             return f"no value of {', '.join(sorted(missing))}"
-        if (found.others or 0.0) > health.BUSY and check.beyond(found.values):
-            return f"beyond the limit while other processes used {found.others:.1f} CPUs"
+        if (found.others or 0.0) > health.BUSY and (slow := check.beyond(found.values)):
+            return f"{', '.join(slow)} beyond the limit while other processes used {found.others:.1f} CPUs"
         check.add(found.values)
         usual = max(usual, found.seconds)
     return ""
@@ -341,7 +339,7 @@ def _sight(kept: Kept) -> list[str]:
     )
     share = judge.false_alarms(many, judge.rank_of_limit(many)) * len(sessions[0])
     lines = [
-        f"a check sees slowdowns of {seen} in {100 * judge.found_share(sessions):.0f} of 100 checks",
+        f"sees slowdowns of {seen} in {100 * judge.found_share(sessions):.0f} of 100 checks",
         f"false suspects: 1 in {1 / share:,.0f} checks if values are independent; of the {counted(many, 'session')} in their order"
         f" {judge.false_suspects(sessions)}",
     ]

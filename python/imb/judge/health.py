@@ -101,9 +101,9 @@ class Check:
         self.suspects: list[str] = []
         self.values: dict[str, list[float]] = {figure: [] for figure in limits}
 
-    def beyond(self, values: Values) -> bool:
-        """Whether one that matters is."""
-        return any(values[figure] > self.limits[figure] for figure in self.undecided)
+    def beyond(self, values: Values) -> list[str]:
+        """Undecided figures that are."""
+        return [figure for figure in self.undecided if values[figure] > self.limits[figure]]
 
     def add(self, values: Values) -> None:
         """Those of a launch."""
