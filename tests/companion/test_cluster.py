@@ -375,6 +375,7 @@ def two_wires(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
         yield found
 
 
+@pytest.mark.needs_mpi
 def test_all_rails_of_two_hosts(two_wires: Hosts, imb: Imb) -> None:
     """A pair for each, whose bytes Open MPI divides among both; then one of them alone."""
     mpi = next(one for one in lab.MAIN if one.key == "openmpi")
