@@ -193,7 +193,7 @@ wheel: ## write dist/openimb-*.whl with the suite's executables for every MPI, a
 	@SOURCE_DATE_EPOCH=$(release_time) $(PYTHON) tools/wheel.py $(WHEEL_ARCH)
 
 EVIDENCE_ARGS ?= --launches 20
-bench: build ## build, then bench/run.py, passes.py, evidence.py, verdicts.py, rounds.py, variance.py, fabric.py, fabric_routes.py; BENCH_ARGS=..., PASSES_ARGS=..., EVIDENCE_ARGS=...
+bench: build ## build, then bench/run.py, passes.py, evidence.py, verdicts.py, rounds.py, variance.py, health.py, fabric.py, fabric_routes.py; BENCH_ARGS=..., PASSES_ARGS=..., EVIDENCE_ARGS=...
 	@$(PYTHON) tools/setup.py tools test
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/run.py $(if $(extra_mpi),--mpi $(KEY)) $(BENCH_ARGS)
 	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python bench/passes.py $(if $(extra_mpi),--mpi $(KEY)) $(PASSES_ARGS)
@@ -201,6 +201,7 @@ bench: build ## build, then bench/run.py, passes.py, evidence.py, verdicts.py, r
 	@$(TOOLS)/python bench/verdicts.py
 	@$(TOOLS)/python bench/rounds.py
 	@$(TOOLS)/python bench/variance.py
+	@$(TOOLS)/python bench/health.py
 	@$(TOOLS)/python bench/fabric.py --noise 0.02,recorded --seconds 20
 	@$(TOOLS)/python bench/fabric_routes.py
 

@@ -48,8 +48,9 @@ def _program(name: str) -> str | None:
 
 
 @contextlib.contextmanager
-def slurm(folder: Path, nodes: int = 2, cpus: int = 2) -> Iterator[Path]:
-    """A Slurm of nodes n1, n2 ..., which all are this machine; yields its slurm.conf, for $SLURM_CONF."""
+def slurm(folder: Path, nodes: int = 2, cpus: int = 2, more: Sequence[str] = ()) -> Iterator[Path]:
+    """A Slurm of nodes n1, n2 ..., which all are this machine, with `more` lines of configuration; yields its slurm.conf, for
+    $SLURM_CONF."""
     need("munge slurmctld slurmd slurm-client", "munged", "slurmctld", "slurmd", "sbatch", "srun")
     key = folder / "munge.key"
     key.write_bytes(secrets.token_bytes(128))
@@ -57,7 +58,7 @@ def slurm(folder: Path, nodes: int = 2, cpus: int = 2) -> Iterator[Path]:
     socket_file = folder / "munge.socket"
     conf = folder / "slurm.conf"
     names = [f"n{number}" for number in range(1, nodes + 1)]
-    conf.write_text(_slurm_conf(folder, socket_file, names, cpus))
+    conf.write_text(_slurm_conf(folder, socket_file, names, cpus) + "".join(f"{line}\n" for line in more))
     for name in ("state", *(f"{what}.{name}" for name in names for what in ("spool", "tmp"))):
         (folder / name).mkdir()
     environment = {**os.environ, "SLURM_CONF": str(conf)}

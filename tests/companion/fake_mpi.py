@@ -2,7 +2,7 @@
 
 Asked for its version, the suite prints nothing and the MPI that ranks are connected by $FAKE_TRANSPORTS (sm).
 A launch takes FAKE_TIME microseconds (`--env FAKE_TIME=2`) and up to a percent more, by its number in the session: the
-same order of launches gives the same figures. It appends its FAKE_NAME to the file
+same order of launches gives the same figures. With $FAKE_TIMES, a file, each takes its time from the next line. It appends its FAKE_NAME to the file
 $FAKE_LOG, and waits as long as the file $FAKE_HOLD is there, or $FAKE_HOLD-NAME. After its records it waits for the file
 $FAKE_END, and fails without it. State probes of the launches whose numbers are in $FAKE_SLOW take 2.5 µs, those of others 1 µs.
 """
@@ -22,6 +22,7 @@ while [ $# -gt 1 ]; do
 done
 [ "$1" = -version ] && { printf '  on-host:  all connections are %b\n' "${FAKE_TRANSPORTS:-sm}"; exit; }
 echo "$name" >> "${FAKE_LOG:-/dev/null}"
+[ -s "$FAKE_TIMES" ] && { read -r time < "$FAKE_TIMES"; sed -i 1d "$FAKE_TIMES"; }
 left=6000
 while [ -n "$FAKE_HOLD" ] && { [ -e "$FAKE_HOLD" ] || [ -e "$FAKE_HOLD-$name" ]; }; do
     [ $((left -= 1)) -gt 0 ] || { echo "still held after two minutes" >&2; exit 1; }

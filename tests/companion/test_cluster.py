@@ -375,6 +375,41 @@ def two_wires(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
         yield found
 
 
+@pytest.mark.needs_mpi
+def test_all_rails_of_two_hosts(two_wires: Hosts, imb: Imb) -> None:
+    """A pair for each, whose bytes Open MPI divides among both; then one of them alone."""
+    mpi = next(one for one in lab.MAIN if one.key == "openmpi")
+    words = ["rails", "--hosts", "h1,h2", *with_(mpi), *ACROSS[mpi.key], "--launches", "1"]
+    said = imb_at(two_wires.on("h1", []), words, two_wires.environment())
+    assert said.code == 0, said.out + said.err
+    first, heading, *rails = said.out.splitlines()
+    found = re.match(r"h1 to h2: ([\d.]+ .B)/s, 2 pairs, Uniband 1 MiB, median of 1 launch, Open MPI", first)
+    assert found, first
+    assert heading.split() == ["rail", "share", "rate", "link", "of", "the", "link"]
+    fields = [re.split(r"\s{2,}", line.strip()) for line in rails]
+    assert [one[0] for one in fields] == ["eth0", "eth1"], fields
+
+    def number(text: str) -> float:
+        figure, unit = text.removesuffix("/s").split()
+        return float(figure) * {"%": 1, "MB": 1e6, "GB": 1e9, "Gb": 1e9}[unit]
+
+    shares = [number(one[1]) for one in fields]
+    assert sum(shares) == pytest.approx(100, abs=1) and min(shares) > 25, said.out
+    assert sum(number(one[2]) for one in fields) == pytest.approx(number(found[1]), rel=0.1)
+    for _, _, rate, link, of_link in fields:
+        assert number(of_link) == pytest.approx(100 * 8 * number(rate) / number(link), abs=1.5)
+    alone = imb_at(
+        two_wires.on("h1", []),
+        [*words, "--env", f"{cluster.DEVICE['openmpi']}=eth1"],
+        two_wires.environment(),
+    )
+    assert alone.code == 0, alone.out + alone.err
+    assert "! eth0 carried less than half of an equal share; " in alone.out
+    assert imb("rails", "--hosts", "h1", "--pairs", "2", *with_(mpi)).err == (
+        "imb: rails are measured between two hosts, not 1; give --hosts A,B\n"
+    )
+
+
 @pytest.mark.parametrize("device", ["eth0", "eth1"])
 def test_the_interface_that_carried_the_messages_is_named(
     two_wires: Hosts, mpi: lab.Mpi, imb: Imb, device: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from companion import fabrics
 from companion.door import Imb
 from imb.fabric.rails import Shares, quiet_rails
+from imb.measure.rails import cpus_near
+from imb.model.conditions import Interface
 from imb.model.pairs import read_pairs
 
 Parts = dict[str, float]  # of the bytes, by interface
@@ -243,3 +246,23 @@ def test_healthy_shares_are_seldom_quiet() -> None:
                 found = Shares(("ib0", "ib1"), each, np.full(2, error), ())
                 false += bool(quiet_rails(found, 0.01))
     assert false <= 18  # of 1,800
+
+
+def test_pairs_are_pinned_near_their_rail(tmp_path: Path) -> None:
+    """A CPU of its NUMA node for each, different ones as far as there are enough; none where a node is not known."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+
+    def rail(kind: str, name: str, node: int) -> Interface:
+        file = tmp_path / "class" / kind / name / "device" / "numa_node"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"{node}\n")
+        return Interface(name=name, rdma=kind == "infiniband", up=True)
+
+    for node, cpu in enumerate((cpus[0], cpus[-1])):
+        (tmp_path / "devices/system/node" / f"node{node}").mkdir(parents=True)
+        (tmp_path / "devices/system/node" / f"node{node}" / "cpulist").write_text(f"{cpu}\n")
+    near = [rail("infiniband", "mlx5_0", 1), rail("infiniband", "mlx5_1", 0), rail("net", "eth0", 0)]
+    assert cpus_near(near, tmp_path) == (cpus[-1], cpus[0], cpus[0])
+    (tmp_path / "devices/system/node/node0/cpulist").write_text(f"{cpus[0]},{cpus[-1]}\n")
+    assert cpus_near(near[1:], tmp_path) == (cpus[0], cpus[-1])
+    assert cpus_near([*near, rail("net", "eth1", -1)], tmp_path) == ()

@@ -20,6 +20,7 @@ GROUPS = {
         "ab": "Measure two variants in random order and compare B with A.",
         "latency": "Measure the one-way latency between two cores or two hosts.",
         "startup": "Measure how long an MPI takes to start ranks, and which part takes how long.",
+        "rails": "Measure the bandwidth between two hosts over all their rails at once.",
         "fabric": "Find the slow host, core, link or switch of a fabric, with known error rates.",
     },
     "Judge": {
@@ -39,6 +40,7 @@ GROUPS = {
     },
     "Machine": {
         "doctor": "Check that this machine is ready to measure.",
+        "health": "Check within seconds that this host is as fast as it was.",
         "build": "Build the suite for one or several MPIs from the packaged sources.",
     },
 }
@@ -47,15 +49,28 @@ COMMANDS = tuple(name for summaries in GROUPS.values() for name in summaries)
 
 # Allocations between two garbage collections. With Python's default they take a sixth of the time of a long list.
 _OBJECTS = 100_000
+BAD = 1  # exit status of a health check
 
 
 def main(words: list[str] | None = None) -> None:
     """Run `imb`. A usage error is one line on standard error and exit status 2, never a traceback."""
+    words = sys.argv[1:] if words is None else words
+    if words[:1] != ["health"]:
+        sys.exit(_status(words))
+    # Schedulers drain a host for any status of its health check but 0, and a traceback has that of a bad host.
+    try:
+        status = _status(words)
+    except Exception as error:
+        status = _complain(f"an error of imb: {type(error).__name__}: {error}", 3)
+    sys.exit(status if status == BAD or "--strict" in words else 0)
+
+
+def _status(words: list[str]) -> int:
     gc.set_threshold(_OBJECTS)
     if sys.stderr is None:  # closed, `2>&-`
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     if sys.stdout is None:  # the next file that is opened would take its place
-        sys.exit(_complain("standard output is closed; redirect it, for example to /dev/null", 2))
+        return _complain("standard output is closed; redirect it, for example to /dev/null", 2)
     for stream in (sys.stdout, sys.stderr):
         # A name of a file may hold any bytes, and a terminal know few characters.
         if isinstance(stream, io.TextIOWrapper):
@@ -63,19 +78,18 @@ def main(words: list[str] | None = None) -> None:
     try:
         Path.cwd()
     except OSError as error:  # relative names mean nothing, and libraries fail
-        sys.exit(_complain(f"the current folder: {error.strerror}; change to another one", 2))
+        return _complain(f"the current folder: {error.strerror}; change to another one", 2)
     try:
-        status = _run(sys.argv[1:] if words is None else words)
+        return _run(words)
     except UnicodeEncodeError as error:  # an argument of the command line, which would get into JSON
-        sys.exit(_complain(f"not valid UTF-8: {error.object[:60]!r}; give text", 2))
+        return _complain(f"not valid UTF-8: {error.object[:60]!r}; give text", 2)
     except KeyboardInterrupt:
-        sys.exit(_complain("interrupted", 130))
+        return _complain("interrupted", 130)
     except BrokenPipeError:  # `imb ls | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        return 0
     except OSError as error:
-        sys.exit(_complain(f"{error.filename or 'the system'}: {error.strerror or error}", 2))
-    sys.exit(status)
+        return _complain(f"{error.filename or 'the system'}: {error.strerror or error}", 2)
 
 
 def _run(words: list[str]) -> int:

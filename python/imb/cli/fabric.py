@@ -184,7 +184,7 @@ def command(
     \b
     Examples:
       imb fabric --hosts 'node[001-064]' --topology topology.conf --page fabric.html
-      imb fabric --quick --budget 30                 # in a Slurm prolog or job
+      imb fabric --quick --budget 30                 # first step of a job
       imb fabric --endpoint core
       imb fabric records.jsonl --format json
       imb fabric --hosts 'node[001-064]' --baseline acceptance

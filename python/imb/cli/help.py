@@ -18,10 +18,10 @@ _ALL = "--help-all"
 # The group of an option, in the order of a page; the others are "Options".
 _GROUPS = {
     "What to measure": (
-        "--a --b --both --class --benchmark --bytes --endpoint --ranks --np --map --memory --gpu --with-old --setting --placement"
+        "--a --b --both --class --benchmark --bytes --endpoint --ranks --pairs --np --map --memory --gpu --with-old --setting --placement"
     ),
     "How to measure": (
-        "--launches --until-decided --quick --classic --precision --budget --repetitions --passes --rounds --serial --segments --launch-by-launch --repeats --seed"
+        "--learn --within --launches --until-decided --quick --classic --precision --budget --repetitions --passes --rounds --serial --segments --launch-by-launch --repeats --seed"
     ),
     "Where to launch": "--mpi --programs --compiler --again --launcher --hosts --ppn --bind --cpus --env --timeout",
     "Session and job": (
@@ -31,7 +31,7 @@ _GROUPS = {
         "--relevant --metric --bands --tolerance --baseline --topology --since --force --assume-one-session --assume-stable --link --memory-bandwidth --gpu-link"
         " --threshold --thresholds --strict"
     ),
-    "Output": "--rows --format --output --title --separator --samples --chart --notes --newest --archive",
+    "Output": "--file --rows --format --output --title --separator --samples --chart --notes --newest --archive",
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names.split()}
 _RANGE = re.compile(r"; \d*[\d.<=]*x[<>]=?[\d.]+(?=\])|  \[\d*[\d.<=]*x[<>]=?[\d.]+\]")

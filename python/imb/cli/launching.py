@@ -338,7 +338,7 @@ def resume(archive: Archive, plan: Plan) -> None:
     if name is None:
         carry_out(archive, plan)
         return
-    lines = name not in ("fabric", "latency", "startup")  # whose report has every launch
+    lines = name not in ("fabric", "latency", "rails", "startup")  # whose report has every launch
     carried = launch_all(archive, plan, results_to_stderr=True, commands=lines)
     raise typer.Exit(importlib.import_module(f"imb.cli.{name}").report(archive, carried))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from imb.diagnose.case import Case, Finding
 from imb.model import path
-from imb.model.conditions import Interface, interfaces_in
+from imb.model.conditions import Interface, interfaces_in, usable
 from imb.model.mpis import INTERFACE_SETTINGS, SHARED_MEMORY
 from imb.model.observations import Launch
 from imb.model.path import LOOPBACK, Way
@@ -17,8 +17,6 @@ from imb.model.units import amount, counted
 _RDMA = re.compile(
     r"(mlx\d|hfi|qib|bnxt_re|irdma|efa|cxgb|rocep|ibp|mthca|hns|erdma|ocrdma|rdmap)\w*(:\d+)?$"
 )
-# Physical interfaces, as kernel and udev call them.
-_PHYSICAL = re.compile(r"(eth|en|em|ib|hsn|p\d+p)\w*$")
 
 
 def used(case: Case) -> Iterator[Finding]:
@@ -46,14 +44,14 @@ def offered_interfaces(launch: Launch) -> list[Interface]:
     """Interfaces that could carry messages: those in the launch's conditions, of the host that launched, else those that
     its ranks' hosts listed, of which only the names are known."""
     known = interfaces_in(launch.facts.get("conditions"))
-    usable = [one for one in known if one.up and (one.rdma or (one.addressed and _PHYSICAL.match(one.name)))]
+    offered = usable(known)
     names = {name for rank in launch.run.ranks or [] for name in rank.interfaces or []}
-    usable += [
+    offered += [
         Interface(name=name, rdma=True, up=True)
         for name in sorted(names - {one.name for one in known})
         if _RDMA.match(name)
     ]
-    return usable
+    return offered
 
 
 def _within(launch: Launch, way: Way) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ A rail that no host uses is no finding: a network of another purpose looks the s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -19,6 +19,8 @@ from scipy.special import stdtr
 
 from imb.fabric.sweep import Endpoint, Rails
 from imb.fabric.verdict import QuietRail
+from imb.model.path import LOOPBACK
+from imb.model.records import Result
 from imb.stats.arrays import Indices, Mask, Numbers, Values
 from imb.stats.medians import TO_DEVIATION, nanmedian
 
@@ -90,6 +92,20 @@ def _error(rails: Rails, known: Mask) -> Values:
     away = (part - mean[end]) ** 2
     variance = np.stack([np.bincount(end, column, count) for column in away.T], axis=1) / pairs
     return _median(np.where(known, np.sqrt(variance / pairs), np.nan))
+
+
+def carried(rows: Iterable[Result], host: str, known: Collection[str]) -> dict[str, float]:
+    """Share of the bytes of a host on each interface while these rows were measured; of the `known` ones, unless others carried all. Empty:
+    none counted."""
+    total: dict[str, float] = {}
+    for row in rows:
+        for one in (row.evidence.interfaces if row.evidence else None) or []:
+            if one.host == host and not LOOPBACK.match(one.name):
+                total[one.name] = total.get(one.name, 0.0) + one.sent_bytes + one.received_bytes
+    # A bond counts the bytes of its members once more.
+    used = {name: each for name, each in total.items() if name in known} or total
+    every = sum(used.values())
+    return {name: each / every for name, each in used.items()} if every else {}
 
 
 def _stem(name: str) -> str:

@@ -13,14 +13,16 @@ import pwd
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from imb.archive.store import Archive
-from imb.model.baselines import Kept
 from imb.model.errors import ImbError
 from imb.model.units import counted
+
+if TYPE_CHECKING:
+    from imb.archive.store import Archive
+    from imb.model.baselines import Kept
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import msgspec
 
 from imb.model.gpus import Gpu
@@ -42,10 +45,25 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
     addressed: bool = False
     speed: float | None = None
 
+    @property
+    def link(self) -> str:
+        """`10 Gb/s`; empty: unknown."""
+        return f"{self.speed / 1e9:g} Gb/s" if self.speed else ""
+
     def __str__(self) -> str:
         """`eth0 (10 Gb/s)`, `eth1 (down)`."""
-        speed = f"{self.speed / 1e9:g} Gb/s" if self.speed else ""
-        return self.name + (f" ({speed or 'up'})" if self.up else " (down)")
+        return self.name + (f" ({self.link or 'up'})" if self.up else " (down)")
+
+
+# Physical interfaces, as kernel and udev call them.
+_PHYSICAL = re.compile(r"(eth|en|em|ib|hsn|p\d+p)\w*$")
+
+
+def usable(interfaces: Iterable[Interface]) -> list[Interface]:
+    """Those that could carry messages."""
+    return [
+        one for one in interfaces if one.up and (one.rdma or (one.addressed and _PHYSICAL.match(one.name)))
+    ]
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):

@@ -110,6 +110,22 @@ _READERS = {
 }
 
 
+# Variables of jobs, and of the processes that schedulers start in them. With these, launchers take an allocation for theirs to use.
+_OF_JOBS = re.compile(
+    r"(SLURM|SLURMD|SRUN|SPANK|PBS|LSB|LSF|LS|SGE|PE|FLUX|PMI|PMIX|PALS|ALPS)_|(NHOSTS|NSLOTS|NCPUS|JOB_ID)$"
+)
+
+
+def leave() -> None:
+    """Removes the variables of a scheduler from this process and all that it starts: a prolog is no job. Sets HOME where it is
+    missing, as in Slurm's prologs: Open MPI 5 fails without."""
+    for name in [name for name in os.environ if _OF_JOBS.match(name)]:
+        del os.environ[name]
+    if not os.environ.get("HOME"):
+        with suppress(RuntimeError):  # no entry in passwd
+            os.environ["HOME"] = str(Path.home())
+
+
 def _number(variables: Mapping[str, str], *names: str) -> int | None:
     """The first of these that is a number above 0."""
     return next((int(v) for name in names if (v := variables.get(name, "")).isdecimal() and int(v)), None)

@@ -56,19 +56,23 @@ def run(
     on_line: Callable[[bytes], None] = lambda line: None,
     on_tick: Callable[[float], None] = lambda seconds: None,
     is_over: Callable[[], bool] = lambda: False,
+    grace: float = GRACE,
+    linger: float = LINGER,
 ) -> Ended:
     """Runs one launch, its output going straight to files, so that nothing is lost whoever is killed; without the values to
     `hide`, which are never in a file.
 
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
-    times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `GRACE`
-    more. From when it `is_over` it has `LINGER` seconds instead. Ctrl-C does the same at once; a second one kills (in the
+    times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `grace`
+    more. From when it `is_over` it has `linger` seconds instead. Ctrl-C does the same at once; a second one kills (in the
     main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the
     command cannot be started.
     """
     with orphans.adopting() as mark, masking.printed_to([output, errors], hide, HIDDEN) as files:
         process, launched = _started(command, mark, files)
-        return _see_through(process, launched, mark, timeout, _Tail(follow), on_line, on_tick, is_over)
+        return _see_through(
+            process, launched, mark, timeout, _Tail(follow), on_line, on_tick, is_over, grace, linger
+        )
 
 
 def _started(
@@ -123,6 +127,8 @@ def _see_through(
     on_line: Callable[[bytes], None],
     on_tick: Callable[[float], None],
     is_over: Callable[[], bool],
+    grace: float,
+    linger: float,
 ) -> Ended:
     began = time.monotonic()
     outcome: Outcome = "finished"
@@ -136,7 +142,7 @@ def _see_through(
                 if said_over is None and is_over():
                     said_over = seconds
                 if said_over is not None:
-                    if seconds > said_over + LINGER:
+                    if seconds > said_over + linger:
                         outcome = "lingered"
                         break
                 elif timeout is not None and seconds > timeout:
@@ -150,7 +156,7 @@ def _see_through(
     except KeyboardInterrupt:
         outcome = "interrupted"
     finally:
-        status = _end(process, mark)
+        status = _end(process, mark, grace)
         began_at = launched.at()
     tail.read(on_line)
     seconds = time.monotonic() - began
@@ -174,20 +180,20 @@ def sigterm_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _end(process: subprocess.Popen[bytes], mark: str) -> int:
+def _end(process: subprocess.Popen[bytes], mark: str, grace: float) -> int:
     """Ends what runs still, and returns the exit status. Ranks may be in groups and sessions of their own."""
     if process.poll() is None:
         family = _family(process.pid)
         with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
             process.terminate()
-            process.wait(GRACE)
+            process.wait(grace)
         family = {*family, *_family(process.pid)}
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         for member in family:  # psutil compares start times: no stranger with a reused number is hit
             with contextlib.suppress(psutil.Error):
                 member.kill()
-        psutil.wait_procs(family, timeout=1)  # the next launch is to find the cores free
+        psutil.wait_procs(family, timeout=min(1.0, grace))  # the next launch is to find the cores free
     status = process.wait()
     if status < 0 or status > 128:  # ended by a signal, or a shell reports that: it did not end its ranks
         orphans.end(mark)

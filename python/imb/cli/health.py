@@ -1,0 +1,352 @@
+"""imb health"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from imb.cli import BAD
+from imb.cli.common import named_path, refuse_options
+from imb.cli.launching import MpiOption, ProgramsOption, prepare, ready
+from imb.model.errors import ImbError
+from imb.model.text import now
+from imb.model.units import as_percent, counted, us
+from imb.render.terminal import Screen, say
+
+if TYPE_CHECKING:
+    from imb.judge.health import Check, Verdict
+    from imb.measure.health import Kept, Launched
+    from imb.model.health import Session
+
+BENCHMARKS = ("PingPong", "Allreduce")
+LENGTHS = "8,1048576"
+BUDGET = "0.2"  # seconds of the passes of a launch
+LIMIT = 60.0  # seconds of a launch of a session
+RESERVED = 0.3  # seconds of a check, to judge, write and exit
+SESSIONS_APART = timedelta(minutes=50)  # what an hourly job keeps, also if it starts some minutes early
+FIRST = ("--learn", "--within", "--strict", "--file", "--np", "--benchmark", "--mpi", "--programs")
+STRICT = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
+_STYLES = {"healthy": "bold green", "bad": "bold red"}
+_OF_LEARNING = {"learn", "file", "strict", "mpi", "programs", "np", "benchmark", "lengths"}
+_OF_CHECKS = {"within", "file", "strict"}
+
+
+def command(
+    context: typer.Context,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Measure a session and add it to the file; nothing is judged.")
+    ] = False,
+    within: Annotated[
+        float,
+        typer.Option(
+            "--within", min=1, max=600, metavar="SECONDS", help="End the check after this time: 2, 5 or 10."
+        ),
+    ] = 5,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Report errors and undecided checks in the exit status, too.")
+    ] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            parser=named_path,
+            metavar="FILE",
+            envvar="IMB_HEALTH",
+            show_envvar=True,
+            show_default="openimb/health-HOST.json under the user's XDG state",
+            help="File of the sessions of this host, and of suspects.",
+        ),
+    ] = None,
+    np: Annotated[
+        int | None,
+        typer.Option(
+            "--np", min=2, metavar="N", help="With --learn: ranks.", show_default="one for each core"
+        ),
+    ] = None,
+    benchmark: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--benchmark",
+            "-b",
+            metavar="NAME",
+            help="With --learn: watch this benchmark; may be repeated.",
+            show_default="PingPong and Allreduce",
+        ),
+    ] = None,
+    lengths: Annotated[
+        str | None,
+        typer.Option(
+            "--bytes", metavar="N[,N]", help="With --learn: message lengths.", show_default="8 and 1048576"
+        ),
+    ] = None,
+    mpi: MpiOption = None,
+    programs: ProgramsOption = None,
+) -> None:
+    """Check within seconds that this host is as fast as it was.
+
+    For health checks and prologs. First measure sessions on the idle host, an hour or more apart: imb health --learn.
+    From 16 on a check judges by them; with 50 it finds smaller slowdowns. What the first session measures (--mpi,
+    --np, --benchmark, --bytes) is what all later ones and the checks measure.
+
+    \b
+    Examples:
+      imb health --learn              # hourly, until there are 50 sessions
+      imb health --within 2
+      imb health --file /var/lib/imb/health.json --strict
+
+    Exit status: 1 the host is bad; else 0, as any other status drains a node in most schedulers. With --strict: 11 suspect or
+    inconclusive, 2 usage error or too few sessions.
+    \f
+    A check launches up to four times. A figure with all four values beyond its limit is a suspect, and bad if a check five
+    minutes later or more finds it again, and none between them found it within the limit. The limit is the r-th largest of n
+    values, one of each session: r is 1 for n = 16 and 5 for n = 50. For any distribution of independent values, at most
+    1 check in 4500 has a false suspect, per figure. Values that follow each other share the state of the machine, so
+    suspects are more frequent: the number of this host's own sessions that would have been suspects is printed, as well as
+    the slowdown that a check can see. A check that runs out of time continues in the next one.
+
+    A launch beside other processes is no evidence of a slow host, nor is a failed one: such a check is inconclusive.
+    Variables of schedulers are removed from launches, since launchers fail with them in a prolog. Pairs of hosts are not
+    checked: see imb fabric, as the first step of a job.
+    """
+    from imb.measure import health
+    from imb.mpi import allocation
+
+    began = _began()
+    allocation.leave()
+    if learn:
+        refuse_options(context, _OF_LEARNING, "is of checks; omit it, or omit --learn")
+    else:
+        refuse_options(context, _OF_CHECKS, "is of --learn; checks measure what the sessions measured")
+    path = file or health.default_file()
+    try:
+        with health.held(path):
+            kept = health.load_kept(path)
+            if not learn:
+                raise typer.Exit(_check(path, kept, began + within - RESERVED, strict=strict))
+            given = any(value is not None for value in (np, benchmark, lengths, programs)) or _on_line(
+                context, "mpi"
+            )
+            if kept and given:
+                raise ImbError(
+                    f"{path} has sessions already, which state what is measured; remove it to begin anew"
+                )
+            _learn(path, kept or _new(mpi, programs, np, benchmark or BENCHMARKS, lengths or LENGTHS))
+    except OSError as error:
+        raise ImbError(f"{error.filename or path}: {error.strerror or error}") from error
+
+
+def _on_line(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _began() -> float:
+    """When this process began, by the monotonic clock: Python's start counts, too."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):  # not Linux
+        age = time.process_time()
+    return time.monotonic() - max(age, 0.0)
+
+
+def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence[str], lengths: str) -> Kept:
+    """A file without sessions. Raises ImbError."""
+    import socket
+
+    from imb.measure import health, selection
+    from imb.model.intent import Intent
+    from imb.mpi.host import cores
+
+    chosen = selection.select(names)
+    if len(chosen) > 1 or not all(chosen.values()):
+        raise ImbError(f"--benchmark: one launch has benchmarks of one component, not of {', '.join(chosen)}")
+    [(component, benchmarks)] = chosen.items()
+    if not all(word.strip().isdecimal() for word in lengths.split(",")):
+        raise ImbError(f"--bytes: not lengths: {lengths}; give some such as 8,1048576")
+    installation, folder = prepare(mpi, programs)
+    if programs is None:
+        try:
+            folder = ready(installation, None)
+        except typer.Exit as failed:  # with the status of a bad host
+            raise ImbError(f"no programs for {installation.version}") from failed
+    usable = min(cores(), len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores()
+    ranks = np or max(usable, 2)
+    pairs = ["-multi", "0"] if component in ("MPI1", "P2P") else []
+    return health.Kept(
+        host=socket.gethostname(),
+        mpi=installation,
+        programs=str(folder.absolute()),
+        intent=Intent(ranks=ranks, bind="core" if ranks <= usable else None),
+        component=component,
+        arguments=[*benchmarks, "-npmin", str(ranks), *pairs, "-msgsize", lengths, "-budget", BUDGET],
+    )
+
+
+def _learn(path: Path, kept: Kept) -> None:
+    """Adds a session. Raises ImbError, OSError."""
+    from msgspec.structs import replace
+
+    from imb.judge import health as judge
+    from imb.measure import health
+
+    start = now()
+    if len(kept.sessions) >= judge.ENOUGH:
+        say(f"{counted(len(kept.sessions), 'session')} in {path}: enough; nothing measured")
+        return
+    if kept.sessions and (age := _between(kept.sessions[-1].at, start)) < SESSIONS_APART:
+        say(
+            f"the last session in {path} began {age.total_seconds() / 60:.0f} min ago; nothing measured, since sessions"
+            f" {SESSIONS_APART.total_seconds() / 60:.0f} min apart show how they differ"
+        )
+        return
+    if suspects := [figure for figure, one in kept.watched.items() if one.suspect]:
+        say(
+            f"{', '.join(suspects)} of {kept.host} suspect; nothing measured before a check has found the host healthy"
+        )
+        return
+    launches = [health.measured(kept, LIMIT) for _ in range(judge.LAUNCHES)]
+    _refuse_other(path, kept, launches[0])
+    values = {figure: [one.values[figure] for one in launches] for figure in launches[0].values}
+    session = health.Learned(at=start, seconds=round(max(one.seconds for one in launches), 3), values=values)
+    kept = replace(
+        kept,
+        library=kept.library or launches[0].library,
+        sessions=[*kept.sessions, session],
+    )
+    health.save(path, kept)
+    say(f"session {len(kept.sessions)} of {judge.ENOUGH} in {path}: {_medians([values])}")
+    if (others := max(one.others or 0.0 for one in launches)) > health.BUSY:
+        say(f"imb: warning: other processes used {others:.1f} CPUs; limits of a busy host are high", err=True)
+    if len(kept.sessions) >= judge.FEWEST:
+        say(*_sight(kept))
+
+
+def _check(path: Path, kept: Kept | None, deadline: float, *, strict: bool) -> int:
+    """Measures and judges; the exit status. Raises ImbError, OSError."""
+    from msgspec.structs import replace
+
+    from imb.judge import health as judge
+    from imb.measure import health
+
+    many = len(kept.sessions) if kept else 0
+    if kept is None or many < judge.FEWEST:
+        raise ImbError(
+            f"no limits: {path} has {counted(many, 'session')}, a check needs {judge.FEWEST};"
+            " measure one with `imb health --learn`, hourly"
+        )
+    sessions = kept.values()
+    check = judge.Check(judge.limits_of(sessions), kept.watched)
+    why = _launch(path, kept, check, deadline)
+    verdict, since = check.verdict(now())
+    health.save(
+        path,
+        replace(kept, watched=check.watched, checks=kept.checks + 1, suspects=kept.suspects + bool(since)),
+    )
+    _print(kept, check, verdict, since, why)
+    return STRICT[verdict] if strict or verdict == "bad" else 0
+
+
+def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
+    """Launches until all figures are decided, or time is up; why it ended earlier. Raises ImbError, OSError."""
+    from statistics import median
+
+    from imb.measure import health
+
+    usual = median(one.seconds for one in kept.sessions)
+    while check.undecided:
+        left = deadline - time.monotonic()
+        if usual > left:
+            return f"time is up: a launch takes {usual:.1f} s"
+        try:
+            found = health.measured(kept, left - health.GRACE)
+            _refuse_other(path, kept, found)
+        except health.NotMeasured as error:
+            return str(error)
+        if missing := check.limits.keys() - found.values.keys():
+            return f"no value of {', '.join(sorted(missing))}"
+        if (found.others or 0.0) > health.BUSY and (slow := check.beyond(found.values)):
+            return f"{', '.join(slow)} beyond the limit while other processes used {found.others:.1f} CPUs"
+        check.add(found.values)
+        usual = max(usual, found.seconds)
+    return ""
+
+
+def _refuse_other(path: Path, kept: Kept, found: Launched) -> None:
+    """Raises ImbError where the sessions are of another host or MPI."""
+    import socket
+
+    host = socket.gethostname()
+    changed = [
+        f"{what} {old}, now {new}"
+        for what, old, new in (("host", kept.host, host), ("MPI", kept.library, found.library))
+        if None not in (old, new) and old != new
+    ]
+    if changed:
+        raise ImbError(f"{path} has sessions of {' and '.join(changed)}; remove it and learn again")
+
+
+def _print(kept: Kept, check: Check, verdict: Verdict, since: dict[str, str], why: str) -> None:
+    """The verdict on one line; of a healthy host also what the check can see."""
+    from imb.judge import health as judge
+
+    sessions = kept.values()
+    found = [
+        f"{figure} takes {as_percent(judge.slower(check.values[figure], sessions, figure))} longer than the median of"
+        f" {counted(len(sessions), 'session')}, {us(min(check.values[figure]))} or more in {counted(len(check.values[figure]), 'launch')},"
+        f" limit {us(check.limits[figure])}"
+        + (f"; suspect since {first}" if verdict == "bad" else "; a check 5 min later decides")
+        for figure, first in since.items()
+    ]
+    if why:
+        found.append(why)
+    if verdict == "healthy":
+        found = [_medians([check.values])]
+    for figure in check.undecided:
+        if beyond := check.watched[figure].beyond:
+            found.append(
+                f"{figure} beyond the limit in {beyond} of {counted(judge.LAUNCHES, 'launch')}; the next check continues"
+            )
+    Screen().line((verdict, _STYLES.get(verdict, "bold yellow")), f": {kept.host}: {'; '.join(found)}")
+    if verdict == "healthy":
+        say(*_sight(kept))
+
+
+def _medians(sessions: Sequence[Session]) -> str:
+    from statistics import median
+
+    figures = sessions[0]
+    return ", ".join(
+        f"{figure} {us(median(value for one in sessions for value in one[figure]))}" for figure in figures
+    )
+
+
+def _sight(kept: Kept) -> list[str]:
+    """What a check can see, and how often it is wrong."""
+    from imb.judge import health as judge
+
+    sessions = kept.values()
+    many = len(sessions)
+    seen = ", ".join(
+        f"{as_percent(one.slowdown) if one.slowdown < 1 else f'a factor of {1 + one.slowdown:.1f}'} ({one.figure})"
+        for one in judge.sight(sessions)
+    )
+    share = judge.false_alarms(many, judge.rank_of_limit(many)) * len(sessions[0])
+    lines = [
+        f"sees slowdowns of {seen} in {100 * judge.found_share(sessions):.0f} of 100 checks",
+        f"false suspects: 1 in {1 / share:,.0f} checks if values are independent; of the {counted(many, 'session')} in their order"
+        f" {judge.false_suspects(sessions)}",
+    ]
+    if kept.checks:
+        lines[1] += f", of {counted(kept.checks, 'check')} so far {kept.suspects} (true ones included)"
+    return lines
+
+
+def _between(first: str, then: str) -> timedelta:
+    return datetime.fromisoformat(then) - datetime.fromisoformat(first)

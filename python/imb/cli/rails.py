@@ -1,0 +1,154 @@
+"""imb rails"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from imb.archive.store import Archive
+from imb.cli.common import ArchiveOption, LabelOption
+from imb.cli.launch_lines import problem_of
+from imb.cli.launching import (
+    Carried,
+    EnvOption,
+    HostsOption,
+    LauncherOption,
+    MpiOption,
+    ProgramsOption,
+    TimeoutOption,
+    all_measured,
+    build_for,
+    intent_of,
+    launch_all,
+    prepare,
+)
+from imb.model.errors import ImbError
+from imb.model.units import NOT_KNOWN, amount, as_percent, counted, size
+from imb.render.terminal import Screen, say
+
+if TYPE_CHECKING:
+    from imb.model.observations import Launch
+
+LENGTH = 1 << 20
+IN_FLIGHT = 64  # messages of a pair
+IDLE = 0.5  # of an equal share
+FIRST = ("--hosts", "--pairs", "--launches", "--mpi", "--env", "--launcher", "--label", "--programs")
+
+
+def command(
+    hosts: HostsOption = None,
+    pairs: Annotated[
+        int | None,
+        typer.Option(
+            "--pairs",
+            min=1,
+            metavar="K",
+            help="Pairs of ranks.",
+            show_default="one for each rail of this host",
+        ),
+    ] = None,
+    launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Launch N times.")] = 3,
+    timeout: TimeoutOption = 120,
+    mpi: MpiOption = None,
+    programs: ProgramsOption = None,
+    env: EnvOption = None,
+    launcher: LauncherOption = "mpiexec",
+    label: LabelOption = None,
+    archive: ArchiveOption = None,
+) -> None:
+    """Measure the bandwidth between two hosts over all their rails at once.
+
+    A pair of ranks for each interface (RDMA port, else network interface with an address) of this host, pinned in the
+    NUMA node of the interface, sends 1 MiB messages (Uniband). Output: the sum, and by interface its share of the bytes
+    that it counted, its rate and how much of its link that is. Both hosts have the interfaces of this one. Each launch
+    is kept as a run.
+
+    \b
+    Examples:
+      imb rails --hosts node1,node2
+      imb rails --hosts node1,node2 --pairs 8 --env UCX_MAX_RNDV_RAILS=1
+
+    Exit status: 0 measured, 1 a launch failed or interfaces counted nothing, 2 usage error.
+    """
+    import msgspec
+
+    from imb.measure import passes, session
+    from imb.measure.rails import cpus_near, rails_here
+    from imb.mpi.allocation import Allocation
+
+    rails = rails_here()
+    if not rails and pairs is None:
+        raise ImbError("this host has no interface that is up and has an address; give --pairs")
+    many = pairs or len(rails)
+    near = cpus_near(rails)
+    cpus = ",".join(str(near[pair % len(near)]) for pair in range(many)) if near else None
+    intent = intent_of(2 * many, hosts, many, None, cpus, env, launcher)
+    there = len(intent.hosts) or Allocation.of().nodes or 1
+    if there != 2:
+        raise ImbError(f"rails are measured between two hosts, not {there}; give --hosts A,B")
+    installation, folder = prepare(mpi, programs)
+    words = ["-npmin", str(2 * many), "-msgsize", str(LENGTH), "-window_size", str(IN_FLIGHT)]
+    plan = session.run_plan(
+        mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["Uniband"]}, arguments=words,
+        launches=launches, timeout=timeout, labels=label or [], sampling=passes.Sampling(),
+    )  # fmt: skip
+    store = Archive(archive)
+    build_for([plan], installation, programs)
+    plan = msgspec.structs.replace(plan, command="rails", report={"rails": msgspec.to_builtins(rails)})
+    session.save(store, plan)
+    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True, commands=False)))
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """The sum and the share of each rail; the exit status. Raises ImbError."""
+    from statistics import median
+
+    from imb.archive.names import launches_in
+    from imb.fabric.rails import carried as carried_by
+    from imb.model.conditions import interfaces_in
+
+    well = all_measured(carried)
+    measured = [one for over in carried.over for one in launches_in(store, over.run) if _sum(one)]
+    if not measured:
+        why = next(
+            (why for over in carried.over if (why := problem_of(store, carried.plan, over))),
+            "no row was measured",
+        )
+        raise ImbError(f"no launch has results: {why}", status=1)
+    rails = {one.name: one for one in interfaces_in({"interfaces": carried.plan.report["rails"]})}
+    every = median(map(_sum, measured))
+    ranks = measured[0].run.ranks or []
+    sender, receiver = ranks[0].host, ranks[-1].host
+    pairs = len(ranks) // 2
+    say(
+        f"{sender} to {receiver}: {amount(every)}/s, {counted(pairs, 'pair')}, Uniband {size(LENGTH)}, median of"
+        f" {counted(len(measured), 'launch')}, {carried.plan.variants[0].mpi.version}"
+    )
+    shares = [carried_by(one.rows.values(), sender, rails) for one in measured]
+    if not all(shares):
+        say(f"imb: interfaces of {sender} counted nothing: shares of rails are not known", err=True)
+        return 1
+    names = dict.fromkeys((*rails, *shares[0]))
+    rows, idle = [], []
+    for name in names:
+        share = median(one.get(name, 0.0) for one in shares)
+        known = rails.get(name)
+        of_link = as_percent(8 * share * every / known.speed, 0) if known and known.speed else NOT_KNOWN
+        link = known.link if known else ""
+        rows.append((name, as_percent(share, 0), f"{amount(share * every)}/s", link or NOT_KNOWN, of_link))
+        if share < IDLE / len(names):
+            idle.append(name)
+    Screen().table(("rail", "share", "rate", "link", "of the link"), rows, right=(1, 2, 3, 4))
+    if idle:
+        from imb.model.mpis import INTERFACE_SETTINGS
+
+        say(
+            f"! {', '.join(idle)} carried less than half of an equal share; {INTERFACE_SETTINGS} choose interfaces"
+        )
+    return 0 if well else 1
+
+
+def _sum(launch: Launch) -> float:
+    """Bytes per second of all pairs."""
+    return max((row.bytes_per_second or 0.0 for row in launch.rows.values()), default=0.0)

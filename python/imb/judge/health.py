@@ -1,0 +1,140 @@
+"""Whether a host is as fast as it was: a rule of order statistics, for any distribution. Numbers in, numbers out; a check has no time
+for NumPy. Pure.
+
+A session and a check have up to LAUNCHES launches, each with a value (seconds) of every figure that is watched. The limit of a figure
+is the r-th largest of n values, one of each session. LAUNCHES values of a check that are all beyond it make a suspect. If these
+k = LAUNCHES values and the n are exchangeable, they are all among the r + k - 1 largest with probability
+C(r + k - 1, k) / C(n + k, k) (Nelson's precedence test, Technometrics 5, 1963). Launches of one check share the state of the
+machine, so false suspects are more frequent; a host is bad if a second check, APART or more later, finds the same figure
+beyond its limit, and none between them has found it within.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import count
+from math import comb
+from statistics import median
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from imb.model.health import Session, Watched
+
+LAUNCHES = 4
+ONE_IN = 4500  # false suspects of a figure: at most one in so many checks
+ENOUGH = 50  # sessions: the limit is the fifth largest value
+APART = timedelta(minutes=5)  # of two checks that find a host bad
+
+Values: TypeAlias = Mapping[str, float]  # seconds by figure
+Verdict: TypeAlias = Literal["healthy", "suspect", "bad", "inconclusive"]
+
+
+def false_alarms(sessions: int, rank: int, launches: int = LAUNCHES) -> float:
+    """The probability that all values of a check are beyond the `rank`-th largest of so many, one of each session."""
+    return comb(rank + launches - 1, launches) / comb(sessions + launches, launches)
+
+
+def rank_of_limit(sessions: int) -> int:
+    """The largest with at most one false alarm in ONE_IN checks; 0: so few sessions have none."""
+    return next(rank for rank in count() if false_alarms(sessions, rank + 1) > 1 / ONE_IN)
+
+
+FEWEST = next(sessions for sessions in count(1) if rank_of_limit(sessions))
+
+
+def limits_of(sessions: Sequence[Session]) -> dict[str, float]:
+    """By figure. Sessions give a value each, in turn their first, second, ... launch, so that none of these has a limit of its own."""
+    return _limits(list(enumerate(sessions)))
+
+
+def _limits(numbered: Sequence[tuple[int, Session]]) -> dict[str, float]:
+    rank = max(rank_of_limit(len(numbered)), 1)
+    return {
+        figure: sorted(one[figure][number % len(one[figure])] for number, one in numbered)[-rank]
+        for figure in numbered[0][1]
+    }
+
+
+class Sight(NamedTuple):
+    """What a check can see of a figure: the smallest slowdown (a share) that would have put every value so far beyond the limit."""
+
+    figure: str
+    slowdown: float
+
+
+def sight(sessions: Sequence[Session]) -> list[Sight]:
+    """Of each figure. A host that is so much slower is found by `found_share` of the checks."""
+    found = limits_of(sessions)
+    return [
+        Sight(figure, max(found[figure] / min(value for one in sessions for value in one[figure]) - 1, 0.0))
+        for figure in found
+    ]
+
+
+def found_share(sessions: Sequence[Session]) -> float:
+    """The probability that none of the values of a check is less than the least of all sessions, if all are exchangeable."""
+    every = sum(len(next(iter(one.values()))) for one in sessions)
+    return every / (every + LAUNCHES)
+
+
+def false_suspects(sessions: Sequence[Session]) -> int:
+    """How many sessions, as checks and in the order of their launches, are suspects by the limits of the others."""
+    numbered = list(enumerate(sessions))
+    return sum(
+        any(
+            min(one[figure]) > limit
+            for figure, limit in _limits([*numbered[:at], *numbered[at + 1 :]]).items()
+        )
+        for at, one in numbered
+    )
+
+
+class Check:
+    """One check. `undecided` figures need another launch; `watched` is what the next check needs of them."""
+
+    def __init__(self, limits: Values, watched: Mapping[str, Watched]) -> None:
+        self.limits = limits
+        self.watched = {figure: watched.get(figure, Watched()) for figure in limits}
+        self.undecided = list(limits)
+        self.suspects: list[str] = []
+        self.values: dict[str, list[float]] = {figure: [] for figure in limits}
+
+    def beyond(self, values: Values) -> list[str]:
+        """Undecided figures that are."""
+        return [figure for figure in self.undecided if values[figure] > self.limits[figure]]
+
+    def add(self, values: Values) -> None:
+        """Those of a launch."""
+        for figure in tuple(self.undecided):
+            before = self.watched[figure]
+            self.values[figure].append(values[figure])
+            if values[figure] <= self.limits[figure]:
+                self.watched[figure] = Watched()
+            elif before.beyond + 1 < LAUNCHES:
+                self.watched[figure] = msgspec.structs.replace(before, beyond=before.beyond + 1)
+                continue
+            else:
+                self.watched[figure] = msgspec.structs.replace(before, beyond=0)
+                self.suspects.append(figure)
+            self.undecided.remove(figure)
+
+    def verdict(self, now: str) -> tuple[Verdict, dict[str, str]]:
+        """With the time of the check that first found each of the suspects; `now` for new ones. To be called once."""
+        since: dict[str, str] = {}
+        for figure in self.suspects:
+            since[figure] = self.watched[figure].suspect or now
+            self.watched[figure] = Watched(suspect=since[figure])
+        if any(_apart(first, now) for first in since.values()):
+            return "bad", since
+        return ("suspect" if since else "inconclusive" if self.undecided else "healthy"), since
+
+
+def _apart(first: str, then: str) -> bool:
+    return datetime.fromisoformat(then) - datetime.fromisoformat(first) >= APART
+
+
+def slower(values: Iterable[float], sessions: Sequence[Session], figure: str) -> float:
+    """How much longer, as a share: medians."""
+    return median(values) / median(value for one in sessions for value in one[figure]) - 1

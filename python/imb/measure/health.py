@@ -1,0 +1,178 @@
+"""The file of `imb health`, and its launches. A check loads this and little else: it has two seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import platformdirs
+
+from imb.archive.durable import write_whole
+from imb.logs.launch_errors import reason
+from imb.measure import ownership
+from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.health import Session, Watched
+from imb.model.intent import Intent
+from imb.model.mpis import Host
+from imb.model.records import Component, End, Failure, Result, Run, read
+from imb.model.units import size
+from imb.mpi import launch, load
+from imb.mpi.host import cores
+from imb.mpi.installations import Installation
+from imb.mpi.launchers import spell
+
+FORMAT = "openimb-health/1"
+GRACE = 0.3  # seconds that a launch has to end before it is killed
+LINGER = 1.0  # and after its last record
+BUSY = 0.5  # CPUs that others used, from which a slow launch is no evidence
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """A session: when it began, seconds of its slowest launch, values of its launches by figure."""
+
+    at: str
+    seconds: float
+    values: dict[str, list[float]]
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The file: what is launched on which host, the sessions that limits are made of, and what a check leaves for the next one.
+    `library`: of the MPI, as it says itself. `checks`, `suspects`: how many there were."""
+
+    format: str = FORMAT
+    host: str
+    mpi: Installation
+    programs: str
+    intent: Intent
+    component: Component
+    arguments: list[str]
+    library: str | None = None
+    sessions: list[Learned] = []
+    watched: dict[str, Watched] = {}
+    checks: int = 0
+    suspects: int = 0
+
+    def values(self) -> list[Session]:
+        """Of all sessions."""
+        return [one.values for one in self.sessions]
+
+
+class Launched(NamedTuple):
+    """Seconds by figure; how long the launch took; the MPI's library; CPUs that other processes used, None: not known."""
+
+    values: dict[str, float]
+    seconds: float
+    library: str | None
+    others: float | None
+
+
+class NotMeasured(ImbError):
+    """A launch without the values that are needed."""
+
+
+def default_file() -> Path:
+    """A file of its own for each host: a home may be shared."""
+    return platformdirs.user_state_path("openimb") / f"health-{socket.gethostname()}.json"
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """The file for this process alone. Raises ImbError where another one has it, OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number = os.open(path.with_name(f".{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise NotMeasured(f"{path}: another check is running; nothing measured", status=11) from None
+        yield
+    finally:
+        os.close(number)
+
+
+def load_kept(path: Path) -> Kept | None:
+    """None: there is no such file. Raises ImbError, OSError."""
+    try:
+        written = ownership.examined(path)
+    except FileNotFoundError:
+        return None
+    if not written.own:
+        raise ImbError(
+            f"{path} belongs to another user, or others may write it; it names the programs to execute"
+        )
+    try:
+        found = msgspec.json.decode(written.text, type=Kept)
+    except UNDECODABLE as error:
+        raise ImbError(f"{path} is not a file of imb health ({error}); remove it and learn again") from error
+    if found.format != FORMAT:
+        raise ImbError(f"{path} is a file of another version ({found.format}); remove it and learn again")
+    return found
+
+
+def save(path: Path, kept: Kept) -> None:
+    """Raises OSError."""
+    write_whole(path, msgspec.json.format(msgspec.json.encode(kept)) + b"\n", mode=0o644)
+
+
+def measured(kept: Kept, timeout: float) -> Launched:
+    """Launches once, for so many seconds at most. Raises NotMeasured, OSError."""
+    program = Path(kept.programs, f"IMB-{kept.component}")
+    if not os.access(program, os.X_OK):
+        raise NotMeasured(f"no program {program}; build it with `imb build`")
+    host = Host(cores(), os.geteuid() == 0)
+    with tempfile.TemporaryDirectory(prefix="imb-health-") as made:
+        records, errors = Path(made, "records.jsonl"), Path(made, "stderr.txt")
+        words = [str(program), *kept.arguments, "-json", str(records)]
+        began, before = time.monotonic(), load.moment()
+        ended = launch.run(
+            spell(kept.mpi, kept.intent, words, host),
+            output=Path(made, "output.txt"),
+            errors=errors,
+            timeout=timeout,
+            is_over=lambda: _is_complete(records),
+            grace=GRACE,
+            linger=LINGER,
+        )
+        during = load.load_between(before, load.moment())
+        seconds = time.monotonic() - began
+        if ended.outcome == "interrupted":
+            raise KeyboardInterrupt
+        found = read(records.read_bytes(), "records").records if records.exists() else []
+        said = errors.read_bytes()
+    runs = [one for one in found if isinstance(one, Run)]
+    if not any(isinstance(one, End) for one in found):
+        why = f"longer than {timeout:.1f} s" if ended.outcome == "timed_out" else reason(said)
+        raise NotMeasured(f"the launch did not complete: {why or f'exit status {ended.status}'}", status=11)
+    if failed := next((one for one in found if isinstance(one, Failure)), None):
+        raise NotMeasured(f"{failed.benchmark} was not measured: {failed.cause}", status=11)
+    ranks = len(runs[0].ranks or [])
+    if ranks not in (0, kept.intent.ranks):
+        raise NotMeasured(
+            f"{ranks} instead of {kept.intent.ranks} ranks: are launcher and MPI of one kind?", status=11
+        )
+    others = during.other_cpus + during.stolen_cpus if during else None
+    values = {
+        f"{row.benchmark} {size(row.bytes)}" if row.bytes is not None else row.benchmark: row.time_max_seconds
+        or row.time_avg_seconds
+        for row in found
+        if isinstance(row, Result)
+    }
+    if None in values.values() or not values:
+        raise NotMeasured("the launch has no times", status=11)
+    library = runs[0].mpi.known_as if runs[0].mpi else None
+    return Launched({k: v for k, v in values.items() if v}, seconds, library, others)
+
+
+def _is_complete(records: Path) -> bool:
+    try:
+        return records.read_bytes().rpartition(b"\n{")[2].startswith(b'"record":"end"')
+    except FileNotFoundError:
+        return False

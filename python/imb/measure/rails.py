@@ -1,0 +1,40 @@
+"""The rails of this host: which interfaces two hosts like it can use at once, and CPUs near them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from imb.model.conditions import Interface, usable
+from imb.model.text import numbers_in
+from imb.mpi import conditions
+from imb.mpi.gpus import text_of
+
+_CLASSES = ("infiniband", "net")
+
+
+def rails_here() -> list[Interface]:
+    """RDMA ports, where there are any, else network interfaces with an address."""
+    found = usable(conditions.interfaces())
+    return [one for one in found if one.rdma] or found
+
+
+def cpus_near(rails: Sequence[Interface], system: Path = Path("/sys")) -> tuple[int, ...]:
+    """A CPU of the NUMA node of each, different ones as far as there are enough; none, where a node is not known."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    chosen: list[int] = []
+    for rail in rails:
+        node = _node_of(rail.name, system)
+        listed = text_of(system / "devices" / "system" / "node" / f"node{node}" / "cpulist") or ""
+        near = sorted(numbers_in(listed) & allowed)
+        if node is None or not near:
+            return ()
+        chosen.append(min(near, key=lambda cpu: (chosen.count(cpu), cpu)))
+    return tuple(chosen)
+
+
+def _node_of(name: str, system: Path) -> int | None:
+    files = [system / "class" / one / name.partition(":")[0] / "device" / "numa_node" for one in _CLASSES]
+    said = next(filter(None, map(text_of, files)), "")
+    return int(said) if said.isdecimal() else None  # -1: the firmware does not say

@@ -1,0 +1,18 @@
+"""What `imb health` keeps between checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+Session: TypeAlias = Mapping[str, Sequence[float]]  # seconds of its launches by figure
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """A figure between checks. `beyond`: values in a row beyond the limit, of a check that ran out of time; `suspect`: when it became
+    one (ISO 8601)."""
+
+    beyond: int = 0
+    suspect: str | None = None
