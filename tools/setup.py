@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import os
 import platform
@@ -134,6 +135,23 @@ def output_of(command: list[str], env: dict[str, str] | None = None) -> str:
     return done.stdout + done.stderr
 
 
+BEAT = 4.0  # seconds between lines of what takes longer
+
+
+def carried_out(command: list[str], what: str, log: Path, env: dict[str, str] | None = None) -> int:
+    """Exit status of a command that may take long; what it prints is appended to `log`."""
+    with log.open("a") as text:
+        process = subprocess.Popen(
+            command, env=env, cwd=TOP, stdin=subprocess.DEVNULL, stdout=text, stderr=text
+        )
+        for beat in itertools.count(1):
+            try:
+                return process.wait(BEAT)
+            except subprocess.TimeoutExpired:
+                say(f"{what} ... {beat * BEAT:.0f} s")
+    raise AssertionError
+
+
 def write(path: Path, text: str) -> None:
     """Whole or not at all: a stamp or a record is never seen half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -180,23 +198,22 @@ def installed(
     moved = stamp.exists() and stamp.read_text().splitlines()[:1] != [str(venv)]
     if moved or not (venv / "bin" / ("python" if installer else "pip")).exists():
         without = ["--without-pip"] if installer else []
-        made = subprocess.run(
-            [python, "-m", "venv", "--clear", *without, str(venv)], capture_output=True, text=True
-        )
-        if made.returncode:  # Debian packs ensurepip apart from python3
-            said = " ".join((made.stdout + made.stderr).split())
+        venv.parent.mkdir(parents=True, exist_ok=True)
+        log = venv.parent / f"{venv.name}.log"
+        log.unlink(missing_ok=True)
+        if carried_out(
+            [python, "-m", "venv", "--clear", *without, str(venv)], f"making {shown(venv)}", log
+        ):  # Debian packs ensurepip apart from python3
+            said = " ".join(log.read_text().split())
             raise SetupError(
                 f"{python} makes no virtual environment; install python3-venv (it printed: {said[:200]})"
             )
     if packages:
         say(f"installing {' '.join(packages)} into {shown(venv)}")
         log = venv / f"{name}.log"
+        log.unlink(missing_ok=True)
         pip = [str(venv / "bin" / "pip"), "install", "--disable-pip-version-check", "--retries", "2"]
-        with log.open("w") as text:
-            done = subprocess.run(
-                [*(installer or pip), *flags, *packages], stdin=subprocess.DEVNULL, stdout=text, stderr=text
-            )
-        if done.returncode != 0:
+        if carried_out([*(installer or pip), *flags, *packages], f"installing into {shown(venv)}", log):
             errors = [line for line in log.read_text().splitlines() if line.startswith(("ERROR:", "error:"))]
             raise SetupError(
                 f"cannot install {' '.join(packages)}: {errors[-1] if errors else 'the installer failed'}"

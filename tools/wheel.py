@@ -61,9 +61,7 @@ def call(words: list[str], log: Path, env: dict[str, str]) -> None:
     """Appends what the command prints to `log`. Raises SetupError with the first error in it."""
     with log.open("a") as text:
         text.write(f"+ {' '.join(words)}\n")
-        text.flush()
-        done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, stdout=text, stderr=text, cwd=TOP)
-    if done.returncode:
+    if setup.carried_out(words, f"wheel: {Path(words[0]).name}", log, env):
         lines = log.read_text().splitlines()
         errors = [line for line in lines if re.search("error:|not found|undefined", line, re.IGNORECASE)]
         raise SetupError(f"wheel: {(errors or lines)[0]} (all of it: {shown(log)})")
