@@ -25,7 +25,7 @@ COMPONENTS = lab.COMPONENTS
 TOP_ENTRIES = {
     *("bench", "cmake", "docs", "examples", "packaging", "python", "schema", "src", "tests", "tools"),
     *("CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CONTRIBUTING.md", "LICENSE", "Makefile", "NOTICE"),
-    *("README.md", "PKG-INFO", "pyproject.toml"),
+    *("README.md", "PKG-INFO", "pyproject.toml", "ReadMe_IMB.txt", "license"),
     *(".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore"),
 }
 
@@ -92,6 +92,7 @@ def test_an_unpacked_sdist_makes_the_same_sdist(sdist: Path, unpacked: Path, tmp
 
 
 def test_an_sdist_has_everything_and_no_stray_files(unpacked: Path) -> None:
+    assert (unpacked / "license/license.txt").read_bytes() == (unpacked / "LICENSE").read_bytes()
     assert {path.name for path in unpacked.iterdir()} == TOP_ENTRIES
     if not (lab.TOP / ".git").exists():
         pytest.skip("no git checkout")

@@ -56,6 +56,7 @@ Options default_options(const Standard& standard) {
   options.data.type = standard.data;
   options.reduction.type = standard.reduction;
   options.in_flight = standard.in_flight;
+  options.check = standard.check;
   if (standard.counts.back() > 0) options.counts.assign(standard.counts.begin(), standard.counts.end());
   return options;
 }
