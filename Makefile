@@ -25,7 +25,7 @@ on_path := $(if $(filter auto,$(MPI)),$(realpath $(shell command -v mpicxx 2>/de
 CHOICE_FILE := $(ENV)/choice/$(subst /,_,$(MPI)$(on_path)).mk
 BUILD = build/$(KEY)
 
-ifneq ($(filter run build bench names,$(MAKECMDGOALS)),)
+ifneq ($(filter run build bench names man,$(MAKECMDGOALS)),)
 include $(CHOICE_FILE)
 endif
 $(CHOICE_FILE): tools/setup.py tools/windows_mpi.py python/imb/mpi/compiler_wrappers.py python/imb/model/mpis.py
@@ -89,6 +89,11 @@ $(ENV)/bin/imb: pyproject.toml
 names: PROGRAM = IMB-MPI1
 names: build ## write schema/benchmarks.json: the benchmarks of all components of the built IMB-MPI1
 	@set -o pipefail; env $(MPI_ENV) $(BUILD)/bin/IMB-MPI1 -list json | $(PYTHON) tools/benchmark_names.py
+
+.PHONY: man
+man: PROGRAM = IMB-MPI1
+man: build | $(TOOLS)/pytest ## write the manual pages in man/: of the built IMB-MPI1 and of imb
+	@set -o pipefail; env $(MPI_ENV) $(BUILD)/bin/IMB-MPI1 -help full | $(TOOLS)/python tools/manual_pages.py
 
 # --- Classic: make MPI1 CC=mpicc; no Python, no network --------------------------------------------------------------
 # CC or CXX, from the command line or the environment, may name an MPI wrapper; its C++ sibling is used: the same

@@ -23,7 +23,7 @@ import pytest
 PACKAGING = lab.TOP / "packaging"
 COMPONENTS = lab.COMPONENTS
 TOP_ENTRIES = {
-    *("bench", "cmake", "docs", "examples", "packaging", "python", "schema", "src", "tests", "tools"),
+    *("bench", "cmake", "docs", "examples", "man", "packaging", "python", "schema", "src", "tests", "tools"),
     *("CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CONTRIBUTING.md", "LICENSE", "Makefile", "NOTICE"),
     *("README.md", "PKG-INFO", "pyproject.toml", "ReadMe_IMB.txt", "license"),
     *(".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore"),

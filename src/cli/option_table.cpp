@@ -75,6 +75,16 @@ std::string standard_value(const Option& option, const Standard& standard) {
   return to_text(option.home->get(default_options(standard)), option.range);
 }
 
+std::vector<std::string> executables_with(const Program& program, const Option& option) {
+  std::vector<std::string> executables;
+  for (const ComponentList& component : program.suite) {
+    if (option.serves == nullptr || std::ranges::any_of(component.benchmarks, option.serves->by)) {
+      executables.push_back("IMB-" + std::string(component.facts.name));
+    }
+  }
+  return executables;
+}
+
 StatedOptions stated_options(const Options& options) {
   const Options defaults = default_options(options.standard);
   StatedOptions stated{.settings = settings_that_differ(options), .lines = {}};
