@@ -222,6 +222,13 @@ sdist: | $(TOOLS)/hatchling ## write dist/openimb-VERSION.tar.gz, the same bytes
 	@SOURCE_DATE_EPOCH=$(release_time) $(TOOLS)/python -m hatchling build -t sdist -d '$(abspath $(DIST))' >&2
 	@cd '$(DIST)' && sha256sum openimb-*.tar.gz
 
+.PHONY: packaging-check
+RECIPES ?= debian rpm easybuild conda
+packaging-check: ## build packages by the recipes in packaging/ and test them; takes half an hour; RECIPES=...
+	@$(PYTHON) tools/setup.py tools test && rm -rf build/packaging
+	@$(MAKE) --no-print-directory sdist DIST=build/packaging
+	@PYTHON='$(abspath $(TOOLS))/python' packaging/check.sh $(RECIPES)
+
 # --- Style -----------------------------------------------------------------------------------------------------------
 cpp_files = $(shell find src tests bench python -name '*.cpp' -o -name '*.h')
 python_folders = $(foreach folder,tools tests bench python,$(if $(shell find $(folder) -name '*.py' 2>/dev/null),$(folder)))

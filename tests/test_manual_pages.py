@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import lab
+import pytest
 
 sys.path.insert(0, str(lab.TOP / "tools"))
 import manual_pages
@@ -11,7 +12,9 @@ import manual_pages
 PAGE = (manual_pages.FOLDER / "IMB-MPI1.1").read_text()
 
 
-def test_the_page_of_the_suite_is_of_its_options(mpi: lab.Mpi) -> None:
+@pytest.mark.needs_mpi
+def test_the_page_of_the_suite_is_of_its_options() -> None:
+    mpi = lab.MAIN[0]
     words = [str(mpi.program()), "-help", "full"]
     printed = subprocess.check_output(words, env=lab.environment(mpi), timeout=60, text=True)
     assert manual_pages.suite_page(printed) == PAGE, "run `make man`"
