@@ -21,9 +21,10 @@ debian() {
   cp "$archive" "openimb_$version.orig.tar.gz"
   tar -xf "$archive"
   cp -r "$sources/packaging/debian" "openimb-$version/"
-  (cd "openimb-$version" && dpkg-buildpackage -us -uc)
+  (cd "openimb-$version" && DEB_BUILD_OPTIONS="noautodbgsym ${DEB_BUILD_OPTIONS-parallel=$(nproc)}" dpkg-buildpackage -us -uc)
   lintian --info --fail-on error,warning openimb_*.changes
-  autopkgtest -B openimb_*.deb openimb_*.dsc -- null
+  autopkgtest -B openimb_*.deb openimb_*.dsc -- null  # installs the package on this machine
+  dpkg --purge openimb
 }
 
 # Debian has no packages of RPM: --nodeps.
