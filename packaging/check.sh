@@ -38,8 +38,9 @@ rpm() {
 # With the compiler and the MPI of the system, instead of the toolchain.
 easybuild() {
   export LMOD_CMD=${LMOD_CMD:-/usr/share/lmod/lmod/libexec/lmod} EB_PYTHON=$python MPICXX=mpicxx
-  "$python" -m easybuild.main --allow-use-as-root-and-accept-consequences --prefix="$work/easybuild" --sourcepath="$work" \
-    --try-toolchain=system,system --filter-deps=CMake --rebuild "$sources"/packaging/easybuild/*.eb
+  sed 's/^toolchain = .*/toolchain = SYSTEM/; /^builddependencies/d' "$sources"/packaging/easybuild/*.eb >"OpenIMB-$version.eb"
+  "$python" -m easybuild.main --allow-use-as-root-and-accept-consequences --disable-rpath \
+    --prefix="$work/easybuild" --sourcepath="$work" "OpenIMB-$version.eb"
   two_ranks "$(echo "$work"/easybuild/software/OpenIMB/*/bin)"
 }
 
