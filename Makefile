@@ -108,7 +108,7 @@ cxx_wrapper = $(if $(filter mpi% smpi% CC,$(notdir $(1))),$(if $(findstring /,$(
 given = $(if $(filter $(2),$(firstword $(origin $(1)))),$(call cxx_wrapper,$(firstword $($(1)))))
 WRAPPER := $(firstword $(call given,CXX,command) $(call given,CC,command) \
   $(call given,CXX,environment) $(call given,CC,environment) $(if $(MPI_HOME),$(wildcard $(MPI_HOME)/bin/mpicxx)) mpicxx)
-# Who gives an optimization level gets this one for all files.
+# An optimization level that is given is used for all files.
 FLAGS = $(strip $(CPPFLAGS) $(OPTFLAGS) $(CXXFLAGS))
 CLASSIC_CONFIGURE = $(if $(filter -O%,$(FLAGS)),-DCMAKE_BUILD_TYPE=None) $(CMAKE_ARGS)
 SYSTEM_CMAKE = $(or $(shell command -v cmake 2>/dev/null),$(wildcard $(ENV)/bin/cmake))
@@ -249,6 +249,6 @@ format: lint_tools ## rewrite C++ and Python in the project's format
 
 .PHONY: clean distclean
 clean: ## remove builds
-	rm -rf build $(COMPONENTS:%=IMB-%)
+	rm -rf build $(COMPONENTS:%=IMB-%) IMB-MPI1_GPU
 distclean: clean ## remove builds and downloads
 	rm -rf $(ENV)
