@@ -32,7 +32,10 @@ rpm() {
   mkdir -p rpm/SOURCES
   cp "$archive" rpm/SOURCES
   rpmbuild -ba --nodeps --define "_topdir $work/rpm" "$sources/packaging/rpm/openimb.spec"
-  rpmlint --config "$sources/packaging/rpm/rpmlint.toml" rpm/SRPMS/*.rpm rpm/RPMS/*/*.rpm
+  rpmlint --strict --config "$sources/packaging/rpm/rpmlint.toml" rpm/SRPMS/*.rpm rpm/RPMS/*/*.rpm
+  # Each for its own MPI.
+  command rpm -qp --requires rpm/RPMS/*/openimb-openmpi-*.rpm | grep '^libmpi\.so\.40'
+  command rpm -qp --requires rpm/RPMS/*/openimb-mpich-*.rpm | grep '^libmpi.*\.so\.12'
 }
 
 # With the compiler and the MPI of the system, instead of the toolchain.
