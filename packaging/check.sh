@@ -14,7 +14,7 @@ cd "$work"
 two_ranks() {
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   mpirun -np 2 "$1/IMB-MPI1" -check -iter 5 -msglog 10 PingPong Allreduce
-  man --warnings -l "$1"/../share/man/man1/IMB-EXT.1 2>&1 >/dev/null | diff /dev/null -
+  man --warnings -M "$1/../share/man" IMB-EXT 2>&1 >/dev/null | diff /dev/null -
 }
 
 debian() {
