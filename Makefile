@@ -5,7 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := all
 PYTHON ?= python3
 ENV := $(or $(OPENIMB_ENV),.env)
-JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# N of make -jN.
+JOBS ?= $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),$(shell nproc 2>/dev/null || echo 2))
 CMAKE_ARGS ?=
 
 .PHONY: help FORCE
@@ -24,7 +25,7 @@ on_path := $(if $(filter auto,$(MPI)),$(realpath $(shell command -v mpicxx 2>/de
 CHOICE_FILE := $(ENV)/choice/$(subst /,_,$(MPI)$(on_path)).mk
 BUILD = build/$(KEY)
 
-ifneq ($(filter run build bench names,$(MAKECMDGOALS)),)
+ifneq ($(filter run build bench names man,$(MAKECMDGOALS)),)
 include $(CHOICE_FILE)
 endif
 $(CHOICE_FILE): tools/setup.py tools/windows_mpi.py python/imb/mpi/compiler_wrappers.py python/imb/model/mpis.py
@@ -89,9 +90,15 @@ names: PROGRAM = IMB-MPI1
 names: build ## write schema/benchmarks.json: the benchmarks of all components of the built IMB-MPI1
 	@set -o pipefail; env $(MPI_ENV) $(BUILD)/bin/IMB-MPI1 -list json | $(PYTHON) tools/benchmark_names.py
 
+.PHONY: man
+man: PROGRAM = IMB-MPI1
+man: build | $(TOOLS)/pytest ## write the manual pages in man/: of the built IMB-MPI1 and of imb
+	@set -o pipefail; env $(MPI_ENV) $(BUILD)/bin/IMB-MPI1 -help full | $(TOOLS)/python tools/manual_pages.py
+
 # --- Classic: make MPI1 CC=mpicc; no Python, no network --------------------------------------------------------------
 # CC or CXX, from the command line or the environment, may name an MPI wrapper; its C++ sibling is used: the same
 # folder and suffix (mpicc.openmpi -> mpicxx.openmpi). A compiler that is no MPI wrapper is passed over.
+# From there too: MPI_HOME, which has a bin/mpicxx; CXXFLAGS, OPTFLAGS and CPPFLAGS (-DCHECK: -check is the default); LDFLAGS.
 CLASSIC := build/classic
 PREFIX ?= /usr/local
 
@@ -100,24 +107,26 @@ sibling = $(patsubst mpicc%,mpicxx%,$(patsubst mpiicc%,mpiicpc%,$(patsubst mpiic
 cxx_wrapper = $(if $(filter mpi% smpi% CC,$(notdir $(1))),$(if $(findstring /,$(1)),$(dir $(1)))$(sibling))
 given = $(if $(filter $(2),$(firstword $(origin $(1)))),$(call cxx_wrapper,$(firstword $($(1)))))
 WRAPPER := $(firstword $(call given,CXX,command) $(call given,CC,command) \
-  $(call given,CXX,environment) $(call given,CC,environment) mpicxx)
+  $(call given,CXX,environment) $(call given,CC,environment) $(if $(MPI_HOME),$(wildcard $(MPI_HOME)/bin/mpicxx)) mpicxx)
+# An optimization level that is given is used for all files.
+FLAGS = $(strip $(CPPFLAGS) $(OPTFLAGS) $(CXXFLAGS))
+CLASSIC_CONFIGURE = $(if $(filter -O%,$(FLAGS)),-DCMAKE_BUILD_TYPE=None) $(CMAKE_ARGS)
 SYSTEM_CMAKE = $(or $(shell command -v cmake 2>/dev/null),$(wildcard $(ENV)/bin/cmake))
-# Neither make's own words nor CC and CXX shall reach cmake: the wrapper is all it needs to know.
+# Neither make's own words nor CC and CXX shall reach cmake: the wrapper is all it needs to know. It reads LDFLAGS itself.
 QUIETLY = env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u CC -u CXX
 
-.PHONY: all install classic $(COMPONENTS) $(COMPONENTS:%=IMB-%)
-all: classic ## classic: all components, with cmake and CC=mpicc (or CXX=) of the PATH
-	@for name in $$(cat $(CLASSIC)/components.txt); do $(MAKE) --no-print-directory $$name || exit 2; done
-
-$(COMPONENTS): classic
-	@grep -qx $@ $(CLASSIC)/components.txt || { echo "make: IMB-$@ is not part of this version yet;" \
-	  "available: $$(sed 's/^/IMB-/' $(CLASSIC)/components.txt | paste -sd ' ')" >&2; exit 2; }
-	@$(QUIETLY) $(SYSTEM_CMAKE) --build $(CLASSIC) --target IMB-$@ --parallel $(JOBS)
-	@cp -f $(CLASSIC)/bin/IMB-$@ IMB-$@
+.PHONY: all install classic $(COMPONENTS) $(COMPONENTS:%=IMB-%) IMB-MPI1_GPU
+all: ## classic: all components, with cmake and CC=mpicc (or CXX=) of the PATH
+all $(COMPONENTS): classic
+	@$(QUIETLY) $(SYSTEM_CMAKE) --build $(CLASSIC) --parallel $(JOBS) --target $(patsubst %,IMB-%,$(or $(filter-out all,$@),$(COMPONENTS)))
+	@cp -f $(patsubst %,$(CLASSIC)/bin/*IMB-%*,$(or $(filter-out all,$@),$(COMPONENTS))) .
 $(COMPONENTS:%=IMB-%): IMB-%: %
 MPI1: ## classic: ./IMB-MPI1; in the same way EXT, IO, NBC, RMA, MPI4, P2P, MT, FABRIC
+IMB-MPI1_GPU: MPI1 # GPU memory is an option of IMB-MPI1
+	@cp -f IMB-MPI1 $@
 
-classic: export CONFIGURED = $(WRAPPER) $(CMAKE_ARGS)
+classic: export CLASSIC_FLAGS = $(FLAGS)
+classic: export CONFIGURED = $(WRAPPER) $(FLAGS) $(LDFLAGS) $(CLASSIC_CONFIGURE)
 classic:
 	@[ -n '$(SYSTEM_CMAKE)' ] || { echo 'make: cmake is not on the PATH; install cmake >= 3.20,' \
 	  'or use `make run`, which downloads what is missing' >&2; exit 2; }
@@ -128,9 +137,9 @@ classic:
 	  compiler=$$($(WRAPPER) -show 2>/dev/null | awk 'NR == 1 { print $$1 }'); \
 	  case $(notdir $(WRAPPER)) in smpi*) compiler=;; esac; \
 	  command -v "$$compiler" >/dev/null || compiler=$$(command -v $(WRAPPER)); \
-	  $(QUIETLY) $(SYSTEM_CMAKE) -S . -B $(CLASSIC) $(if $(shell command -v ninja 2>/dev/null),-G Ninja) \
+	  CXXFLAGS="$$CLASSIC_FLAGS" $(QUIETLY) $(SYSTEM_CMAKE) -S . -B $(CLASSIC) $(if $(shell command -v ninja 2>/dev/null),-G Ninja) \
 	    -DMPI_CXX_COMPILER="$$(command -v $(WRAPPER))" -DCMAKE_CXX_COMPILER="$$compiler" \
-	    -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON $(CMAKE_ARGS) >$(CLASSIC)/configure.log 2>&1 \
+	    $(CLASSIC_CONFIGURE) >$(CLASSIC)/configure.log 2>&1 \
 	    || { cat $(CLASSIC)/configure.log >&2; exit 2; }; \
 	  printf '%s\n' "$$CONFIGURED" >$(CLASSIC)/configured; \
 	fi
@@ -214,6 +223,13 @@ sdist: | $(TOOLS)/hatchling ## write dist/openimb-VERSION.tar.gz, the same bytes
 	@SOURCE_DATE_EPOCH=$(release_time) $(TOOLS)/python -m hatchling build -t sdist -d '$(abspath $(DIST))' >&2
 	@cd '$(DIST)' && sha256sum openimb-*.tar.gz
 
+.PHONY: packaging-check
+RECIPES ?= debian rpm easybuild conda
+packaging-check: ## build packages by the recipes in packaging/ and test them; takes half an hour; RECIPES=...
+	@$(PYTHON) tools/setup.py tools test && rm -rf build/packaging
+	@$(MAKE) --no-print-directory sdist DIST=build/packaging
+	@PYTHON='$(abspath $(TOOLS))/python' packaging/check.sh $(RECIPES)
+
 # --- Style -----------------------------------------------------------------------------------------------------------
 cpp_files = $(shell find src tests bench python -name '*.cpp' -o -name '*.h')
 python_folders = $(foreach folder,tools tests bench python,$(if $(shell find $(folder) -name '*.py' 2>/dev/null),$(folder)))
@@ -234,6 +250,6 @@ format: lint_tools ## rewrite C++ and Python in the project's format
 
 .PHONY: clean distclean
 clean: ## remove builds
-	rm -rf build $(COMPONENTS:%=IMB-%)
+	rm -rf build $(COMPONENTS:%=IMB-%) IMB-MPI1_GPU
 distclean: clean ## remove builds and downloads
 	rm -rf $(ENV)

@@ -112,7 +112,7 @@ def test_operating_systems_are_named_in_one_folder():
 
 
 def test_conditions_are_of_the_mpi():
-    """Outside of src/system: what CMake found in the MPI, and the simulator."""
+    """Outside of src/system: what CMake found in the MPI, the simulator, and the default of -check (CPPFLAGS=-DCHECK)."""
     found_by_cmake = (TOP / "cmake/MpiFeatures.cmake").read_text()
     known = set(re.findall(r"openimb_mpi_feature\((\w+)", found_by_cmake)) | {
         "OPENIMB_PORTABLE",
@@ -128,7 +128,8 @@ def test_conditions_are_of_the_mpi():
     }
     attributes = "plan/attributes.h"
     of_a_test = ("launcher/launcher.c", "OPENIMB_SYSTEM_FOLDERS")
-    assert conditions == {(attributes, "_MSC_VER"), (attributes, "__clang__"), of_a_test}
+    of_imb = ("app/launch.cpp", "CHECK")
+    assert conditions == {(attributes, "_MSC_VER"), (attributes, "__clang__"), of_a_test, of_imb}
 
 
 def test_each_concern_is_there_for_every_system():

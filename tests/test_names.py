@@ -43,7 +43,7 @@ def test_there_is_one_list_of_components() -> None:
     assert set(schema["$defs"]["run"]["properties"]["component"]["enum"]) == set(COMPONENTS)
     packaging = lab.TOP / "packaging"
     for file in (*packaging.glob("easybuild/*.eb"), packaging / "spack" / "package.py"):
-        _, _, names = file.read_text().partition("component in (")
+        _, _, names = file.read_text().partition("for name in (")
         assert re.findall(r"[A-Z0-9]+", names.partition(")")[0]) == COMPONENTS, file
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import os
 import re
-import runpy
 import subprocess
 import sys
 import tarfile
 import tomllib
-import types
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -23,9 +20,9 @@ import pytest
 PACKAGING = lab.TOP / "packaging"
 COMPONENTS = lab.COMPONENTS
 TOP_ENTRIES = {
-    *("bench", "cmake", "docs", "examples", "packaging", "python", "schema", "src", "tests", "tools"),
+    *("bench", "cmake", "docs", "examples", "man", "packaging", "python", "schema", "src", "tests", "tools"),
     *("CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CONTRIBUTING.md", "LICENSE", "Makefile", "NOTICE"),
-    *("README.md", "PKG-INFO", "pyproject.toml"),
+    *("README.md", "PKG-INFO", "pyproject.toml", "ReadMe_IMB.txt", "license"),
     *(".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore"),
 }
 
@@ -92,6 +89,7 @@ def test_an_unpacked_sdist_makes_the_same_sdist(sdist: Path, unpacked: Path, tmp
 
 
 def test_an_sdist_has_everything_and_no_stray_files(unpacked: Path) -> None:
+    assert (unpacked / "license/license.txt").read_bytes() == (unpacked / "LICENSE").read_bytes()
     assert {path.name for path in unpacked.iterdir()} == TOP_ENTRIES
     if not (lab.TOP / ".git").exists():
         pytest.skip("no git checkout")
@@ -224,87 +222,6 @@ def test_examples_of_ci_services(name: str, schema: str, tmp_path: Path) -> None
         )
         assert done.returncode == code
         assert (tmp_path / "verdict.xml").read_text() == "<testsuites/>\n"
-
-
-class SpackStandIn:
-    """The directives that the recipe uses, with the arguments in Spack's documentation, and no others. Spack is not on
-    PyPI."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, str]] = []
-
-    def version(self, ver: str, *, sha256: str | None = None) -> None:
-        self.calls.append(("version", ver))
-
-    def license(self, license_identifier: str, checked_by: str = "", when: str = "") -> None:
-        self.calls.append(("license", license_identifier))
-
-    def depends_on(self, spec: str, when: str = "", type: str | tuple[str, ...] = ("build", "link")) -> None:
-        assert ({type} if isinstance(type, str) else set(type)) <= {"build", "link", "run", "test"}
-        self.calls.append(("depends_on", spec))
-
-    def conflicts(self, conflict_spec: str, when: str = "", msg: str = "") -> None:
-        self.calls.append(("conflicts", conflict_spec))
-
-    def join_path(self, *parts: str) -> str:
-        return "/".join(parts)
-
-
-class CMakePackageStandIn:
-    spec: Any
-
-    def define(self, cmake_variable: str, value: str) -> str:
-        return f"-D{cmake_variable}:STRING={value}"
-
-
-def test_spack_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    spack = SpackStandIn()
-    modules: dict[str, dict[str, Any]] = {
-        "spack.package": dict(inspect.getmembers(spack, inspect.ismethod)),
-        "spack_repo.builtin.build_systems.cmake": {"CMakePackage": CMakePackageStandIn},
-    }
-    for module, names in modules.items():
-        stand_in = types.ModuleType(module)
-        vars(stand_in).update(names)
-        monkeypatch.setitem(sys.modules, module, stand_in)
-    recipe = runpy.run_path(str(PACKAGING / "spack" / "package.py"))["Openimb"]()
-    assert ("version", version()) in spack.calls and recipe.url.endswith(f"/openimb-{version()}.tar.gz")
-    assert {("depends_on", "mpi@3:"), ("depends_on", "cxx"), ("license", "Apache-2.0")} <= set(spack.calls)
-    assert recipe.sanity_check_is_file == [f"bin/IMB-{name}" for name in COMPONENTS]
-    recipe.spec = {"mpi": types.SimpleNamespace(mpicxx="/mpi/bin/mpicxx")}
-    assert recipe.cmake_args() == ["-DMPI_CXX_COMPILER:STRING=/mpi/bin/mpicxx"]
-
-
-# In a process of its own: EasyBuild configures itself for the whole process.
-READ_EASYCONFIG = """
-import json, sys
-from easybuild.tools.options import set_up_configuration
-set_up_configuration(args=["--allow-use-as-root-and-accept-consequences"], silent=True)
-from easybuild.framework.easyconfig.default import DEFAULT_CONFIG
-from easybuild.framework.easyconfig.easyconfig import MANDATORY_PARAMS
-from easybuild.framework.easyconfig.parser import EasyConfigParser
-from easybuild.tools.module_naming_scheme.utilities import det_full_ec_version
-from easybuild.tools.toolchain.utilities import search_toolchain
-recipe = EasyConfigParser(sys.argv[1]).get_config_dict()
-known = search_toolchain(recipe["toolchain"]["name"])[0] is not None
-facts = {
-    "recipe": recipe,
-    "file": f"{recipe['name']}-{det_full_ec_version({'versionsuffix': '', **recipe})}.eb",
-    "unknown": sorted(set(recipe) - set(DEFAULT_CONFIG)) + ([] if known else [recipe["toolchain"]]),
-    "missing": sorted(set(MANDATORY_PARAMS) - set(recipe)),
-}
-print("", json.dumps(facts), sep="\\n")
-"""
-
-
-def test_easybuild_recipe() -> None:
-    needs("easybuild.framework")
-    (file,) = (PACKAGING / "easybuild").iterdir()
-    facts = json.loads(run(sys.executable, "-c", READ_EASYCONFIG, file).splitlines()[-1])
-    assert (facts["file"], facts["unknown"], facts["missing"]) == (file.name, [], [])
-    recipe = facts["recipe"]
-    assert (recipe["version"], recipe["sources"]) == (version(), ["%(namelower)s-%(version)s.tar.gz"])
-    assert recipe["sanity_check_paths"]["files"] == [f"bin/IMB-{name}" for name in COMPONENTS]
 
 
 def test_container_recipes(sdist: Path) -> None:

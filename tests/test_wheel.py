@@ -158,6 +158,8 @@ def test_wheel_is_small_and_for_old_systems():
     programs = {name.partition(".data/")[2] for name in names if ".data/" in name}
     assert programs == {
         *(f"scripts/IMB-{component}" for component in COMPONENTS),
+        *(f"data/share/man/man1/IMB-{component}.1" for component in COMPONENTS),
+        "data/share/man/man1/imb.1",
         *(
             f"data/libexec/openimb/{interface.key}/{program}"
             for interface in tool.INTERFACES

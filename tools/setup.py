@@ -48,6 +48,7 @@ CMAKE_AT_LEAST = (3, 20)
 NINJA = "ninja==1.13.2"
 HATCHLING = "hatchling==1.33.0"
 CYCLONEDX = "cyclonedx-python-lib==11.12.0"
+RUFF = "ruff==0.17.5"  # also checks the recipe for Spack
 PYTEST = ["pytest==9.2.0", "hypothesis==6.170.15", "jsonschema==4.26.0"]
 # The declarations of CUDA's driver, 12 and 13, and its assembler (41 MB): tests/test_gpu_headers.py.
 NVIDIA = [
@@ -65,14 +66,16 @@ TOOLS = {
         "reframe-hpc==4.10.4",
         HATCHLING,  # make sdist
         CYCLONEDX,  # tools/sbom.py
-        "easybuild-framework==5.4.1",
+        *("easybuild-framework==5.4.1", "easybuild-easyblocks==5.4.1", "pycodestyle==2.15.0"),
+        "py-rattler-build==0.73.0",  # packages of conda (27 MB)
         "check-jsonschema==0.39.0",  # has the schema of CITATION.cff
         "kubernetes-validate==1.37.0",  # the schema of a Pod (22 MB, 108 MB unpacked)
         "prometheus-client==0.26.0",  # reads what `imb export --format prometheus` writes
+        RUFF,
         *(NVIDIA if sys.platform == "linux" and platform.machine() == "x86_64" else []),
     ],
     "lowest": PYTEST,
-    "lint": ["clang-format==22.1.5", "clang-tidy==22.1.7", "ruff==0.17.5", "mypy==2.4.1"],
+    "lint": ["clang-format==22.1.5", "clang-tidy==22.1.7", RUFF, "mypy==2.4.1"],
 }
 EXTRAS = "[report,plot,submit]"  # of the companion
 UV = "uv==0.13.9"  # takes the lowest versions, which pip cannot

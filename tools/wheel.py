@@ -192,11 +192,13 @@ class Builder:
         return program
 
     def tree(self) -> Path:
-        """What is installed into PREFIX: bin and libexec."""
+        """What is installed into PREFIX: bin, libexec and share."""
         tree = self.folder / "tree"
         shutil.rmtree(tree, ignore_errors=True)
         home = tree / "libexec" / "openimb"
-        (tree / "bin").mkdir(parents=True)
+        pages = tree / "share" / "man" / "man1"
+        for folder in (tree / "bin", pages):
+            folder.mkdir(parents=True)
         launcher = self.launcher()
         for interface in INTERFACES:
             say(f"wheel: {self.arch}, {interface.title}")
@@ -206,6 +208,8 @@ class Builder:
         shutil.copy(launcher, home / "openimb-check")
         for name in (self.folder / INTERFACES[0].key / "components.txt").read_text().split():
             shutil.copy(launcher, tree / "bin" / f"IMB-{name}")
+            (pages / f"IMB-{name}.1").write_text(".so man1/IMB-MPI1.1\n")
+        shutil.copy(TOP / "man" / "IMB-MPI1.1", pages)
         compat = home / "mpich" / "compat"  # Debian's MPICH goes by another name
         compat.mkdir()
         shutil.copy(self.stand_in("libmpi.so.12", [], [], needed="libmpich.so.12"), compat / "libmpi.so.12")

@@ -10,7 +10,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class WheelContents(BuildHookInterface):
-    """By $OPENIMB_WHEEL_TREE, a folder with bin and libexec, and $OPENIMB_WHEEL_TAG."""
+    """By $OPENIMB_WHEEL_TREE, a folder with bin, libexec and share, and $OPENIMB_WHEEL_TAG."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling before it writes the wheel."""
@@ -21,4 +21,4 @@ class WheelContents(BuildHookInterface):
         build_data["pure_python"] = False
         build_data["tag"] = os.environ["OPENIMB_WHEEL_TAG"]
         build_data["shared_scripts"] = {str(path): path.name for path in sorted((tree / "bin").iterdir())}
-        build_data["shared_data"] = {str(tree / "libexec"): "libexec"}
+        build_data["shared_data"] = {str(tree / name): name for name in ("libexec", "share")}

@@ -1,8 +1,7 @@
 import os
 
+from spack.package import conflicts, depends_on, join_path, license, version
 from spack_repo.builtin.build_systems.cmake import CMakePackage
-
-from spack.package import *
 
 
 class Openimb(CMakePackage):
@@ -23,9 +22,10 @@ class Openimb(CMakePackage):
     conflicts("%gcc@:10", msg="C++20 needs GCC 11 or later")
     conflicts("%clang@:13", msg="C++20 needs Clang 14 or later")
 
-    sanity_check_is_file = [
-        join_path("bin", f"IMB-{component}") for component in ("MPI1", "EXT", "RMA", "NBC", "IO", "MPI4", "P2P", "MT", "FABRIC")
-    ]
+    sanity_check_is_file = tuple(
+        join_path("bin", f"IMB-{name}")
+        for name in ("MPI1", "EXT", "RMA", "NBC", "IO", "MPI4", "P2P", "MT", "FABRIC")
+    )
 
     def cmake_args(self):
         return [self.define("MPI_CXX_COMPILER", self.spec["mpi"].mpicxx)]

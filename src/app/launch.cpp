@@ -27,7 +27,11 @@ namespace {
 
 Program program_of(const Component& component, const std::string& name) {
   const ComponentFacts& facts = component.list.facts;
-  return {name, facts.title, component.list.benchmarks, facts.standard, facts.uses_files, all_components()};
+  Standard standard = facts.standard;
+#ifdef CHECK  // CPPFLAGS=-DCHECK of IMB
+  standard.check = true;
+#endif
+  return {name, facts.title, component.list.benchmarks, standard, facts.uses_files, all_components()};
 }
 
 // Not by iostreams: a failed allocation inside them gives a shorter text and no exception.

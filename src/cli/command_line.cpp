@@ -192,12 +192,7 @@ void check(const Draft& draft) {
 
 /// Advice for an option that no benchmark of the component uses.
 std::string instead_of(const Option& option, const Program& program) {
-  std::vector<std::string> executables;
-  for (const ComponentList& component : program.suite) {
-    if (std::ranges::any_of(component.benchmarks, option.serves->by)) {
-      executables.push_back("IMB-" + std::string(component.facts.name));
-    }
-  }
+  const std::vector<std::string> executables = executables_with(program, option);
   const std::string text = option.instead.empty() ? "leave it out" : "give " + std::string(option.instead);
   const bool all_others = executables.size() + 1 >= program.suite.size();
   return executables.empty() || all_others ? text : text + ", or run " + listed(executables);

@@ -104,6 +104,12 @@ std::string option_topic(const Program& program, const Option& option) {
     }
   }
   text += "\n";
+  const std::vector<std::string> executables = executables_with(program, option);
+  if (executables.size() < program.suite.size() && !executables.empty()) {
+    std::string names;
+    for (const std::string& name : executables) names += (names.empty() ? "" : ", ") + name;
+    text += wrapped("Used by: " + names, 2);
+  }
   const std::string standard = standard_value(option, program.standard);
   if (!standard.empty()) text += "  Default: " + standard + "\n";
   return text + "  Example: mpirun -np 4 " + std::string(program.name) + " " + std::string(option.example) +
@@ -137,6 +143,25 @@ std::string benchmark_topic(const Program& program, const Spec& spec) {
          std::string(program.name) + " " + std::string(spec.name) + "\n";
 }
 
+std::string introduction(const Program& program) {
+  return usage_line(program) + "\n" +
+         wrapped(
+             "Without names the default list runs (see -list); names replace it, in any case, separated by "
+             "blanks or commas. Options may be in any order, with one dash or two; the last of a repeated "
+             "option counts. Sizes take k, m or g: powers of 1024. Defaults are in brackets.",
+             0);
+}
+
+// Also read by tools/manual_pages.py.
+std::string details_of_all(const Program& program) {
+  std::string text = introduction(program);
+  for (const OptionGroup& group : option_groups()) {
+    text += "\n" + std::string(group.title) + "\n";
+    for (const Option& option : group.options) text += "\n" + option_topic(program, option);
+  }
+  return text;
+}
+
 std::string unknown_topic(const Program& program, std::string_view topic) {
   const std::string message = "unknown help topic " + quoted(topic) + ": ";
   if (const auto option = nearest_option(topic); !option.empty()) {
@@ -151,6 +176,7 @@ std::string unknown_topic(const Program& program, std::string_view topic) {
 }  // namespace
 
 std::string help_text(const Program& program, std::string_view topic) {
+  if (same_name(topic, "full")) return details_of_all(program);
   const bool all = same_name(topic, "all");
   if (!topic.empty() && !all) {
     const Option* option = find_option(topic);
@@ -159,12 +185,7 @@ std::string help_text(const Program& program, std::string_view topic) {
     if (const Spec* const spec = find_benchmark(program, topic)) return benchmark_topic(program, *spec);
     throw UsageError(unknown_topic(program, topic));
   }
-  std::string text = usage_line(program) + "\n";
-  text += wrapped(
-      "Without names the default list runs (see -list); names replace it, in any case, separated by "
-      "blanks or commas. Options may be in any order, with one dash or two; the last of a repeated option "
-      "counts. Sizes take k, m or g: powers of 1024. Defaults are in brackets.",
-      0);
+  std::string text = introduction(program);
   const auto add = [&](std::string_view title, std::span<const Option> options, bool common) {
     text += title;
     for (const Option& option : options) {
@@ -179,7 +200,10 @@ std::string help_text(const Program& program, std::string_view topic) {
     }
   }
   const std::string more = all ? "" : "-help all shows all options. ";
-  return text + "\n" + wrapped(more + "-help NAME shows details of an option or a benchmark.", 0);
+  return text + "\n" +
+         wrapped(
+             more + "-help NAME shows details of an option or a benchmark, -help full those of all options.",
+             0);
 }
 
 std::string list_text(const Program& program, std::span<const Selected> selection) {

@@ -56,6 +56,7 @@ Options default_options(const Standard& standard) {
   options.data.type = standard.data;
   options.reduction.type = standard.reduction;
   options.in_flight = standard.in_flight;
+  options.check = standard.check;
   if (standard.counts.back() > 0) options.counts.assign(standard.counts.begin(), standard.counts.end());
   return options;
 }
@@ -72,6 +73,16 @@ std::string standard_value(const Option& option, const Standard& standard) {
     return std::string(option.standard);
   }
   return to_text(option.field->get(default_options(standard)), option.range);
+}
+
+std::vector<std::string> executables_with(const Program& program, const Option& option) {
+  std::vector<std::string> executables;
+  for (const ComponentList& component : program.suite) {
+    if (option.serves == nullptr || std::ranges::any_of(component.benchmarks, option.serves->by)) {
+      executables.push_back("IMB-" + std::string(component.facts.name));
+    }
+  }
+  return executables;
 }
 
 StatedOptions stated_options(const Options& options) {

@@ -226,6 +226,9 @@ void apply(const Option& option, Draft& draft, std::string_view word);
 /// The default of an option in a component; empty where there is none.
 std::string standard_value(const Option& option, const Standard& standard);
 
+/// The executables of the suite with a benchmark that uses the option.
+std::vector<std::string> executables_with(const Program& program, const Option& option);
+
 /// One or two dashes and a letter: -1 and -.5 are values.
 bool looks_like_option(std::string_view word);
 

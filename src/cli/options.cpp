@@ -667,6 +667,11 @@ OptionValue shown_pairs_file(const Options& options) {
   return options.fabric && options.fabric->rounds == RoundKind::listed ? OptionValue(true) : OptionValue();
 }
 
+// A build with -check as its default measures without it where it is not possible.
+void settle_hub(Draft& draft) {
+  if (has_hub(draft.options.fabric->rounds) && !draft.has("check")) draft.options.check = false;
+}
+
 void check_hub(const Draft& draft) {
   const FabricOptions& fabric = *draft.options.fabric;
   if (!has_hub(fabric.rounds)) return;
@@ -1215,8 +1220,8 @@ constexpr Option output_rows[] = {
      .alias = "h",
      .common = true,
      .values = Values::optional_one,
-     .syntax = "[all|NAME]",
-     .help = "show this help, all options, or details of one option or benchmark",
+     .syntax = "[all|full|NAME]",
+     .help = "show this help, all options, their details, or those of one option or benchmark",
      .example = "-help iter",
      .action = Options::Action::help},
     {.name = "version",
@@ -1356,6 +1361,7 @@ constexpr Option fabric_rows[] = {
      .apply = set_rounds,
      .serves = &in_rounds,
      .excludes = "halves pairs_file",
+     .settle = settle_hub,
      .check = check_hub},
     {.name = "halves",
      .values = Values::none,
@@ -1567,6 +1573,7 @@ constexpr Option own_rows[] = {
      .common = true,
      .values = Values::optional_switch,
      .help = "verify received data; adds the column defects",
+     .standard_of = [](const Standard& standard) { return std::string(standard.check ? "on" : ""); },
      .example = "-check",
      .details = "In a separate pass before the timed one, so times stay comparable. A defect is a received "
                 "byte that differs from what a correct MPI delivers.",

@@ -109,6 +109,7 @@ struct Standard {
   bool threaded = false;                     ///< benchmarks run on all threads
   bool random_partners = false;              ///< some benchmarks draw partners: PairOptions
   bool fabric = false;                       ///< pairs of endpoints in rounds: FabricOptions
+  bool check = false;                        ///< -check unless the command line has -check off
   bool operator==(const Standard&) const = default;
 };
 

@@ -570,6 +570,7 @@ TEST_CASE("help is made of the option table") {
     const std::string topic = help_text(program, option);
     CHECK(topic.starts_with("-" + std::string(option)));
     CHECK(topic == help_text(program, "--" + std::string(option)));
+    CHECK(help_text(program, "full").find(topic) != std::string::npos);
     std::istringstream topic_lines(topic);
     for (std::string line; std::getline(topic_lines, line);) CHECK(line.size() <= 80);
   }
@@ -914,6 +915,11 @@ TEST_CASE("the details of an option are at most five lines") {
     INFO(name);
     CHECK(details <= 5);
   }
+}
+
+TEST_CASE("help names the executables that use an option, unless all do") {
+  CHECK(help_text(program, "window").find("\n  Used by: IMB-EXT, IMB-RMA\n") != std::string::npos);
+  CHECK(help_text(program, "iter").find("Used by") == std::string::npos);
 }
 
 TEST_CASE("help shows the defaults of the component") {

@@ -109,6 +109,21 @@ TEST_CASE("IMB-FABRIC: what cannot be combined") {
   }
 }
 
+TEST_CASE("IMB-FABRIC: -check as the default of a build yields to rounds that exclude it") {
+  Program checked = program;
+  checked.standard.check = true;
+  const auto checks = [&](const Strings& words) {
+    return parse(checked, words, 8, [](const std::string&) { return FileText{}; }).check;
+  };
+  CHECK(checks({}));
+  CHECK(checks({"-rounds", "3"}));
+  CHECK_FALSE(checks({"-check", "off"}));
+  CHECK_FALSE(checks({"-rounds", "one_to_all"}));
+  CHECK_THROWS_AS(checks({"-rounds", "one_to_all", "-check"}), UsageError);
+  CHECK(help_text(checked, "check").find("Default: on") != std::string::npos);
+  CHECK(help_text(program, "check").find("Default") == std::string::npos);
+}
+
 TEST_CASE("IMB-FABRIC: bad values") {
   CHECK(error_of("-rounds ring").starts_with("-rounds: \"ring\" is neither a number nor one_to_all"));
   CHECK(error_of("-rounds 0").starts_with("-rounds: \"0\" is below the minimum, 1"));

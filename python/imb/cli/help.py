@@ -59,7 +59,7 @@ class Command(typer.core.TyperCommand):
         ]
         if arguments:
             with formatter.section("Arguments"):
-                formatter.write_dl([(name.partition(" <")[0], _short(text)) for name, text in arguments])
+                formatter.write_dl([(name.partition(" <")[0], short(text)) for name, text in arguments])
         _write_groups(ctx, formatter, self._options(first=True))
         if rest := self._options(first=False):
             formatter.write_paragraph()
@@ -103,7 +103,7 @@ def _name(param: Any) -> str:
     return str(max(param.opts, key=len))
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     """Help without ranges, which messages name, and with one pair of brackets around a default."""
     return re.sub(r"default: \((.*)\)(?=[;\]])", r"default: \1", _RANGE.sub("", text)).replace("  [", " [")
 
@@ -119,7 +119,7 @@ def _write_groups(ctx: Any, formatter: Any, options: list[Any]) -> None:
     for group, records in groups:
         formatter.write_heading(group)
         with formatter.indentation():
-            formatter.write_dl([(name.ljust(width), _short(text)) for name, text in records], col_max=width)
+            formatter.write_dl([(name.ljust(width), short(text)) for name, text in records], col_max=width)
 
 
 def _grouped(options: list[Any]) -> Iterator[tuple[str, list[Any]]]:

@@ -18,6 +18,8 @@ _USUAL = {
     "OPENIMB_PURE": "OFF",
     "OPENIMB_SANITIZE": "OFF",
     "OPENIMB_INTERFACE": "",
+    "OPENIMB_PROGRAM_PREFIX": "",
+    "OPENIMB_PROGRAM_SUFFIX": "",
 }
 
 
@@ -34,7 +36,7 @@ def of_make(wrapper: str) -> Path | None:
             entries = dict(_ENTRY.findall(cache.read_text()))
         except OSError:
             continue
-        if all(entries.get(name) == value for name, value in _USUAL.items()) and _is_same(
+        if all(entries.get(name, value) == value for name, value in _USUAL.items()) and _is_same(
             entries.get("MPI_CXX_COMPILER", ""), wrapper
         ):
             found.append(cache)
