@@ -40,18 +40,22 @@ CONFIGURE = $(or $(MPI_CONFIGURE),-DMPI_CXX_COMPILER=$(MPI_WRAPPER) \
 WITH_TESTS = -DOPENIMB_BUILD_TESTS=ON $(if $(filter programs,$(TESTS)),,-DCATCH2_INCLUDE_DIR=$(abspath $(ENV)/catch2))
 CONFIGURED_TESTS = ^$(if $(filter programs,$(TESTS)),OPENIMB_BUILD_TESTS:BOOL=ON,CATCH2_INCLUDE_DIR:)
 
+# $(call watched,WHAT,COMMANDS): a line every four seconds of what prints nothing, as some files take half a minute.
+watched = { while sleep 4 </dev/null >/dev/null 2>&1; do echo "$(1) ... $$SECONDS s" >&2; done & beat=$$!; $(2); status=$$?; \
+  kill $$beat; wait $$beat 2>/dev/null; [ $$status -eq 0 ]; }
+
 .PHONY: build
 build: export CONFIGURED = $(MPI_VERSION) $(CONFIGURE)
 build: $(ENV)/bin/cmake ## build into build/<MPI>/; TESTS=1: the unit tests too
 	@printf '%s\n' "$$CONFIGURED" | cmp -s - $(BUILD)/configured || { rm -rf $(BUILD); mkdir -p $(BUILD); }
 	@if [ ! -f $(BUILD)/build.ninja ] $(if $(TESTS),|| ! grep -q $(CONFIGURED_TESTS) $(BUILD)/CMakeCache.txt); then \
 	  echo "configuring $(BUILD)"; \
-	  env $(MPI_ENV) $(ENV)/bin/cmake -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) \
-	    $(CONFIGURE) $(if $(WARNINGS)$(TESTS),-DOPENIMB_WARNINGS=ON) $(if $(TESTS),$(WITH_TESTS)) >$(BUILD)/configure.log 2>&1 \
+	  $(call watched,configuring $(BUILD),env $(MPI_ENV) $(ENV)/bin/cmake -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) \
+	    $(CONFIGURE) $(if $(WARNINGS)$(TESTS),-DOPENIMB_WARNINGS=ON) $(if $(TESTS),$(WITH_TESTS)) >$(BUILD)/configure.log 2>&1) \
 	    || { cat $(BUILD)/configure.log >&2; rm -f $(BUILD)/build.ninja; exit 2; }; \
 	  printf '%s\n' "$$CONFIGURED" >$(BUILD)/configured; \
 	fi
-	@env $(MPI_ENV) $(ENV)/bin/ninja -C $(BUILD) --quiet $(PROGRAM)
+	@$(call watched,building $(BUILD),env $(MPI_ENV) $(ENV)/bin/ninja -C $(BUILD) --quiet $(PROGRAM))
 
 NP ?= 2
 COMPONENT ?= MPI1

@@ -29,8 +29,9 @@ def command(
 ) -> None:
     """Build the suite for one or several MPIs from the packaged sources.
 
-    Builds are kept in the user's XDG cache by MPI, compiler and sources. `imb run` builds what it needs. Requires
-    CMake 3.20 and a C++20 compiler. Prints the folder of the programs, one line per MPI.
+    Builds are kept in the user's XDG cache by MPI, compiler and sources. `imb run` builds what it needs; in a checkout
+    it takes what `make` built. Requires CMake 3.20 and a C++20 compiler. Prints the folder of the programs, one line
+    per MPI.
 
     Exit status: 0 built, 1 a build failed (with the compiler's output), 2 usage error.
 
