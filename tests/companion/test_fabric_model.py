@@ -356,7 +356,7 @@ def suspecting(*names: str, named: bool = False, undecided: bool = True) -> Verd
         tuple(
             Suspect(
                 "host", one, (number[one],), 0.1, (0.0, 0.2), 0.1, "Pair_Latency", 8, named,
-                undecided=undecided, pairs=63,
+                undecided=undecided, score=10.0,
             )
             for one in names
         ),
@@ -623,11 +623,38 @@ def test_rounds_that_confirm_have_the_suspects_and_all_others(kind: str) -> None
     """As many partners of each host; a suspected pair is among them."""
     slow: Slow = lambda a, b: 0.5 * ((a == 3) & (b == 9)) if kind == "pair" else 0.2 * ((a == 3) | (b == 3))  # noqa: E731
     verdict = judge_sweeps([made(64, slow, passes=4)], None)
-    rounds = list(confirming_rounds(verdict, 64, 1, 63))
+    rounds = list(confirming_rounds(verdict, 64, 1, 63, 6))
     assert 8 <= len(rounds) < 16
     pairs = [pair for one in rounds for pair in one]
     assert np.bincount(np.ravel(pairs)).tolist() == 64 * [len(rounds)] and len(set(pairs)) == len(pairs)
     assert kind == "host" or (3, 9) in pairs
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slow_pair_among_hosts_that_are_slow_for_a_pass(seed: int) -> None:
+    """Pairs of such hosts are slower than it for as long as that lasts."""
+    random = np.random.default_rng(seed)
+    launches = [
+        made(64, lambda a, b: 0.2 * ((a == 3) & (b == 9)), passes=passes, seed=10 * seed + passes)
+        for passes in (4, 6)
+    ]
+    sweep = two_launches(*launches)
+    host = random.random((10, 64)) < 0.03
+    for at, of in enumerate(([5, 7], [8, 9, 11], [12, 13])):  # some in most passes of the later launch
+        host[4:8, of] |= at == seed
+    slow = host[sweep.passes, sweep.a] | host[sweep.passes, sweep.b]
+    verdict = judge_sweeps([replace(sweep, seconds=sweep.seconds * (1 + 0.3 * slow))], None)
+    assert named(verdict) == {"n3 - n9"}, verdict.suspects
+
+
+def test_a_pass_in_which_half_of_the_pairs_are_slow() -> None:
+    """Does not hide how well the others show a slow host."""
+    sweep = made(64, lambda a, b: 0.0 * a, passes=4)
+    odd = sweep.passes % 2 == 1  # the other direction
+    sweep = replace(sweep, a=np.where(odd, sweep.b, sweep.a), b=np.where(odd, sweep.a, sweep.b))
+    slow = (sweep.passes == 2) & (np.random.default_rng(1).random(len(sweep.a)) < 0.55)
+    [size] = judge_sweeps([replace(sweep, seconds=sweep.seconds * (1 + slow))], None).per_size
+    assert size.detectable < 0.1
 
 
 def test_recorded_core_pairs_of_two_kinds_of_cores_have_no_name() -> None:

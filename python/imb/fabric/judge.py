@@ -25,6 +25,7 @@ _FEW = 8  # endpoints: one has a quarter of all pairs or more
 _NEAR = 0.8  # of the least effect: so slow in one part
 _FAR = 4.0  # standard deviations of a pair
 _PAIRS = 8  # suspects
+_ASYMMETRIC = 4
 _MANY = 0.01  # share of all pairs: so many slow ones are a population
 _FEWEST_MANY = 10
 _TAIL = 0.05  # share of pairs that show the tail
@@ -110,10 +111,10 @@ def limits_of(fit: Fit) -> dict[int, float]:
 
 def significant(fit: Fit, one: int, least: float) -> bool:
     """Of a slow component by itself."""
-    return _far(fit, one) > limits_of(fit)[int(fit.part.kinds[one])] and fit.effect(one) >= _NEAR * least
+    return far(fit, one) > limits_of(fit)[int(fit.part.kinds[one])] and fit.effect(one) >= _NEAR * least
 
 
-def _far(fit: Fit, one: int) -> float:
+def far(fit: Fit, one: int) -> float:
     """In standard errors. A score is bounded, and of few pairs ends below the limit of few peers; an effect is small where some of the pairs are not slow."""
     return max(fit.score(one), fit.ratio(one))
 
@@ -130,7 +131,7 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
         controls[list(known)] = False
         score = fit.score(one)
         factor, freedom = wider[kind]
-        p = float(stdtr(freedom, -_far(fit, one))) * len(known)
+        p = float(stdtr(freedom, -far(fit, one))) * len(known)
         slower = scores[controls] / factor >= score
         again = not slower.any() and fit.effect(one) >= _NEAR * least
         results[one] = Result(min(1.0, p), again and significant(earlier, one, least))
@@ -170,9 +171,11 @@ class Singles(NamedTuple):
 
 def slow_pairs(fit: Fit, least: float) -> Singles:
     """Pairs that are slow in both directions and cross no slow component."""
-    away = _both(np.where(fit.clean, fit.residual, np.nan), fit)
-    spread = fit.spread / (2**0.5 if fit.part.directed else 1.0)
+    single = np.where(fit.clean, fit.part.single, np.nan)
+    away = _both(single, fit)
     known = np.isfinite(away)
+    spread = TO_DEVIATION * median(np.abs(single[fit.clean])) if fit.clean.any() else 0.0
+    spread = max(spread, LEAST_SPREAD) / (2**0.5 if fit.part.directed else 1.0)
     slow = np.flatnonzero(known & (np.nan_to_num(away) >= least) & (np.nan_to_num(away) > _FAR * spread))
     if len(slow) > max(_MANY * known.sum(), _FEWEST_MANY):
         return Singles(away, [], len(slow) / float(known.sum()), median(away[slow]))
@@ -184,7 +187,7 @@ def asymmetric_pairs(fit: Fit, least: float) -> Singles:
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:
         return Singles(np.full(pairs, np.nan), [])
-    away = np.where(fit.clean, fit.residual, np.nan)
+    away = np.where(fit.clean, fit.part.single, np.nan)
     away = away[:pairs] - away[pairs:]
     known = np.flatnonzero(np.isfinite(away))
     if len(known) < _FEWEST_MANY:
@@ -194,7 +197,7 @@ def asymmetric_pairs(fit: Fit, least: float) -> Singles:
     far = known[(np.abs(away[known]) > _FAR * spread) & (np.abs(away[known]) >= least)]
     if len(far) > max(_MANY * len(known), _FEWEST_MANY):
         return Singles(away, [])
-    far = far[np.argsort(-np.abs(away[far]), kind="stable")][:_PAIRS]
+    far = far[np.argsort(-np.abs(away[far]), kind="stable")][:_ASYMMETRIC]
     return Singles(away, [one if away[one] > 0 else -1 - one for one in far.tolist()])
 
 

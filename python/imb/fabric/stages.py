@@ -71,10 +71,10 @@ def search(
         elif short:
             stage = Stage(None, done, [one for one in sizes if one in short], "again")
         elif suspected := [one for one in sizes if launched[one] == 1 and one in _suspected(verdict)]:
-            chosen = confirming_rounds(verdict, n, seed, many)
+            chosen = confirming_rounds(verdict, n, seed, many, 2 * CONFIRMING)
             # Pairs of a list have the same direction in all passes.
             ways = [*chosen, *([(b, a) for a, b in one] for one in chosen)]
-            listed = len(chosen) < whole
+            listed = len(ways) * CONFIRMING < whole * FIRST
             stage = Stage(ways if listed else None, CONFIRMING if listed else FIRST, suspected, "confirm")
         elif left <= 0 and done < most and (undecided := undecided_sizes(verdict)):
             stage = Stage(None, done, [one for one in sizes if one in undecided], "again")
@@ -94,6 +94,7 @@ def _suspected(verdict: Verdict) -> set[Size]:
 def undecided_sizes(verdict: Verdict) -> set[Size]:
     """Benchmarks and bytes that more passes may decide; not those whose endpoints differ by nature."""
     found = {(one.benchmark, one.bytes) for one in verdict.suspects if one.undecided and one.separable}
+    found -= {(one.benchmark, one.bytes) for one in verdict.suspects if one.named}  # more cost for less
     return found - {(one.benchmark, one.bytes) for one in verdict.per_size if one.widened > DIFFERENT}
 
 
