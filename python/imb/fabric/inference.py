@@ -555,10 +555,10 @@ class _Size:
             self.notes.append(
                 f"{self.name}: " + remedy(hosts, wanted, widened, repeats, self.classes.names, whole=whole)
             )
-        elif (far_off := np.flatnonzero(np.delete(np.nan_to_num(effects), judged) > wanted)).size:
+        elif (far_off := np.flatnonzero(np.delete(np.nan_to_num(effects), judged) > 2 * wanted)).size:
             self.unsure = True
             self.notes.append(
-                f"{self.name}: {counted(len(far_off), 'endpoint')} slower by more than {as_percent(np.expm1(wanted))}, "
+                f"{self.name}: {counted(len(far_off), 'endpoint')} slower by more than {as_percent(float(np.expm1(2 * wanted)))}, "
                 "though not beyond what endpoints differ by; measure again"
             )
         named = tuple(

@@ -21,6 +21,7 @@ from imb.stats.shift import LEAST_SPREAD
 SCREEN = 0.02  # healthy sweeps that the screen suspects, about
 MOST = 24  # components
 _TRIED = 12
+_FEW_PEERS = 10  # links or switches
 _FEW = 8  # endpoints: one has a quarter of all pairs or more
 _NEAR = 0.8  # of the least effect: so slow in one part
 _FAR = 4.0  # standard deviations of a pair
@@ -69,8 +70,10 @@ def _unexplained(fit: Fit, spread: float) -> float:
 def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
     chosen = list(begin)
     fit = Fit(part, tuple(chosen))
-    # With many of all pairs, a slow host raises the level and the spread that it is seen against.
+    # A component with many of all pairs, or with few peers, raises the level and the spread that it is seen against.
     few = len(part.layout.sweep.endpoints) <= _FEW
+    peers = np.bincount(part.kinds, minlength=1)[part.kinds]
+    scarce = (peers < _FEW_PEERS) & ~np.isin(part.kinds, list(part.ends))
     while len(chosen) < MOST:
         scores, _, wider = fit.scores
         limits = limits_of(fit)
@@ -78,9 +81,10 @@ def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
         over[~allowed | np.isnan(over)] = -np.inf
         over[chosen] = -np.inf
         best, gain = -1, 0.0
-        for one in np.argsort(-over, kind="stable")[:_TRIED].tolist():
-            if not over[one] > 1 and not (few and np.isfinite(over[one])):
-                break
+        tried = [one for one in np.argsort(-over, kind="stable")[:_TRIED].tolist() if few or over[one] > 1]
+        for one in dict.fromkeys((*tried, *np.flatnonzero(scarce).tolist())):
+            if not np.isfinite(over[one]):
+                continue
             known = fit.effect(one) >= _NEAR * least and (
                 over[one] > 1 or significant(Fit(part, (*chosen, one)), one, least)
             )
