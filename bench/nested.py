@@ -20,7 +20,7 @@ from imb.model.observations import Side
 from imb.model.records import MachineState
 from numpy.typing import NDArray
 from pages import table_of
-from scipy.special import gammaincinv, stdtrit
+from scipy.special import gammaincinv, gammaln, stdtrit
 from variance import Made, launch, one_is, percent
 from verdicts import POOL, launches_in
 
@@ -40,16 +40,20 @@ def deviation(values: Values) -> float:
     return float(np.std(values, ddof=1))
 
 
-def unbiased(values: Values) -> float:
-    """The same, without bias in the median."""
-    degrees = len(values) - 1
-    return deviation(values) / float(np.sqrt(2 * gammaincinv(degrees / 2, 0.5) / degrees))
+def gini(values: Values) -> float:
+    """By Gini's mean difference, without bias in the median: the method of version 0.1.0."""
+    count = len(values)
+    weights = 2 * np.arange(count) - count + 1.0
+    mean = 2 * float(weights @ np.sort(values)) / (count * (count - 1))
+    of_deviation = np.sqrt(2 / (count - 1)) * np.exp(gammaln(count / 2) - gammaln((count - 1) / 2))
+    middle = np.sqrt(2 * gammaincinv((count - 1) / 2, 0.5) / (count - 1)) / of_deviation
+    return float(mean * np.sqrt(np.pi) / 2 / middle)
 
 
 METHODS: dict[str, Callable[[Values], float]] = {
-    "Gini": spread_of,
+    "Gini": gini,
     "random effects": deviation,
-    "random effects, median": unbiased,
+    "the same without bias in the median (imb)": spread_of,
 }
 
 
@@ -94,8 +98,8 @@ def contributions(side: Side) -> dict[Name, float]:
         for row in rows:
             assert row.passes and row.passes.interval_seconds
             low, high = np.log(row.passes.interval_seconds)
-            error = (high - low) / 2 / float(stdtrit(max(row.passes.used - 1, 1), 0.975)) / 1.2533
-            own.append(error**2 * row.passes.used)
+            error = (high - low) / 2 / float(stdtrit(max((row.passes.used or 1) - 1, 1), 0.975)) / 1.2533
+            own.append(error**2 * (row.passes.used or 1))
         within = float(np.mean(own)) * 1.2533**2  # of medians
         many = np.array([one.sum() for one in sizes])
         means = np.array([(size * log).sum() / size.sum() for size, log in zip(sizes, logs, strict=True)])
