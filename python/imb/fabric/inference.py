@@ -467,7 +467,7 @@ class _Size:
                 "pair", self._pair(a, b, "to" if way else "-"), (a, b), float(np.expm1(value)),
                 (float(np.expm1(value - reach)), float(np.expm1(value + reach))),
                 p, self.sweep.benchmark, self.sweep.bytes, named,
-                next="" if named else "measure the pair again", undecided=undecided,
+                next="" if named else "measure the pair again", way="sender" if way else "", undecided=undecided,
             )
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ from imb.fabric.verdict import Verdict
 Round = list[tuple[int, int]]
 
 _FEWEST = 8
-_SURE = 5.5  # standard errors that a suspect shall have in its fresh passes
+_SURE = 5.0  # standard errors that a suspect shall have in its fresh passes
 
 
 def whole_sweep(n: int) -> int:
@@ -64,12 +64,12 @@ def confirming_rounds(verdict: Verdict, n: int, seed: int, measured: int, passes
     the verdict is on. `passes`: that follow."""
     whole = whole_sweep(n)
     circle = Circle(n, seed, 0, whole)
-    pairs = {
-        tuple(sorted(one.endpoints))
-        for one in verdict.suspects
-        if one.kind == "pair" and len(one.endpoints) == 2
-    } | {tuple(sorted((one.a, one.b))) for one in verdict.asymmetric}
-    needed = float(_FEWEST) if not pairs else max(_FEWEST, 2 * len(pairs) / RANK / n)
+    slow = [one for one in verdict.suspects if one.kind == "pair" and len(one.endpoints) == 2]
+    one_way = [*(one.endpoints for one in slow if one.way), *((one.a, one.b) for one in verdict.asymmetric)]
+    both_ways = [one.endpoints for one in slow if not one.way]
+    pairs = {tuple(sorted(one)) for one in (*one_way, *both_ways)}
+    # Both families are ranked by themselves.
+    needed = max(_FEWEST, 2 * max(len(one_way), len(both_ways)) / RANK / n)
     before = {(one.benchmark, one.bytes): one.passes for one in verdict.per_size}
     for one in verdict.suspects:
         if one.score > 0:
