@@ -366,10 +366,10 @@ def suspecting(*names: str, named: bool = False, undecided: bool = True) -> Verd
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 8, 16, 17, 64, 256])
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_search_ends(count: int, quick: bool) -> None:
-    """Although the same host stays suspect at each look. It has all rounds at most, and one launch to confirm."""
+    """Although the same host stays suspect at each look. It has all rounds at most, and two launches to confirm."""
     sizes = [("Pair_Latency", 8)]
     stages = list(search(count, 1, sizes, 0.1, lambda: suspecting("a"), quick=quick))
-    assert [one.why for one in stages].count("confirm") == (count >= 4)
+    assert [one.why for one in stages].count("confirm") == 2 * (count >= 4)
     assert sum(len(one.rounds or []) for one in stages if one.why in ("first", "wider")) <= whole_sweep(count)
     assert [one.why for one in search(count, 1, sizes, 0.1, lambda: Verdict("healthy"), quick=quick)] == [
         "first"
@@ -378,11 +378,12 @@ def test_a_search_ends(count: int, quick: bool) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_what_is_suspected_is_confirmed_by_another_launch(named: bool) -> None:
-    """Named or not: earlier passes chose it. It is launched once, and only undecided suspects have further passes."""
+    """Named or not: earlier passes chose it. It is launched once more if undecided; only then all pairs have further passes."""
     first = suspecting("a", named=named, undecided=not named)
     stages = list(search(64, 1, [("Pair_Latency", 8)], 0.1, lambda: first))
     assert [one.why for one in stages][:2] == ["first", "confirm"]
-    assert all(one.why == "again" for one in stages[2:]) and bool(stages[2:]) is not named
+    assert [one.why for one in stages[2:4]] == ([] if named else ["confirm", "again"])
+    assert all(one.why == "again" for one in stages[4:])
     [only] = search(64, 1, [("Pair_Latency", 8)], 0.1, lambda: first, passes=4)
     assert (only.rounds, only.passes) == (None, 4)
 
@@ -480,12 +481,13 @@ def quick_stages(n: int, *verdicts: Verdict, passes: int | None = None) -> list[
 def test_a_quick_search_has_other_rounds_while_a_slow_host_could_be_missed() -> None:
     """And then confirms suspects of a first launch; a later launch has confirmed those of the other size."""
     both, first = [("Pair_Latency", 8), ("Pair_Bandwidth", 64)], [("Pair_Latency", 8)]
+    other_size = [("Pair_Bandwidth", 64)]
     other = replace(suspecting("a").suspects[0], benchmark="Pair_Bandwidth", bytes=64)
     suspects = (*suspecting("a").suspects, other)
     found = quick_stages(1024, of_passes(3, 0.15), of_passes(3, 0.11), of_passes(3, 0.05, *suspects))
-    assert [one.why for one in found] == ["first", "wider", "wider", "confirm"]
-    assert [one.passes for one in found] == [QUICK_FIRST, QUICK_FIRST, QUICK_FIRST, CONFIRMING]
-    assert [one.sizes for one in found] == [both, first, first, [("Pair_Bandwidth", 64)]]
+    assert [one.why for one in found] == ["first", "wider", "wider", "confirm", "confirm"]
+    assert [one.passes for one in found] == [QUICK_FIRST, QUICK_FIRST, QUICK_FIRST, CONFIRMING, CONFIRMING]
+    assert [one.sizes for one in found] == [both, first, first, other_size, other_size]
     rounds = [one.rounds or () for one in found]
     assert [len(one) for one in rounds[:3]] == [
         24,

@@ -137,7 +137,7 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
         factor, freedom = wider[kind]
         p = float(stdtr(freedom, -far(fit, one))) * len(known)
         slower = scores[controls] / factor >= score
-        again = not slower.any() and fit.effect(one) >= _NEAR * least
+        again = not slower.any() and fit.mean(one) >= _NEAR * least
         results[one] = Result(min(1.0, p), again and significant(earlier, one, least))
     return results
 

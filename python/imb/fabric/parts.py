@@ -267,9 +267,13 @@ class Fit:
         own = self.residual[self.alone(component)]
         if not len(own):
             return 0.0
-        center = median(own)
-        found = center + bounded_mean(own - center, self.spread)
-        return min(found, float(np.percentile(own, _FAST)) + _FROM_FAST * self.spread)
+        return min(self.mean(component), float(np.percentile(own, _FAST)) + _FROM_FAST * self.spread)
+
+    def mean(self, component: int) -> float:
+        """Of bounded times, also where some pairs of a component do not cross what is slow."""
+        own = self.residual[self.alone(component)]
+        center = median(own) if len(own) else 0.0
+        return center + bounded_mean(own - center, self.spread) if len(own) else 0.0
 
     def score(self, component: int) -> float:
         """As `scores`, of a slow one by its pairs that cross no other slow one, in units of what its kind varies."""
