@@ -636,11 +636,11 @@ def test_rounds_that_confirm_have_the_suspects_and_all_others(kind: str) -> None
 def test_a_slow_pair_among_hosts_that_are_slow_for_a_pass(seed: int) -> None:
     """Pairs of such hosts are slower than it for as long as that lasts."""
     random = np.random.default_rng(seed)
-    launches = [
+    first, second = (
         made(64, lambda a, b: 0.2 * ((a == 3) & (b == 9)), passes=passes, seed=10 * seed + passes)
         for passes in (4, 6)
-    ]
-    sweep = two_launches(*launches)
+    )
+    sweep = two_launches(first, second)
     host = random.random((10, 64)) < 0.03
     for at, of in enumerate(([5, 7], [8, 9, 11], [12, 13])):  # some in most passes of the later launch
         host[4:8, of] |= at == seed
