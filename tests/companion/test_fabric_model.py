@@ -649,6 +649,15 @@ def test_a_slow_pair_among_hosts_that_are_slow_for_a_pass(seed: int) -> None:
     assert named(verdict) == {"n3 - n9"}, verdict.suspects
 
 
+@pytest.mark.parametrize("seed", [10, 40])
+def test_a_slow_uplink_is_not_its_hosts(seed: int) -> None:
+    """Of four uplinks, one third of whose pairs cross the slow one, little is known of how they vary."""
+    leaves = {f"n{at}": f"leaf{at // 16}" for at in range(64)}
+    network = graph(leaves, [(f"leaf{x}", f"spine{y}") for x in range(4) for y in range(16)])
+    sweep = made(64, lambda a, b: 0.2 * ((a < 16) & (b >= 16)), passes=8, noise=0.24, seed=seed)
+    assert named(judge_sweeps([sweep], network)) == {"all 16 links of leaf0 to switches"}
+
+
 def test_a_pass_in_which_half_of_the_pairs_are_slow() -> None:
     """Does not hide how well the others show a slow host."""
     sweep = made(64, lambda a, b: 0.0 * a, passes=4)
