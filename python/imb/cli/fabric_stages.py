@@ -104,7 +104,7 @@ class Stages(msgspec.Struct, kw_only=True):
             lines += [
                 f"then, while a slow host could be missed: {'other rounds, up to ' + counted(whole, 'round') + ', then ' if quick else ''}"
                 f"as many passes again, up to {first << DOUBLED}, within {within}",
-                f"then, of what is suspected: {counted(2 * CONFIRMING, 'pass')} of {min(whole, 8)} to {counted(whole, 'round')} that confirm it",
+                f"then, of what is suspected: {counted(2 * CONFIRMING, 'pass')} of {min(whole, 8)} to {counted(whole, 'round')} that confirm it, twice at most",
             ]
         return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
 

@@ -24,6 +24,7 @@ from imb.fabric.judge import (
     confirm,
     confirm_pairs,
     detectable,
+    far,
     halves,
     in_common,
     screen,
@@ -301,20 +302,22 @@ class _Size:
             advice = f"measure {name} again"
         elif component.alternatives:
             advice = f"exchange parts: the same pairs cross {', '.join((name, *component.alternatives[:3]))}"
-        undecided = bool(others) if confirmed else result is None or self.once or p <= _UNDECIDED
+        undecided = (
+            bool(others)
+            if confirmed
+            else result is None or self.once or (p <= _UNDECIDED and effect >= self.least)
+        )
         return Suspect(
             kind, name, component.endpoints, float(np.expm1(effect)),
             (float(np.expm1(effect - _95 * error)), float(np.expm1(effect + _95 * error))),
             p, self.sweep.benchmark, self.sweep.bytes, confirmed and not others,
             tuple(dict.fromkeys((*component.alternatives, *others))), advice, separable, component.way, undecided,
-            len(self.layout.components.pairs(at)) if not component.way else len(self.all.members(at)),
+            far(self.final, at),
         )  # fmt: skip
 
     def _noise_is_of_passes(self) -> bool:
         """Else pairs differ by nature, whatever the number of passes."""
-        part = self.all
-        expected = part.noise * 1.25 / np.sqrt(max(float(np.median(part.count[part.there])), 1.0))
-        return bool(self.final.spread < 1.5 * expected)
+        return bool(self.final.spread < 1.5 * self.all.error)
 
     def _whole_groups(self) -> None:
         """All hosts of a group are named: what they share may be slow instead."""
@@ -464,7 +467,7 @@ class _Size:
                 "pair", self._pair(a, b, "to" if way else "-"), (a, b), float(np.expm1(value)),
                 (float(np.expm1(value - reach)), float(np.expm1(value + reach))),
                 p, self.sweep.benchmark, self.sweep.bytes, named,
-                next="" if named else "measure the pair again", undecided=undecided,
+                next="" if named else "measure the pair again", way="sender" if way else "", undecided=undecided,
             )
         )  # fmt: skip
 
@@ -546,16 +549,23 @@ class _Size:
         ends = int(np.count_nonzero(met))
         whole = 2 * len(layout.a) >= ends * (ends - 1)
         repeats = int(np.median(np.bincount(layout.key[layout.good], minlength=1)))
+        judged = [end for one in self.whole.chosen for end in self.all.each[one].endpoints]
         if not hosts <= wanted:
             self.unsure = True
             self.notes.append(
                 f"{self.name}: " + remedy(hosts, wanted, widened, repeats, self.classes.names, whole=whole)
             )
+        elif (far_off := np.flatnonzero(np.delete(np.nan_to_num(effects), judged) > 2 * wanted)).size:
+            self.unsure = True
+            self.notes.append(
+                f"{self.name}: {counted(len(far_off), 'endpoint')} slower by more than {as_percent(float(np.expm1(2 * wanted)))}, "
+                "though not beyond what endpoints differ by; measure again"
+            )
         named = tuple(
             (name, float(np.exp(value)))
             for name, value in zip(self.classes.names, self.final.levels, strict=True)
         )
-        own = self.all.noise / np.sqrt(max(repeats, 1)) if np.isfinite(self.all.noise) else 0.0
+        own = float(np.nan_to_num(self.all.error))
         self.result = SizeResult(
             sweep.benchmark,
             sweep.bytes,

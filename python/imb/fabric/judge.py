@@ -21,10 +21,12 @@ from imb.stats.shift import LEAST_SPREAD
 SCREEN = 0.02  # healthy sweeps that the screen suspects, about
 MOST = 24  # components
 _TRIED = 12
+_FEW_PEERS = 10  # links or switches
 _FEW = 8  # endpoints: one has a quarter of all pairs or more
 _NEAR = 0.8  # of the least effect: so slow in one part
 _FAR = 4.0  # standard deviations of a pair
 _PAIRS = 8  # suspects
+_ASYMMETRIC = 4
 _MANY = 0.01  # share of all pairs: so many slow ones are a population
 _FEWEST_MANY = 10
 _TAIL = 0.05  # share of pairs that show the tail
@@ -68,8 +70,10 @@ def _unexplained(fit: Fit, spread: float) -> float:
 def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
     chosen = list(begin)
     fit = Fit(part, tuple(chosen))
-    # With many of all pairs, a slow host raises the level and the spread that it is seen against.
+    # A component with many of all pairs, or with few peers, raises the level and the spread that it is seen against.
     few = len(part.layout.sweep.endpoints) <= _FEW
+    peers = np.bincount(part.kinds, minlength=1)[part.kinds]
+    scarce = (peers < _FEW_PEERS) & ~np.isin(part.kinds, list(part.ends))
     while len(chosen) < MOST:
         scores, _, wider = fit.scores
         limits = limits_of(fit)
@@ -77,9 +81,10 @@ def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
         over[~allowed | np.isnan(over)] = -np.inf
         over[chosen] = -np.inf
         best, gain = -1, 0.0
-        for one in np.argsort(-over, kind="stable")[:_TRIED].tolist():
-            if not over[one] > 1 and not (few and np.isfinite(over[one])):
-                break
+        tried = [one for one in np.argsort(-over, kind="stable")[:_TRIED].tolist() if few or over[one] > 1]
+        for one in dict.fromkeys((*tried, *np.flatnonzero(scarce).tolist())):
+            if not np.isfinite(over[one]):
+                continue
             known = fit.effect(one) >= _NEAR * least and (
                 over[one] > 1 or significant(Fit(part, (*chosen, one)), one, least)
             )
@@ -110,10 +115,10 @@ def limits_of(fit: Fit) -> dict[int, float]:
 
 def significant(fit: Fit, one: int, least: float) -> bool:
     """Of a slow component by itself."""
-    return _far(fit, one) > limits_of(fit)[int(fit.part.kinds[one])] and fit.effect(one) >= _NEAR * least
+    return far(fit, one) > limits_of(fit)[int(fit.part.kinds[one])] and fit.effect(one) >= _NEAR * least
 
 
-def _far(fit: Fit, one: int) -> float:
+def far(fit: Fit, one: int) -> float:
     """In standard errors. A score is bounded, and of few pairs ends below the limit of few peers; an effect is small where some of the pairs are not slow."""
     return max(fit.score(one), fit.ratio(one))
 
@@ -130,9 +135,9 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
         controls[list(known)] = False
         score = fit.score(one)
         factor, freedom = wider[kind]
-        p = float(stdtr(freedom, -_far(fit, one))) * len(known)
+        p = float(stdtr(freedom, -far(fit, one))) * len(known)
         slower = scores[controls] / factor >= score
-        again = not slower.any() and fit.effect(one) >= _NEAR * least
+        again = not slower.any() and fit.mean(one) >= _NEAR * least
         results[one] = Result(min(1.0, p), again and significant(earlier, one, least))
     return results
 
@@ -170,9 +175,11 @@ class Singles(NamedTuple):
 
 def slow_pairs(fit: Fit, least: float) -> Singles:
     """Pairs that are slow in both directions and cross no slow component."""
-    away = _both(np.where(fit.clean, fit.residual, np.nan), fit)
-    spread = fit.spread / (2**0.5 if fit.part.directed else 1.0)
+    single = np.where(fit.clean, fit.part.single, np.nan)
+    away = _both(single, fit)
     known = np.isfinite(away)
+    spread = TO_DEVIATION * median(np.abs(single[fit.clean])) if fit.clean.any() else 0.0
+    spread = max(spread, LEAST_SPREAD) / (2**0.5 if fit.part.directed else 1.0)
     slow = np.flatnonzero(known & (np.nan_to_num(away) >= least) & (np.nan_to_num(away) > _FAR * spread))
     if len(slow) > max(_MANY * known.sum(), _FEWEST_MANY):
         return Singles(away, [], len(slow) / float(known.sum()), median(away[slow]))
@@ -184,7 +191,7 @@ def asymmetric_pairs(fit: Fit, least: float) -> Singles:
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:
         return Singles(np.full(pairs, np.nan), [])
-    away = np.where(fit.clean, fit.residual, np.nan)
+    away = np.where(fit.clean, fit.part.single, np.nan)
     away = away[:pairs] - away[pairs:]
     known = np.flatnonzero(np.isfinite(away))
     if len(known) < _FEWEST_MANY:
@@ -194,7 +201,7 @@ def asymmetric_pairs(fit: Fit, least: float) -> Singles:
     far = known[(np.abs(away[known]) > _FAR * spread) & (np.abs(away[known]) >= least)]
     if len(far) > max(_MANY * len(known), _FEWEST_MANY):
         return Singles(away, [])
-    far = far[np.argsort(-np.abs(away[far]), kind="stable")][:_PAIRS]
+    far = far[np.argsort(-np.abs(away[far]), kind="stable")][:_ASYMMETRIC]
     return Singles(away, [one if away[one] > 0 else -1 - one for one in far.tolist()])
 
 

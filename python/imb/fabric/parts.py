@@ -6,6 +6,7 @@ two passes or more, each way has a time of its own.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from imb.fabric.components import Component, Components
 from imb.fabric.sweep import Sweep
 from imb.stats.arrays import Indices, Mask, Numbers, Values
-from imb.stats.medians import TO_DEVIATION, median, middles, table_by_index
+from imb.stats.medians import TO_DEVIATION, by_index, median, middles, table_by_index
 from imb.stats.shift import LEAST_SPREAD
 
 FEWEST = 3  # pairs of a component or of a class
@@ -80,35 +81,55 @@ class Part:
         passes = sweep.passes[mine].astype(np.int64)
         forward = sweep.a[mine] < sweep.b[mine]
         self.passes = len(np.unique(passes))
-        middle = middles(key, pairs, logs)
-        if self.passes > 1 and len(logs):
-            table, _ = table_by_index(passes, int(passes.max()) + 1, logs - middle[key])
-            with np.errstate(all="ignore"):
-                shared = np.array(
-                    [median(one[np.isfinite(one)]) if np.isfinite(one).any() else 0.0 for one in table.T]
-                )
-            logs -= shared[passes]
+        if self.passes > 1 and len(logs):  # launches are leveled already
+            launch = 0 if sweep.launches is None else sweep.launches[mine].astype(np.int64)
+            own = launch * pairs + key
+            away = logs - middles(own, int(own.max()) + 1, logs)[own]
+            logs -= _fast_of(passes, away)[passes]
         ways = np.bincount(2 * key + forward, minlength=2 * pairs).reshape(-1, 2)
         met = ways.sum(axis=1) > 0
         self.directed = layout.directed and met.any() and bool(np.median(ways[met].min(axis=1)) >= 2)
-        at = np.where(forward, key, key + pairs) if self.directed else key
-        many = 2 * pairs if self.directed else pairs
-        table, self.count = table_by_index(at, many, logs)
+        self._key, self._passes, self._logs = key, passes, logs
+        self._at = np.where(forward, key, key + pairs) if self.directed else key
+        table, self.count = table_by_index(self._at, 2 * pairs if self.directed else pairs, logs)
         self.noise = _noise(table)
-        self.value = np.full(many, np.nan)
-        there = self.count > 0
-        ordered = np.sort(table, axis=0)
-        self.value[there] = ordered[(self.count[there] - 1) // 2, np.flatnonzero(there)]
-        even = (self.count % 2 == 0) & there
-        if len(np.unique(self.count[there])) > 1 and np.isfinite(self.noise):
-            self.value[even] += (
-                1.2 * self.noise / self.count[even]
-            )  # by as much the lower median is below the mean, about
+        self.there = self.count > 0
+        self.value = self._over_passes(table)
         self.each, self.member = (
             layout.members if self.directed else (layout.components.each, layout.components.member)
         )
         self.of = np.tile(layout.of, 2) if self.directed else layout.of
-        self.there = there
+
+    @cached_property
+    def error(self) -> float:
+        """Standard deviation of a value by the noise of its passes alone; NaN: not known."""
+        return self.noise * 1.25 / float(np.sqrt(max(np.median(self.count[self.there]), 1.0)))
+
+    def _over_passes(self, table: Values) -> Values:
+        found, there = np.full(len(self.count), np.nan), self.there
+        ordered = np.sort(table, axis=0)
+        found[there] = ordered[(self.count[there] - 1) // 2, np.flatnonzero(there)]
+        even = (self.count % 2 == 0) & there
+        if len(np.unique(self.count[there])) > 1 and np.isfinite(self.noise):
+            # by as much the lower median is below the mean, about
+            found[even] += 1.2 * self.noise / self.count[even]
+        return found
+
+    @cached_property
+    def single(self) -> Values:
+        """As `value`, relative to other pairs of the same endpoints in each pass: what slows an endpoint for some passes slows no single pair."""
+        layout, count = self.layout, len(self.layout.sweep.endpoints)
+        of = layout.of[self._key]
+        away = self._logs - middles(of, int(layout.of.max(initial=-1)) + 1, self._logs)[of]
+        begin = self._passes * count
+        ends = [begin + one[self._key] for one in (layout.a, layout.b)]
+        every = np.concatenate(ends)
+        cells = int(every.max(initial=-1)) + 1
+        own = middles(every, cells, np.tile(away, 2))
+        own[np.bincount(every, minlength=cells) < FEWEST] = 0.0
+        away -= np.maximum(own[ends[0]], own[ends[1]])  # the slower end decides
+        found = self._over_passes(table_by_index(self._at, len(self.count), away)[0])
+        return found - median(found[self.there]) if self.there.any() else found
 
     @cached_property
     def kinds(self) -> Indices:
@@ -246,9 +267,13 @@ class Fit:
         own = self.residual[self.alone(component)]
         if not len(own):
             return 0.0
-        center = median(own)
-        found = center + bounded_mean(own - center, self.spread)
-        return min(found, float(np.percentile(own, _FAST)) + _FROM_FAST * self.spread)
+        return min(self.mean(component), float(np.percentile(own, _FAST)) + _FROM_FAST * self.spread)
+
+    def mean(self, component: int) -> float:
+        """Of bounded times, also where some pairs of a component do not cross what is slow."""
+        own = self.residual[self.alone(component)]
+        center = median(own) if len(own) else 0.0
+        return center + bounded_mean(own - center, self.spread) if len(own) else 0.0
 
     def score(self, component: int) -> float:
         """As `scores`, of a slow one by its pairs that cross no other slow one, in units of what its kind varies."""
@@ -288,6 +313,14 @@ def huber(away: Values) -> Values:
     size = np.abs(away)
     found: Values = np.where(size <= _BOUND, size**2 / 2, _BOUND * size - _BOUND**2 / 2)
     return found
+
+
+def _fast_of(at: Indices, values: Values) -> Values:
+    """The first quartile for each index: what disturbs a pass makes some pairs slower, and none faster."""
+    ordered, first = by_index(at, int(at.max()) + 1, values)
+    return np.array(
+        [np.percentile(ordered[a:b], _FAST) if b > a else 0.0 for a, b in itertools.pairwise(first.tolist())]
+    )
 
 
 def _noise(table: Values) -> float:

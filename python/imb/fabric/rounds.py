@@ -12,8 +12,8 @@ from imb.fabric.verdict import Verdict
 
 Round = list[tuple[int, int]]
 
-_FEWEST = 8  # rounds, and pairs of a suspect
-_SURE = 4.5  # noise of one measurement: 6 standard errors of the lower median of four
+_FEWEST = 8
+_SURE = 5.0  # standard errors that a suspect shall have in its fresh passes
 
 
 def whole_sweep(n: int) -> int:
@@ -59,23 +59,22 @@ class Circle(Collection[Round]):
         return found
 
 
-def confirming_rounds(verdict: Verdict, n: int, seed: int, measured: int) -> Collection[Round]:
+def confirming_rounds(verdict: Verdict, n: int, seed: int, measured: int, passes: int) -> Collection[Round]:
     """Rounds of all endpoints that have suspected pairs, and enough pairs of each other suspect to be slow by what it seems to be. `measured`: rounds that
-    the verdict is on."""
+    the verdict is on. `passes`: that follow."""
     whole = whole_sweep(n)
     circle = Circle(n, seed, 0, whole)
-    pairs = {
-        tuple(sorted(one.endpoints))
-        for one in verdict.suspects
-        if one.kind == "pair" and len(one.endpoints) == 2
-    } | {tuple(sorted((one.a, one.b))) for one in verdict.asymmetric}
-    needed = float(_FEWEST) if not pairs else max(_FEWEST, 2 * len(pairs) / RANK / n)
-    spread = {(one.benchmark, one.bytes): math.hypot(one.noise, one.scatter) for one in verdict.per_size}
+    slow = [one for one in verdict.suspects if one.kind == "pair" and len(one.endpoints) == 2]
+    one_way = [*(one.endpoints for one in slow if one.way), *((one.a, one.b) for one in verdict.asymmetric)]
+    both_ways = [one.endpoints for one in slow if not one.way]
+    pairs = {tuple(sorted(one)) for one in (*one_way, *both_ways)}
+    # Both families are ranked by themselves.
+    needed = max(_FEWEST, 2 * max(len(one_way), len(both_ways)) / RANK / n)
+    before = {(one.benchmark, one.bytes): one.passes for one in verdict.per_size}
     for one in verdict.suspects:
-        effect = math.log1p(one.effect)
-        if one.pairs and effect > 0 and math.isfinite(effect):
-            crossing = max(_FEWEST, (_SURE * spread.get((one.benchmark, one.bytes), 0.0) / effect) ** 2)
-            needed = max(needed, crossing * measured / one.pairs)
+        if one.score > 0:
+            share = before.get((one.benchmark, one.bytes), 0) / passes * (_SURE / one.score) ** 2
+            needed = max(needed, share * measured)
     if not needed < whole:  # NaN: all
         return circle
     every = list(circle)

@@ -2,7 +2,8 @@
 
 As long as a slow host could be missed, as many passes again as there are follow; in a quick search, which has few rounds at first, other
 rounds as long as there are any, since pairs that were not measured yet tell more than those measured again. Where something is suspected after the first launch,
-another one confirms it: some rounds of all endpoints, so that the suspects have controls. What it leaves undecided has further passes.
+another one confirms it: some rounds of all endpoints, so that the suspects have controls. What it leaves undecided is confirmed once more, and then has
+further passes of all rounds.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def search(
     yield Stage(Circle(n, seed, 0, many) if quick else None, done, sizes)
     if passes or n < FEWEST_ENDPOINTS:
         return
-    launched = dict.fromkeys(sizes, 1)
+    launched, confirmed = dict.fromkeys(sizes, 1), dict.fromkeys(sizes, 0)
     while True:
         verdict = judge()
         left = whole - many
@@ -70,11 +71,16 @@ def search(
             many += more
         elif short:
             stage = Stage(None, done, [one for one in sizes if one in short], "again")
-        elif suspected := [one for one in sizes if launched[one] == 1 and one in _suspected(verdict)]:
-            chosen = confirming_rounds(verdict, n, seed, many)
+        elif suspected := [
+            one
+            for one in sizes
+            if (launched[one] == 1 and one in _suspected(verdict))
+            or (confirmed[one] == 1 and one in undecided_sizes(verdict))
+        ]:
+            chosen = confirming_rounds(verdict, n, seed, many, 2 * CONFIRMING)
             # Pairs of a list have the same direction in all passes.
             ways = [*chosen, *([(b, a) for a, b in one] for one in chosen)]
-            listed = len(chosen) < whole
+            listed = len(ways) * CONFIRMING < whole * FIRST
             stage = Stage(ways if listed else None, CONFIRMING if listed else FIRST, suspected, "confirm")
         elif left <= 0 and done < most and (undecided := undecided_sizes(verdict)):
             stage = Stage(None, done, [one for one in sizes if one in undecided], "again")
@@ -84,6 +90,7 @@ def search(
         done *= 2 if stage.why == "again" else 1
         for one in stage.sizes:
             launched[one] += 1
+            confirmed[one] += stage.why == "confirm"
 
 
 def _suspected(verdict: Verdict) -> set[Size]:
@@ -94,6 +101,7 @@ def _suspected(verdict: Verdict) -> set[Size]:
 def undecided_sizes(verdict: Verdict) -> set[Size]:
     """Benchmarks and bytes that more passes may decide; not those whose endpoints differ by nature."""
     found = {(one.benchmark, one.bytes) for one in verdict.suspects if one.undecided and one.separable}
+    found -= {(one.benchmark, one.bytes) for one in verdict.suspects if one.named}  # more cost for less
     return found - {(one.benchmark, one.bytes) for one in verdict.per_size if one.widened > DIFFERENT}
 
 

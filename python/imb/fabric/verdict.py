@@ -18,7 +18,7 @@ class Suspect:
 
     effect: 0.10 takes 10 % longer; `interval` is its 95 % confidence interval, alone. `p_value` is adjusted for all
     components of all sweeps. `endpoints`: one of a host or core, two of a pair; of a link those whose pairs cross it.
-    `alternatives`: components that explain the same pairs; `separable`: more passes of these pairs may separate them.
+    `alternatives`: components that explain the same pairs; `separable`: more passes of these pairs may separate them. `score`: standard errors, of what is no pair.
     """
 
     kind: Kind
@@ -35,7 +35,7 @@ class Suspect:
     separable: bool = True
     way: str = ""
     undecided: bool = False
-    pairs: int = 0
+    score: float = 0.0
 
 
 @dataclass(frozen=True)

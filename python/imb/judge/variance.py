@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
-from scipy.special import gammaincinv, gammaln, stdtrit
+from scipy.special import gammaincinv, stdtrit
 
 from imb.judge.common_state import Chosen, common_states, in_state
 from imb.judge.stays import Stays, stays, timelines
@@ -163,18 +163,12 @@ def _left_out(launches: Sequence[Launch], away: Sequence[Unusual]) -> set[tuple[
 def spread_of(values: Values) -> float:
     """Standard deviation of one figure, without bias in the median; NaN of fewer than two.
 
-    From Gini's mean difference: of normal figures as efficient as the usual estimate (98 %); a figure that is far off counts
-    by its distance, not by the square of it; and unlike the median absolute deviation it sees that launches are of two kinds.
+    Launches of two kinds are seen, which the median absolute deviation would ignore.
     """
     count = len(values)
-    if count < 2:
-        return math.nan
-    ordered = np.sort(values)
-    weights = 2 * np.arange(count) - count + 1.0
-    gini = 2 * float(weights @ ordered) / (count * (count - 1))
-    mean_of_deviation = math.sqrt(2 / (count - 1)) * math.exp(gammaln(count / 2) - gammaln((count - 1) / 2))
-    middle = math.sqrt(_middle_of_variance(count - 1)) / mean_of_deviation
-    return gini * math.sqrt(math.pi) / 2 / middle
+    return (
+        math.nan if count < 2 else float(np.std(values, ddof=1)) / math.sqrt(_middle_of_variance(count - 1))
+    )
 
 
 def _middle_of_variance(degrees: float) -> float:
