@@ -14,7 +14,7 @@ from imb.archive import baselines
 from imb.archive.names import load
 from imb.archive.store import Archive, Content
 from imb.measure import recheck
-from imb.mpi import build, installations
+from imb.mpi import build, builds, installations
 
 
 def results(
@@ -407,7 +407,7 @@ def test_a_check_under_another_mpi_takes_programs_of_that_mpi(
     said = imb("run", "PingPong", *fake_mpi.make(tmp_path / "old"), "--launches", 2, "--label", "first")
     assert said.code == 0 and imb("baseline", "set", "ours", "first").code == 0
     fake_mpi.make(tmp_path / "new")
-    cached = build.cache_folder() / build.build_key(installations.find(str(tmp_path / "new")))
+    cached = builds.cache_folder() / build.build_key(installations.find(str(tmp_path / "new")))
     cached.mkdir(parents=True)
     (cached / "bin").symlink_to(tmp_path / "new" / "bin")
     said = imb("baseline", "check", "ours", "--mpi", tmp_path / "new")

@@ -11,7 +11,7 @@ import pytest
 from companion.door import Imb
 from imb.cli import launching
 from imb.model import suite
-from imb.mpi import installations
+from imb.mpi import builds, installations
 
 CMAKE = """cmake_minimum_required(VERSION 3.20)
 project(small LANGUAGES CXX)
@@ -87,15 +87,13 @@ def test_what_make_builds_is_used(imb: Imb, small: Path, monkeypatch: pytest.Mon
 
 
 def test_a_dry_run_and_a_usage_error_build_nothing(mpi: lab.Mpi, imb: Imb, small: Path) -> None:
-    from imb.mpi import build
-
     said = imb("run", "PingPong", "--mpi", mpi.wrapper, "--dry-run")
     assert said.code == 0 and said.err == "", said.err
-    assert re.search(rf" {build.cache_folder()}/\S+/bin/IMB-MPI1 PingPong ", said.out), said.out
+    assert re.search(rf" {builds.cache_folder()}/\S+/bin/IMB-MPI1 PingPong ", said.out), said.out
     for words in (["--cpus", "0,99999"], ["--cpus", "0,1", "--bind", "core"]):
         said = imb("run", "PingPong", "--mpi", mpi.wrapper, *words)
         assert said.code == 2 and len(said.err.splitlines()) == 1, said.err
-    assert not build.cache_folder().exists()
+    assert not builds.cache_folder().exists()
 
 
 def test_a_build_shows_that_it_goes_on(
