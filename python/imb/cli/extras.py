@@ -1,4 +1,4 @@
-"""Libraries that not every installation has, and the extra of the package that brings each."""
+"""Libraries that not every installation has, by the extra of the package that brings them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ EXTRAS = {
     "plot": ("matplotlib", "plotext"),
     "submit": ("psij",),
 }
+_PACKAGES = {"psij": "psij-python", "plotext": "'plotext<7'"}  # where not named as the library
 
 
 def has(library: str) -> bool:
@@ -23,5 +24,6 @@ def need(what: str, *libraries: str) -> None:
     """Raises ImbError where one is missing. `what` needs them: a command, with an option."""
     absent = [library for library in libraries if not has(library)]
     if absent:
-        extras = [extra for extra, of in EXTRAS.items() if absent[0] in of]
-        raise ImbError(f'{what} needs {" and ".join(absent)}; pip install "openimb[{extras[0]}]"')
+        # Packages that an index has, unlike an extra of a wheel that is built where it is needed.
+        packages = " ".join(_PACKAGES.get(library, library) for library in absent)
+        raise ImbError(f"{what} needs {' and '.join(absent)}; pip install {packages}")

@@ -92,7 +92,9 @@ def _of_launch(case: Case, launch: Launch) -> Limit | str:
     if both_of_device(memory):
         direct = nvlink_rate(*known)
         if direct is None:
-            return "links between its GPUs are not known; install openimb[gpu] (NVIDIA), or give --gpu-link"
+            return (
+                "links between its GPUs are not known; pip install nvidia-ml-py (NVIDIA), or give --gpu-link"
+            )
         if direct:
             return Limit(direct, "the NVLinks between these GPUs")
     slowest = min(known, key=lambda gpu: gpu.link.rate or float("inf"))

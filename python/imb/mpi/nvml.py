@@ -40,7 +40,7 @@ def asked(found: list[Gpu]) -> Answer:
     try:
         import pynvml
     except ImportError:
-        advice = 'pip install "openimb[gpu]" for names, NVLinks and errors'
+        advice = "pip install nvidia-ml-py for names, NVLinks and errors"
         return Answer(found, "not asked, its Python package is missing", advice) if needed else Answer(found)
     try:
         pynvml.nvmlInit()
