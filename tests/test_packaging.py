@@ -234,3 +234,20 @@ def test_container_recipes(sdist: Path) -> None:
     for text in ("\n".join(lines), recipe):
         assert f"dist/{sdist.name} " in text and f"openimb-{version()}/packaging/install.sh" in text
         assert set(re.findall(r"openimb-(\d[\d.]*\d)", text)) == {version()}
+
+
+def test_uv_goes_where_and_through_what_pip_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(lab.TOP / "tools"))
+    import setup
+
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    assert setup.uv_settings(":env:.no-input='1'\n") == {"UV_SYSTEM_CERTS": "true"}
+    config = "global.index-url='https://mirror/simple'\n:env:.cert='/etc/site.pem'\nuser.proxy='http://proxy:3128'\n"
+    assert setup.uv_settings(config) == {
+        "UV_DEFAULT_INDEX": "https://mirror/simple",
+        "SSL_CERT_FILE": "/etc/site.pem",
+        "ALL_PROXY": "http://proxy:3128",
+    }
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/etc/proxy.pem")
+    assert setup.uv_settings("") == {"SSL_CERT_FILE": "/etc/proxy.pem"}

@@ -166,19 +166,34 @@ def write(path: Path, text: str) -> None:
 # --- Python environments: each with a stamp of what was asked for ---------------------------------
 
 
+# What pip is configured for, as uv calls it, which reads neither pip's files nor its variables.
+OF_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "trusted-host": "UV_INSECURE_HOST",
+    "cert": "SSL_CERT_FILE",
+    "proxy": "ALL_PROXY",
+}
+
+
+def uv_settings(pip_config: str) -> dict[str, str]:
+    """uv's variables for what `pip config list` prints. Without a certificate of its own pip takes the system's."""
+    given = dict(re.findall(r"(?m)^(?:global|install|user|site|:env:)\.([\w-]+)='([^']*)'$", pip_config))
+    if bundle := os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE"):
+        given.setdefault("cert", bundle)
+    system = {} if "cert" in given else {"UV_SYSTEM_CERTS": "true"}
+    return system | {name: given[key] for key, name in OF_UV.items() if given.get(key)}
+
+
 @functools.cache
-def mirror() -> str | None:
-    """The index that pip is configured for."""
-    found = re.search(
-        r"\.index-url='([^']+)'", output_of([str(UV_PROGRAM.with_name("pip")), "config", "list"])
-    )
-    return found[1] if found else None
+def pip_config() -> str:
+    return output_of([str(UV_PROGRAM.with_name("pip")), "config", "list"])
 
 
 def uv_install(venv: Path, *flags: str) -> list[str]:
-    """uv's command that installs into an environment. uv does not read pip's configuration."""
-    if index := mirror():
-        os.environ.setdefault("UV_DEFAULT_INDEX", index)
+    """uv's command that installs into an environment, from where and through what pip would."""
+    for name, value in uv_settings(pip_config()).items():
+        os.environ.setdefault(name, value)
     return [str(UV_PROGRAM), "pip", "install", *flags, "--python", str(venv)]
 
 
