@@ -56,8 +56,9 @@ class Sources:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Sources:
-    for name in ("Makefile", "CMakeLists.txt"):
-        shutil.copy(lab.TOP / name, tmp_path)
+    for name in ("Makefile", "CMakeLists.txt", "src/benchmarks/components.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(lab.TOP / name, tmp_path / name)
     for file in ("bin/cmake", "bin/mpicxx", "mpi/bin/mpicxx", "mpi/bin/mpicxx.own"):
         path = tmp_path / file
         path.parent.mkdir(parents=True, exist_ok=True)

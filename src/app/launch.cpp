@@ -228,7 +228,7 @@ std::optional<OffCache> known_off_cache(Agreement& world, const Options& options
   if (cache.cache_size == 0) cache.cache_size = options.settings.cache_size;
   if (cache.cache_size == 0) cache.cache_size = size;
   if (cache.cache_line == 0) cache.cache_line = options.settings.cache_line;
-  if (cache.cache_line == 0) cache.cache_line = line > 0 ? line : system::usual_cache_line;
+  if (cache.cache_line == 0) cache.cache_line = line > 0 ? line : usual_cache_line;
   if (cache.cache_size == 0) {
     throw UsageError(
         "-off_cache -1: cache size of this machine unknown; give the size in MB, for example: -off_cache 32");

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "engine/calibration.h"
-#include "system/machine.h"
+#include "plan/options.h"
 
 namespace openimb {
 
@@ -39,7 +39,7 @@ class CpuLoad : public Calibrated<CpuLoad> {
 
  private:
   using Vector = std::array<float, size>;
-  struct alignas(system::usual_cache_line) Data {  // shares no cache line
+  struct alignas(usual_cache_line) Data {  // shares no cache line
     std::array<Vector, size> columns;
     Vector vector;
     Vector product;

@@ -19,6 +19,7 @@
 namespace openimb {
 
 inline constexpr std::int64_t mebibyte = 1 << 20;
+inline constexpr int usual_cache_line = 64;  ///< bytes, where unknown or when compiled
 inline constexpr std::int64_t gibibyte = 1 << 30;
 
 enum class IterationPolicy { dynamic, multiple_np, automatic, off };

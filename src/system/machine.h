@@ -14,8 +14,6 @@ std::string host_name();
 /// The id of this process on this host.
 std::int64_t process_number();
 
-inline constexpr int usual_cache_line = 64;  ///< bytes, where unknown or when compiled
-
 /// Last-level cache and its line, in bytes; zero where unknown.
 struct Cache {
   std::int64_t size = 0;
