@@ -41,7 +41,7 @@ WITH_TESTS = -DOPENIMB_BUILD_TESTS=ON $(if $(filter programs,$(TESTS)),,-DCATCH2
 CONFIGURED_TESTS = ^$(if $(filter programs,$(TESTS)),OPENIMB_BUILD_TESTS:BOOL=ON,CATCH2_INCLUDE_DIR:)
 
 # $(call watched,WHAT,COMMANDS): a line every four seconds of what prints nothing, as some files take half a minute.
-watched = { while sleep 4 </dev/null >/dev/null 2>&1; do echo "$(1) ... $$SECONDS s" >&2; done & beat=$$!; $(2); status=$$?; \
+watched = { while sleep 4 </dev/null >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "$(1) ... $$SECONDS s" >&2; done & beat=$$!; $(2); status=$$?; \
   kill $$beat; wait $$beat 2>/dev/null; [ $$status -eq 0 ]; }
 
 .PHONY: build
