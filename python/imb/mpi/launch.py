@@ -56,18 +56,20 @@ def run(
     on_line: Callable[[bytes], None] = lambda line: None,
     on_tick: Callable[[float], None] = lambda seconds: None,
     is_over: Callable[[], bool] = lambda: False,
-    grace: float = GRACE,
-    linger: float = LINGER,
+    grace: float | None = None,
+    linger: float | None = None,
 ) -> Ended:
     """Runs one launch, its output going straight to files, so that nothing is lost whoever is killed; without the values to
     `hide`, which are never in a file.
 
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `grace`
-    more. From when it `is_over` it has `linger` seconds instead. Ctrl-C does the same at once; a second one kills (in the
+    (GRACE) more. From when it `is_over` it has `linger` (LINGER) seconds instead. Ctrl-C does the same at once; a second one kills (in the
     main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the
     command cannot be started.
     """
+    grace = GRACE if grace is None else grace
+    linger = LINGER if linger is None else linger
     with orphans.adopting() as mark, masking.printed_to([output, errors], hide, HIDDEN) as files:
         process, launched = _started(command, mark, files)
         return _see_through(
