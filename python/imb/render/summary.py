@@ -11,7 +11,8 @@ import numpy as np
 
 from imb.judge.bands import band_of
 from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
-from imb.judge.condition_diff import Difference, conditions_of
+from imb.judge.condition_diff import Difference, order, values_of
+from imb.model.conditions import CONDITIONS, condition
 from imb.model.observations import Key, Side
 from imb.model.units import counted, decimal, size, unit_of
 from imb.render.comparison import error_rate, verdict_in_words, whole_word
@@ -166,27 +167,16 @@ def repeatability(side: Side) -> dict[str, Any]:
 
 
 def conditions_shown(sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """Known conditions by name, those that differ first: distinct values of each side. Options of the suite only where they
-    differ."""
-    said: list[dict[str, list[str]]] = []
-    for side in sides:
-        of: dict[str, list[str]] = {}
-        for launch in side.launches:
-            for name, text in conditions_of(launch):
-                values = of.setdefault(name, [])
-                if text not in values:
-                    values.append(text)
-        said.append(of)
-    names = dict.fromkeys(name for of in said for name in of if name != "environment")
+    """Known conditions, those that differ first: distinct values of each side. Options of the suite that are not in the table
+    only where they differ."""
+    of_sides = values_of(*sides)
     rows = []
-    for name in names:
-        cells = [of.get(name, []) for of in said]
-        differs = len({value for values in cells for value in values}) > 1 or (
-            len({bool(values) for values in cells}) > 1
-        )
-        if name.startswith("options ") and not differs:
-            continue
-        rows.append({"name": name, "cells": [_some(values) for values in cells], "differs": differs})
+    for id in sorted({id for values in of_sides for id in values}, key=order):
+        cells = [values.get(id, []) for values in of_sides]
+        differs = len({value for values in cells for value in values}) > 1 or not all(cells)
+        if differs or id in CONDITIONS or not id.startswith("options."):
+            shown = [_some(values) for values in cells]
+            rows.append({"name": condition(id).label, "cells": shown, "differs": differs})
     return sorted(rows, key=lambda row: not row["differs"])
 
 
