@@ -32,6 +32,7 @@ from imb.cli.launching import (
     ready,
 )
 from imb.model.errors import ImbError
+from imb.model.facts import fact
 from imb.model.units import counted
 from imb.render.terminal import columns, data, say
 
@@ -432,7 +433,7 @@ def _planned(
     from imb.mpi import installations
 
     recheck.refuse_if_imported(chosen)
-    wrapper = (chosen.launches[0].facts.get("conditions") or {}).get("mpi_wrapper")
+    wrapper = fact(str, chosen.launches[0].facts, "conditions", "mpi_wrapper")
     installation = installations.find(mpi or wrapper)
     if programs is None and installation.place != wrapper:
         programs = ready(installation, None)

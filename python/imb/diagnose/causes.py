@@ -16,6 +16,7 @@ from imb.diagnose import association
 from imb.diagnose.case import Case, Finding
 from imb.diagnose.series import SampleSeries, amount_of
 from imb.diagnose.spread import place
+from imb.model.facts import fact
 from imb.model.observations import Key, Launch, time_of
 from imb.model.path import seconds_of
 from imb.model.records import Evidence
@@ -156,14 +157,11 @@ def sharing(launch: Launch) -> list[str]:
 
 def misplaced(launch: Launch) -> list[str]:
     """`rank 1 is on CPUs 0 instead of 1`, by what `imb` was asked for (--cpus)."""
-    intent = launch.facts.get("intent")
-    asked = intent.get("cpus") if isinstance(intent, dict) else None
-    if not isinstance(asked, list) or not asked:
-        return []
+    asked = fact(list[int], launch.facts, "intent", "cpus") or []
     return [
         f"rank {rank.rank} is on CPUs {rank.cpus} instead of {asked[rank.rank % len(asked)]}"
         for rank in launch.run.ranks or []
-        if rank.cpus and numbers_in(rank.cpus) != {asked[rank.rank % len(asked)]}
+        if asked and rank.cpus and numbers_in(rank.cpus) != {asked[rank.rank % len(asked)]}
     ]
 
 
