@@ -16,6 +16,7 @@ from imb.diagnose import association
 from imb.diagnose.case import Case, Finding
 from imb.diagnose.series import SampleSeries, amount_of
 from imb.diagnose.spread import place
+from imb.judge.figures import levels_of_launches
 from imb.model.facts import fact
 from imb.model.observations import Key, Launch, time_of
 from imb.model.path import seconds_of
@@ -222,7 +223,7 @@ def _between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
     if not known.any() or not (seconds > 0).all():
         return None
     logs = np.log(times[:, known])
-    slowness = np.median(logs - np.median(logs, axis=0), axis=1)
+    slowness = levels_of_launches(logs)
     rates = amounts / seconds
     p = association.between(rates, slowness)
     if p is None:

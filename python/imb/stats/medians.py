@@ -1,4 +1,4 @@
-"""Medians, percentiles, and values by index. NumPy's, where it has them; NaN is a value that is not known."""
+"""Medians, percentiles, means of groups, and values by index. NumPy's, where it has them; NaN is a value that is not known."""
 
 from __future__ import annotations
 
@@ -50,6 +50,22 @@ def percentiles(values: Values, at: Sequence[float] = (10, 50, 90)) -> Values:
     if some.any():
         found[:, some] = np.nanpercentile(values[some], at, axis=-1)
     return found
+
+
+def membership(groups: Sequence[Sequence[int]], columns: int) -> Values:
+    """Shape (columns, groups): 1 where the column is in the group."""
+    belongs = np.zeros((columns, len(groups)))
+    for number, group in enumerate(groups):
+        belongs[group, number] = 1.0
+    return belongs
+
+
+def group_means(values: Values, belongs: Values) -> Values:
+    """Of each row of `values` the mean over the columns of a group that are known, shape (rows, groups); NaN where none is."""
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        means: Values = (np.where(known, values, 0.0) @ belongs) / (known @ belongs)
+    return means
 
 
 def numbered(keys: npt.NDArray[Any], size: int) -> tuple[Indices, Indices]:
