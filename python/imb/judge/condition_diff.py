@@ -20,6 +20,7 @@ from imb.model.conditions import (
 from imb.model.facts import fact
 from imb.model.mpis import library_name
 from imb.model.observations import Side
+from imb.model.units import abridged
 
 _NAMED = 2  # choices in the name of a side
 _LONGEST = 40  # characters of each
@@ -71,9 +72,8 @@ def names_of_sides(found: Sequence[Difference]) -> tuple[str, str] | None:
     ids = sorted(chosen, key=lambda id: id[0] != "$")
     if not ids:
         return None
-    a, b = (", ".join(_setting(id, chosen[id][side]) for id in ids[:_NAMED]) for side in (0, 1))
-    more = ", …" if len(ids) > _NAMED else ""
-    return a + more, b + more
+    a, b = ([_setting(id, chosen[id][side]) for id in ids] for side in (0, 1))
+    return abridged(a, _NAMED), abridged(b, _NAMED)
 
 
 def same_path(a: Side, b: Side, found: Sequence[Difference]) -> str | None:

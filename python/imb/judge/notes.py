@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from imb.judge.condition_diff import same_path, unknown
-from imb.judge.figures import NO_MESSAGE
+from imb.judge.figures import NO_MESSAGE, levels_of_launches
 from imb.judge.usual import unusual, words
 from imb.model.observations import Key, Launch, Side, in_parts
 from imb.model.text import natural
-from imb.model.units import counted, duration, us
+from imb.model.units import abridged, counted, duration, us
 from imb.stats.arrays import Values
 from imb.stats.medians import TO_DEVIATION, median
 from imb.stats.shift import FEWEST
@@ -163,7 +163,7 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
     """Launches that are slow as a whole: by a quarter, and by five times what the others differ."""
     if len(side.launches) < 4:
         return
-    level = np.array([median(row[np.isfinite(row)], 0.0) for row in logs - np.nanmedian(logs, axis=0)])
+    level = np.nan_to_num(levels_of_launches(logs))
     usual = TO_DEVIATION * np.median(np.abs(level - np.median(level)))
     behind = np.median(level) - level
     for number in np.flatnonzero(behind > max(np.log(1.25), 5 * usual)):
@@ -232,6 +232,5 @@ def _by_name(key: Key) -> tuple[tuple[int, int, str], ...]:
 
 
 def _some(keys: Iterable[Key]) -> str:
-    keys = list(keys)
-    shown = "; ".join(map(str, keys[:SEEN]))
-    return f"{counted(len(keys), 'row')} ({shown}{'; …' if len(keys) > SEEN else ''})"
+    names = list(map(str, keys))
+    return f"{counted(len(names), 'row')} ({abridged(names, SEEN, '; ')})"

@@ -11,7 +11,7 @@ from imb.judge.compare import Band, BandEffect, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import names_of_sides
 from imb.judge.sequential import Looks
 from imb.model.observations import Key
-from imb.model.units import counted, decimal, size, unit_of
+from imb.model.units import abridged, counted, decimal, size, unit_of
 from imb.render.marks import (
     CHANGED,
     MARKS,
@@ -263,7 +263,7 @@ def terminal(screen: Screen, found: Comparison, *, all_rows: bool = False) -> No
         screen.line("No known environment differences.")
     else:
         screen.line(("Environment differences", "bold"))
-        rows = [(one.name, _listed(one.a), _listed(one.b)) for one in found.conditions]
+        rows = [(one.name, abridged(one.a, _SHOWN), abridged(one.b, _SHOWN)) for one in found.conditions]
         screen.table(("condition", "A", "B"), rows, fold=range(3))
     if found.warnings:
         screen.line()
@@ -344,7 +344,7 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
     else:
         lines += ["", "### Environment differences", "", pipes(["condition", "A", "B"]), "|---|---|---|"]
         lines += [
-            pipes([escaped(one.name), escaped(_listed(one.a)), escaped(_listed(one.b))])
+            pipes([escaped(one.name), escaped(abridged(one.a, _SHOWN)), escaped(abridged(one.b, _SHOWN))])
             for one in found.conditions
         ]
     if told := [*found.warnings, *found.remarks]:
@@ -391,10 +391,6 @@ def _color(effect: Effect) -> str:
 
 def _said(effect: Effect) -> str:
     return f"{speedup(effect)} {bracketed(effect)}".rstrip()
-
-
-def _listed(values: Sequence[str]) -> str:
-    return ", ".join(values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
 
 
 def _layout(curve: Key) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import Difference, order, values_of
 from imb.model.conditions import CONDITIONS, condition
 from imb.model.observations import Key, Side
-from imb.model.units import counted, decimal, size, unit_of
+from imb.model.units import and_more, counted, decimal, size, unit_of
 from imb.render.comparison import error_rate, verdict_in_words, whole_word
 from imb.render.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, speedup, word_of
 from imb.stats.medians import percentiles
@@ -175,16 +175,15 @@ def conditions_shown(sides: Sequence[Side]) -> list[dict[str, Any]]:
         cells = [values.get(id, []) for values in of_sides]
         differs = len({value for values in cells for value in values}) > 1 or not all(cells)
         if differs or id in CONDITIONS or not id.startswith("options."):
-            shown = [_some(values) for values in cells]
-            rows.append({"name": condition(id).label, "cells": shown, "differs": differs})
+            rows.append(_shown(condition(id).label, cells, differs=differs))
     return sorted(rows, key=lambda row: not row["differs"])
 
 
 def difference_shown(one: Difference) -> dict[str, Any]:
     """A condition that differs."""
-    return {"name": one.name, "cells": [_some(one.a), _some(one.b)], "differs": True}
+    return _shown(one.name, (one.a, one.b), differs=True)
 
 
-def _some(values: Sequence[str]) -> str:
-    shown = "; ".join(values[:6])
-    return f"{shown} and {len(values) - 6} more" if len(values) > 6 else shown or "unknown"
+def _shown(name: str, cells: Iterable[Sequence[str]], *, differs: bool) -> dict[str, Any]:
+    texts = [and_more(values, 6, "; ") or "unknown" for values in cells]
+    return {"name": name, "cells": texts, "differs": differs}
