@@ -277,10 +277,9 @@ class Passes(msgspec.Struct, kw_only=True):
     levels: list[Level] | UnsetType = UNSET
 
 
-class SampledRow(msgspec.Struct, kw_only=True, tag_field="record", tag="row"):
-    """What the samples of a row have in common."""
+class Place(msgspec.Struct, kw_only=True):
+    """What a row is of, but for its length. Records of older versions have no `threads`: each process had one."""
 
-    row: int
     benchmark: str
     kind: Kind | None = None
     mode: Mode | None = None
@@ -290,6 +289,12 @@ class SampledRow(msgspec.Struct, kw_only=True, tag_field="record", tag="row"):
     group_count: int | None = None
     group: int | None = None
     groups: OrAbsent[list[list[int]]] = None
+
+
+class SampledRow(Place, kw_only=True, tag_field="record", tag="row"):
+    """What the samples of a row have in common."""
+
+    row: int
     in_flight: OrAbsent[int] = None
     bytes: int | None = None
 
@@ -340,21 +345,9 @@ class Pair(msgspec.Struct, kw_only=True, tag_field="record", tag="pair", rename=
     evidence: OrAbsent[Evidence] = None
 
 
-class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
-    """One row: one length on one layout, measured. `line` is its line in a foreign log.
+class Result(Place, kw_only=True, tag_field="record", tag="result"):
+    """One row: one length on one layout, measured. `line` is its line in a foreign log."""
 
-    Records of older versions have no `threads`: each process had one.
-    """
-
-    benchmark: str
-    kind: Kind | None = None
-    mode: Mode | None = None
-    multi: Multi | None = None
-    processes: int | None = None
-    threads: int = 1
-    group_count: int | None = None
-    group: int | None = None
-    groups: OrAbsent[list[list[int]]] = None
     window_kind: OrAbsent[str] = None
     in_flight: OrAbsent[int] = None
     bytes: int | None = None
@@ -393,18 +386,9 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
         self.passes = Passes(half_width=share)
 
 
-class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure", rename={"pass_": "pass"}):
+class Failure(Place, kw_only=True, tag_field="record", tag="failure", rename={"pass_": "pass"}):
     """One point, or with `bytes` None one benchmark, that could not be measured; with `a` and `b` one pair of IMB-FABRIC."""
 
-    benchmark: str
-    kind: Kind | None = None
-    mode: Mode | None = None
-    multi: Multi | None = None
-    processes: int | None = None
-    threads: int = 1
-    group_count: int | None = None
-    group: int | None = None
-    groups: OrAbsent[list[list[int]]] = None
     bytes: int | None = None
     cause: Cause | None = None
     needed_bytes: OrAbsent[int] = None
