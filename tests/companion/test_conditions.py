@@ -17,7 +17,14 @@ from imb.archive.store import Archive
 from imb.judge.condition_diff import Difference, differences
 from imb.measure.progress import Progress
 from imb.model import mpis
-from imb.model.conditions import Conditions, Machine, conditions_of
+from imb.model.conditions import (
+    CONDITIONS,
+    Conditions,
+    Machine,
+    condition,
+    condition_labeled,
+    conditions_of,
+)
 from imb.model.observations import Side, launches_of
 from imb.model.records import encode, read
 from imb.mpi import compiler_wrappers, conditions, doctor, installations
@@ -182,6 +189,15 @@ def test_an_option_in_force_is_a_condition(option: str, values: tuple[str, str],
     a, b = (with_option(name, option, value) for name, value in zip("ab", values, strict=True))
     assert differences(a, b) == [Difference(condition, [values[0]], [values[1]])]
     assert differences(b, b) == []
+
+
+def test_ids_and_labels_of_conditions_are_of_one_each() -> None:
+    """A difference is known by its label."""
+    shown = [one for one in CONDITIONS if one.compare != "ignored"]
+    for names in ([one.id for one in CONDITIONS], [one.label for one in shown]):
+        assert len(set(names)) == len(names)
+    for id in (*(one.id for one in shown), "options.sync_mode", "$UCX_TLS"):
+        assert condition_labeled(condition(id).label).id == id
 
 
 def in_report(*sides: Side) -> list[tuple[str, bool, list[str]]]:

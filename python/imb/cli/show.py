@@ -140,7 +140,7 @@ def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[st
         "measured": run.date,
         "command": " ".join(map(str, command)),
         "mpi": run.mpi.known_as if run.mpi else None,
-        "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
+        "nodes": ", ".join(run.hosts()),
         **_gpus(run),
         "path": _path(run, records, source),
         "conditions": _conditions(facts),
@@ -199,7 +199,7 @@ def _gpus(run: Run) -> dict[str, str | None]:
     """Memory of messages where it is not the host's; GPUs with their ranks; what the MPI reports."""
     from imb.model.gpus import memory_of
 
-    memory, support = memory_of(run), run.gpu_support
+    memory = memory_of(run)
     used = [
         f"{gpu.name or 'GPU'} {gpu.index} on {gpu.host}"
         f"{f' at {gpu.bus_address}' if gpu.bus_address else ''}, ranks {', '.join(map(str, gpu.ranks))}"
@@ -208,7 +208,7 @@ def _gpus(run: Run) -> dict[str, str | None]:
     return {
         "memory": None if memory == "host" else memory,
         "GPUs": "; ".join(used),
-        "GPU support": " by ".join(filter(None, [support.answer, support.source])) if support else None,
+        "GPU support": str(run.gpu_support) if run.gpu_support else None,
     }
 
 

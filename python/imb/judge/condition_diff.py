@@ -24,7 +24,7 @@ from imb.model.units import abridged
 
 _NAMED = 2  # choices in the name of a side
 _LONGEST = 40  # characters of each
-_PLACES = {id: place for place, id in enumerate(CONDITIONS)}
+_PLACES = {one.id: place for place, one in enumerate(CONDITIONS)}
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -115,7 +115,7 @@ def unknown(a: Side, b: Side) -> tuple[list[str], list[str]]:
     """Conditions that are known for B only, and those for A only."""
     of_a, of_b = values_of(a, b)
     without_gpus = ["none"] in (of_a.get("gpus"), of_b.get("gpus"))
-    listed = [one for one in CONDITIONS.values() if not (without_gpus and one.id.startswith("gpu."))]
+    listed = [one for one in CONDITIONS if not (without_gpus and one.id.startswith("gpu."))]
     return (
         [one.label for one in listed if one.id in of_b and one.id not in of_a],
         [one.label for one in listed if one.id in of_a and one.id not in of_b],
@@ -148,7 +148,7 @@ def values_of(*sides: Side) -> list[dict[str, list[str]]]:
 
 def _apart(a: Side, b: Side) -> Iterator[Difference]:
     """Conditions that are numbers, as their range over launches."""
-    for one in CONDITIONS.values():
+    for one in CONDITIONS:
         if isinstance(one.compare, Apart):
             of_a, of_b = (_numbers(one, side) for side in (a, b))
             if of_a and of_b and abs(median(of_a) - median(of_b)) >= one.compare.least:

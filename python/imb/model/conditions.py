@@ -142,10 +142,9 @@ def _gpus(launch: Launch) -> str | None:
 
 
 def _gpu_support(launch: Launch) -> str | None:
-    support = launch.run.gpu_support
     if _is_on_host(launch):
         return "not asked"
-    return " by ".join(filter(None, [support.answer, support.source])) if support else None
+    return str(launch.run.gpu_support) if launch.run.gpu_support else None
 
 
 def _interface(gpu: UsedGpu) -> str | None:
@@ -209,7 +208,7 @@ class Condition(NamedTuple):
 
 
 _BUSIER = Apart(BUSIER_CPUS, lambda cpus: f"{cpus * 100:.0f} %")
-_TABLE = (
+CONDITIONS = (
     # Differences are listed in this order: what is asked for most often comes first.
     Condition("placement", "placement", lambda launch: launch.placement()),
     Condition("path", "path of messages", _path),
@@ -270,8 +269,8 @@ _TABLE = (
     Condition("conditions.load", "load", compare=Apart(0.5, "{:.2f}".format)),
     *(Condition(id, id, compare="ignored") for id in _IGNORED),
 )
-CONDITIONS = {condition.id: condition for condition in _TABLE}
-_BY_LABEL = {condition.label: condition for condition in _TABLE}
+BY_ID = {condition.id: condition for condition in CONDITIONS}
+_BY_LABEL = {condition.label: condition for condition in CONDITIONS if condition.compare != "ignored"}
 
 
 def condition(id: str) -> Condition:
@@ -280,12 +279,13 @@ def condition(id: str) -> Condition:
         return Condition(id, id, names_side="labeled")
     option = id.removeprefix("options.")
     label = f"-{option}" if option != id else id.replace(".", " ").replace("_", " ")
-    return CONDITIONS.get(id) or Condition(id, label)
+    return BY_ID.get(id) or Condition(id, label)
 
 
 def condition_labeled(label: str) -> Condition:
     """The one that users see as `label`."""
-    return _BY_LABEL.get(label) or condition(label)
+    option = label[0] == "-"
+    return _BY_LABEL.get(label) or condition(f"options.{label[1:]}" if option else label)
 
 
 def of_the_job(id: str) -> bool:
@@ -299,10 +299,10 @@ def of_the_job(id: str) -> bool:
 def conditions_of(launch: Launch) -> dict[str, str]:
     """Texts of what is known, by id: what is in the table, in its order, other facts, variables of the environment (`$NAME`)."""
     known = dict(_flat(_facts(launch)))
-    listed = [one for one in _TABLE if one.compare in ("equal", "set")]
+    listed = [one for one in CONDITIONS if one.compare in ("equal", "set")]
     values = {one.id: one.get(launch) if one.get else known.get(one.id) for one in listed}
     texts = {id: _text(value) for id, value in values.items() if value is not None}
-    texts |= {id: text for id, text in known.items() if id not in CONDITIONS}
+    texts |= {id: text for id, text in known.items() if id not in BY_ID}
     return texts | {f"${name}": text for name, text in environment_of(launch.run, launch.facts).items()}
 
 

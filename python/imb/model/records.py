@@ -166,6 +166,9 @@ class GpuSupport(msgspec.Struct, kw_only=True):
     answer: str
     source: str | None = None
 
+    def __str__(self) -> str:
+        return " by ".join(filter(None, [self.answer, self.source]))
+
 
 class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     """What is known before the first point. `program` is OpenIMB, Intel MPI Benchmarks or OSU Micro-Benchmarks."""
@@ -191,6 +194,10 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     endpoints: OrAbsent[list[Endpoint]] = None
     gpus: OrAbsent[list[UsedGpu]] = None
     gpu_support: OrAbsent[GpuSupport] = None
+
+    def hosts(self) -> list[str]:
+        """Of the ranks, each once; empty where they are not known."""
+        return list(dict.fromkeys(rank.host for rank in self.ranks or []))
 
     def option(self, name: str, kind: type[_Kind]) -> _Kind | None:
         """What was in force of an option of the suite; None: nothing, or not known."""

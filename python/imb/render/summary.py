@@ -12,7 +12,7 @@ import numpy as np
 from imb.judge.bands import band_of
 from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import Difference, order, values_of
-from imb.model.conditions import CONDITIONS, condition
+from imb.model.conditions import BY_ID, condition
 from imb.model.observations import Key, Side
 from imb.model.units import and_more, counted, decimal, size, unit_of
 from imb.render.comparison import error_rate, verdict_in_words, whole_word
@@ -174,7 +174,7 @@ def conditions_shown(sides: Sequence[Side]) -> list[dict[str, Any]]:
     for id in sorted({id for values in of_sides for id in values}, key=order):
         cells = [values.get(id, []) for values in of_sides]
         differs = len({value for values in cells for value in values}) > 1 or not all(cells)
-        if differs or id in CONDITIONS or not id.startswith("options."):
+        if differs or id in BY_ID or not id.startswith("options."):
             rows.append(_shown(condition(id).label, cells, differs=differs))
     return sorted(rows, key=lambda row: not row["differs"])
 
