@@ -19,7 +19,6 @@ from imb.model.notes import note_unread
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import End, Failure, Records, Result, Run, Sample
 from imb.model.units import counted
-from imb.mpi.load import Load
 from imb.render.terminal import Screen, data, say
 
 if TYPE_CHECKING:
@@ -134,6 +133,7 @@ def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[st
     end: End | None = next(records.of(End), None)
     facts = source.facts()
     command = facts.get("command") or run.command_line or []
+    other_cpus = fact(float, facts, "load", "other_cpus")
     said = {
         **_place(source),
         "program": " ".join(filter(None, [run.program, run.version, run.component])),
@@ -144,7 +144,7 @@ def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[st
         **_gpus(run),
         "path": _path(run, records, source),
         "conditions": _conditions(facts),
-        "other load": f"{load.other_cpus:.2f} CPUs" if (load := fact(Load, facts, "load")) else None,
+        "other load": None if other_cpus is None else f"{other_cpus:.2f} CPUs",
         "exit status": facts.get("exit_status"),
         "outcome": facts.get("problem") or facts.get("outcome"),
         "reason": reason_of(source) if _without_result(source, records) else None,
