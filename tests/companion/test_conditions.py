@@ -200,6 +200,18 @@ def test_ids_and_labels_of_conditions_are_of_one_each() -> None:
         assert condition_labeled(condition(id).label).id == id
 
 
+def test_facts_of_other_programs_are_compared_under_their_own_names() -> None:
+    def side(**facts: Any) -> Side:
+        [launch] = with_option("x", "check", "true").launches
+        return Side(name="x", launches=[msgspec.structs.replace(launch, facts={"conditions": facts})])
+
+    a, b = (side(**{"": n, "huge_pages": {"size": [n, n]}, "machine": "none"}) for n in (1, 2))
+    assert differences(a, b) == [
+        Difference("", ["1"], ["2"]),
+        Difference("huge pages size", ["1, 1"], ["2, 2"]),
+    ]
+
+
 def in_report(*sides: Side) -> list[tuple[str, bool, list[str]]]:
     """Label, whether it differs and the values of sides, of each condition that a report shows, in its order."""
     text = report_page(sides, [], [])

@@ -67,9 +67,9 @@ def names_of_sides(found: Sequence[Difference]) -> tuple[str, str] | None:
     libraries = [library_name(one) for one in chosen.pop("mpi.name", ())]
     if libraries and libraries[0] != libraries[1]:
         return libraries[0], libraries[1]
-    if any(id[0] == "$" for id in chosen):
+    if any(id.startswith("$") for id in chosen):
         chosen.pop("intent.extra", None)  # a launcher turns its arguments into variables
-    ids = sorted(chosen, key=lambda id: id[0] != "$")
+    ids = sorted(chosen, key=lambda id: not id.startswith("$"))
     if not ids:
         return None
     a, b = ([_setting(id, chosen[id][side]) for id in ids] for side in (0, 1))
@@ -81,7 +81,7 @@ def same_path(a: Side, b: Side, found: Sequence[Difference]) -> str | None:
     where the path is not known."""
     names = names_of_sides(found)
     ids = [one.condition.id for one in found]
-    if names is None or not any(id[0] == "$" or id == "intent.extra" for id in ids):
+    if names is None or not any(id.startswith("$") or id == "intent.extra" for id in ids):
         return None
     of_a, of_b = values_of(a, b)
     ways = [(of_a.get(id), of_b.get(id)) for id in ("path", "transports")]
@@ -93,7 +93,7 @@ def same_path(a: Side, b: Side, found: Sequence[Difference]) -> str | None:
 
 def _setting(id: str, value: str) -> str:
     """`btl=tcp`, `UCX_TLS unset`, `kernel 6.2.0`, launcher arguments as they are."""
-    if id[0] == "$":
+    if id.startswith("$"):
         variable = id[1:].removeprefix("OMPI_MCA_")
         text = f"{variable} unset" if value == "unset" else f"{variable}={value}"
     else:
@@ -128,14 +128,14 @@ def _differ(id: str, a: Sequence[str], b: Sequence[str]) -> bool:
 
 def _of_each(id: str, a: Sequence[str], b: Sequence[str], launches: int) -> bool:
     """A variable that is another one in every launch is a launch's own name for something, such as a job's number."""
-    return id[0] == "$" and (of_the_job(id) or (launches > 4 and len({*a, *b}) == launches))
+    return id.startswith("$") and (of_the_job(id) or (launches > 4 and len({*a, *b}) == launches))
 
 
 def values_of(*sides: Side) -> list[dict[str, list[str]]]:
     """Of each side, texts by id, each once, in the order of launches. A launch without a condition counts for nothing; a
     variable that it could have had and did not is `unset`."""
     texts = [[conditions_of(launch) for launch in side.launches] for side in sides]
-    unset = {id: "unset" for of_side in texts for one in of_side for id in one if id[0] == "$"}
+    unset = {id: "unset" for of_side in texts for one in of_side for id in one if id.startswith("$")}
     values: list[dict[str, list[str]]] = []
     for side, of_side in zip(sides, texts, strict=True):
         each: dict[str, dict[str, None]] = {}

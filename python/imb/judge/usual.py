@@ -153,7 +153,7 @@ def surroundings(launch: Launch) -> tuple[object, ...]:
     said = [
         (id, text)
         for id, text in conditions_of(launch).items()
-        if id in wanted or (id[0] == "$" and not of_the_job(id))
+        if id in wanted or (id.startswith("$") and not of_the_job(id))
     ]
     return (*sorted(said), cpus)
 

@@ -275,7 +275,7 @@ _BY_LABEL = {condition.label: condition for condition in CONDITIONS if condition
 
 def condition(id: str) -> Condition:
     """Also of what is not in the table: a variable of the environment, an option of the suite, another fact."""
-    if id[0] == "$":
+    if id.startswith("$"):
         return Condition(id, id, names_side="labeled")
     option = id.removeprefix("options.")
     label = f"-{option}" if option != id else id.replace(".", " ").replace("_", " ")
@@ -284,13 +284,13 @@ def condition(id: str) -> Condition:
 
 def condition_labeled(label: str) -> Condition:
     """The one that users see as `label`."""
-    option = label[0] == "-"
+    option = label.startswith("-")
     return _BY_LABEL.get(label) or condition(f"options.{label[1:]}" if option else label)
 
 
 def of_the_job(id: str) -> bool:
     """Whether the launcher sets this variable for its ranks about this job, with another value in every launch."""
-    return id[0] == "$" and JOB_VARIABLES.match(id[1:]) is not None
+    return id.startswith("$") and JOB_VARIABLES.match(id[1:]) is not None
 
 
 # --- Of a launch -----------------------------------------------------------------------------------------------------
