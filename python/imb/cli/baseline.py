@@ -15,6 +15,7 @@ from imb.cli.common import (
     AssumeOneSessionOption,
     AssumeStableOption,
     FormatOption,
+    RowsOption,
     VerdictFormatOption,
     refuse_options,
     share_of,
@@ -250,7 +251,7 @@ def check(
     force_owner: Annotated[
         bool, typer.Option("--force-owner", help="Repeat launches that another user may have recorded.")
     ] = False,
-    rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
+    rows: RowsOption = False,
     format: VerdictFormatOption = "terminal",
     archive: ArchiveOption = None,
 ) -> None:
