@@ -17,7 +17,7 @@ from imb.model.observations import Key, Launch, Side, in_parts
 from imb.model.text import natural
 from imb.model.units import abridged, counted, duration, us
 from imb.stats.arrays import Values
-from imb.stats.medians import TO_DEVIATION, median
+from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import FEWEST
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
     if len(side.launches) < 4:
         return
     level = np.nan_to_num(levels_of_launches(logs))
-    usual = TO_DEVIATION * np.median(np.abs(level - np.median(level)))
+    usual = robust_deviation(level - np.median(level))
     behind = np.median(level) - level
     for number in np.flatnonzero(behind > max(np.log(1.25), 5 * usual)):
         yield (

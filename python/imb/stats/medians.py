@@ -25,6 +25,11 @@ def known_median(values: Iterable[float | None]) -> float | None:
     return float(np.median(known)) if known else None
 
 
+def robust_deviation(away: Values) -> float:
+    """Standard deviation of figures around 0, by the median of their absolute values, which outliers do not change."""
+    return TO_DEVIATION * median(np.abs(away))
+
+
 def nanmedian(values: Values, axis: int = 0) -> Values:
     """Of what is known; NaN where nothing is. np.nanmedian takes ten times as long, and warns then."""
     if not values.shape[axis]:
