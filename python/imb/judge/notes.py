@@ -15,7 +15,7 @@ from imb.judge.figures import NO_MESSAGE, levels_of_launches
 from imb.judge.usual import unusual, words
 from imb.model.observations import Key, Launch, Side, in_parts
 from imb.model.text import natural
-from imb.model.units import abridged, counted, duration, us
+from imb.model.units import abridged, as_percent, counted, duration, us
 from imb.stats.arrays import Values
 from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import FEWEST
@@ -199,7 +199,7 @@ def _power(made: Comparison, *, parts: bool) -> Iterator[str]:
     change = f"above {USELESS * 100:.0f} %" if hidden else f"{(made.detectable or 0) * 100:.0f} %"
     yield (
         f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band);"
-        f" for {made.settings.relevant * 100:.3g} % take {needed}"
+        f" for {as_percent(made.settings.relevant)} take {needed}"
     )
     if few < FEWEST:
         yield (

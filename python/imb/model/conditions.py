@@ -19,6 +19,7 @@ from imb.model.gpus import Gpu, gpu_of, memory_of
 from imb.model.mpis import JOB_VARIABLES, TRANSPORT_SETTINGS
 from imb.model.records import OptionValue, Run, UsedGpu
 from imb.model.text import natural
+from imb.model.units import as_percent
 
 if TYPE_CHECKING:
     from imb.model.observations import Launch
@@ -207,7 +208,7 @@ class Condition(NamedTuple):
     names_side: Literal["value", "labeled"] | None = None
 
 
-_BUSIER = Apart(BUSIER_CPUS, lambda cpus: f"{cpus * 100:.0f} %")
+_BUSIER = Apart(BUSIER_CPUS, lambda cpus: as_percent(cpus, 0))
 CONDITIONS = (
     # Differences are listed in this order: what is asked for most often comes first.
     Condition("placement", "placement", lambda launch: launch.placement()),

@@ -14,7 +14,7 @@ from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import Difference, order, values_of
 from imb.model.conditions import BY_ID, condition
 from imb.model.observations import Key, Side
-from imb.model.units import and_more, counted, decimal, size, unit_of
+from imb.model.units import and_more, as_percent, counted, decimal, size, unit_of
 from imb.render.comparison import error_rate, verdict_in_words, whole_word
 from imb.render.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, speedup, word_of
 from imb.stats.medians import percentiles
@@ -46,7 +46,7 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
         "basis": f"{comparison.launches_a} against {counted(comparison.launches_b, 'launch')}"
         + (", judged in pairs" if comparison.pairs else "")
         + (", launched until decided" if comparison.sequential else "")
-        + f"; smallest relevant change {comparison.settings.relevant * 100:.3g} %. {error_rate(comparison)}.",
+        + f"; smallest relevant change {as_percent(comparison.settings.relevant)}. {error_rate(comparison)}.",
         "warnings": comparison.warnings,
         "remarks": comparison.remarks,
         "legend": legend(comparison.settings.relevant),
