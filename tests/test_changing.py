@@ -20,6 +20,7 @@ from imb.model.records import read
 PAGE = lab.TOP / "docs" / "changing.md"
 OPTION = ("src/plan/options.h", "src/cli/options.cpp")
 FIGURE = ("src/plan/figures.h", "src/result/statistics.cpp")
+CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/conditions.py")
 LOG_FORMAT = ("python/imb/logs/collbench_text.py", "python/imb/logs/readers.py")
 OPTION_PROGRAM = """
 #include <cstdio>
@@ -72,6 +73,20 @@ from imb.model.records import decode
 record = decode(sys.stdin.buffer.read())
 print(record.imbalance, results_of_records([("a", record)]).column("imbalance")[0])
 """
+COMPARED = """
+import msgspec
+from imb.judge.condition_diff import differences, unknown
+from imb.model.observations import Launch, Side
+from imb.model.records import Run
+from imb.mpi.conditions import gather
+stored = msgspec.to_builtins(gather())
+def side(value):
+    facts = {"conditions": stored | {"huge_pages": value}}
+    return Side(name="", launches=[Launch(name="", run=Run(), facts=facts, rows={}, failures={})])
+always, never = side("[always] never"), side("always [never]")
+for found in (stored["huge_pages"], differences(always, never), unknown(always, side(None))):
+    print(msgspec.json.encode(found).decode())
+"""
 
 
 NAME, FORM = "Reduce_bcast", "Scan_persist"
@@ -109,12 +124,17 @@ LIBRARIES = [
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the page's option, figure and log format touch, with the changes of the page."""
+    """What the page's option, figure, condition and log format touch, with the changes of the page."""
     folder = tmp_path_factory.mktemp("changed")
     for name in ("src", "schema", "tools", "python", "tests/unit"):
         shutil.copytree(lab.TOP / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     changed: dict[str, str] = {}
-    for heading, files in (("An option", OPTION), ("A figure", FIGURE), ("A log format", LOG_FORMAT)):
+    for heading, files in (
+        ("An option", OPTION),
+        ("A figure", FIGURE),
+        ("A condition", CONDITION),
+        ("A log format", LOG_FORMAT),
+    ):
         of_section = guide.changed_files(PAGE, heading)
         assert set(of_section) == set(files)
         changed |= of_section
@@ -179,6 +199,17 @@ def test_a_figure_is_its_row_and_the_code_that_measures_it(tree: Path) -> None:
             text=True,
         )
     assert done.stdout == "0.5 0.5\n", done.stderr
+
+
+def test_a_condition_is_its_row_and_the_line_that_reads_it(tree: Path) -> None:
+    done = printed([sys.executable, "-c", COMPARED], tree, PYTHONPATH=str(tree / "python"))
+    stored, differences, unknown = map(json.loads, done.splitlines())
+    huge_pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    assert stored == (huge_pages.read_text().strip() if huge_pages.exists() else None)
+    assert differences == [
+        {"name": "transparent huge pages", "a": ["[always] never"], "b": ["always [never]"]}
+    ]
+    assert unknown == [[], ["transparent huge pages"]]
 
 
 def test_a_log_format_is_its_reader_and_a_line_of_the_registry(tree: Path, tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def _with_fields(records: str, kind: str, figures: list[Figure]) -> str:
 
 
 def _fields(figures: Any) -> str:
-    return "".join(f"    {one['name']}: float | None = None\n" for one in figures)
+    types = {True: "float | None", False: "OrAbsent[float]"}
+    return "".join(f"    {one['name']}: {types[one['always']]} = None\n" for one in figures)
 
 
 def _replaced(pattern: str, text: str, part: str) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,12 +17,20 @@ from imb.archive.store import Archive
 from imb.judge.condition_diff import Difference, differences
 from imb.measure.progress import Progress
 from imb.model import mpis
-from imb.model.conditions import Conditions, Machine
+from imb.model.conditions import (
+    CONDITIONS,
+    Conditions,
+    Machine,
+    condition,
+    condition_labeled,
+    conditions_of,
+)
 from imb.model.observations import Side, launches_of
 from imb.model.records import encode, read
 from imb.mpi import compiler_wrappers, conditions, doctor, installations
 from imb.mpi.launch import Ended
 from imb.mpi.load import Load, Moment, load_between, moment
+from imb.render.page import report_page
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schema" / "examples"
 QUIET = Conditions(
@@ -180,6 +189,62 @@ def test_an_option_in_force_is_a_condition(option: str, values: tuple[str, str],
     a, b = (with_option(name, option, value) for name, value in zip("ab", values, strict=True))
     assert differences(a, b) == [Difference(condition, [values[0]], [values[1]])]
     assert differences(b, b) == []
+
+
+def test_ids_and_labels_of_conditions_are_of_one_each() -> None:
+    """A difference is known by its label."""
+    shown = [one for one in CONDITIONS if one.compare != "ignored"]
+    for names in ([one.id for one in CONDITIONS], [one.label for one in shown]):
+        assert len(set(names)) == len(names)
+    for id in (*(one.id for one in shown), "options.sync_mode", "$UCX_TLS"):
+        assert condition_labeled(condition(id).label).id == id
+
+
+def test_facts_of_other_programs_are_compared_under_their_own_names() -> None:
+    def side(**facts: Any) -> Side:
+        [launch] = with_option("x", "check", "true").launches
+        return Side(name="x", launches=[msgspec.structs.replace(launch, facts={"conditions": facts})])
+
+    a, b = (side(**{"": n, "huge_pages": {"size": [n, n]}, "machine": "none"}) for n in (1, 2))
+    assert differences(a, b) == [
+        Difference("", ["1"], ["2"]),
+        Difference("huge pages size", ["1, 1"], ["2, 2"]),
+    ]
+
+
+def in_report(*sides: Side) -> list[tuple[str, bool, list[str]]]:
+    """Label, whether it differs and the values of sides, of each condition that a report shows, in its order."""
+    text = report_page(sides, [], [])
+    rows = re.findall(r'(?s)<tr( class="differs")?><th scope="row">(.*?)</th>((?:<td>.*?</td>)+)</tr>', text)
+    return [
+        (re.sub(r"<.*?>", "", label).split()[-1], bool(differs), re.findall(r"<td>(.*?)</td>", cells))
+        for differs, label, cells in rows
+    ]
+
+
+def test_a_report_lists_options_only_where_they_differ() -> None:
+    shown = in_report(*(with_option(name, "sync_mode", name) for name in ("standard", "lock")))
+    assert shown[0] == ("-sync_mode", True, ["standard", "lock"])
+    assert [label for label, _, _ in shown if label.startswith("-")] == ["-sync_mode"]
+
+
+def test_a_variable_that_some_launches_have_not_set_differs_in_a_report() -> None:
+    def side(*environments: dict[str, str] | None) -> Side:
+        [launch] = with_option("x", "check", "true").launches
+        runs = [msgspec.structs.replace(launch.run, environment=environment) for environment in environments]
+        return Side(name="x", launches=[msgspec.structs.replace(launch, run=run) for run in runs])
+
+    assert in_report(side({"UCX_TLS": "tcp"}, {}))[0] == ("$UCX_TLS", True, ["tcp; unset"])
+    assert in_report(side({"UCX_TLS": "tcp"}), side({}))[0] == ("$UCX_TLS", True, ["tcp", "unset"])
+    assert in_report(side({"UCX_TLS": "tcp"}), side(None))[0] == ("$UCX_TLS", True, ["tcp", "unknown"])
+
+
+def test_a_variable_that_imb_set_is_known_by_that_value() -> None:
+    """Of a program whose records do not have variables."""
+    [launch] = with_option("x", "check", "true").launches
+    facts = {"conditions": {"environment": {"UCX_TLS": "tcp"}}, "intent": {"env": {"UCX_TLS": "sm"}}}
+    run = msgspec.structs.replace(launch.run, environment=None)
+    assert conditions_of(msgspec.structs.replace(launch, run=run, facts=facts))["$UCX_TLS"] == "sm"
 
 
 def test_options_of_both_versions_of_records_are_the_same_conditions() -> None:

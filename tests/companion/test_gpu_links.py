@@ -14,7 +14,8 @@ from companion import machines
 from companion.door import Imb
 from imb.archive.store import Archive
 from imb.diagnose import Diagnosis, Limits, Thresholds, diagnose
-from imb.judge.condition_diff import conditions_of, differences, unknown
+from imb.judge.condition_diff import differences, unknown
+from imb.model.conditions import conditions_of
 from imb.model.gpus import Gpu, Link, memory_of, same_address
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import (
@@ -161,7 +162,7 @@ def test_unknown_conditions_of_gpus_do_not_differ() -> None:
 def test_gpus_of_another_host_at_the_same_address_have_no_known_link() -> None:
     """Conditions are those of the host that launched."""
     found = launch("cuda", cards=[used(0, host="n1")], links=[FULL])
-    assert "GPU link" not in dict(conditions_of(found))
+    assert "gpu.link" not in conditions_of(found)
 
 
 def test_gpus_that_vary_alike_on_both_sides_do_not_differ() -> None:
@@ -173,8 +174,8 @@ def test_gpus_that_vary_alike_on_both_sides_do_not_differ() -> None:
 
 
 def test_gpus_of_many_ranks_are_not_listed() -> None:
-    found = dict(conditions_of(launch("cuda", cards=[used(rank, index=rank % 4) for rank in range(17)])))
-    assert "GPUs of ranks" not in found and found["GPU"] == "NVIDIA H200"
+    found = conditions_of(launch("cuda", cards=[used(rank, index=rank % 4) for rank in range(17)]))
+    assert "gpus" not in found and found["gpu.name"] == "NVIDIA H200"
 
 
 def test_addresses_of_pci_are_compared_by_value() -> None:

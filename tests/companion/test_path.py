@@ -15,10 +15,9 @@ from companion.machines import launch as made
 from companion.machines import row, save
 from imb.archive.store import Archive
 from imb.diagnose import Finding, diagnose
-from imb.judge.condition_diff import conditions_of
 from imb.measure import transports
 from imb.model import path
-from imb.model.conditions import Interface
+from imb.model.conditions import Interface, conditions_of
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import End, Evidence, InterfaceBytes, Passes, Record, Records, Result, Run, write
 from imb.mpi.conditions import interfaces
@@ -248,12 +247,11 @@ def test_ethernet_beside_rdma_is_a_warning() -> None:
 
 
 def test_interfaces_are_a_condition() -> None:
-    said = known(interface("eth0", 10), interface("eth1", 1, up=False))
-    assert (
-        dict(conditions_of(launched(pingpong(), conditions=said)))["interfaces"]
-        == "eth0 (10 Gb/s), eth1 (down)"
+    said = conditions_of(
+        launched(pingpong(), conditions=known(interface("eth0", 10), interface("eth1", 1, up=False)))
     )
-    assert "interfaces" not in dict(conditions_of(launched(pingpong(), conditions={"interfaces": ["what"]})))
+    assert said["interfaces"] == "eth0 (10 Gb/s), eth1 (down)"
+    assert "interfaces" not in conditions_of(launched(pingpong(), conditions={"interfaces": ["what"]}))
 
 
 def test_launches_of_different_paths_are_told() -> None:
@@ -261,7 +259,7 @@ def test_launches_of_different_paths_are_told() -> None:
     ways, tcp = findings(*several)
     assert "shared memory in 2, loopback TCP in 1" in ways.found
     assert "in 1 of 3 launches" in tcp.found
-    assert dict(conditions_of(several[2]))["path of messages"] == "intra-node: loopback TCP"
+    assert conditions_of(several[2])["path"] == "intra-node: loopback TCP"
 
 
 def test_show_has_the_path_on_a_line(imb: Imb, tmp_path: Path) -> None:

@@ -46,7 +46,6 @@ class Entry(msgspec.Struct):
         places += [(head.benchmark, head.processes, head.group_count) for head in heads.values()]
         command = self.facts.get("command") or run.command_line
         conditions = self.facts.get("conditions")
-        hosts = dict.fromkeys(rank.host for rank in run.ranks or [])
         return {
             "run": self.manifest.id,
             "added": self.manifest.added,
@@ -59,7 +58,7 @@ class Entry(msgspec.Struct):
             "processes": len(run.ranks or [])
             or max(((n or 0) * (g or 1) for _, n, g in places), default=0)
             or None,
-            "nodes": ", ".join(hosts) or None,
+            "nodes": ", ".join(run.hosts()) or None,
             "mpi": run.mpi.name if run.mpi else None,
             "memory": memory_of(run),
             "command": " ".join(map(str, command)) if isinstance(command, list) else None,

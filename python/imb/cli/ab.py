@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, FormatOption, share_of
+from imb.cli.common import ArchiveOption, FormatOption, RelevantOption, RowsOption, share_of
 from imb.cli.compare import show
 from imb.cli.launching import (
     Carried,
     ClassicOption,
+    ClassOption,
     GpuOption,
     LaunchBudgetOption,
     MemoryOption,
@@ -120,10 +121,7 @@ def command(
     precision: PrecisionOption = None,
     launch_budget: LaunchBudgetOption = None,
     np: Annotated[int, typer.Option("--np", "-n", min=1, metavar="N", help="Ranks.")] = 2,
-    kind: Annotated[
-        Literal["single", "parallel", "collective"] | None,
-        typer.Option("--class", help="Select only benchmarks of this class."),
-    ] = None,
+    kind: ClassOption = None,
     name: Annotated[
         str | None,
         typer.Option(
@@ -132,11 +130,9 @@ def command(
     ] = None,
     timeout: TimeoutOption = None,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the random order.")] = None,
-    relevant: Annotated[
-        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.")
-    ] = "5%",
+    relevant: RelevantOption = "5%",
     metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
-    rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
+    rows: RowsOption = False,
     format: FormatOption = "terminal",
     memory: MemoryOption = None,
     gpu: GpuOption = None,

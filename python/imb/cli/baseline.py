@@ -15,6 +15,7 @@ from imb.cli.common import (
     AssumeOneSessionOption,
     AssumeStableOption,
     FormatOption,
+    RowsOption,
     VerdictFormatOption,
     refuse_options,
     share_of,
@@ -32,6 +33,7 @@ from imb.cli.launching import (
     ready,
 )
 from imb.model.errors import ImbError
+from imb.model.facts import fact
 from imb.model.units import counted
 from imb.render.terminal import columns, data, say
 
@@ -249,7 +251,7 @@ def check(
     force_owner: Annotated[
         bool, typer.Option("--force-owner", help="Repeat launches that another user may have recorded.")
     ] = False,
-    rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
+    rows: RowsOption = False,
     format: VerdictFormatOption = "terminal",
     archive: ArchiveOption = None,
 ) -> None:
@@ -432,7 +434,7 @@ def _planned(
     from imb.mpi import installations
 
     recheck.refuse_if_imported(chosen)
-    wrapper = (chosen.launches[0].facts.get("conditions") or {}).get("mpi_wrapper")
+    wrapper = fact(str, chosen.launches[0].facts, "conditions", "mpi_wrapper")
     installation = installations.find(mpi or wrapper)
     if programs is None and installation.place != wrapper:
         programs = ready(installation, None)

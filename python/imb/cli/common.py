@@ -65,6 +65,16 @@ RunArgument = Annotated[
 FORMAT = typer.Option("--format", "-f", help="Output format.")  # of what, each command has in its type
 FormatOption = Annotated[Literal["terminal", "json"], FORMAT]
 VerdictFormatOption = Annotated[Literal["terminal", "json", "junit"], FORMAT]
+RelevantOption = Annotated[
+    str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.")
+]
+RowsOption = Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")]
+ForceOption = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Compare even intra-node with inter-node launches, and passes with single bursts."
+    ),
+]
 AssumeOneSessionOption = Annotated[
     bool,
     typer.Option(

@@ -18,6 +18,9 @@ from imb.cli.common import (
     AssumeStableOption,
     BandsOption,
     BenchmarkOption,
+    ForceOption,
+    RelevantOption,
+    RowsOption,
     share_of,
 )
 from imb.cli.extras import need
@@ -41,9 +44,7 @@ FIRST = (
 def command(
     a: Annotated[str, typer.Argument(metavar="A", help=f"Reference. {SIDE}")],
     b: Annotated[str, typer.Argument(metavar="B", help="Sample set to judge against A; named as A.")],
-    relevant: Annotated[
-        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.")
-    ] = "5%",
+    relevant: RelevantOption = "5%",
     metric: Annotated[
         str,
         typer.Option(
@@ -55,15 +56,9 @@ def command(
     ] = "time",
     bands: BandsOption = USUAL_BANDS,
     benchmark: BenchmarkOption = None,
-    rows: Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")] = False,
+    rows: RowsOption = False,
     format: Annotated[Literal["terminal", "markdown", "json", "junit", "html"], FORMAT] = "terminal",
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Compare even intra-node with inter-node launches, and passes with single bursts.",
-        ),
-    ] = False,
+    force: ForceOption = False,
     assume_one_session: AssumeOneSessionOption = False,
     assume_stable: AssumeStableOption = False,
     archive: ArchiveOption = None,

@@ -20,6 +20,7 @@ from imb.cli.launching import (
     CpusOption,
     EnvOption,
     LauncherOption,
+    LimitOption,
     MpiOption,
     PpnOption,
     ProgramsOption,
@@ -161,9 +162,7 @@ def command(
         typer.Option("--page", metavar="FILE", help="Write an HTML page with the matrix of all pairs."),
     ] = None,
     format: VerdictFormatOption = "terminal",
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
-    ] = 3600,
+    timeout: LimitOption = 3600,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     ppn: PpnOption = None,

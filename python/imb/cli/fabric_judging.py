@@ -14,7 +14,7 @@ from imb.model.errors import ImbError
 from imb.model.network import Network
 from imb.model.notes import note_unread
 from imb.model.text import one_line
-from imb.model.units import as_percent, counted, rounded_size, size
+from imb.model.units import and_more, as_percent, counted, rounded_size, size
 
 if TYPE_CHECKING:
     from imb.cli.fabric_stages import Sources
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LEVEL = 0.01
 DETECTED = 2.0  # times the smallest relevant slowdown: a sweep that would miss such a host is inconclusive
 MOST_PASSES = 100  # that are advised
+_LISTED = 4  # names
 MOST_DRAINED = 0.25  # of the hosts: if more are slow, the cause is rarely in them
 
 
@@ -118,9 +119,9 @@ def judged_of(
         before = {endpoint.name for endpoint in endpoints_of(against.past)}  # their indices are others
         new = [endpoint.name for endpoint in endpoints if endpoint.name not in before]
         if gone := [endpoint.name for endpoint in known[len(endpoints) :]]:
-            every.append(f"in {against.past_name}, but not measured now: {_some(gone)}")
+            every.append(f"in {against.past_name}, but not measured now: {and_more(gone, _LISTED)}")
         if new:
-            every.append(f"not in {against.past_name}: {_some(new)}")
+            every.append(f"not in {against.past_name}: {and_more(new, _LISTED)}")
         loads = [
             " and ".join(dict.fromkeys(filter(None, map(load_of, some)))) for some in (launches, against.past)
         ]
@@ -147,7 +148,9 @@ def judged_of(
         (unknown, f"are in {against.past_name} (omit --baseline, or make a new one)"),
     ):
         if names and len(names) < len(endpoints):
-            line = f"not judged, as fewer than {FEWEST} of their pairs {why}: {_some(list(names))}"
+            line = (
+                f"not judged, as fewer than {FEWEST} of their pairs {why}: {and_more(list(names), _LISTED)}"
+            )
             verdict = _at_most_inconclusive(verdict, line)
     if largest >= 1 + against.least and verdict.state == "healthy":
         slower = f"all pairs take {as_percent(largest - 1, 1)} longer than in {against.past_name}; no single component does"
@@ -215,12 +218,12 @@ def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str
             attached[host] = attached.pop(listed)
     hosts = len({endpoint.host for endpoint in endpoints})
     if len(unknown) == hosts:
-        listed_some = _some(list(network.attached))
+        listed_some = and_more(list(network.attached), _LISTED)
         raise ImbError(
-            f"{against.network_file}: has none of the hosts that were measured ({one_line(_some(unknown))}); it has {one_line(listed_some)}"
+            f"{against.network_file}: has none of the hosts that were measured ({one_line(and_more(unknown, _LISTED))}); it has {one_line(listed_some)}"
         )
     if unknown:
-        notes.append(f"not in {against.network_file}: {_some(unknown)}")
+        notes.append(f"not in {against.network_file}: {and_more(unknown, _LISTED)}")
     if network.rails:
         notes.append(
             f"{counted(len(network.rails), 'host')} with ports at several switches: the first one counts"
@@ -276,8 +279,3 @@ def execute(judged: Judged, drains: Sequence[Drain]) -> dict[Drain, str | None]:
         why = f"not drained: {len(drains)} of {hosts} hosts are more than {as_percent(MOST_DRAINED)}; run the command if you are sure"
         return dict.fromkeys(drains, why)
     return {host: drain.drain_node(host) for host in drains}
-
-
-def _some(names: Sequence[str]) -> str:
-    rest = len(names) - 4
-    return ", ".join(names[:4]) + (f" and {rest} more" if rest > 0 else "")

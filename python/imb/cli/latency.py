@@ -17,6 +17,7 @@ from imb.cli.launching import (
     EnvOption,
     HostsOption,
     LauncherOption,
+    LimitOption,
     MpiOption,
     ProgramsOption,
     build_for,
@@ -66,9 +67,7 @@ def command(
             show_default="10000",
         ),
     ] = None,
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
-    ] = 60,
+    timeout: LimitOption = 60,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     env: EnvOption = None,

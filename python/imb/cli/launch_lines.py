@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from imb.archive.reading import each_readable
+from imb.model.facts import fact
 from imb.model.units import counted
-from imb.mpi.load import Load
 from imb.render.terminal import say
 
 if TYPE_CHECKING:
@@ -95,21 +93,13 @@ def _reason(archive: Archive, ended: Done) -> str:
     return f" ({reason})" if reason else ""
 
 
-def load_of(facts: Mapping[str, Any]) -> Load | None:
-    """Of one launch; None where it was not recorded."""
-    try:
-        return msgspec.convert(facts.get("load"), Load)
-    except msgspec.ValidationError:
-        return None
-
-
 def load_of_others(archive: Archive, runs: Iterable[str]) -> str | None:
     """CPUs that other processes used, the largest of these runs; None where no run has more than BUSIER_CPUS."""
-    from imb.judge.condition_diff import BUSIER_CPUS
+    from imb.model.conditions import BUSIER_CPUS
 
     facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)
-    loads = map(load_of, facts)
-    largest = max((load.other_cpus for load in loads if load), default=0.0)
+    cpus = (fact(float, each, "load", "other_cpus") or 0.0 for each in facts)
+    largest = max(cpus, default=0.0)
     return f"other processes used {largest:.1f} CPUs" if largest > BUSIER_CPUS else None
 
 

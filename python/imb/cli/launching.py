@@ -74,6 +74,13 @@ TimeoutOption = Annotated[
         "--timeout", min=0.1, metavar="SECONDS", help="Kill a launch that takes longer, and continue."
     ),
 ]
+LimitOption = Annotated[
+    float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
+]
+ClassOption = Annotated[
+    Literal["single", "parallel", "collective"] | None,
+    typer.Option("--class", help="Select only benchmarks of this class."),
+]
 LauncherOption = Annotated[
     Literal["mpiexec", "srun"], typer.Option("--launcher", help="The MPI's own launcher, or Slurm's.")
 ]

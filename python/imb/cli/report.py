@@ -14,6 +14,8 @@ from imb.cli.common import (
     AssumeOneSessionOption,
     AssumeStableOption,
     BenchmarkOption,
+    ForceOption,
+    RelevantOption,
     refuse_options,
     share_of,
 )
@@ -66,10 +68,7 @@ def command(
             help="Of curves: time, time_min, time_max, pure, p50, p90, p99, bandwidth, messages, overlap.",
         ),
     ] = "time",
-    relevant: Annotated[
-        str,
-        typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change."),
-    ] = "5%",
+    relevant: RelevantOption = "5%",
     link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="See imb diagnose.")] = None,
     memory: Annotated[
         str | None,
@@ -78,12 +77,7 @@ def command(
     threshold: Annotated[
         list[str] | None, typer.Option("--threshold", metavar="NAME=VALUE", help="See imb diagnose.")
     ] = None,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Compare even intra-node with inter-node launches, and passes with single bursts."
-        ),
-    ] = False,
+    force: ForceOption = False,
     assume_one_session: AssumeOneSessionOption = False,
     assume_stable: AssumeStableOption = False,
     archive: ArchiveOption = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from imb.cli.launching import (
     BindOption,
     BudgetOption,
     ClassicOption,
+    ClassOption,
     CpusOption,
     EnvOption,
     GpuOption,
@@ -95,10 +96,7 @@ def command(
             help="Launch each component N times.",
         ),
     ] = 1,
-    kind: Annotated[
-        Literal["single", "parallel", "collective"] | None,
-        typer.Option("--class", help="Select only benchmarks of this class."),
-    ] = None,
+    kind: ClassOption = None,
     map_: Annotated[
         str | None,
         typer.Option(

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
 
 from imb.archive.labels import Tags
 from imb.archive.store import Archive, StoredRun
 from imb.cli.common import ArchiveOption, BenchmarkOption, readable
 from imb.cli.extras import has, need
-from imb.cli.launch_lines import load_of
 from imb.cli.variance import of_one_run, show_side
 from imb.model.errors import ImbError, refuse_missing_benchmarks
+from imb.model.facts import fact
 from imb.model.notes import note_unread
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import End, Failure, Records, Result, Run, Sample
@@ -134,17 +133,18 @@ def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[st
     end: End | None = next(records.of(End), None)
     facts = source.facts()
     command = facts.get("command") or run.command_line or []
+    other_cpus = fact(float, facts, "load", "other_cpus")
     said = {
         **_place(source),
         "program": " ".join(filter(None, [run.program, run.version, run.component])),
         "measured": run.date,
         "command": " ".join(map(str, command)),
         "mpi": run.mpi.known_as if run.mpi else None,
-        "nodes": ", ".join(dict.fromkeys(rank.host for rank in run.ranks or [])),
+        "nodes": ", ".join(run.hosts()),
         **_gpus(run),
         "path": _path(run, records, source),
-        "conditions": _conditions(facts.get("conditions")),
-        "other load": f"{load.other_cpus:.2f} CPUs" if (load := load_of(facts)) else None,
+        "conditions": _conditions(facts),
+        "other load": None if other_cpus is None else f"{other_cpus:.2f} CPUs",
         "exit status": facts.get("exit_status"),
         "outcome": facts.get("problem") or facts.get("outcome"),
         "reason": reason_of(source) if _without_result(source, records) else None,
@@ -199,7 +199,7 @@ def _gpus(run: Run) -> dict[str, str | None]:
     """Memory of messages where it is not the host's; GPUs with their ranks; what the MPI reports."""
     from imb.model.gpus import memory_of
 
-    memory, support = memory_of(run), run.gpu_support
+    memory = memory_of(run)
     used = [
         f"{gpu.name or 'GPU'} {gpu.index} on {gpu.host}"
         f"{f' at {gpu.bus_address}' if gpu.bus_address else ''}, ranks {', '.join(map(str, gpu.ranks))}"
@@ -208,7 +208,7 @@ def _gpus(run: Run) -> dict[str, str | None]:
     return {
         "memory": None if memory == "host" else memory,
         "GPUs": "; ".join(used),
-        "GPU support": " by ".join(filter(None, [support.answer, support.source])) if support else None,
+        "GPU support": str(run.gpu_support) if run.gpu_support else None,
     }
 
 
@@ -216,10 +216,9 @@ def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None
     """`within a host: shared memory (the MPI itself: on-host sm; OMPI_MCA_btl=self,sm)`: by the bytes that interfaces counted,
     with what the MPI reports and its settings."""
     from imb.model import path
+    from imb.model.conditions import transport_settings
 
-    conditions = source.facts().get("conditions")
-    outside = conditions.get("environment") if isinstance(conditions, dict) else None
-    set_by_user = path.settings(run, outside if isinstance(outside, dict) else None)
+    set_by_user = transport_settings(run, source.facts())
     settings = ", ".join(f"{name}={value}" for name, value in set_by_user.items())
     words = "; ".join(filter(None, [path.own_word(source.facts()), settings]))
     mean = path.mean_repetitions(source.records(samples=True).of(Sample))
@@ -227,13 +226,12 @@ def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None
     return f"{said}{f' ({words})' if words else ''}" if said else None
 
 
-def _conditions(said: object) -> str | None:
+def _conditions(facts: Mapping[str, Any]) -> str | None:
     """Recorded conditions in short; `imb query` has all of them."""
     from imb.model.conditions import Conditions
 
-    try:
-        known = msgspec.convert(said, Conditions)
-    except msgspec.ValidationError:
+    known = fact(Conditions, facts, "conditions")
+    if known is None:
         return None
     machine = known.machine
     words = [

@@ -16,6 +16,7 @@ from imb.cli.launching import (
     EnvOption,
     HostsOption,
     LauncherOption,
+    LimitOption,
     MpiOption,
     PpnOption,
     ProgramsOption,
@@ -49,9 +50,7 @@ def command(
     launches: Annotated[
         int, typer.Option("--launches", min=1, metavar="N", help="Launch each number of ranks N times.")
     ] = 5,
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
-    ] = 120,
+    timeout: LimitOption = 120,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     bind: BindOption = None,

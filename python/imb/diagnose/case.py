@@ -16,8 +16,8 @@ from imb.diagnose import curves
 from imb.diagnose.series import SampleSeries, series_of
 from imb.judge.variance import Variance, parts_of
 from imb.model import options
-from imb.model.conditions import cores_in
 from imb.model.errors import ImbError
+from imb.model.facts import fact
 from imb.model.observations import Key, Side
 from imb.model.options import Memory
 from imb.model.records import Result
@@ -267,7 +267,7 @@ class Case:
         """Cores of a host that has fewer of them than ranks in some launch; None where there is none."""
         for launch in self.side.launches:
             ranks = Counter(rank.host for rank in launch.run.ranks or [])
-            cores = cores_in(launch.facts.get("conditions"))
+            cores = fact(int, launch.facts, "conditions", "machine", "cores")
             if cores and max(ranks.values(), default=0) > cores:
                 return cores
         return None

@@ -16,6 +16,8 @@ from imb.diagnose import association
 from imb.diagnose.case import Case, Finding
 from imb.diagnose.series import SampleSeries, amount_of
 from imb.diagnose.spread import place
+from imb.judge.figures import levels_of_launches
+from imb.model.facts import fact
 from imb.model.observations import Key, Launch, time_of
 from imb.model.path import seconds_of
 from imb.model.records import Evidence
@@ -156,14 +158,11 @@ def sharing(launch: Launch) -> list[str]:
 
 def misplaced(launch: Launch) -> list[str]:
     """`rank 1 is on CPUs 0 instead of 1`, by what `imb` was asked for (--cpus)."""
-    intent = launch.facts.get("intent")
-    asked = intent.get("cpus") if isinstance(intent, dict) else None
-    if not isinstance(asked, list) or not asked:
-        return []
+    asked = fact(list[int], launch.facts, "intent", "cpus") or []
     return [
         f"rank {rank.rank} is on CPUs {rank.cpus} instead of {asked[rank.rank % len(asked)]}"
         for rank in launch.run.ranks or []
-        if rank.cpus and numbers_in(rank.cpus) != {asked[rank.rank % len(asked)]}
+        if asked and rank.cpus and numbers_in(rank.cpus) != {asked[rank.rank % len(asked)]}
     ]
 
 
@@ -224,7 +223,7 @@ def _between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
     if not known.any() or not (seconds > 0).all():
         return None
     logs = np.log(times[:, known])
-    slowness = np.median(logs - np.median(logs, axis=0), axis=1)
+    slowness = levels_of_launches(logs)
     rates = amounts / seconds
     p = association.between(rates, slowness)
     if p is None:

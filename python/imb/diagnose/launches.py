@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from imb.diagnose.case import Case, Finding
+from imb.model.facts import fact
 from imb.model.observations import Key, Launch
 from imb.model.records import Problem
 from imb.model.text import shell_word
@@ -115,9 +116,7 @@ def _invalid(launch: Launch) -> list[str]:
 
 def _asked(launch: Launch) -> int:
     """Ranks that the launcher was asked for; 1 where that is not known."""
-    intent = launch.facts.get("intent")
-    ranks = intent.get("ranks") if isinstance(intent, dict) else None
-    if isinstance(ranks, int):
+    if (ranks := fact(int, launch.facts, "intent", "ranks")) is not None:
         return ranks
     words = launch.facts.get("command") or launch.run.command_line or []
     said = _ASKED.search(f" {' '.join(map(str, words))} ")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from imb.diagnose.case import Case, Finding
 from imb.model import path
-from imb.model.conditions import Interface, interfaces_in, usable
+from imb.model.conditions import Interface, interfaces_in, transport_settings, usable
 from imb.model.mpis import INTERFACE_SETTINGS, SHARED_MEMORY
 from imb.model.observations import Launch
 from imb.model.path import LOOPBACK, Way
@@ -100,8 +100,8 @@ def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
 
 
 def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launches: int) -> Finding:
-    told = _settings(launch)
-    words = ", ".join(f"{name}={value}" for name, value in told.items())
+    settings = transport_settings(launch.run, launch.facts)
+    words = ", ".join(f"{name}={value}" for name, value in settings.items())
     own = path.own_word(launch.facts)
     of = f" in {same} of {counted(launches, 'launch')}" if launches > 1 else ""
     return Finding(
@@ -119,7 +119,7 @@ def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launc
             "asked_bytes": way.asked,
             "counted_bytes": way.counted,
             "shares": way.interfaces,
-            "settings": told,
+            "settings": settings,
         },
         weight=max(way.share, 1.0),
     )
@@ -139,15 +139,6 @@ def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Fi
         evidence={"launches": counts},
         weight=2.0,
     )
-
-
-def _settings(launch: Launch) -> dict[str, str]:
-    outside: dict[str, str] = {}
-    for part, name in (("conditions", "environment"), ("intent", "env")):
-        said = launch.facts.get(part)
-        inner = said.get(name) if isinstance(said, dict) else None
-        outside |= {str(k): str(v) for k, v in inner.items()} if isinstance(inner, dict) else {}
-    return path.settings(launch.run, outside)
 
 
 def _number(count: int) -> str:

@@ -9,6 +9,8 @@ import numpy as np
 
 from imb.diagnose import curves
 from imb.diagnose.case import Case, Finding
+from imb.model.conditions import Cache
+from imb.model.facts import fact
 from imb.model.observations import Side
 from imb.model.units import and_others, megabytes, size, us
 
@@ -157,11 +159,9 @@ def switches(case: Case) -> Iterator[Finding]:
 
 def _caches(side: Side) -> dict[str, Any]:
     """Sizes of the caches as the conditions have them."""
-    try:
-        said = side.launches[0].facts["conditions"]["machine"]["caches"]
-        return {"caches": {str(one["name"]): str(one["size"]) for one in said}}
-    except (KeyError, TypeError, IndexError):
-        return {}
+    facts = side.launches[0].facts if side.launches else {}
+    caches = fact(list[Cache], facts, "conditions", "machine", "caches")
+    return {} if caches is None else {"caches": {cache.name: cache.size for cache in caches}}
 
 
 def _line(segment: curves.Segment) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from imb.fabric.sweep import Endpoint
 from imb.fabric.topology import Topology
 from imb.stats.arrays import Indices, Mask, Values
-from imb.stats.medians import TO_DEVIATION, median, middles, numbered
+from imb.stats.medians import median, middles, numbered, robust_deviation
 from imb.stats.shift import LEAST_SPREAD
 
 FEWEST = 3  # pairs of a class
@@ -83,7 +83,7 @@ def near_groups(
     )  # a pair of two slow endpoints takes as long as with the slower of them, at least
     away -= np.where((first > 0) & (second > 0), np.maximum(first, second), first + second)
     away -= median(away)
-    spread = max(TO_DEVIATION * median(np.abs(away)), LEAST_SPREAD)
+    spread = max(robust_deviation(away), LEAST_SPREAD)
     level = away
     away = np.minimum(
         away, 3 * max(spread, least)
@@ -105,7 +105,7 @@ def near_groups(
     if not FEWEST <= int(same.sum()) <= len(a) - FEWEST:
         return None
     within = np.concatenate([level[one] - median(level[one]) for one in (same, ~same)])
-    spread = max(TO_DEVIATION * median(np.abs(within)), LEAST_SPREAD)
+    spread = max(robust_deviation(within), LEAST_SPREAD)
     groups = int(label.max()) + 1
     return label if squares[at] / (2 * spread**2) >= _CHOICE * many * np.log(max(groups, 2)) else None
 
@@ -146,7 +146,7 @@ def two_populations(effects: Values, least: float) -> tuple[Mask, float]:
     fast, slow = values[:split], values[split:]
     by = float(np.median(slow) - np.median(fast))
     within = np.concatenate([fast - np.median(fast), slow - np.median(slow)])
-    spread = max(TO_DEVIATION * float(np.median(np.abs(within))), LEAST_SPREAD)
+    spread = max(robust_deviation(within), LEAST_SPREAD)
     if by < least or by < _APART * spread or values[split] - values[split - 1] < by / 4:
         return none
     found = np.zeros(len(effects), dtype=bool)

@@ -15,7 +15,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from imb.fabric.parts import FEWEST, Fit, Layout, Part, huber
 from imb.stats.arrays import Mask, Values
-from imb.stats.medians import TO_DEVIATION, median
+from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import LEAST_SPREAD
 
 SCREEN = 0.02  # healthy sweeps that the screen suspects, about
@@ -178,7 +178,7 @@ def slow_pairs(fit: Fit, least: float) -> Singles:
     single = np.where(fit.clean, fit.part.single, np.nan)
     away = _both(single, fit)
     known = np.isfinite(away)
-    spread = TO_DEVIATION * median(np.abs(single[fit.clean])) if fit.clean.any() else 0.0
+    spread = robust_deviation(single[fit.clean]) if fit.clean.any() else 0.0
     spread = max(spread, LEAST_SPREAD) / (2**0.5 if fit.part.directed else 1.0)
     slow = np.flatnonzero(known & (np.nan_to_num(away) >= least) & (np.nan_to_num(away) > _FAR * spread))
     if len(slow) > max(_MANY * known.sum(), _FEWEST_MANY):
@@ -197,7 +197,7 @@ def asymmetric_pairs(fit: Fit, least: float) -> Singles:
     if len(known) < _FEWEST_MANY:
         return Singles(away, [])
     away -= median(away[known])
-    spread = max(TO_DEVIATION * median(np.abs(away[known])), LEAST_SPREAD)
+    spread = max(robust_deviation(away[known]), LEAST_SPREAD)
     far = known[(np.abs(away[known]) > _FAR * spread) & (np.abs(away[known]) >= least)]
     if len(far) > max(_MANY * len(known), _FEWEST_MANY):
         return Singles(away, [])

@@ -16,7 +16,7 @@ import numpy as np
 from imb.fabric.components import Component, Components
 from imb.fabric.sweep import Sweep
 from imb.stats.arrays import Indices, Mask, Numbers, Values
-from imb.stats.medians import TO_DEVIATION, by_index, median, middles, table_by_index
+from imb.stats.medians import by_index, median, middles, robust_deviation, table_by_index
 from imb.stats.shift import LEAST_SPREAD
 
 FEWEST = 3  # pairs of a component or of a class
@@ -193,7 +193,7 @@ class Fit:
         floor = (
             part.noise / np.sqrt(np.median(part.count[part.there])) / 2 if np.isfinite(part.noise) else 0.0
         )
-        self.spread = max(TO_DEVIATION * median(away) if len(away) else 0.0, floor, LEAST_SPREAD)
+        self.spread = max(robust_deviation(away) if len(away) else 0.0, floor, LEAST_SPREAD)
 
     def _level(self, one: int) -> float:
         """Of a class: the median over endpoints of their medians, as most endpoints are healthy where most pairs may not be."""
@@ -205,7 +205,7 @@ class Fit:
             return 0.0
         values = part.value[mine]
         away, center = values - median(values), median(values)
-        spread = max(TO_DEVIATION * median(np.abs(away)), LEAST_SPREAD)
+        spread = max(robust_deviation(away), LEAST_SPREAD)
         if self.chosen:
             return center + bounded_mean(away, spread)
         pair = mine % len(part.layout.a)
@@ -248,7 +248,7 @@ class Fit:
             if len(inside) >= _ROBUST or kind not in self.part.ends:
                 few *= _OF_A_DEVIATION
                 if len(inside) >= _KIND:
-                    factor = TO_DEVIATION * float(np.median(np.abs(inside - np.median(inside))))
+                    factor = robust_deviation(inside - median(inside))
             elif len(inside) >= _KIND:  # that median is often far off
                 factor = float(np.std(inside, ddof=1))
             factor, few = max(factor, 1.0), max(few, 1.0)
@@ -329,4 +329,4 @@ def _noise(table: Values) -> float:
     between = between[np.isfinite(between)]
     if len(between) < 3:
         return float("nan")
-    return max(TO_DEVIATION * median(np.abs(between)) / float(np.sqrt(2.0)), LEAST_SPREAD)
+    return max(robust_deviation(between) / float(np.sqrt(2.0)), LEAST_SPREAD)

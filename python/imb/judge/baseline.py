@@ -16,7 +16,7 @@ from imb.judge.session_bound import FACTOR
 from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
-from imb.model.units import counted
+from imb.model.units import as_percent, counted
 from imb.stats.shift import FEWEST as SESSIONS
 
 MORE = 10  # sessions of a baseline, for which a check states its power, too
@@ -139,7 +139,7 @@ def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
         f" {round(1 / prediction.LEVEL)} calls a band different where none is"
     )
     if detectable is not None:
-        note += f"; slowdowns below {100 * detectable:.1f} % may be missed (median band)"
+        note += f"; slowdowns below {as_percent(detectable, 1)} may be missed (median band)"
         fewer = prediction.limit_with(levels[: len(before)], 2 * len(before))
         if fewer is not None and detectable > settings.relevant:
             note += f", with {2 * len(before)} sessions of A below {_percent(fewer)}; --with-old finds smaller ones in one session"

@@ -15,6 +15,7 @@ from imb.judge.figures import Logs, band_means, by_session
 from imb.judge.state_shares import StateShares
 from imb.model import sequential_design
 from imb.model.observations import Key
+from imb.model.units import as_percent
 from imb.stats import shift as stats
 from imb.stats.arrays import Values
 from imb.stats.multiplicity import Family, family_of
@@ -58,13 +59,13 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def intervals(self) -> str:
         """What the intervals are that are shown of effects, as a sentence without its point."""
-        together, alone = (f"{share * 100:.3g} %" for share in (1 - self.false_discovery, self.confidence))
+        together, alone = (as_percent(share) for share in (1 - self.false_discovery, self.confidence))
         return f"Intervals: {together}, for all bands and rows together; where {alone} is written, for this band or row alone"
 
     def error_rate(self) -> str:
         """What is controlled, as a sentence without its point."""
         return (
-            f"At most {self.false_discovery * 100:.3g} % that anything is called different where nothing is"
+            f"At most {as_percent(self.false_discovery)} that anything is called different where nothing is"
         )
 
 

@@ -14,6 +14,7 @@ from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Side
 from imb.model.records import Result
 from imb.stats.arrays import Values
+from imb.stats.medians import group_means, membership, nanmedian
 
 PRINTED = 1e-8  # seconds: the last digit of a classic table
 NO_MESSAGE = 5e-8  # seconds: between two ranks no message takes less
@@ -50,7 +51,7 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
         raise ImbError(f"no row of {a.name} and {b.name} has a {metric} above 0 on both sides")
     values_a, values_b = values_a[:, good], values_b[:, good]
     with np.errstate(over="ignore"):
-        middle_a, middle_b = np.nanmedian(values_a, axis=0), np.nanmedian(values_b, axis=0)
+        middle_a, middle_b = nanmedian(values_a), nanmedian(values_b)
     rounding = np.zeros(len(middle_a))
     if metric not in MORE_IS_BETTER:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -165,17 +166,12 @@ def by_session(values: Values, sessions: Sequence[int]) -> Values:
 def band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
     """Of each launch the mean over those rows of a band that it has, each against the row's reference, which is half-way
     between the sides' medians: without it a missing row would be a step."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # rows that only later launches have
-        reference = (np.nanmedian(both.a, axis=0) + np.nanmedian(both.b, axis=0)) / 2
-    belongs = np.zeros((both.a.shape[1], len(members)))
-    for number, where in enumerate(members):
-        belongs[where, number] = 1.0
-    means = []
-    for side in (both.a, both.b):
-        against = side - reference
-        there = np.isfinite(against)
-        with np.errstate(invalid="ignore"):
-            means.append((np.where(there, against, 0.0) @ belongs) / (there @ belongs))
+    reference = (nanmedian(both.a) + nanmedian(both.b)) / 2
+    belongs = membership(members, both.a.shape[1])
     rounding = np.sqrt((both.rounding**2 @ belongs) / belongs.sum(axis=0))
-    return means[0], means[1], rounding
+    return group_means(both.a - reference, belongs), group_means(both.b - reference, belongs), rounding
+
+
+def levels_of_launches(logs: Values) -> Values:
+    """Of each launch the median over its rows, each against its median over launches; NaN where it has none."""
+    return nanmedian(logs - nanmedian(logs), axis=1)

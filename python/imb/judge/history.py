@@ -22,6 +22,7 @@ from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, refuse_unknown_metric
 from imb.model.units import counted
 from imb.stats.arrays import Values
+from imb.stats.medians import group_means, membership, nanmedian
 
 Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history"]
 EXIT: dict[Verdict, int] = {"no change": 0, "faster": 0, "slower": 10, "too little history": 11}
@@ -188,11 +189,13 @@ def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
 def levels_by_session(
     sessions: Sequence[Sequence[Launch]], settings: HistorySettings
 ) -> tuple[Values, dict[tuple[Key, Band], list[int]]]:
-    """Logarithms of slowness, shape (sessions, series), and of each series the numbers of its rows."""
+    """Logarithms of slowness, shape (sessions, series), and of each series the numbers of its rows. A level is the mean over the rows
+    of a series, each against its median over sessions: without it a row that a session lacks would be a step."""
     keys = _chosen(dict.fromkeys(key for of in sessions for launch in of for key in launch.rows), settings)
     logs, keys = _figures(sessions, keys, settings.metric)
     members = members_of(keys, settings.bands)
-    return _levels(logs, list(members.values())), members
+    belongs = membership(list(members.values()), logs.shape[1])
+    return group_means(logs - nanmedian(logs), belongs), members
 
 
 def _chosen(keys: dict[Key, None], settings: HistorySettings) -> list[Key]:
@@ -217,19 +220,6 @@ def _figures(sessions: Sequence[Sequence[Launch]], keys: list[Key], metric: str)
                 logs[number, column] = sign * np.log(np.median(figures))
     good = np.isfinite(logs).any(axis=0)
     return logs[:, good], [key for key, is_good in zip(keys, good, strict=True) if is_good]
-
-
-def _levels(logs: Values, members: Sequence[Sequence[int]]) -> Values:
-    """Of each session the mean over the rows of a series, each against its median over sessions: without it a row that a
-    session lacks would be a step. Shape (sessions, series)."""
-    against = logs - np.nanmedian(logs, axis=0)
-    there = np.isfinite(against)
-    belongs = np.zeros((logs.shape[1], len(members)))
-    for number, where in enumerate(members):
-        belongs[where, number] = 1.0
-    with np.errstate(invalid="ignore"):
-        levels: Values = (np.where(there, against, 0.0) @ belongs) / (there @ belongs)
-    return levels
 
 
 def _change(series: tuple[tuple[Key, Band], list[int]], found: steps.Step | steps.Drift) -> Change:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from imb.judge.condition_diff import same_path, unknown
-from imb.judge.figures import NO_MESSAGE
+from imb.judge.figures import NO_MESSAGE, levels_of_launches
 from imb.judge.usual import unusual, words
 from imb.model.observations import Key, Launch, Side, in_parts
 from imb.model.text import natural
-from imb.model.units import counted, duration, us
+from imb.model.units import abridged, as_percent, counted, duration, us
 from imb.stats.arrays import Values
-from imb.stats.medians import TO_DEVIATION, median
+from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import FEWEST
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
     """Launches that are slow as a whole: by a quarter, and by five times what the others differ."""
     if len(side.launches) < 4:
         return
-    level = np.array([median(row[np.isfinite(row)], 0.0) for row in logs - np.nanmedian(logs, axis=0)])
-    usual = TO_DEVIATION * np.median(np.abs(level - np.median(level)))
+    level = np.nan_to_num(levels_of_launches(logs))
+    usual = robust_deviation(level - np.median(level))
     behind = np.median(level) - level
     for number in np.flatnonzero(behind > max(np.log(1.25), 5 * usual)):
         yield (
@@ -199,7 +199,7 @@ def _power(made: Comparison, *, parts: bool) -> Iterator[str]:
     change = f"above {USELESS * 100:.0f} %" if hidden else f"{(made.detectable or 0) * 100:.0f} %"
     yield (
         f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band);"
-        f" for {made.settings.relevant * 100:.3g} % take {needed}"
+        f" for {as_percent(made.settings.relevant)} take {needed}"
     )
     if few < FEWEST:
         yield (
@@ -232,6 +232,5 @@ def _by_name(key: Key) -> tuple[tuple[int, int, str], ...]:
 
 
 def _some(keys: Iterable[Key]) -> str:
-    keys = list(keys)
-    shown = "; ".join(map(str, keys[:SEEN]))
-    return f"{counted(len(keys), 'row')} ({shown}{'; …' if len(keys) > SEEN else ''})"
+    names = list(map(str, keys))
+    return f"{counted(len(names), 'row')} ({abridged(names, SEEN, '; ')})"

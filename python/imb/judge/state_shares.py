@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from imb.judge.figures import levels_of_launches
 from imb.judge.usual import LEAST_RATIO, Ranks, ranks_of, references_of, split
 from imb.model.observations import Launch, Side
 from imb.model.repeats import is_repeat
@@ -116,12 +117,7 @@ def _mostly_fastest(launch: Launch, ranks: Ranks) -> bool:
 def _by_figures(a: Values, b: Values) -> tuple[list[bool], list[bool]] | None:
     """By the level of each launch over its rows, where these form two groups and a side has launches of both: sides that differ as a
     whole are no states."""
-    both = np.vstack([a, b])
-    with np.errstate(invalid="ignore"):
-        against = both - np.nanmedian(both, axis=0)
-    levels = np.array(
-        [np.median(row[np.isfinite(row)]) if np.isfinite(row).any() else np.nan for row in against]
-    )
+    levels = levels_of_launches(np.vstack([a, b]))
     known = np.isfinite(levels)
     ordered = np.sort(levels[known])
     if len(ordered) < 3:

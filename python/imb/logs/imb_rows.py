@@ -253,13 +253,7 @@ def failure_of(text: str, columns: tuple[str, ...], head: Head, line: int) -> Fa
         cells = cells[1:]
     needed_bytes, free_bytes = (_gigabytes(pattern.search(text)) for pattern in (_NEEDED, _FREE))
     return Failure(
-        benchmark=head.benchmark,
-        mode=head.mode,
-        multi=head.multi,
-        processes=head.processes,
-        threads=head.threads,
-        group_count=head.group_count,
-        groups=[list(group) for group in head.groups] if head.groups else None,
+        **head.place(),
         bytes=cells[0] if cells and "bytes" in columns else None,
         cause=cause,
         needed_bytes=needed_bytes if cause in ("out_of_memory", "no_space") else None,

@@ -49,6 +49,11 @@ class Head(NamedTuple):
     group_count: int | None = None
     groups: tuple[tuple[int, ...], ...] | None = None
 
+    def place(self) -> dict[str, Any]:
+        """As rows have it."""
+        groups = [list(group) for group in self.groups] if self.groups else None
+        return {**self._asdict(), "groups": groups}
+
 
 class Stretch(msgspec.Struct, gc=False):
     """Rows under one head. `columns` are keys of FIELDS; `line` is that of the table's header row.
@@ -182,19 +187,12 @@ def figures(
 def results_of(stretch: Stretch, launch: LoggedLaunch) -> Iterator[Result]:
     """The rows of a stretch as records."""
     head = stretch.head
-    kind = kind_of(head.benchmark, launch.run.component)
+    place = {**head.place(), "kind": kind_of(head.benchmark, launch.run.component)}
     rows = slice(stretch.first, stretch.first + stretch.count)
     found = figures(stretch.columns, [array[rows] for array in stretch.arrays], launch.bytes_per_megabyte)
     for i, row in enumerate(zip(*(values.tolist() for values in found.values()), strict=True)):
         result = Result(
-            benchmark=head.benchmark,
-            kind=kind,
-            mode=head.mode,
-            multi=head.multi,
-            processes=head.processes,
-            threads=head.threads,
-            group_count=head.group_count,
-            groups=[list(group) for group in head.groups] if head.groups else None,
+            **place,
             quantiles=(stretch.quantiles or {}).get(i),
             load_drift=(stretch.load_drift or {}).get(i),
             in_flight=(stretch.in_flight or {}).get(i),

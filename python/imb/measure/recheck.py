@@ -16,6 +16,7 @@ from imb.model import gpus
 from imb.model.baselines import Baseline, Hardware
 from imb.model.confidential import is_secret
 from imb.model.errors import ImbError
+from imb.model.facts import fact
 from imb.model.intent import Intent
 from imb.model.text import now
 from imb.mpi import conditions
@@ -28,14 +29,8 @@ LEAST_PAIRS = 10  # of old and new, unless another number is asked for
 def this_machine(nodes: int) -> Hardware:
     """The one that `imb` runs on."""
     here = conditions.gather().machine
-    return Hardware(
-        nodes=nodes,
-        hosts=[here.host],
-        cpu_model=here.cpu_model,
-        cores=here.cores,
-        sockets=here.sockets,
-        threads_per_core=here.threads_per_core,
-    )
+    hardware = msgspec.convert(here, Hardware, from_attributes=True)
+    return msgspec.structs.replace(hardware, nodes=nodes, hosts=[here.host])
 
 
 def refuse_if_imported(made: Baseline) -> None:
@@ -113,7 +108,7 @@ def plan_with_old(
 def environment_of(made: Baseline) -> tuple[dict[str, str], list[str]]:
     """The variables that steered the baseline's launches and have another value now; and what else differed then, as far as
     known, and cannot be restored."""
-    said = [(kept.facts.get("conditions") or {}).get("environment") for kept in made.launches]
+    said = [fact(dict[str, str], kept.facts, "conditions", "environment") for kept in made.launches]
     recorded = [one for one in said if one is not None]
     if len(recorded) < len(said):
         return {}, ["environment (not recorded)"]

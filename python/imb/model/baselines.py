@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from imb.model.errors import ImbError
+from imb.model.facts import fact
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import read
 
@@ -25,7 +26,7 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
     def kind(self) -> tuple[object, ...]:
         """Machines of a kind may be compared, whatever their names."""
-        return self.nodes, self.cpu_model, self.cores, self.sockets, self.threads_per_core
+        return tuple(getattr(self, name) for name in self.__struct_fields__ if name != "hosts")
 
     def same(self, other: Hardware) -> bool | None:
         """Whether it is a machine of this kind; where facts are missing, whether the hosts are; None: not known."""
@@ -106,6 +107,5 @@ def machine_of(side: Side) -> Hardware:
 
 
 def _machine(launch: Launch) -> Hardware:
-    facts = (launch.facts.get("conditions") or {}).get("machine") or {}
-    said = {name: facts.get(name) for name in ("cpu_model", "cores", "sockets", "threads_per_core")}
-    return Hardware(nodes=len(launch.hosts()) or None, hosts=launch.hosts(), **said)
+    hardware = fact(Hardware, launch.facts, "conditions", "machine") or Hardware()
+    return msgspec.structs.replace(hardware, nodes=len(launch.hosts()) or None, hosts=launch.hosts())

@@ -1,13 +1,28 @@
-"""What surrounds a run, as its facts hold it: the machine, its load, its interfaces, the MPI. imb.mpi.conditions gathers it."""
+"""The conditions of a launch: what surrounds it and may change its times.
+
+The host that launches has some of them in its facts (Conditions, which imb.mpi.conditions gathers), its records and intent
+have others. CONDITIONS is the table of all that have a name: what shows, compares or judges a condition finds it there by its id.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from imb.model.gpus import Gpu
+from imb.model import path
+from imb.model.facts import fact, facts_in
+from imb.model.gpus import Gpu, gpu_of, memory_of
+from imb.model.mpis import JOB_VARIABLES, TRANSPORT_SETTINGS
+from imb.model.records import OptionValue, Run, UsedGpu
+from imb.model.text import natural
+from imb.model.units import as_percent
+
+if TYPE_CHECKING:
+    from imb.model.observations import Launch
 
 
 class Cache(msgspec.Struct, frozen=True):
@@ -86,17 +101,280 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
 
 
-def interfaces_in(said: object) -> list[Interface]:
+def interfaces_in(conditions: object) -> list[Interface]:
     """Those of recorded conditions; none where there are none, or others than these."""
-    listed = said.get("interfaces") if isinstance(said, dict) else None
-    try:
-        return msgspec.convert(listed or [], list[Interface])
-    except msgspec.ValidationError:
-        return []
+    return fact(list[Interface], conditions, "interfaces") or []
 
 
-def cores_in(said: object) -> int | None:
-    """Cores of the host of recorded conditions; None where they are not known."""
-    machine = said.get("machine") if isinstance(said, dict) else None
-    cores = machine.get("cores") if isinstance(machine, dict) else None
-    return cores if isinstance(cores, int) else None
+# --- What conditions are in a launch --------------------------------------------------------------------------------
+
+_ECC = {True: "on", False: "off", None: None}
+_MOST_RANKS = 16  # whose places are one condition
+_OUTPUTS = ("-json", "-dumpfile")
+
+
+def _path(launch: Launch) -> str | None:
+    ways = path.ways(launch.run, launch.rows.values())
+    return "; ".join(f"{way.placement}: {way.name}" for way in ways if way.kind != "unknown") or None
+
+
+def _processes(launch: Launch) -> int | None:
+    return len(launch.run.ranks or []) or fact(int, launch.facts, "intent", "ranks")
+
+
+def _cpus(launch: Launch) -> str | None:
+    known = [rank.cpus for rank in launch.run.ranks or [] if rank.cpus]
+    return " | ".join(known) if known and len(known) <= _MOST_RANKS else None
+
+
+def _is_on_host(launch: Launch) -> bool:
+    return memory_of(launch.run) == "host" and not launch.run.gpus
+
+
+def _gpus(launch: Launch) -> str | None:
+    """Where they are and which ranks use them; `none` where messages are in the host's memory alone."""
+    used = launch.run.gpus or []
+    if _is_on_host(launch):
+        return "none"
+    places = [
+        f"{gpu.host} {gpu.bus_address or gpu.index} (ranks {', '.join(map(str, gpu.ranks))})" for gpu in used
+    ]
+    return ("; ".join(places) or None) if sum(len(gpu.ranks) for gpu in used) <= _MOST_RANKS else None
+
+
+def _gpu_support(launch: Launch) -> str | None:
+    if _is_on_host(launch):
+        return "not asked"
+    return str(launch.run.gpu_support) if launch.run.gpu_support else None
+
+
+def _interface(gpu: UsedGpu) -> str | None:
+    return f"{gpu.api} {gpu.driver}" if gpu.api and gpu.driver else None
+
+
+def _of_used(get: Callable[[UsedGpu], object]) -> Callable[[Launch], str | None]:
+    """Of GPUs as ranks see them."""
+    return lambda launch: _each(map(get, launch.run.gpus or []))
+
+
+def _of_known(get: Callable[[Gpu], object]) -> Callable[[Launch], str | None]:
+    """Of the same GPUs as the host's conditions describe them."""
+
+    def text(launch: Launch) -> str | None:
+        host = launch.facts.get("conditions")
+        return _each(get(gpu) for used in launch.run.gpus or [] if (gpu := gpu_of(host, used)))
+
+    return text
+
+
+def _each(values: Iterable[object]) -> str | None:
+    """Known values, each once."""
+    return ", ".join(sorted({str(value) for value in values if value not in (None, "")}, key=natural)) or None
+
+
+# --- The table -------------------------------------------------------------------------------------------------------
+
+BUSIER_CPUS = 0.2  # CPUs that others use while a launch runs: less difference is nothing
+
+# Duplicates of what is in the table, facts that differ in each launch, and what is compared.
+_IGNORED = (
+    "time", "load", "frequency_megahertz", "memory_free_bytes", "mpi", "mpi_wrapper", "machine.host", "machine.kernel",
+    "machine.cpus_allowed", "platform.system", "clock.resolution_seconds", "options.matrix", "options.mbyte", "options.memory",
+    "options.passes", "options.precision", "options.budget", "intent.ranks", "intent.hosts", "intent.cpus",
+)  # fmt: skip
+
+
+class Apart(NamedTuple):
+    """Numbers of the facts, which differ where the medians over launches are so far apart; `text` writes one."""
+
+    least: float
+    text: Callable[[float], str]
+
+    def range(self, values: Sequence[float]) -> str:
+        low, high = self.text(min(values)), self.text(max(values))
+        return low if low == high else f"{low} to {high}"
+
+
+class Condition(NamedTuple):
+    """`label`: what users see. `get`: the value in a launch, None where it is not known; without it, what records and facts have
+    at the path `id`. `compare`: all launches must have the same value ("equal"), both sides the same values, since what varies
+    alike on both is a design ("set"), or numbers that are close (Apart); "ignored" ones are neither compared nor shown.
+    `names_side`: it is chosen for a launch, so that it names a side where it differs: by its value, or with its label."""
+
+    id: str
+    label: str
+    get: Callable[[Launch], object] | None = None
+    compare: Literal["equal", "set", "ignored"] | Apart = "equal"
+    names_side: Literal["value", "labeled"] | None = None
+
+
+_BUSIER = Apart(BUSIER_CPUS, lambda cpus: as_percent(cpus, 0))
+CONDITIONS = (
+    # Differences are listed in this order: what is asked for most often comes first.
+    Condition("placement", "placement", lambda launch: launch.placement()),
+    Condition("path", "path of messages", _path),
+    Condition("transports", "transports reported by the MPI"),
+    Condition("processes", "ranks", _processes, names_side="labeled"),
+    Condition("hosts", "hosts", lambda launch: ", ".join(launch.hosts()) or None, "set", "value"),
+    Condition("cpus", "CPUs of ranks", _cpus, "set"),
+    Condition("memory", "memory of messages", lambda launch: memory_of(launch.run), names_side="labeled"),
+    Condition("gpu.name", "GPU", _of_used(lambda gpu: gpu.name), names_side="labeled"),
+    Condition("gpus", "GPUs of ranks", _gpus, "set"),
+    Condition("gpu.driver", "GPU driver", _of_known(lambda gpu: gpu.driver), names_side="labeled"),
+    Condition("gpu.interface", "GPU interface", _of_used(_interface)),
+    Condition("gpu.link", "GPU link", _of_known(lambda gpu: gpu.link if gpu.link.rate else None)),
+    Condition("gpu.nvlinks", "NVLinks of a GPU", _of_known(lambda gpu: gpu.nvlinks)),
+    Condition("gpu.ecc", "ECC of GPU memory", _of_known(lambda gpu: _ECC[gpu.ecc])),
+    Condition("gpu_support", "GPU memory, by the MPI", _gpu_support),
+    Condition("options.load", "overlap load on"),
+    Condition("mpi.name", "MPI library", names_side="labeled"),
+    Condition("mpi.standard", "MPI standard"),
+    Condition("mpi.thread_level", "thread level"),
+    Condition("build.compiler", "compiler", names_side="labeled"),
+    Condition("build.flags", "compiler flags"),
+    Condition("build.interface", "binary interface"),
+    Condition("program", "program"),
+    Condition("version", "version", names_side="labeled"),
+    Condition("machine.cpu_model", "CPU", names_side="value"),
+    Condition("machine.cores", "cores"),
+    Condition("machine.cpus", "CPUs"),
+    Condition("machine.sockets", "sockets"),
+    Condition("machine.threads_per_core", "threads per core"),
+    Condition("machine.numa_nodes", "NUMA nodes"),
+    Condition("machine.caches", "caches"),
+    Condition("machine.memory_bytes", "memory in bytes"),
+    Condition("platform.release", "kernel", names_side="labeled"),
+    Condition("platform.kernel", "kernel build"),
+    Condition("platform.machine", "architecture"),
+    Condition("machine.system", "operating system"),
+    Condition("machine.virtual_machine", "virtual machine"),
+    Condition("machine.container", "container"),
+    Condition("governors", "frequency governor", names_side="labeled"),
+    Condition("clock_source", "clock source"),
+    Condition("clock.source", "clock"),
+    Condition("options.turns", "interleaved segments"),
+    Condition("passes", "passes", lambda launch: launch.passes() if launch.rows else None),
+    Condition("options.topo", "topology of neighborhood collectives", names_side="labeled"),
+    Condition("launcher", "launcher"),
+    Condition("intent.bind", "binding", names_side="labeled"),
+    Condition("intent.ppn", "ranks per host", names_side="labeled"),
+    Condition("intent.launcher", "kind of launcher", names_side="labeled"),
+    Condition("intent.extra", "launcher arguments", names_side="value"),
+    Condition("file.path", "folder of files"),
+    Condition("file.file_system", "file system", names_side="labeled"),
+    # What kept the machine busy while a launch ran, and when it started (`load`: runnable processes, mean of a minute).
+    Condition("load.other_cpus", "CPU used by other processes", compare=_BUSIER),
+    Condition("load.stolen_cpus", "CPU given to other virtual machines", compare=_BUSIER),
+    # On a saturated machine others use no more CPU, however many they are.
+    Condition("load.runnable", "runnable processes at the start", compare=Apart(1.0, "{:.0f}".format)),
+    Condition("conditions.load", "load", compare=Apart(0.5, "{:.2f}".format)),
+    *(Condition(id, id, compare="ignored") for id in _IGNORED),
+)
+BY_ID = {condition.id: condition for condition in CONDITIONS}
+_BY_LABEL = {condition.label: condition for condition in CONDITIONS if condition.compare != "ignored"}
+
+
+def condition(id: str) -> Condition:
+    """Also of what is not in the table: a variable of the environment, an option of the suite, another fact."""
+    if id.startswith("$"):
+        return Condition(id, id, names_side="labeled")
+    option = id.removeprefix("options.")
+    label = f"-{option}" if option != id else id.replace(".", " ").replace("_", " ")
+    return BY_ID.get(id) or Condition(id, label)
+
+
+def condition_labeled(label: str) -> Condition:
+    """The one that users see as `label`."""
+    option = label.startswith("-")
+    return _BY_LABEL.get(label) or condition(f"options.{label[1:]}" if option else label)
+
+
+def of_the_job(id: str) -> bool:
+    """Whether the launcher sets this variable for its ranks about this job, with another value in every launch."""
+    return id.startswith("$") and JOB_VARIABLES.match(id[1:]) is not None
+
+
+# --- Of a launch -----------------------------------------------------------------------------------------------------
+
+
+def conditions_of(launch: Launch) -> dict[str, str]:
+    """Texts of what is known, by id: what is in the table, in its order, other facts, variables of the environment (`$NAME`)."""
+    known = dict(_flat(_facts(launch)))
+    listed = [one for one in CONDITIONS if one.compare in ("equal", "set")]
+    values = {one.id: one.get(launch) if one.get else known.get(one.id) for one in listed}
+    texts = {id: _text(value) for id, value in values.items() if value is not None}
+    texts |= {id: text for id, text in known.items() if id not in BY_ID}
+    return texts | {f"${name}": text for name, text in environment_of(launch.run, launch.facts).items()}
+
+
+def environment_of(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
+    """Variables: what the ranks saw goes before what they were to get, and that before what the launcher saw."""
+    outside, wanted = facts_in(facts, "conditions", "environment"), facts_in(facts, "intent", "env")
+    return {name: _text(value) for name, value in {**outside, **wanted, **(run.environment or {})}.items()}
+
+
+def transport_settings(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that choose the MPI's transports."""
+    variables = sorted(environment_of(run, facts).items())
+    return {name: value for name, value in variables if TRANSPORT_SETTINGS.match(name)}
+
+
+def knows_environment(launch: Launch) -> bool:
+    """Whether a variable that environment_of does not have was not set."""
+    return launch.run.environment is not None or bool(facts_in(launch.facts, "conditions"))
+
+
+def _facts(launch: Launch) -> dict[str, Any]:
+    """What records, conditions and intent have; variables apart."""
+    run, outside = launch.run, facts_in(launch.facts, "conditions")
+    if "interfaces" in outside:
+        outside = {**outside, "interfaces": [str(one) for one in interfaces_in(outside)]}
+    parts = ("program", "version", "build", "platform", "clock", "file", "off_cache")
+    return {
+        **outside,
+        "environment": None,
+        "mpi": msgspec.structs.asdict(run.mpi) if run.mpi else None,
+        **{name: msgspec.to_builtins(getattr(run, name)) for name in parts},
+        "options": {name: _option(name, value) for name, value in (run.options or {}).items()},
+        "arguments": _arguments(launch),
+        "intent": {**facts_in(launch.facts, "intent"), "env": None},
+    }
+
+
+def _option(name: str, value: OptionValue) -> str:
+    """As on the command line. What is written to a file is the same whatever the file's name."""
+    if value is None:
+        return "none"
+    if name == "dumpfile" or isinstance(value, bool):
+        return "on" if value else "off"
+    return ", ".join(map(_text, value)) if isinstance(value, list) else _text(value)
+
+
+def _arguments(launch: Launch) -> str | None:
+    """Of the suite, where a log has them but no options; without names of output files."""
+    words = launch.run.command_line
+    if not words or launch.run.has_all_options:
+        return None
+    words = words[next((at for at, word in enumerate(words) if "IMB-" in word), 0) :]
+    kept = [word for before, word in pairwise(words) if not {before, word} & {*_OUTPUTS}]
+    return " ".join(kept) or "none"
+
+
+def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Leaves of nested objects by dotted path; null is left out."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _flat(inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list | tuple):
+        if value:
+            yield path, ", ".join(_text(item) for item in value)
+    elif value is not None:
+        yield path, _text(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return " ".join(str(inner) for inner in value.values())
+    return " ".join(str(value).split())

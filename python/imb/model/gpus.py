@@ -10,6 +10,7 @@ import msgspec
 
 from imb.model import options
 from imb.model.errors import ImbError
+from imb.model.facts import fact
 from imb.model.options import Memory
 from imb.model.records import Run, UsedGpu
 from imb.model.text import one_line
@@ -116,12 +117,11 @@ def _rate_to(gpu: Gpu, peer: Gpu) -> float | None:
 
 def gpu_of(conditions: object, used: UsedGpu) -> Gpu | None:
     """The GPU of a rank, as recorded conditions describe it. They have those of the host that launched."""
-    machine = conditions.get("machine") if isinstance(conditions, dict) else None
-    host = machine.get("host") if isinstance(machine, dict) else None
-    if not used.bus_address or str(host).partition(".")[0] != used.host.partition(".")[0]:
+    host = fact(str, conditions, "machine", "host") or ""
+    if not used.bus_address or host.partition(".")[0] != used.host.partition(".")[0]:
         return None
-    address = used.bus_address
-    return next((gpu for gpu in gpus_in(conditions) if same_address(gpu.address, address)), None)
+    address, gpus = used.bus_address, fact(list[Gpu], conditions, "gpus") or []
+    return next((gpu for gpu in gpus if same_address(gpu.address, address)), None)
 
 
 def same_gpu(a: UsedGpu, b: UsedGpu) -> bool:
@@ -131,15 +131,6 @@ def same_gpu(a: UsedGpu, b: UsedGpu) -> bool:
     if a.bus_address and b.bus_address:
         return same_address(a.bus_address, b.bus_address)
     return a.index == b.index
-
-
-def gpus_in(said: object) -> list[Gpu]:
-    """Those of recorded conditions; none where there are none, or others than these."""
-    listed = said.get("gpus") if isinstance(said, dict) else None
-    try:
-        return msgspec.convert(listed or [], list[Gpu])
-    except msgspec.ValidationError:
-        return []
 
 
 def same_address(a: str, b: str) -> bool:

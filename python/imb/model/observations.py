@@ -83,8 +83,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         return cut_off(self.run, self.end)
 
     def hosts(self) -> list[str]:
-        """Hosts of the ranks, each once; empty where the records do not have them."""
-        return list(dict.fromkeys(rank.host for rank in self.run.ranks or []))
+        return self.run.hosts()
 
     def placement(self) -> str | None:
         """`intra-node` or `inter-node`, or None where it is not known."""

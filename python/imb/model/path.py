@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from imb.model import collective_models
-from imb.model.mpis import TRANSPORT_SETTINGS
+from imb.model.facts import facts_in
 from imb.model.records import Result, Run, Sample
 
 Placement: TypeAlias = Literal["intra-node", "inter-node"]
@@ -130,18 +130,12 @@ def paths_summary(found: Iterable[Way]) -> str | None:
     return "; ".join(f"{words[one.placement]}: {one}" for one in found) or None
 
 
-def settings(run: Run, outside: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The MPI's settings of transports: variables of the ranks, or, where these are unknown, of the launcher."""
-    merged = {**(outside or {}), **(run.environment or {})}
-    return {name: value for name, value in sorted(merged.items()) if TRANSPORT_SETTINGS.match(name)}
-
-
 def own_word(facts: Mapping[str, Any]) -> str | None:
     """`the MPI itself: netmod ucx`: the transports in the facts of a launch, as the MPI reports them; None where it was not
     asked."""
-    conditions = facts.get("conditions")
+    conditions = facts_in(facts, "conditions")
     asked = facts.get("outcome") in ("measured", "failed")
-    if not asked or not isinstance(conditions, dict) or "transports" not in conditions:
+    if not asked or "transports" not in conditions:
         return None
     return f"the MPI itself: {conditions['transports'] or 'not stated'}"
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import median, mode
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -54,11 +55,14 @@ Cause: TypeAlias = Literal[
 State: TypeAlias = Literal["complete", "interrupted", "aborted"]
 # What an option takes on the command line: on and off are booleans; None: nothing is in force.
 OptionValue: TypeAlias = bool | int | float | str | list[int | float | str] | None
+_Type = TypeVar("_Type")
+_ABSENT = msgspec.Meta(extra={"absent": True})
+# A field that a record does not have where it is None; others are null then.
+OrAbsent: TypeAlias = Annotated[_Type | None, _ABSENT]
 _Kind = TypeVar("_Kind", bool, int, float, str, list[Any])
 Shortfall: TypeAlias = Literal["none", "budget", "passes", "interrupted", "cut_off"]
 TIME_FIGURES = tuple(figure.name for figure in FIGURES if figure.unit == "seconds")
 SAMPLED_FIGURES = tuple(figure.name for figure in FIGURES if figure.passes != "dropped")
-_OPTIONAL_FIGURES = frozenset(figure.name for figure in FIGURES if not figure.always)
 QUANTILES = ("min", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "p99.99", "max")
 
 
@@ -162,13 +166,12 @@ class GpuSupport(msgspec.Struct, kw_only=True):
     answer: str
     source: str | None = None
 
+    def __str__(self) -> str:
+        return " by ".join(filter(None, [self.answer, self.source]))
+
 
 class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     """What is known before the first point. `program` is OpenIMB, Intel MPI Benchmarks or OSU Micro-Benchmarks."""
-
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        ["file", "load_flops_per_second", "startup", "endpoints", "gpus", "gpu_support"]
-    )
 
     schema: str = SCHEMA
     program: str | None = None
@@ -178,8 +181,8 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     command_line: list[str] | None = None
     benchmarks: list[str] | None = None
     options: dict[str, Any] | None = None  # of OptionValue, once it is decoded
-    file: File | None = None
-    load_flops_per_second: float | None = None
+    file: OrAbsent[File] = None
+    load_flops_per_second: OrAbsent[float] = None
     off_cache: OffCache | None = None
     mpi: Mpi | None = None
     platform: Platform | None = None
@@ -187,10 +190,14 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     clock: Clock | None = None
     build: Build | None = None
     environment: dict[str, str] | None = None
-    startup: Startup | None = None
-    endpoints: list[Endpoint] | None = None
-    gpus: list[UsedGpu] | None = None
-    gpu_support: GpuSupport | None = None
+    startup: OrAbsent[Startup] = None
+    endpoints: OrAbsent[list[Endpoint]] = None
+    gpus: OrAbsent[list[UsedGpu]] = None
+    gpu_support: OrAbsent[GpuSupport] = None
+
+    def hosts(self) -> list[str]:
+        """Of the ranks, each once; empty where they are not known."""
+        return list(dict.fromkeys(rank.host for rank in self.ranks or []))
 
     def option(self, name: str, kind: type[_Kind]) -> _Kind | None:
         """What was in force of an option of the suite; None: nothing, or not known."""
@@ -277,12 +284,9 @@ class Passes(msgspec.Struct, kw_only=True):
     levels: list[Level] | UnsetType = UNSET
 
 
-class SampledRow(msgspec.Struct, kw_only=True, tag_field="record", tag="row"):
-    """What the samples of a row have in common."""
+class Place(msgspec.Struct, kw_only=True):
+    """What a row is of, but for its length. Records of older versions have no `threads`: each process had one."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["threads", "groups", "in_flight"])
-
-    row: int
     benchmark: str
     kind: Kind | None = None
     mode: Mode | None = None
@@ -291,23 +295,19 @@ class SampledRow(msgspec.Struct, kw_only=True, tag_field="record", tag="row"):
     threads: int = 1
     group_count: int | None = None
     group: int | None = None
-    groups: list[list[int]] | None = None
-    in_flight: int | None = None
+    groups: OrAbsent[list[list[int]]] = None
+
+
+class SampledRow(Place, kw_only=True, tag_field="record", tag="row"):
+    """What the samples of a row have in common."""
+
+    row: int
+    in_flight: OrAbsent[int] = None
     bytes: int | None = None
 
 
 class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", rename={"pass_": "pass"}):
     """One sample of a row that is measured in passes."""
-
-    OPTIONAL: ClassVar[frozenset[str]] = _OPTIONAL_FIGURES.intersection(SAMPLED_FIGURES).union(
-        [
-            "slowest_thread",
-            "time_of_threads_seconds",
-            "time_waiting_of_threads_seconds",
-            "defects",
-            "evidence",
-        ]
-    )
 
     row: int
     pass_: int
@@ -317,27 +317,25 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
     time_max_seconds: float | None = None
     time_avg_seconds: float | None = None
     slowest_rank: int | None = None
-    slowest_thread: int | None = None
-    time_of_threads_seconds: list[float | None] | None = None
-    time_waiting_of_threads_seconds: list[float | None] | None = None
-    time_overlapped_seconds: float | None = None
-    time_pure_seconds: float | None = None
-    time_cpu_seconds: float | None = None
-    overlap_percent: float | None = None
-    early_bird_share: float | None = None
-    bytes_per_second: float | None = None
-    messages_per_second: float | None = None
-    defects: int | None = None
+    slowest_thread: OrAbsent[int] = None
+    time_of_threads_seconds: OrAbsent[list[float | None]] = None
+    time_waiting_of_threads_seconds: OrAbsent[list[float | None]] = None
+    time_overlapped_seconds: OrAbsent[float] = None
+    time_pure_seconds: OrAbsent[float] = None
+    time_cpu_seconds: OrAbsent[float] = None
+    overlap_percent: OrAbsent[float] = None
+    early_bird_share: OrAbsent[float] = None
+    bytes_per_second: OrAbsent[float] = None
+    messages_per_second: OrAbsent[float] = None
+    defects: OrAbsent[int] = None
     probe_before_seconds: float | None = None
     probe_after_seconds: float | None = None
-    evidence: Evidence | None = None
+    evidence: OrAbsent[Evidence] = None
 
 
 class Pair(msgspec.Struct, kw_only=True, tag_field="record", tag="pair", rename={"pass_": "pass"}):
     """Two endpoints of IMB-FABRIC, by index in `Run.endpoints`, in one round of one pass. `time_seconds` is of one message:
     the larger time of both sides. imb.model.pairs reads these as columns."""
-
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(["defects", "evidence"])
 
     benchmark: str
     bytes: int
@@ -350,70 +348,39 @@ class Pair(msgspec.Struct, kw_only=True, tag_field="record", tag="pair", rename=
     time_a_seconds: float | None = None
     time_b_seconds: float | None = None
     at_seconds: float | None = None
-    defects: int | None = None
-    evidence: Evidence | None = None
+    defects: OrAbsent[int] = None
+    evidence: OrAbsent[Evidence] = None
 
 
-class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
-    """One row: one length on one layout, measured. `line` is its line in a foreign log.
+class Result(Place, kw_only=True, tag_field="record", tag="result"):
+    """One row: one length on one layout, measured. `line` is its line in a foreign log."""
 
-    Records of older versions have no `threads`: each process had one.
-    """
-
-    OPTIONAL: ClassVar[frozenset[str]] = _OPTIONAL_FIGURES.union(
-        [
-            "row",
-            "passes",
-            "evidence",
-            "threads",
-            "window_kind",
-            "in_flight",
-            "groups",
-            "slowest_thread",
-            "time_of_threads_seconds",
-            "time_waiting_of_threads_seconds",
-            "defects",
-            "hints",
-            "quantiles",
-            "line",
-        ]
-    )
-
-    benchmark: str
-    kind: Kind | None = None
-    mode: Mode | None = None
-    multi: Multi | None = None
-    processes: int | None = None
-    threads: int = 1
-    group_count: int | None = None
-    group: int | None = None
-    groups: list[list[int]] | None = None
-    window_kind: str | None = None
-    in_flight: int | None = None
+    window_kind: OrAbsent[str] = None
+    in_flight: OrAbsent[int] = None
     bytes: int | None = None
     repetitions: int | None = None
     time_min_seconds: float | None = None
     time_max_seconds: float | None = None
     time_avg_seconds: float | None = None
     slowest_rank: int | None = None
-    slowest_thread: int | None = None
-    time_of_threads_seconds: list[float | None] | None = None
-    time_waiting_of_threads_seconds: list[float | None] | None = None
-    time_overlapped_seconds: float | None = None
-    time_pure_seconds: float | None = None
-    time_cpu_seconds: float | None = None
-    overlap_percent: float | None = None
-    early_bird_share: float | None = None
-    load_drift: float | None = None
-    bytes_per_second: float | None = None
-    messages_per_second: float | None = None
-    defects: int | None = None
-    row: int | None = None
-    passes: Passes | None = None
-    evidence: Evidence | None = None
-    hints: dict[str, str] | None = None
-    quantiles: dict[str, float | None] | None = None
-    line: int | None = None
+    slowest_thread: OrAbsent[int] = None
+    time_of_threads_seconds: OrAbsent[list[float | None]] = None
+    time_waiting_of_threads_seconds: OrAbsent[list[float | None]] = None
+    time_overlapped_seconds: OrAbsent[float] = None
+    time_pure_seconds: OrAbsent[float] = None
+    time_cpu_seconds: OrAbsent[float] = None
+    overlap_percent: OrAbsent[float] = None
+    early_bird_share: OrAbsent[float] = None
+    load_drift: OrAbsent[float] = None
+    bytes_per_second: OrAbsent[float] = None
+    messages_per_second: OrAbsent[float] = None
+    defects: OrAbsent[int] = None
+    row: OrAbsent[int] = None
+    passes: OrAbsent[Passes] = None
+    evidence: OrAbsent[Evidence] = None
+    hints: OrAbsent[dict[str, str]] = None
+    quantiles: OrAbsent[dict[str, float | None]] = None
+    line: OrAbsent[int] = None
 
     @property
     def half_width(self) -> float | None:
@@ -426,65 +393,37 @@ class Result(msgspec.Struct, kw_only=True, tag_field="record", tag="result"):
         self.passes = Passes(half_width=share)
 
 
-class Failure(msgspec.Struct, kw_only=True, tag_field="record", tag="failure", rename={"pass_": "pass"}):
+class Failure(Place, kw_only=True, tag_field="record", tag="failure", rename={"pass_": "pass"}):
     """One point, or with `bytes` None one benchmark, that could not be measured; with `a` and `b` one pair of IMB-FABRIC."""
 
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        [
-            "threads",
-            "groups",
-            "needed_bytes",
-            "free_bytes",
-            "seconds_per_repetition",
-            "line",
-            "a",
-            "b",
-            "pass",
-            "round",
-        ]
-    )
-
-    benchmark: str
-    kind: Kind | None = None
-    mode: Mode | None = None
-    multi: Multi | None = None
-    processes: int | None = None
-    threads: int = 1
-    group_count: int | None = None
-    group: int | None = None
-    groups: list[list[int]] | None = None
     bytes: int | None = None
     cause: Cause | None = None
-    needed_bytes: int | None = None
-    free_bytes: int | None = None
-    seconds_per_repetition: float | None = None
+    needed_bytes: OrAbsent[int] = None
+    free_bytes: OrAbsent[int] = None
+    seconds_per_repetition: OrAbsent[float] = None
     detail: str | None = None
     help: str | None = None
-    line: int | None = None
-    a: int | None = None
-    b: int | None = None
-    pass_: int | None = None
-    round: int | None = None
+    line: OrAbsent[int] = None
+    a: OrAbsent[int] = None
+    b: OrAbsent[int] = None
+    pass_: OrAbsent[int] = None
+    round: OrAbsent[int] = None
 
 
 class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     """How the launch ended. Without it a launch was cut off. `passes` and seconds: in passes."""
-
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        ["at_seconds", "passes", "probes", "seconds", "measuring_seconds", "observing_seconds"]
-    )
 
     state: State
     reason: str | None = None
     measured: int | None = None
     failed: int | None = None
     defects: int | None = None
-    at_seconds: float | None = None
-    passes: int | None = None
-    probes: bool | None = None
-    seconds: float | None = None
-    measuring_seconds: float | None = None
-    observing_seconds: float | None = None
+    at_seconds: OrAbsent[float] = None
+    passes: OrAbsent[int] = None
+    probes: OrAbsent[bool] = None
+    seconds: OrAbsent[float] = None
+    measuring_seconds: OrAbsent[float] = None
+    observing_seconds: OrAbsent[float] = None
 
     @property
     def exit_status(self) -> int:
@@ -575,16 +514,21 @@ def _beyond_64_bits(value: object) -> int | None:
     return next((wrong for each in inner if (wrong := _beyond_64_bits(each)) is not None), None)
 
 
+@cache
+def absent_fields(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """Those that a record of this kind does not have where they are None."""
+    fields = msgspec.structs.fields(kind)
+    return frozenset(one.encode_name for one in fields if _ABSENT in getattr(one.type, "__metadata__", ()))
+
+
 def encode(record: Record) -> bytes:
     """One JSON line with its newline; what is None is null, or left out where the schema leaves it out."""
     fields = msgspec.to_builtins(record)
-    left_out = record.OPTIONAL
+    left_out = absent_fields(type(record))
     if isinstance(record, Failure) and record.cause == "time_out":
         left_out -= {"seconds_per_repetition"}  # null means that the time was not a number
     if isinstance(record, Run) and record.component == "IO":
-        left_out = frozenset(
-            {"startup", "endpoints", "gpus", "gpu_support"}
-        )  # null: not known, or no load was asked for
+        left_out -= {"file", "load_flops_per_second"}  # null: not known, or no load was asked for
     return _encoder.encode({k: v for k, v in fields.items() if v is not None or k not in left_out}) + b"\n"
 
 

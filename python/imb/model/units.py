@@ -102,6 +102,17 @@ def megabytes(per_second: float) -> str:
     return f"{per_second / 1e6:.1f} MB/s" if per_second >= 1e6 else f"{decimal(per_second / 1e6)} MB/s"
 
 
+def abridged(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """`a, b, …`."""
+    return separator.join([*names[:most], *(["…"] if len(names) > most else [])])
+
+
+def and_more(names: Sequence[str], most: int = 3, separator: str = ", ") -> str:
+    """`a, b, c and 4 more`."""
+    rest = len(names) - most
+    return separator.join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
 def and_others(first: str, others: Sequence[str]) -> str:
     """`PingPong, 2 ranks; also Bcast, 2 ranks and 3 more`."""
     if not others:

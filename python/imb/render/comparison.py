@@ -11,7 +11,7 @@ from imb.judge.compare import Band, BandEffect, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import names_of_sides
 from imb.judge.sequential import Looks
 from imb.model.observations import Key
-from imb.model.units import counted, decimal, size, unit_of
+from imb.model.units import abridged, as_percent, counted, decimal, size, unit_of
 from imb.render.marks import (
     CHANGED,
     MARKS,
@@ -79,7 +79,7 @@ def headline(found: Comparison) -> list[str]:
         f"B: {b}, {counted(found.launches_b, 'launch')}{how}",
         *looks,
         f"Speedup of B over A by {settings.metric.replace('_', ' ')} [interval];"
-        f" smallest relevant change {settings.relevant * 100:.3g} %.",
+        f" smallest relevant change {as_percent(settings.relevant)}.",
         f"{settings.intervals()}.",
     ]
 
@@ -112,7 +112,7 @@ def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
         return "Inconclusive"
     if names := names_of_sides(found.conditions):
         a, b = f"{names[0]} ({a})", f"{names[1]} ({b})"
-    relevant = f"{found.settings.relevant * 100:.3g} %"
+    relevant = as_percent(found.settings.relevant)
     if found.verdict == "differs":
         return differing(found, b)
     if found.verdict in ("slower", "faster", "mixed"):
@@ -221,7 +221,7 @@ def differing(found: Comparison, b: str = "B") -> str:
             )
     word, share, low, high, confidence, where = max(ranked, key=lambda one: one[0])[1]
     ends = f"{confidence} interval {_share(low)} to {_share(high)} %"
-    relevant = f"{found.settings.relevant * 100:.3g} %"
+    relevant = as_percent(found.settings.relevant)
     return f"{b} is {_share(share)} % {word} ({ends}), less than the relevant {relevant}, in {where}"
 
 
@@ -263,7 +263,7 @@ def terminal(screen: Screen, found: Comparison, *, all_rows: bool = False) -> No
         screen.line("No known environment differences.")
     else:
         screen.line(("Environment differences", "bold"))
-        rows = [(one.name, _listed(one.a), _listed(one.b)) for one in found.conditions]
+        rows = [(one.name, abridged(one.a, _SHOWN), abridged(one.b, _SHOWN)) for one in found.conditions]
         screen.table(("condition", "A", "B"), rows, fold=range(3))
     if found.warnings:
         screen.line()
@@ -344,7 +344,7 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
     else:
         lines += ["", "### Environment differences", "", pipes(["condition", "A", "B"]), "|---|---|---|"]
         lines += [
-            pipes([escaped(one.name), escaped(_listed(one.a)), escaped(_listed(one.b))])
+            pipes([escaped(one.name), escaped(abridged(one.a, _SHOWN)), escaped(abridged(one.b, _SHOWN))])
             for one in found.conditions
         ]
     if told := [*found.warnings, *found.remarks]:
@@ -391,10 +391,6 @@ def _color(effect: Effect) -> str:
 
 def _said(effect: Effect) -> str:
     return f"{speedup(effect)} {bracketed(effect)}".rstrip()
-
-
-def _listed(values: Sequence[str]) -> str:
-    return ", ".join(values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
 
 
 def _layout(curve: Key) -> str:

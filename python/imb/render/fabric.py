@@ -15,7 +15,7 @@ from imb.fabric.pairs import cause_of, unanswered
 from imb.fabric.sensitivity import DIFFERENT, HUGE, LACKING, beyond_passes, lack_hosts
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
-from imb.model.units import as_percent, counted, size, us
+from imb.model.units import and_more, as_percent, counted, size, us
 
 _SHOWN = 20  # rows of a table on the terminal
 _PLURAL = {"switch": "switches"}
@@ -84,13 +84,13 @@ def sweep_headline(judged: Judged) -> str:
         return f"bad: {'; '.join(parts) or 'see the notes'}"
     if verdict.state == "healthy":
         past = f" than in {judged.baseline}" if judged.baseline else ""
-        open_ones = f"; not judged: {shortened_list(verdict.unjudged)}" if verdict.unjudged else ""
+        open_ones = f"; not judged: {and_more(verdict.unjudged)}" if verdict.unjudged else ""
         return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{open_ones}"
     if several := [
         one for one in unsure if one.undecided and one.p_value <= judged.level and one.alternatives
     ]:
         names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
-        return f"inconclusive: one of {shortened_list(names, 5)} is slow; the pairs measured do not separate them"
+        return f"inconclusive: one of {and_more(names, 5)} is slow; the pairs measured do not separate them"
     if unsure:
         return f"inconclusive: {many(len(unsure), 'suspect')}, none confirmed"
     return f"inconclusive: {_why_unsure(judged)}"
@@ -161,7 +161,7 @@ def _a(judged: Judged) -> str:
 
 def _of_kind(kind: str, names: Sequence[str]) -> str:
     """`host n017`, `4 hosts (n017, n018, n019 and 1 more)`."""
-    return f"{kind} {names[0]}" if len(names) == 1 else f"{many(len(names), kind)} ({shortened_list(names)})"
+    return f"{kind} {names[0]}" if len(names) == 1 else f"{many(len(names), kind)} ({and_more(names)})"
 
 
 def basis(judged: Judged) -> str:
@@ -224,7 +224,7 @@ def suspect_cells(one: Suspect, number: int, cause: str = "") -> list[str]:
             else (_label(cause), "", "")
         ),
         f"{one.benchmark} {size(one.bytes)}",
-        shortened_list(one.alternatives),
+        and_more(one.alternatives),
     ]
 
 
@@ -257,17 +257,11 @@ def signed_percent(share: float) -> str:
     return f"{share:+.1%}".replace("%", " %") if share < 9.995 else f"x{1 + share:.0f}"
 
 
-def shortened_list(names: Sequence[str], most: int = 3) -> str:
-    """`a, b, c and 4 more`."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "") if names else ""
-
-
 def after_table(judged: Judged) -> list[str]:
     """Lines behind the table of suspects."""
     verdict, endpoints = judged.verdict, judged.endpoints
     lines: list[str] = []
-    lines += [f"{label}: {shortened_list(names, 8)}" for label, names in silent_by_cause(judged).items()]
+    lines += [f"{label}: {and_more(names, 8)}" for label, names in silent_by_cause(judged).items()]
     for ends in verdict.silent_together:
         one, other = (endpoints[end].name for end in ends)
         lines.append(
@@ -284,7 +278,7 @@ def after_table(judged: Judged) -> list[str]:
             f" {as_percent(rail.usual)} ({rail.benchmark} {size(rail.bytes)}, p {probability(rail.p_value)})"
         )
     for two in verdict.populations:
-        who = shortened_list([endpoints[one].name for one in two.slower], 8)
+        who = and_more([endpoints[one].name for one in two.slower], 8)
         lines.append(
             f"two populations of {two.of}: {as_percent(two.share)} take {longer(two.effect)}"
             f" ({two.benchmark} {size(two.bytes)}){': ' + who if who else ''}"

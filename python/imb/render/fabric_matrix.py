@@ -19,7 +19,7 @@ from imb.model.text import one_line
 from imb.render.colors import COLORS, Theme
 from imb.render.page_charts import CONFIG, THEMES, template
 from imb.stats.arrays import Values
-from imb.stats.medians import TO_DEVIATION, percentiles
+from imb.stats.medians import percentiles, robust_deviation
 
 _OUTLINED = 64  # rows of named endpoints that have an outline; where a row is less than a pixel, it is all there is to see
 _EVERY_NAME = 64  # and up to which each has its name at the axes
@@ -182,7 +182,7 @@ def _pairs(shown: np.ndarray[Any, Any], named: Sequence[int], silent: Sequence[i
     middle, spread = 0.0, 0.0
     if known.any():
         middle = float(np.median(logs[known]))
-        spread = TO_DEVIATION * float(np.median(np.abs(logs[known] - middle)))
+        spread = robust_deviation(logs[known] - middle)
     apart = np.where(known, np.clip(logs - middle, -0.5, 0.5), 0.0)
     weights = np.max([apart.sum(axis=one) / np.maximum(known.sum(axis=one), 1) for one in (0, 1)], axis=0)
     weights[named] += _NAMED

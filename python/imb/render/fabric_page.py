@@ -11,7 +11,7 @@ import numpy as np
 from imb.fabric.order import matrix, order_of
 from imb.fabric.topology import Topology
 from imb.fabric.verdict import Suspect
-from imb.model.units import size
+from imb.model.units import and_more, size
 from imb.render.fabric import (
     Judged,
     after_table,
@@ -19,7 +19,6 @@ from imb.render.fabric import (
     components,
     detectable_effect,
     line_of,
-    shortened_list,
     silent_by_cause,
     standing,
     sweep_headline,
@@ -54,7 +53,7 @@ def fabric_page(
     foot = detectable_effect(judged)
     page = {
         "title": f"Fabric of {len(endpoints):,} {'endpoints' if judged.endpoint_kind != 'host' else 'hosts'}",
-        "subtitle": shortened_list(judged.sources, 4),
+        "subtitle": and_more(judged.sources, 4),
         "slug": slug,
         "mark": mark,
         "word": word,
@@ -101,9 +100,7 @@ def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
         "kind": first.kind,
         "name": first.name,
         "lines": [line_of(one) for one in same],
-        "alternatives": shortened_list(
-            list(dict.fromkeys(name for one in same for name in one.alternatives)), 6
-        ),
+        "alternatives": and_more(list(dict.fromkeys(name for one in same for name in one.alternatives)), 6),
         "next": next((one.next for one in same if one.next), ""),
     }
 

@@ -15,6 +15,7 @@ from imb.model.errors import ImbError
 from imb.model.observations import Key, Side
 from imb.render.marks import letter, positive, short
 from imb.stats.arrays import Values
+from imb.stats.medians import group_means, nanmedian
 
 
 def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
@@ -40,7 +41,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
             if band == none and keys[0].bytes is not None:
                 name = "other lengths" if any(key.bytes for key in keys) else "0 bytes"
             logs = [np.log(positive(np.array([side.values(key) for key in keys]))) for side in ordered]
-            levels = [_means(of - _centre(of)) for of in logs]
+            levels = [_levels(of) for of in logs]
             where = [_changes(one, curve, band, side) for one, side in zip(found, ordered, strict=True)]
             for number, places in enumerate(where):
                 changes += _told(places, levels[number], ordered[number], letter(number), str(curve), name)
@@ -69,21 +70,10 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     }
 
 
-def _centre(logs: Values) -> Values:
-    """Of every row the median over launches, shape (rows, 1); 0 where no launch has it."""
-    centre = np.zeros((len(logs), 1))
-    known = (~np.isnan(logs)).any(axis=1)
-    if known.any():
-        centre[known, 0] = np.nanmedian(logs[known], axis=1)
-    return centre
-
-
-def _means(logs: Values) -> Values:
-    """Of shape (rows, launches) the geometric mean over rows, NaN where a launch has none."""
-    known = ~np.isnan(logs)
-    counts = known.sum(axis=0)
-    sums = np.where(known, logs, 0).sum(axis=0)
-    return np.where(counts > 0, np.exp(sums / np.maximum(counts, 1)), np.nan)
+def _levels(logs: Values) -> Values:
+    """Of each launch the geometric mean over rows, each against its median over launches; `logs` has shape (rows, launches)."""
+    against = logs - nanmedian(logs, axis=1)[:, None]
+    return np.exp(group_means(against.T, np.ones((len(logs), 1))))[:, 0]
 
 
 def _history(side: Side, level: float) -> History | None:

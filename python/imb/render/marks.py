@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from imb.judge.compare import Effect, Verdict
+from imb.model.units import as_percent
 from imb.stats.arrays import Values
 
 # None of them can be read as a sign of a number.
@@ -29,7 +30,7 @@ _LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
 
 def legend(relevant: float) -> str:
     """All marks with their meaning, on one line."""
-    less = f"less than {relevant * 100:.3g} %"
+    less = f"less than {as_percent(relevant)}"
     return f"▲ faster, ▼ slower, = same, △ ▽ slightly faster, slower ({less}), ? inconclusive"
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from imb.judge.bands import band_of
 from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
-from imb.judge.condition_diff import Difference, conditions_of
+from imb.judge.condition_diff import Difference, order, values_of
+from imb.model.conditions import BY_ID, condition
 from imb.model.observations import Key, Side
-from imb.model.units import counted, decimal, size, unit_of
+from imb.model.units import and_more, as_percent, counted, decimal, size, unit_of
 from imb.render.comparison import error_rate, verdict_in_words, whole_word
 from imb.render.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, speedup, word_of
 from imb.stats.medians import percentiles
@@ -45,7 +46,7 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
         "basis": f"{comparison.launches_a} against {counted(comparison.launches_b, 'launch')}"
         + (", judged in pairs" if comparison.pairs else "")
         + (", launched until decided" if comparison.sequential else "")
-        + f"; smallest relevant change {comparison.settings.relevant * 100:.3g} %. {error_rate(comparison)}.",
+        + f"; smallest relevant change {as_percent(comparison.settings.relevant)}. {error_rate(comparison)}.",
         "warnings": comparison.warnings,
         "remarks": comparison.remarks,
         "legend": legend(comparison.settings.relevant),
@@ -166,35 +167,23 @@ def repeatability(side: Side) -> dict[str, Any]:
 
 
 def conditions_shown(sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """Known conditions by name, those that differ first: distinct values of each side. Options of the suite only where they
-    differ."""
-    said: list[dict[str, list[str]]] = []
-    for side in sides:
-        of: dict[str, list[str]] = {}
-        for launch in side.launches:
-            for name, text in conditions_of(launch):
-                values = of.setdefault(name, [])
-                if text not in values:
-                    values.append(text)
-        said.append(of)
-    names = dict.fromkeys(name for of in said for name in of if name != "environment")
+    """Known conditions, those that differ first: distinct values of each side. Options of the suite that are not in the table
+    only where they differ."""
+    of_sides = values_of(*sides)
     rows = []
-    for name in names:
-        cells = [of.get(name, []) for of in said]
-        differs = len({value for values in cells for value in values}) > 1 or (
-            len({bool(values) for values in cells}) > 1
-        )
-        if name.startswith("options ") and not differs:
-            continue
-        rows.append({"name": name, "cells": [_some(values) for values in cells], "differs": differs})
+    for id in sorted({id for values in of_sides for id in values}, key=order):
+        cells = [values.get(id, []) for values in of_sides]
+        differs = len({value for values in cells for value in values}) > 1 or not all(cells)
+        if differs or id in BY_ID or not id.startswith("options."):
+            rows.append(_shown(condition(id).label, cells, differs=differs))
     return sorted(rows, key=lambda row: not row["differs"])
 
 
 def difference_shown(one: Difference) -> dict[str, Any]:
     """A condition that differs."""
-    return {"name": one.name, "cells": [_some(one.a), _some(one.b)], "differs": True}
+    return _shown(one.name, (one.a, one.b), differs=True)
 
 
-def _some(values: Sequence[str]) -> str:
-    shown = "; ".join(values[:6])
-    return f"{shown} and {len(values) - 6} more" if len(values) > 6 else shown or "unknown"
+def _shown(name: str, cells: Iterable[Sequence[str]], *, differs: bool) -> dict[str, Any]:
+    texts = [and_more(values, 6, "; ") or "unknown" for values in cells]
+    return {"name": name, "cells": texts, "differs": differs}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from imb.model.figures import FIGURES, Figure
 from imb.model.records import Counter, Failure, Result, added
-from imb.model.units import NOT_KNOWN, amount, decimal, duration, known_width
+from imb.model.units import NOT_KNOWN, abridged, amount, decimal, duration, known_width
 from imb.render.markup import escaped, pipes
 
 
@@ -111,7 +111,7 @@ def evidence_of(results: Iterable[Result]) -> str | None:
     words = [word for word in disturbed if word]
     if total.moved_ranks:
         ranks = sorted(total.moved_ranks)
-        shown = ", ".join(map(str, ranks[:_SEEN])) + (", …" if len(ranks) > _SEEN else "")
+        shown = abridged(list(map(str, ranks)), _SEEN)
         words.append(f"moved to another CPU: {'rank' if len(ranks) == 1 else 'ranks'} {shown}")
     busiest = sorted(total.interfaces or [], key=lambda one: -(one.sent_bytes + one.received_bytes))
     words += [

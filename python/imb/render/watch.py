@@ -9,7 +9,7 @@ from imb.judge.compare import Band
 from imb.judge.history import Change, ChangePoint, History, Newest
 from imb.judge.prediction import LEVEL
 from imb.model.observations import Key
-from imb.model.units import counted
+from imb.model.units import as_percent, counted
 from imb.render.marks import apart, short
 
 MOST = 8  # changes of one session on the terminal; the other formats have all
@@ -41,11 +41,11 @@ def history_text(found: History) -> str:
     if found.detectable is not None:
         lines += [""] if earlier or past else []
         lines.append(
-            f"steps below {100 * found.detectable:.1f} % may be missed (five sessions after them, median series, power 95 %)"
+            f"steps below {as_percent(found.detectable, 1)} may be missed (five sessions after them, median series, power 95 %)"
         )
     if found.limit is not None:
         lines.append(
-            f"changes of a single session below {100 * found.limit:.1f} % may be missed (median series; false alarms: at most 1"
+            f"changes of a single session below {as_percent(found.limit, 1)} may be missed (median series; false alarms: at most 1"
             f" check in {round(1 / LEVEL)}, or 1 in 10 histories of 100 nights)"
         )
     return "".join(_printable(line) + "\n" for line in lines)
@@ -68,8 +68,8 @@ def _newest(found: History) -> str:
     word, size, *_ = apart(first.speed, None, None)
     more = f" and {len(rest)} more series" if rest else ""
     return (
-        f"newest session: {100 * size:.1f} % {word} in {_series(first)}{more} than {first.earlier} earlier sessions, which differ"
-        f" by less than {100 * first.limit:.1f} % but for 1 check in {round(1 / LEVEL)}; measure again"
+        f"newest session: {as_percent(size, 1)} {word} in {_series(first)}{more} than {first.earlier} earlier sessions, which differ"
+        f" by less than {as_percent(first.limit, 1)} but for 1 check in {round(1 / LEVEL)}; measure again"
     )
 
 

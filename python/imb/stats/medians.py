@@ -1,4 +1,4 @@
-"""Medians, percentiles, and values by index. NumPy's, where it has them; NaN is a value that is not known."""
+"""Medians, percentiles, means of groups, and values by index. NumPy's, where it has them; NaN is a value that is not known."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def known_median(values: Iterable[float | None]) -> float | None:
     """Of those that are not None; None where there is none."""
     known = [value for value in values if value is not None]
     return float(np.median(known)) if known else None
+
+
+def robust_deviation(away: Values) -> float:
+    """Standard deviation of figures around 0, by the median of their absolute values, which outliers do not change."""
+    return TO_DEVIATION * median(np.abs(away))
 
 
 def nanmedian(values: Values, axis: int = 0) -> Values:
@@ -50,6 +55,22 @@ def percentiles(values: Values, at: Sequence[float] = (10, 50, 90)) -> Values:
     if some.any():
         found[:, some] = np.nanpercentile(values[some], at, axis=-1)
     return found
+
+
+def membership(groups: Sequence[Sequence[int]], columns: int) -> Values:
+    """Shape (columns, groups): 1 where the column is in the group."""
+    belongs = np.zeros((columns, len(groups)))
+    for number, group in enumerate(groups):
+        belongs[group, number] = 1.0
+    return belongs
+
+
+def group_means(values: Values, belongs: Values) -> Values:
+    """Of each row of `values` the mean over the columns of a group that are known, shape (rows, groups); NaN where none is."""
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        means: Values = (np.where(known, values, 0.0) @ belongs) / (known @ belongs)
+    return means
 
 
 def numbered(keys: npt.NDArray[Any], size: int) -> tuple[Indices, Indices]:
