@@ -135,9 +135,21 @@ class Scratch:
         words = on(["bash", "-c", f"cd {shlex.quote(str(self.work))} && {command}"])
         subprocess.run(words, env=self.environment, check=False)
         made = sorted(self.known() - before)
-        if step.measures and not made:
-            sys.exit(f"nothing was measured by: {step.command}")
+        if step.measures and not (made and all(map(self.is_measured, made))):
+            sys.exit(f"not all was measured; nothing is recorded: {step.command}")
         return made
+
+    def is_measured(self, name: str) -> bool:
+        """Whether all launches of a session were; a run alone may be interrupted."""
+        from imb.archive.store import Archive
+        from imb.measure.session import done
+        from imb.measure.stored_sessions import find_session
+
+        if not (self.archive / "sessions" / name).exists():
+            return True
+        plan = find_session(Archive(self.archive), name)
+        over = done(Archive(self.archive), plan)
+        return len(over) == len(plan.items) and all(one.outcome == "measured" for one in over.values())
 
 
 @functools.cache
