@@ -218,6 +218,14 @@ bench: build ## build, then bench/run.py, passes.py, evidence.py, verdicts.py, r
 	@$(TOOLS)/python bench/fabric.py --noise 0.02,recorded --seconds 20
 	@$(TOOLS)/python bench/fabric_routes.py
 
+.PHONY: docs-recordings
+RECORDINGS ?=
+docs-recordings: ## measure again what README.md and docs/ show, and write it there; RECORDINGS='pingpong ...'
+	@for mpi in mpich openmpi; do $(MAKE) --no-print-directory build MPI=$$mpi || exit; done
+	@$(PYTHON) tools/setup.py tools test
+	@OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python tools/record.py $(RECORDINGS)
+	@$(if $(RECORDINGS),,OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python tools/recordings.py --pictures)
+
 # --- Releases: docs/packaging.md -------------------------------------------------------------------------------------
 DIST ?= dist
 # The time of the last commit; without git that of the files, which an sdist has from the commit.

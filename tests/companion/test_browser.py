@@ -1,8 +1,6 @@
 """Reports in a browser, as their readers have them: headless Chromium, without a network.
 
-The pictures of the docs are taken from a report of real launches:
-
-    OPENIMB_SCREENSHOTS=docs/images OPENIMB_REPORT=report.html pytest tests/companion/test_browser.py -k pictures
+`tools/recordings.py --pictures` takes those of docs/images with one of these tests, of a report in $OPENIMB_REPORT.
 """
 
 from __future__ import annotations

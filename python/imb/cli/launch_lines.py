@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from imb.archive.reading import each_readable
+from imb.archive.store import SHORT
 from imb.model.facts import fact
 from imb.model.units import counted
 from imb.render.terminal import say
@@ -26,7 +27,8 @@ def title_of(plan: Plan) -> str:
     return f"campaign {plan.campaign}, session {plan.id}, seed {plan.seed}"
 
 
-def outcome_line(archive: Archive, plan: Plan, ended: Done) -> str:
+def launch_line(archive: Archive, plan: Plan, ended: Done) -> str:
+    """The run of a launch, which launch it was and what it measured."""
     from imb.measure import session
 
     why = problem_of(archive, plan, ended)
@@ -35,7 +37,7 @@ def outcome_line(archive: Archive, plan: Plan, ended: Done) -> str:
     number, comma, what = called(plan, item).partition(", ")
     where = f"{number} of {len(plan.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
     note = f" ({ended.note})" if ended.note else ""
-    return f"{where}: {session.measured_amount(archive, ended)} in {ended.seconds or 0:.1f} s{how}{note}"
+    return f"{ended.run[:SHORT]}  {where}: {session.measured_amount(archive, ended)} in {ended.seconds or 0:.1f} s{how}{note}"
 
 
 def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from imb.archive.store import SHORT, Archive, ArchiveFull
+from imb.archive.store import Archive, ArchiveFull
 from imb.cli.display import Display, in_time
-from imb.cli.launch_lines import called, is_usage_error, outcome_line, title_of, warn_of_others
+from imb.cli.launch_lines import called, is_usage_error, launch_line, title_of, warn_of_others
 from imb.measure.passes import Sampling
 from imb.model.errors import ImbError
 from imb.model.mpis import mpi_named
@@ -462,7 +462,7 @@ def _launch_all(archive: Archive, plan: Plan, *, results_to_stderr: bool, comman
             over += now_over
             for ended in now_over:
                 if commands or ended.outcome != "measured":
-                    say(f"{ended.run[:SHORT]}  {outcome_line(archive, plan, ended)}", err=results_to_stderr)
+                    say(launch_line(archive, plan, ended), err=results_to_stderr)
             refused |= {
                 plan.items[ended.number - 1].like() for ended in now_over if is_usage_error(archive, ended)
             }
