@@ -170,7 +170,9 @@ class Recording:
         self.commands: dict[str, list[str]] = {}
         if (file := FOLDER / f"{name}.tar.xz").exists():
             with lzma.open(file) as packed, tarfile.open(fileobj=packed) as tar:
-                tar.extractall(folder, filter="data")
+                if hasattr(tarfile, "data_filter"):  # from Python 3.11.4 on
+                    tar.extraction_filter = tarfile.data_filter
+                tar.extractall(folder)
             self.commands = json.loads((folder / "commands.json").read_text())
         give(folder)
 
