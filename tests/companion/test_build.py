@@ -26,7 +26,8 @@ target_link_libraries(IMB-MPI1 PRIVATE MPI::MPI_CXX)
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The sources of a suite that builds quickly."""
     folder = tmp_path / "suite"
-    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "benchmarks").mkdir(parents=True)
+    (folder / "src" / "benchmarks" / "components.txt").write_text("MPI1\n")
     (folder / "CMakeLists.txt").write_text(CMAKE)
     (folder / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("1"); }\n')
     for module in ("build", "builds"):
@@ -65,13 +66,11 @@ def test_what_make_builds_is_used(imb: Imb, small: Path, monkeypatch: pytest.Mon
     """The executable of the component that is run is taken from there, and brought up to date there; the others are not built."""
     monkeypatch.delenv("CXXFLAGS")
     mpi = lab.MAIN[0] if lab.MAIN else lab.missing("Open MPI or MPICH")
-    unbuilt = "add_executable(IMB-EXT src/missing.cpp)\nset_target_properties(IMB-EXT PROPERTIES EXCLUDE_FROM_ALL ON)\n"
-    file = small / "CMakeLists.txt"
-    file.write_text(
-        f"{CMAKE}{unbuilt}"
-        'foreach(name PURE SANITIZE)\n option(OPENIMB_${name} "" OFF)\nendforeach()\nset(OPENIMB_INTERFACE "" CACHE STRING "")\n'
+    others = "EXT RMA NBC IO MPI4 P2P MT FABRIC"
+    (small / "src" / "benchmarks" / "components.txt").write_text(f"MPI1 {others}\n")
+    (small / "CMakeLists.txt").write_text(
+        f"{CMAKE}foreach(name IN ITEMS {others})\n add_executable(IMB-${{name}} EXCLUDE_FROM_ALL src/main.cpp)\nendforeach()\n"
     )
-    (small / "src" / "missing.cpp").write_text("#error not needed\n")
     make = small / "build" / "key"
     subprocess.run(
         ["cmake", "-S", small, "-B", make, f"-DMPI_CXX_COMPILER={mpi.wrapper}", "-DCMAKE_BUILD_TYPE=Release"],
@@ -79,11 +78,13 @@ def test_what_make_builds_is_used(imb: Imb, small: Path, monkeypatch: pytest.Mon
         capture_output=True,
     )
     place = launching.built(installations.find(mpi.wrapper), None, ["MPI1"])
-    assert said_by(str(place)) == "1\n" and (make / "bin" / "IMB-MPI1").exists()
+    assert said_by(str(place)) == "1\n" and [path.name for path in (make / "bin").iterdir()] == ["IMB-MPI1"]
     (small / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("2"); }\n')
     newer = launching.built(installations.find(mpi.wrapper), None, ["MPI1"])
     assert newer != place and said_by(str(newer)) == "2\n" and said_by(str(place)) == "1\n"
     assert [path.name for path in newer.iterdir()] == ["IMB-MPI1"]
+    said = imb("build", "--mpi", mpi.wrapper)  # all of them
+    assert said.out == f"{newer}\n" and len(list(newer.iterdir())) == 9, said.err
 
 
 def test_a_dry_run_and_a_usage_error_build_nothing(mpi: lab.Mpi, imb: Imb, small: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -228,11 +230,23 @@ def prepare(
     if programs:
         return installations.find_for(choice, programs), programs
     mpi = installations.find(choice)
-    if (named := choice or os.environ.get("IMB_MPI")) and (known := mpi_named(named)):
-        others = [other.wrapper or other.launcher for other in installations.named_so(known)[1:]]
-        if others:
-            say(f"imb: {named} is {mpi.version}, {mpi.place}; there are also {', '.join(others)}", err=True)
+    if word := choice or os.environ.get("IMB_MPI"):
+        name_others(word, mpi.launcher)
     return mpi, build.place_of(mpi, compiler)
+
+
+@functools.cache  # once, however many variants use it
+def name_others(word: str, taken: str) -> None:
+    """Which MPI a word like `mpich` was taken for, by its launcher, where it fits several."""
+    from imb.mpi import installations
+
+    if known := mpi_named(word):
+        fitting = {
+            mpi.launcher: f"{mpi.version}, {mpi.place}" for mpi in reversed(installations.of_kind(known))
+        }
+        if len(fitting) > 1:
+            chosen = fitting.pop(taken)
+            say(f"imb: {word} is {chosen}; there is also {'; '.join(fitting.values())}", err=True)
 
 
 def components_of(plans: Sequence[Plan]) -> set[str]:
@@ -272,8 +286,7 @@ def ready(mpi: Installation, compiler: str | None, components: Collection[str] =
     from imb.mpi import build
 
     place = build.place_of(mpi, compiler)
-    there = place.is_dir() and all((place / f"IMB-{name}").exists() for name in components)
-    return place if there else built(mpi, compiler, components)
+    return place if build.has(place, components) else built(mpi, compiler, components)
 
 
 BUILD_BEAT = 5.0  # seconds between lines about a build where there is no terminal
@@ -282,36 +295,47 @@ BUILD_BEAT = 5.0  # seconds between lines about a build where there is no termin
 def built(
     mpi: Installation, compiler: str | None, components: Collection[str] = (), *, again: bool = False
 ) -> Path:
-    """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails."""
+    """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails. `components`: what
+    is needed of it, all where there are none."""
     from rich.progress import Progress
 
     from imb.mpi import build
 
-    key = build.build_key(mpi, compiler)
-    if (programs := build.programs(key, components)) and not again:
-        return programs
+    place = build.build_folder(build.build_key(mpi, compiler))
     made = build.folder_of_make(mpi, compiler)
+    components = components or build.all_components()
+    if build.has(place, components) and not again:
+        return place
     where = f"what is missing in {made}" if made else f"about {in_time(build.build_seconds())}"
     screen = Screen(err=True)
     screen.line(f"building the suite for {mpi.version} ({where}; {mpi.wrapper}) ...")
     console = screen.console
-    began = last = time.monotonic()
+    began = time.monotonic()
+    done = 0.0  # percent
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(BUILD_BEAT):
+            screen.line(f"building the suite: {done:.0f} % after {time.monotonic() - began:.0f} s")
+
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("building", total=100)
 
         def show(percent: float) -> None:
-            nonlocal last
+            nonlocal done
+            done = percent
             bar.update(task, completed=percent)
-            if not console.is_terminal and time.monotonic() - last >= BUILD_BEAT:
-                last = time.monotonic()
-                screen.line(f"building the suite: {percent:.0f} % after {last - began:.0f} s")
 
+        if not console.is_terminal:
+            threading.Thread(target=beat, daemon=True).start()
         try:
             return build.build(mpi, compiler, components, on_percent=show)
         except build.BuildError as error:
             bar.stop()
             say(*error.words.splitlines(), f"imb: {error}", err=True)
             raise typer.Exit(1) from None
+        finally:
+            over.set()
 
 
 class Carried(NamedTuple):

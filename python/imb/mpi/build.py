@@ -17,11 +17,9 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import get_args
 
 from imb import __version__
 from imb.model.errors import ImbError
-from imb.model.records import Component
 from imb.model.suite import suite_folder
 from imb.mpi import builds, prebuilt
 from imb.mpi.builds import cache_folder
@@ -61,11 +59,20 @@ def build_folder(key: str) -> Path:
     return cache_folder() / key / "bin"
 
 
-def programs(key: str, components: Collection[str] = ()) -> Path | None:
-    """The folder with the executables of a build; None where it, or one of these components, is not there."""
+def programs(key: str) -> Path | None:
+    """The folder with the executables of a build; None where it is not there."""
     folder = build_folder(key)
-    there = folder.is_dir() and all((folder / f"IMB-{name}").exists() for name in components)
-    return folder if there else None
+    return folder if folder.is_dir() else None
+
+
+def all_components() -> list[str]:
+    """Of the suite that is built: "MPI1"."""
+    return (suite_folder() / "src" / "benchmarks" / "components.txt").read_text().split()
+
+
+def has(folder: Path, components: Collection[str]) -> bool:
+    """Whether the folder of a build is there, with the executables of these components."""
+    return folder.is_dir() and all((folder / f"IMB-{name}").exists() for name in components)
 
 
 def place_of(mpi: Installation, compiler: str | None = None) -> Path:
@@ -99,8 +106,8 @@ def build(
     *,
     on_percent: Callable[[float], None] = lambda percent: None,
 ) -> Path:
-    """Builds, and returns the folder with the executables. Each appears whole, so that several may build at once. `components`
-    ("MPI1"): those that are needed, at least; none: all.
+    """Builds, and returns the folder with the executables, which appear whole, so that several may build at once. `components`:
+    what is compiled where `make` compiles; elsewhere all are.
 
     Raises BuildError with the compiler's output, ImbError where there is no CMake or compiler.
     """
@@ -115,23 +122,25 @@ def build(
     configure = [cmake, "-S", str(suite_folder()), "-B", str(folder), *_generator()]
     configure += [f"-DMPI_CXX_COMPILER={mpi.wrapper}", compiler_command]
     compiling = [cmake, "--build", str(folder), "--parallel", str(os.cpu_count() or 1)]
-    targets = [f"IMB-{name}" for name in components or get_args(Component)] if made else []
     if made:
-        compiling += ["--target", *targets]
+        compiling += ["--target", *(f"IMB-{name}" for name in components)]
     final = cache_folder() / key
     try:
         work.mkdir(parents=True)
         with _alone_in(folder if made else work):
             for words in (compiling,) if made else (configure, compiling):
                 _carry_out(words, mpi, log, on_percent)
-            (final / "bin").mkdir(parents=True, exist_ok=True)
-            for program in sorted((folder / "bin").glob("IMB-*")):
-                if not made or program.name in targets:
-                    shutil.copy2(program, work)
-                    (work / program.name).replace(final / "bin" / program.name)
-        (final / "wrapper").write_text(mpi.wrapper)
-        (work / "seconds").write_text(f"{time.monotonic() - began:.0f}\n")
+            programs = (
+                [folder / "bin" / f"IMB-{name}" for name in components]
+                if made
+                else [*folder.glob("bin/IMB-*")]
+            )
+            (work / "bin").mkdir()
+            for program in programs:
+                shutil.copy2(program, work / "bin")
+        _put(work / "bin", final / "bin")
         if not made:
+            (work / "seconds").write_text(f"{time.monotonic() - began:.0f}\n")
             (work / "seconds").replace(cache_folder() / "seconds")
     except BuildError:
         kept = log.replace(cache_folder() / f"{key}.log")
@@ -142,6 +151,16 @@ def build(
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return final / "bin"
+
+
+def _put(programs: Path, place: Path) -> None:
+    """As a folder; where it is there already, each program for itself."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        programs.rename(place)
+    except OSError:
+        for program in programs.iterdir():
+            program.replace(place / program.name)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -29,25 +30,17 @@ def cache_folder() -> Path:
 
 
 def of_make(wrapper: str) -> Path | None:
-    """The folder in which `make` builds the suite for the MPI of this wrapper, from the sources of this command; the newest."""
+    """The folder in which `make` builds the suite for the MPI of this wrapper, from the sources of this command; the newest. None
+    also where it belongs to another user."""
     found = []
     for cache in (suite_folder() / "build").glob("*/CMakeCache.txt"):
-        try:
-            entries = dict(_ENTRY.findall(cache.read_text()))
-        except OSError:
+        if not os.access(cache.parent, os.W_OK) or not os.access(cache, os.R_OK):
             continue
-        if all(entries.get(name, value) == value for name, value in _USUAL.items()) and _is_same(
-            entries.get("MPI_CXX_COMPILER", ""), wrapper
-        ):
+        entries = dict(_ENTRY.findall(cache.read_text()))
+        is_usual = all(entries.get(name, value) == value for name, value in _USUAL.items())
+        if is_usual and _is_same(entries.get("MPI_CXX_COMPILER", ""), wrapper):
             found.append(cache)
     return max(found, key=lambda cache: cache.stat().st_mtime).parent if found else None
-
-
-def is_built(wrapper: str) -> bool:
-    """Whether there is a build for the MPI of this wrapper, maybe of other sources."""
-    return bool(of_make(wrapper)) or any(
-        _is_same(note.read_text(), wrapper) for note in cache_folder().glob("*/wrapper")
-    )
 
 
 def _is_same(one: str, other: str) -> bool:

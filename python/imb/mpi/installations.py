@@ -248,14 +248,14 @@ def _nearness(mpi: Installation, library: Path | None) -> int:
     return len(prefix.parts) if library and prefix in library.parents else 0
 
 
-def named_so(known: mpis.Mpi | None) -> list[Installation]:
-    """All of a kind, or of any, the best choice first: one with a launcher of its own, then one with a build of the suite."""
-    fitting = [mpi for mpi in find_all() if known is None or mpi.known is known]
-    return sorted(fitting, key=lambda mpi: (not mpi.known.has_launcher, not builds.is_built(mpi.wrapper)))
+def of_kind(known: mpis.Mpi) -> list[Installation]:
+    """The best choice first: one for which `make` has built the suite, else in the order of `find_all`."""
+    fitting = [mpi for mpi in find_all() if mpi.known is known]
+    return sorted(fitting, key=lambda mpi: not builds.of_make(mpi.wrapper))
 
 
 def find(choice: str | None) -> Installation:
-    """The MPI of this name (openmpi, mpich, intel), prefix or wrapper; None: $IMB_MPI, else the best that there is.
+    """The MPI of this name (openmpi, mpich, intel), prefix or wrapper; None: $IMB_MPI, else the first that there is.
 
     Raises ImbError where there is none.
     """
@@ -281,7 +281,9 @@ def find(choice: str | None) -> Installation:
                 f"{choice} is no C++ wrapper of an MPI; give one such as mpicxx, a launcher (mpiexec), or the folder of an MPI"
             )
         return mpi_of(Path(path))
-    if fitting := named_so(named if choice else None):
+    # Of no name: an MPI that needs another launcher than its own is the last choice.
+    fitting = of_kind(named) if named else sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher)
+    if fitting:
         return fitting[0]
     raise ImbError(
         f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, name its folder with --mpi,"
