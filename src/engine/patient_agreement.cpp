@@ -131,7 +131,7 @@ void PatientAgreement::finish(Call& call) {
     std::this_thread::sleep_for(nap);
     if (rank_ == 0 && waited > seconds_) {
       check_liveness();
-    } else if (rank_ != 0 && is_checked()) {
+    } else if (rank_ != 0 && check_is_requested()) {
       answer_check();
     } else if (waited > patience_with_rank_0 * seconds_) {
       throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
@@ -179,7 +179,7 @@ std::vector<int> PatientAgreement::those_silent() {
   return silent;
 }
 
-bool PatientAgreement::is_checked() const { return has_arrived(0, tag_of_call); }
+bool PatientAgreement::check_is_requested() const { return has_arrived(0, tag_of_call); }
 
 // Answers the liveness check of rank 0. Throws if others do not answer. Each check ends with one verdict, in
 // order.

@@ -15,10 +15,10 @@
 namespace openimb {
 
 /// Collective calls are nonblocking and polled. If one does not end in time, rank 0 makes a liveness check:
-/// ranks that do not answer are lost, and the others continue in a new communicator. A rank
-/// that waits in another, blocking call cannot be freed; `watch` is called with true where a rank may enter
-/// one. A rank that was left out and responds again sleeps until the job ends. If ranks are lost,
-/// MPI_Finalize would not return.
+/// ranks that do not answer are lost, and the others continue in a new communicator. A rank that waits in
+/// another, blocking call cannot be freed; `watch` is called with true where a rank may enter one. A rank
+/// that was left out and responds again sleeps until the job ends. If ranks are lost, MPI_Finalize would not
+/// return.
 class PatientAgreement final : public Agreement {
  public:
   /// MPI calls that it requires, named as in call::why_unusable().
@@ -55,7 +55,7 @@ class PatientAgreement final : public Agreement {
   std::vector<double> reduce(std::span<const double> mine);
   void check_liveness();
   std::vector<int> those_silent();
-  bool is_checked() const;
+  bool check_is_requested() const;
   void answer_check();
   void leave_out(std::span<const int> silent);
   void send(int to, int tag, std::vector<int> numbers);

@@ -9,9 +9,9 @@ namespace openimb {
 
 namespace {
 
-std::int64_t elements_held(const Spec& spec, Messages extent, std::int64_t elements, int processes,
+std::int64_t elements_held(const Spec& spec, Messages messages, std::int64_t elements, int processes,
                            int received_at_once) {
-  switch (extent) {
+  switch (messages) {
     case Messages::none:
       return 0;
     case Messages::one:
@@ -28,7 +28,7 @@ std::int64_t elements_held(const Spec& spec, Messages extent, std::int64_t eleme
       return times(spec.stencil.neighbors(), elements);
     case Messages::even_share:
     case Messages::block_share:
-      return share(extent, elements, processes, 0);
+      return share(messages, elements, processes, 0);
   }
   return 0;
 }
@@ -59,10 +59,10 @@ bool Capacity::covers(const Geometry& geometry) const {
   return geometry.send.total <= send && geometry.receive.total <= receive;
 }
 
-std::int64_t share(Messages extent, std::int64_t elements, int processes, int rank) {
+std::int64_t share(Messages messages, std::int64_t elements, int processes, int rank) {
   const std::int64_t even = elements / processes;
   const std::int64_t rest = elements % processes;
-  if (extent == Messages::block_share) return even + (rest > 0 ? 1 : 0);
+  if (messages == Messages::block_share) return even + (rest > 0 ? 1 : 0);
   return even + (rank < rest ? 1 : 0);
 }
 

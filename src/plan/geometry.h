@@ -69,6 +69,6 @@ constexpr bool takes_layout(const Spec& spec) {
 
 /// Elements that `rank` holds of a message divided over the group: even_share gives the first `elements %
 /// processes` ranks one more (guide, Reduce_scatter); block_share gives each rank the ceiling.
-std::int64_t share(Messages extent, std::int64_t elements, int processes, int rank);
+std::int64_t share(Messages messages, std::int64_t elements, int processes, int rank);
 
 }  // namespace openimb
