@@ -315,9 +315,10 @@ def test_history_shows_where_a_level_begins(page: Any, report: Path) -> None:
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(chromium: Any, report: Path) -> None:
-    for page in _page(chromium, viewport={"width": 360, "height": 740}):
+    for page in _page(chromium, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True):
         open_page(page, report / "report.html")
         drawn(page)
+        assert not page.get_by_text("Hover to mark").is_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         box = page.locator("[data-section='0'] .chart").first.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 360

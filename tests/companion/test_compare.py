@@ -758,7 +758,10 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
     archive.add_many(content([*rows, row("Extra", 0, 1e-6)], labels=["good"]) for rows in good)
     archive.add(Content(records=write([ran(), *bad[0][:9]]), labels=["bad"]))  # cut off
     archive.add(content([*bad[1][:-1], failure], labels=["bad"]))
-    archive.add(content(bad[2], end=End(state="interrupted"), labels=["bad"]))
+    archive.add_many(
+        content(rows, end=End(state="interrupted"), labels=["bad"])
+        for rows in (bad[2], rows_of(1, seed=3)[0])
+    )
     archive.add(content(bad[3], facts={"outcome": "timeout"}, labels=["bad"]))
     slow = [msgspec.structs.replace(one, time_avg_seconds=(one.time_avg_seconds or 0) * 4) for one in bad[4]]
     archive.add(content(slow, labels=["bad"]))
@@ -766,7 +769,7 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
     for words in (
         "B: wrong data received in 1 row (PingPong, 2 ranks, 1024 bytes)",
         "B: 1 launch was cut off",
-        "B: 1 launch was interrupted",
+        "B: 2 launches were interrupted",
         "B: 1 launch ended as timeout",
         "B: missing in some launches: 7 rows (Allreduce, 2 ranks, 8 bytes; ",
         "only B has failures: 1 row (Allreduce, 2 ranks, 4194304 bytes): out of memory",

@@ -4,6 +4,7 @@ out, what so few launches cannot show. Pure.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -95,7 +96,8 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
         yield f"{name}: wrong data received in {_some(dict.fromkeys(wrong))}; do not use this side"
     ends = Counter(filter(None, map(_how_it_ended, side.launches)))
     for how, count in ends.items():
-        yield f"{name}: {counted(count, 'launch')} {how}; rows measured until then are included"
+        ended = how if count == 1 else re.sub("^was ", "were ", how)
+        yield f"{name}: {counted(count, 'launch')} {ended}; rows measured until then are included"
     if lacking := _lacking(side):
         yield f"{name}: missing in some launches: {_some(lacking)}"
 
