@@ -1,0 +1,277 @@
+"""Which algorithm of a collective is faster than the library's own choice, and whether a file that says so may be handed out. Pure.
+
+Two steps on separate launches, since the best of many estimates is too good on average:
+
+- **Search**: all candidates side by side, the default among them. From round FIRST on, who is behind the best one by ERRORS
+  standard errors is out (a race: Maron and Moore, Artif. Intell. Rev. 11 (1997) 193). A cell is settled when who is left could
+  be better by less than the margin. Nothing is claimed from these figures.
+- **Proof**: pairs of fresh launches, with the file and without. A changed cell is confirmed where the lower bound of its speedup
+  is above 1, an unchanged one where it is not slower by the margin. FAMILY bounds the probability that any cell is wrongly
+  called so, over all cells (Bonferroni), all looks (shares as in imb.model.sequential_design) and all confirmations (half, a
+  quarter, ...). Cells that fail go back to the default, and the rest is confirmed again on fresh pairs.
+
+docs/evidence-tuning.md has the error rates on drawn launches of known truth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.special import stdtrit
+
+from imb.judge.usual import split
+from imb.stats.arrays import Mask, Values
+from imb.stats.medians import nanmedian
+from imb.stats.shift import FEWEST, errors_of_pairs, moments
+
+FIRST = 4  # rounds before any candidate is out
+MOST = 20  # rounds of a search; what is open then is chosen by its estimate, and the proof decides
+ERRORS = 3.0  # standard errors
+PROPOSED = 0.5  # of the margin: a smaller estimated gain is not worth a line in the file
+LOOKS = (5, 10, 20)  # pairs
+SPARE = 3  # times the pairs of a look are launched at most, where launches are outside the dominant state
+FAMILY = 0.01
+CONFIRMATIONS = 5  # 0.5, 0.25, ... %; cells that fail even then are many, and there is no file
+
+Verdict: TypeAlias = Literal[
+    "confirmed", "failed", "below the margin", "slower", "not slower", "inconclusive"
+]
+
+
+class Search:
+    """The race of the candidates of some cells that are measured side by side. Candidate 0 is the default, which is never out."""
+
+    def __init__(self, cells: int, candidates: int, margin: float) -> None:
+        self._margin = math.log1p(margin)
+        self._logs: Values = np.empty((0, cells, candidates))
+        self.alive: Mask = np.ones((cells, candidates), dtype=bool)
+        self.settled: Mask = np.zeros(cells, dtype=bool)
+        self.best = np.zeros(cells, dtype=np.int64)
+        self.gain: Values = np.zeros(cells)  # of the best one over the default: logarithm of the speedup
+        if candidates < 2:
+            self.settled[:] = True
+
+    @property
+    def rounds(self) -> int:
+        """Measured so far."""
+        return len(self._logs)
+
+    def rounds_needed(self) -> int:
+        """To be measured before the next look; 0: it is over."""
+        if self.settled.all() or self.rounds >= MOST:
+            return 0
+        return FIRST if not self.rounds else 1
+
+    def needed(self) -> tuple[list[int], list[int]]:
+        """Cells and candidates that the next round has to have: those that are not settled, and who is left in any of them."""
+        cells = np.flatnonzero(~self.settled)
+        wanted = self.alive[cells].any(axis=0)
+        wanted[0] = True
+        return [int(one) for one in cells], [int(one) for one in np.flatnonzero(wanted)]
+
+    def add(self, logs: Values) -> None:
+        """Logarithms of seconds, shape (rounds, cells, candidates), NaN where something was not measured."""
+        for one in logs:
+            self._logs = np.concatenate([self._logs, one[None]])
+            self._look()
+
+    def _look(self) -> None:
+        with np.errstate(invalid="ignore"):
+            gains = moments(self._logs[:, :, :1] - self._logs)
+        count, gain = gains[0], np.where(self.alive & (gains[0] > 0), gains[1], -np.inf)
+        gain[:, 0] = 0.0
+        open_ = ~self.settled
+        self.best[open_] = gain[open_].argmax(axis=1)
+        self.gain[open_] = gain[open_].max(axis=1)
+        if self.rounds < FIRST:
+            return
+        best = np.take_along_axis(self._logs, self.best[None, :, None], axis=2)
+        count, behind, variance = moments(self._logs - best)
+        is_best = np.arange(self._logs.shape[2]) == self.best[:, None]
+        judged = self.alive & ~is_best & (count >= FIRST)
+        # What all that are left tell of the spread widens those whose few figures agree by chance.
+        flat = np.where(judged, variance, np.nan).reshape(1, -1)
+        errors = ERRORS * errors_of_pairs(np.maximum(count, 1).reshape(1, -1), flat, 0.0).reshape(count.shape)
+        with np.errstate(invalid="ignore"):
+            self.alive[judged & (behind > errors)] = False
+            known = judged & (errors < self._margin)
+        self.alive[:, 0] = True
+        # Who was never measured, as every launch of it failed, is out as well.
+        self.alive[(count == 0) & ~is_best] = False
+        self.alive[:, 0] = True
+        default_is_out = judged[:, 0] & (behind[:, 0] > errors[:, 0])
+        rivals = self.alive & ~is_best & ~known
+        rivals[:, 0] &= ~default_is_out
+        self.settled |= ~rivals.any(axis=1)
+
+    def chosen(self) -> list[int]:
+        """Of each cell the candidate that is proposed; 0: the default stays."""
+        enough = self.gain >= math.log1p(math.expm1(self._margin) * PROPOSED)
+        return [int(one) for one in np.where(enough, self.best, 0)]
+
+
+class Judged(NamedTuple):
+    """A cell at a look: speedup of the file over no file with its interval, which holds for all cells and looks together, and what is
+    said of it. `pairs` that have it."""
+
+    verdict: Verdict
+    speedup: float
+    low: float
+    high: float
+    pairs: int
+
+
+class Proof:
+    """Confirms the choices of a file: `changed` of its cells leave the default. `family`: the error rate of all that follows."""
+
+    def __init__(self, changed: Sequence[bool], margin: float, family: float = FAMILY) -> None:
+        self.changed: Mask = np.array(changed, dtype=bool)
+        self.reverted: list[
+            tuple[int, Judged]
+        ] = []  # cells that went back to the default, as they were judged then
+        self.confirmation = 1
+        self.over = not self.changed.any()
+        self.judged: list[Judged] = []
+        self._margin = math.log1p(margin)
+        self._family = family
+        self._gains: Values = np.empty((0, len(self.changed)))
+        self._probes: Values = np.empty((0, 2))
+        self._control: Values = np.empty(0)
+        self._look = 0
+
+    @property
+    def level(self) -> float:
+        """Of this confirmation."""
+        return self._family / 2**self.confirmation
+
+    @property
+    def launched(self) -> int:
+        """Pairs of this confirmation."""
+        return len(self._gains)
+
+    def pairs_needed(self) -> int:
+        """To be launched before the next look; 0: it is over."""
+        return 0 if self.over else LOOKS[self._look] - int(self._clean().sum())
+
+    def add(self, gains: Values, probes: Values | None = None, control: Values | None = None) -> None:
+        """Logarithms of the speedup, shape (pairs, cells), NaN where a side lacks a cell. `probes`: seconds of the state probe of
+        both launches, shape (pairs, 2), NaN where there is none. `control`, shape (pairs,): the mean logarithm of the speedup of
+        rows that no file changes. Looks when there are enough pairs."""
+        known = np.full((len(gains), 2), np.nan) if probes is None else probes
+        self._gains = np.concatenate([self._gains, gains])
+        self._control = np.append(self._control, np.full(len(gains), np.nan) if control is None else control)
+        self._probes = np.concatenate([self._probes, known])
+        while not self.over and (
+            int(self._clean().sum()) >= LOOKS[self._look] or self.launched >= SPARE * LOOKS[self._look]
+        ):
+            self._take_look()
+
+    def _clean(self) -> Mask:
+        """Pairs whose launches were both in the dominant state of the machine, by their probes alone."""
+        if not np.isfinite(self._probes).all() or not len(self._probes):
+            return np.ones(len(self._gains), dtype=bool)
+        _, away = split(np.log(self._probes.reshape(-1)))
+        return ~away.reshape(-1, 2).any(axis=1)
+
+    def _take_look(self) -> None:
+        share = 1 / LOOKS[self._look] / sum(1 / one for one in LOOKS)
+        clean = self._clean()
+        level = self.level * share
+        now = judged(self._gains[clean], self.changed, self._margin, level, self._control[clean])
+        # What an earlier look has shown stays shown: each look has its share of the level.
+        self.judged = [
+            before if said.verdict == "inconclusive" else said
+            for before, said in zip(self.judged if self._look else now, now, strict=True)
+        ]
+        last = self._look == len(LOOKS) - 1
+        slower = [one.verdict == "slower" for one in self.judged]
+        open_ = [one.verdict == "inconclusive" for one in self.judged]
+        failed = self.changed & np.array(
+            [bad or (last and not_yet) for bad, not_yet in zip(slower, open_, strict=True)]
+        )
+        if failed.any():
+            self._revert(failed)
+        elif last or not any(open_) or any(slower):
+            self.over = True
+        else:
+            self._look += 1
+
+    def _revert(self, failed: Mask) -> None:
+        """Gains below the margin go back as well: the next confirmation has a lower level, and they would fail one after another."""
+        for cell in np.flatnonzero(self.changed):
+            said = self.judged[int(cell)]
+            if failed[cell] or not said.speedup >= math.exp(self._margin):
+                verdict: Verdict = "failed" if failed[cell] else "below the margin"
+                self.reverted.append((int(cell), said._replace(verdict=verdict)))
+                self.changed[cell] = False
+        self._gains, self._probes, self._control = self._gains[:0], self._probes[:0], self._control[:0]
+        self._look = 0
+        self.confirmation += 1
+        if not self.changed.any() or self.confirmation > CONFIRMATIONS:
+            self.changed[:] = False
+            self.over = True
+
+    @property
+    def good(self) -> bool:
+        """Whether the file may be handed out: it changes something, every changed cell is confirmed, and none is slower."""
+        return (
+            self.over and bool(self.changed.any()) and not any(one.verdict == "slower" for one in self.judged)
+        )
+
+
+def judged(
+    gains: Values, changed: Mask, margin: float, level: float, control: Values | None = None
+) -> list[Judged]:
+    """Of each cell, from logarithms of its speedup, shape (pairs, cells). Changed cells have half of the level, unchanged ones the
+    other; the whole where there are no others. `margin`, a logarithm: what an unchanged cell must not be slower by. `control`: of
+    each pair the same of rows that no file changes, whose expectation is 0."""
+    both = 2 if changed.any() and not changed.all() else 1
+    cells = np.where(changed, int(changed.sum()), int((~changed).sum())) * both
+    count, mean, half = _estimated(gains, level / cells)
+    if control is not None and np.isfinite(control).all() and len(control) > FEWEST:
+        # Which one is more certain is decided for all cells together, by the spread of pairs alone.
+        adjusted = _estimated(gains, level / cells, control)
+        if float(nanmedian(adjusted[2])) < float(nanmedian(half)):
+            count, mean, half = adjusted
+    low, high = mean - half, mean + half
+    found = []
+    for at in range(len(mean)):
+        verdict: Verdict = "inconclusive"
+        if high[at] < 0:
+            verdict = "slower"
+        elif changed[at] and low[at] > 0:
+            verdict = "confirmed"
+        elif not changed[at] and low[at] > -margin:
+            verdict = "not slower"
+        speedup, least, most = (float(np.exp(one[at])) for one in (mean, low, high))
+        found.append(Judged(verdict, speedup, least, most, int(count[at])))
+    return found
+
+
+def _estimated(gains: Values, level: Values, control: Values | None = None) -> tuple[Values, Values, Values]:
+    """Count, mean and half of the interval, NaN where there are too few. With a control, what a cell shares with it is taken off: the
+    intercept of a line (Lavenberg and Welch, Management Science 27 (1981) 322), which costs a degree of freedom."""
+    count, mean, variance = moments(gains)
+    degrees = count - 1
+    width = 1.0
+    if control is not None:
+        there = np.isfinite(gains)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            middle = np.where(there, control[:, None], 0.0).sum(axis=0) / count
+            apart = np.where(there, control[:, None] - middle, 0.0)
+            squares = (apart**2).sum(axis=0)
+            slope = (apart * np.where(there, gains - mean, 0.0)).sum(axis=0) / squares
+            slope = np.where(squares > 0, slope, 0.0)
+            rest = np.where(there, gains - mean - slope * apart, 0.0)
+            degrees = count - 2
+            variance = (rest**2).sum(axis=0) / degrees
+            mean = mean - slope * middle
+            width = np.sqrt(1 + np.where(squares > 0, count * middle**2 / squares, 0.0))
+    known = degrees > 0
+    errors = errors_of_pairs(np.maximum(count, 1), np.where(known, variance, np.nan)[None], 0.0)[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = -stdtrit(np.where(known, degrees, np.nan), level) * errors * width
+    return count, mean, half
