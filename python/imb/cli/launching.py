@@ -9,9 +9,9 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
 import typer
 
@@ -370,8 +370,10 @@ def resume(archive: Archive, plan: Plan) -> None:
         carry_out(archive, plan)
         return
     lines = name not in ("fabric", "latency", "rails", "startup")  # whose report has every launch
-    carried = launch_all(archive, plan, results_to_stderr=True, commands=lines)
-    raise typer.Exit(importlib.import_module(f"imb.cli.{name}").report(archive, carried))
+    module = importlib.import_module(f"imb.cli.{name}")
+    grow = getattr(module, "grow", None)  # of a command whose launches depend on those before
+    carried = launch_all(archive, plan, results_to_stderr=True, commands=lines and not grow, grow=grow)
+    raise typer.Exit(module.report(archive, carried))
 
 
 def all_measured(carried: Carried) -> bool:
@@ -388,11 +390,20 @@ def all_measured(carried: Carried) -> bool:
     return not bad and not left_out
 
 
+# A session and what of it is over -> the session with the launches that follow; None: none.
+Grow: TypeAlias = "Callable[[Archive, Plan, Sequence[Done]], Plan | None]"
+
+
 def launch_all(
-    archive: Archive, plan: Plan, *, results_to_stderr: bool = False, commands: bool = True
+    archive: Archive,
+    plan: Plan,
+    *,
+    results_to_stderr: bool = False,
+    commands: bool = True,
+    grow: Grow | None = None,
 ) -> Carried:
     """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted. `commands`:
-    whether they, and a line of each launch that was measured, are shown.
+    whether they, and a line of each launch that was measured, are shown. `grow`: which launches follow; None: repeats.
 
     Raises ImbError where another process executes the session.
     """
@@ -405,9 +416,9 @@ def launch_all(
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
                 warn_of_shared_cpus(variant.intent, most_ranks, variant.name)
             carried = _launch_all(archive, plan, results_to_stderr=results_to_stderr, commands=commands)
-            if again := with_repeats(archive, plan, carried.over):
-                session.extend(archive, again)
-                carried = _launch_all(archive, again, results_to_stderr=results_to_stderr, commands=commands)
+            while more := (grow or with_repeats)(archive, carried.plan, carried.over):
+                session.extend(archive, more)
+                carried = _launch_all(archive, more, results_to_stderr=results_to_stderr, commands=commands)
             return carried
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error

@@ -44,15 +44,15 @@ Verdict: TypeAlias = Literal[
 class Search:
     """The race of the candidates of some cells that are measured side by side. Candidate 0 is the default, which is never out."""
 
-    def __init__(self, cells: int, candidates: int, margin: float) -> None:
+    def __init__(self, cells: int, candidates: int, margin: float, alive: Mask | None = None) -> None:
+        """`alive`: candidates of each cell, shape (cells, candidates); None: all."""
         self._margin = math.log1p(margin)
         self._logs: Values = np.empty((0, cells, candidates))
-        self.alive: Mask = np.ones((cells, candidates), dtype=bool)
-        self.settled: Mask = np.zeros(cells, dtype=bool)
+        self.alive: Mask = np.ones((cells, candidates), dtype=bool) if alive is None else alive.copy()
+        self.alive[:, 0] = True
+        self.settled: Mask = self.alive.sum(axis=1) < 2
         self.best = np.zeros(cells, dtype=np.int64)
         self.gain: Values = np.zeros(cells)  # of the best one over the default: logarithm of the speedup
-        if candidates < 2:
-            self.settled[:] = True
 
     @property
     def rounds(self) -> int:
@@ -127,7 +127,13 @@ class Judged(NamedTuple):
 class Proof:
     """Confirms the choices of a file: `changed` of its cells leave the default. `family`: the error rate of all that follows."""
 
-    def __init__(self, changed: Sequence[bool], margin: float, family: float = FAMILY) -> None:
+    def __init__(
+        self,
+        changed: Sequence[bool],
+        margin: float,
+        family: float = FAMILY,
+        confirmations: int = CONFIRMATIONS,
+    ) -> None:
         self.changed: Mask = np.array(changed, dtype=bool)
         self.reverted: list[
             tuple[int, Judged]
@@ -137,6 +143,7 @@ class Proof:
         self.judged: list[Judged] = []
         self._margin = math.log1p(margin)
         self._family = family
+        self._most = confirmations
         self._gains: Values = np.empty((0, len(self.changed)))
         self._probes: Values = np.empty((0, 2))
         self._control: Values = np.empty(0)
@@ -210,7 +217,7 @@ class Proof:
         self._gains, self._probes, self._control = self._gains[:0], self._probes[:0], self._control[:0]
         self._look = 0
         self.confirmation += 1
-        if not self.changed.any() or self.confirmation > CONFIRMATIONS:
+        if not self.changed.any() or self.confirmation > self._most:
             self.changed[:] = False
             self.over = True
 
