@@ -113,7 +113,7 @@ def tuned(truth: Truth, noise: Noise, seed: int, *, apart: bool) -> Drawn:
     machine = Machine(noise, seed)
     choices = []
     for logs in truth.groups:
-        search = Search(*logs.shape, MARGIN)
+        search = Search(logs.shape[0], logs.shape[1], MARGIN)
         while rounds := search.rounds_needed():
             for _ in range(rounds):
                 search.add(_round(machine, logs, *search.needed(), apart=apart)[None])
@@ -334,7 +334,7 @@ def seconds_of(build: Path, smpirun: str, collective: str, settings: Sequence[st
 
 def simulated(
     build: Path, smpirun: str, words: Sequence[str], settings: Sequence[str]
-) -> tuple[int, str, list[dict]]:  # type: ignore[type-arg]
+) -> tuple[int, str, list[dict]]:
     """Exit status, output and records of a launch."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

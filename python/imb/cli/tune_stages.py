@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 import numpy as np
@@ -21,7 +21,7 @@ from imb import __version__
 from imb.archive.durable import write_whole
 from imb.archive.store import Archive
 from imb.cli.display import in_time
-from imb.judge.tuning import FAMILY, FIRST, MOST, Judged, Proof, Search
+from imb.judge.tuning import FAMILY, FIRST, MOST, CellResult, Proof, Screened, Search, Tuned
 from imb.measure import tuning
 from imb.measure.session import Done, Plan, folder_of
 from imb.measure.tuning import Figures, Group, Launch, Row, Settings
@@ -42,45 +42,6 @@ _AT_ONCE = 6  # candidates whose launches are interleaved with one of the defaul
 Step: TypeAlias = Generator[list[Launch], list[Figures], None]
 
 
-class CellResult(NamedTuple):
-    """Of a cell: what is chosen ("default": the library's own choice), what was tried and why it is not in the file, and how it was
-    judged; None where it was not."""
-
-    cell: Cell
-    chosen: Algorithm
-    tried: Algorithm
-    estimate: float  # speedup in the search
-    judged: Judged | None
-    why: str = ""
-
-
-class Screened(NamedTuple):
-    """A candidate that is out; `cells`: how many of its group, all where the reason is not of lengths."""
-
-    group: Group
-    algorithm: Algorithm
-    why: str
-    cells: int
-    of: int
-
-
-class Result:
-    """What came of a session so far."""
-
-    def __init__(self) -> None:
-        self.cells: list[CellResult] = []
-        self.screened: list[Screened] = []
-        self.limited: dict[str, int] = {}  # cells that a file cannot express, by the reason
-        self.notes: list[str] = []
-        self.acts: str = ""  # evidence that the file acts
-        self.unproven: str = ""  # why that is not known
-        self.switch: Switch | None = None
-        self.stopped: str = ""  # why nothing was decided
-        self.evidence: list[str] = []  # runs of the proof
-        self.pairs = 0
-        self.slower = False
-
-
 class Stages:
     """Of one session."""
 
@@ -90,7 +51,7 @@ class Stages:
         self.folder = folder_of(archive, plan.id) / "tuning"
         self.mpi = plan.variants[0].mpi
         self.tuner: Tuner = tuner_of(self.mpi, self.settings.hosts)
-        self.result = Result()
+        self.result = Tuned()
         self.finished = False
         self._figures: dict[int, Figures] = {}
         self._spent = 0.0
@@ -105,7 +66,7 @@ class Stages:
         for ended in over:
             if ended.number not in self._figures:
                 self._figures[ended.number] = tuning.figures_of(self.archive, plan, ended)
-        self.result, self._spent, at = Result(), 0.0, 0
+        self.result, self._spent, at = Tuned(), 0.0, 0
         steps = self._steps()
         launches = next(steps, None)
         while launches is not None:
@@ -215,7 +176,9 @@ class Stages:
         candidates: Mapping[Group, list[Algorithm]],
         took: Mapping[Group, float],
     ) -> Generator[
-        list[Launch], list[Figures], tuple[dict[tuple[Cell, Algorithm], bool], dict[Algorithm, Executed]]
+        list[Launch],
+        list[Figures],
+        tuple[dict[tuple[Cell, Algorithm], bool], Mapping[Algorithm, Executed]],
     ]:
         """Every candidate once, with -check, through a file of the final form."""
         launches, tried = [], []
@@ -265,7 +228,7 @@ class Stages:
         for (group, algorithm), out in reasons.items():
             for why in dict.fromkeys(out.values()):
                 many = sum(one == why for one in out.values())
-                self.result.screened.append(Screened(group, algorithm, why, many, len(cells[group])))
+                self.result.screened.append(Screened(*group, algorithm, why, many, len(cells[group])))
         return alive, forced
 
     def _search(
@@ -415,6 +378,7 @@ class Stages:
         choices = dict(proposed)
         judge: Proof | None = None
         confirmation = 0
+        file: Switch | None = None
         while True:
             if judge is None or (not judge.over and judge.confirmation != confirmation):
                 confirmation = judge.confirmation if judge else 1
@@ -436,7 +400,7 @@ class Stages:
                         FAMILY / families,
                         1 if verify else 5,
                     )
-            if not (pairs := judge.pairs_needed()):
+            if file is None or not (pairs := judge.pairs_needed()):
                 break
             got = yield from self._pairs(cells, ranks, file, judge, pairs, confirmation)
             if got is None:
@@ -732,4 +696,3 @@ def stages_of(archive: Archive, plan: Plan) -> Stages:
     if plan.id not in _STAGES:
         _STAGES[plan.id] = Stages(archive, plan)
     return _STAGES[plan.id]
-

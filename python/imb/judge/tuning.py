@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from imb.judge.usual import split
+from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
 from imb.stats.arrays import Mask, Values
 from imb.stats.medians import nanmedian
 from imb.stats.shift import FEWEST, errors_of_pairs, moments
@@ -41,6 +42,62 @@ Verdict: TypeAlias = Literal[
 ]
 
 
+class Judged(NamedTuple):
+    """A cell at a look: speedup of the file over no file with its interval, which holds for all cells and looks together, and what is
+    said of it. `pairs` that have it."""
+
+    verdict: Verdict
+    speedup: float
+    low: float
+    high: float
+    pairs: int
+
+
+class CellResult(NamedTuple):
+    """Of a cell: what the file has there, what was tried, its speedup in the search (1: the default is the best), how it was judged
+    (None: it was not), and why what was tried is not in the file."""
+
+    cell: Cell
+    chosen: Algorithm
+    tried: Algorithm
+    estimate: float
+    judged: Judged | None
+    why: str = ""
+
+
+class Screened(NamedTuple):
+    """A candidate that is out in so many `cells` of those of its collective on so many ranks, and why."""
+
+    collective: str
+    ranks: int
+    algorithm: Algorithm
+    why: str
+    cells: int
+    of: int
+
+
+class Tuned:
+    """What came of a session so far. `limited`: cells that a file cannot express, by the reason; `acts`: evidence that the file acts;
+    `unproven`: why that is not known; `stopped`: why it is not decided; `evidence`: runs of the proof."""
+
+    def __init__(self) -> None:
+        self.cells: list[CellResult] = []
+        self.screened: list[Screened] = []
+        self.limited: dict[str, int] = {}
+        self.notes: list[str] = []
+        self.acts = ""
+        self.unproven = ""
+        self.switch: Switch | None = None
+        self.stopped = ""
+        self.evidence: list[str] = []
+        self.pairs = 0
+        self.slower = False
+
+    def changed(self) -> list[CellResult]:
+        """Cells that leave the default."""
+        return [one for one in self.cells if one.chosen != DEFAULT]
+
+
 class Search:
     """The race of the candidates of some cells that are measured side by side. Candidate 0 is the default, which is never out."""
 
@@ -48,7 +105,7 @@ class Search:
         """`alive`: candidates of each cell, shape (cells, candidates); None: all."""
         self._margin = math.log1p(margin)
         self._logs: Values = np.empty((0, cells, candidates))
-        self.alive: Mask = np.ones((cells, candidates), dtype=bool) if alive is None else alive.copy()
+        self.alive: Mask = np.ones((cells, candidates), dtype=np.bool_) if alive is None else alive.copy()
         self.alive[:, 0] = True
         self.settled: Mask = self.alive.sum(axis=1) < 2
         self.best = np.zeros(cells, dtype=np.int64)
@@ -68,8 +125,7 @@ class Search:
     def needed(self) -> tuple[list[int], list[int]]:
         """Cells and candidates that the next round has to have: those that are not settled, and who is left in any of them."""
         cells = np.flatnonzero(~self.settled)
-        wanted = self.alive[cells].any(axis=0)
-        wanted[0] = True
+        wanted = np.asarray(self.alive[cells].any(axis=0)) | (np.arange(self.alive.shape[1]) == 0)
         return [int(one) for one in cells], [int(one) for one in np.flatnonzero(wanted)]
 
     def add(self, logs: Values) -> None:
@@ -113,17 +169,6 @@ class Search:
         return [int(one) for one in np.where(enough, self.best, 0)]
 
 
-class Judged(NamedTuple):
-    """A cell at a look: speedup of the file over no file with its interval, which holds for all cells and looks together, and what is
-    said of it. `pairs` that have it."""
-
-    verdict: Verdict
-    speedup: float
-    low: float
-    high: float
-    pairs: int
-
-
 class Proof:
     """Confirms the choices of a file: `changed` of its cells leave the default. `family`: the error rate of all that follows."""
 
@@ -152,7 +197,7 @@ class Proof:
     @property
     def level(self) -> float:
         """Of this confirmation."""
-        return self._family / 2**self.confirmation
+        return float(self._family / 2**self.confirmation)
 
     @property
     def launched(self) -> int:
@@ -179,9 +224,9 @@ class Proof:
     def _clean(self) -> Mask:
         """Pairs whose launches were both in the dominant state of the machine, by their probes alone."""
         if not np.isfinite(self._probes).all() or not len(self._probes):
-            return np.ones(len(self._gains), dtype=bool)
+            return np.ones(len(self._gains), dtype=np.bool_)
         _, away = split(np.log(self._probes.reshape(-1)))
-        return ~away.reshape(-1, 2).any(axis=1)
+        return np.asarray(~away.reshape(-1, 2).any(axis=1))
 
     def _take_look(self) -> None:
         share = 1 / LOOKS[self._look] / sum(1 / one for one in LOOKS)

@@ -60,8 +60,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hosts: int = 1
     output: str = ""
     verify: str | None = None
-    page: str | None = None
     seed: int = 1
+    rows: bool = False
     format: str = "terminal"
 
 
