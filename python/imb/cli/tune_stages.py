@@ -408,12 +408,17 @@ class Stages:
             judge.add(*self._gains(every, got))
             self._tell(every, judge, confirmation)
         self._keep(every, choices, judge)
-        if judge.over and any(one.verdict == "slower" for one in judge.judged):
-            self.result.slower = True
-            if not verify:
-                self.result.notes.append(
-                    f"{counted(ranks, 'rank')}: cells that the file does not change are slower with it; no file for this number of ranks"
-                )
+        unchanged = [
+            one
+            for at, one in enumerate(judge.judged)
+            if at not in dict(judge.reverted) and not judge.changed[at]
+        ]
+        if verify:
+            self.result.slower |= any(one.verdict == "slower" for one in judge.judged)
+        elif choices and any(one.verdict == "slower" for one in unchanged):
+            self.result.notes.append(
+                f"{counted(ranks, 'rank')}: cells that the file does not change are slower with it; no file for this number of ranks"
+            )
         return choices if judge.good else {}
 
     def _pairs(
@@ -497,7 +502,9 @@ class Stages:
             before = self.result.cells[place]
             if at in reverted:
                 said = reverted[at]
-                why = "gain below the margin" if said.verdict == "below the margin" else "not confirmed"
+                why = {"below the margin": "gain below the margin", "slower": "slower"}.get(
+                    said.verdict, "not confirmed"
+                )
                 self.result.cells[place] = before._replace(judged=said, why=why)
             elif judge.judged:
                 chosen = choices.get(cell, DEFAULT) if judge.good else DEFAULT

@@ -257,6 +257,7 @@ class Proof:
             said = self.judged[int(cell)]
             if failed[cell] or not said.speedup >= math.exp(self._margin):
                 verdict: Verdict = "failed" if failed[cell] else "below the margin"
+                verdict = "slower" if said.verdict == "slower" else verdict
                 self.reverted.append((int(cell), said._replace(verdict=verdict)))
                 self.changed[cell] = False
         self._gains, self._probes, self._control = self._gains[:0], self._probes[:0], self._control[:0]
