@@ -37,6 +37,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     component: Component | None
     benchmark: str
     mode: Mode | None
+    variant: str | None = None  # of -alternate, its label
     multi: Multi | None
     processes: int | None
     threads: int = 1
@@ -53,6 +54,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         """`Allreduce, 8 ranks, 64 bytes`: as short as it can be said."""
         words = [self.benchmark]
         words += [self.mode.replace("_", "-")] if self.mode else []
+        words += [f"variant {self.variant}"] if self.variant is not None else []
         words += [f"{self.group_count} groups"] if (self.group_count or 1) > 1 else []
         words += [f"group {self.group}"] if self.group is not None else []
         words += [f"{self.processes} rank{'' if self.processes == 1 else 's'}"] if self.processes else []
@@ -244,6 +246,7 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
         component=run.component if run else None,
         benchmark=row.benchmark,
         mode=row.mode,
+        variant=row.variant,
         multi=row.multi,
         processes=row.processes,
         threads=row.threads,
