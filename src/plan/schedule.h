@@ -42,13 +42,8 @@ struct TableKey {
   Multi multi = Multi::off;
   int processes = 0;
   Transfers transfers = Transfers::unmarked;
-  int variant = -1;  ///< index into Options::variants; -1: none
+  int variant = -1;  ///< index into Options::variants; -1: none. Variants of a table follow each other.
   bool operator==(const TableKey&) const = default;
-  /// Whether the other table is the same one, of the same or of another variant.
-  bool is_variant_of(TableKey other) const {
-    other.variant = variant;
-    return *this == other;
-  }
 };
 
 /// The order in which `variants` are measured at a point: each is the first one equally often, and in every

@@ -39,8 +39,7 @@ struct PassPoint {
 };
 
 struct PassTable {
-  PassTable(const TableKey& table_key, TablePlan table_plan) : key(table_key), plan(std::move(table_plan)) {}
-  const TableKey key;
+  explicit PassTable(TablePlan table_plan) : plan(std::move(table_plan)) {}
   const TablePlan plan;
   bool begun = false;
   std::unique_ptr<OpenTable> open;
@@ -137,7 +136,7 @@ void PassSession::plan() {
   std::size_t points = 0;
   int rows = 0;
   for (const TableKey& key : parts_.schedule.tables()) {
-    PassTable& table = *tables_.emplace_back(std::make_unique<PassTable>(key, parts_.schedule.plan(key)));
+    PassTable& table = *tables_.emplace_back(std::make_unique<PassTable>(parts_.schedule.plan(key)));
     const bool each_group = table.plan.table.multi == Multi::each_group;
     for (const Point& point : table.plan.points) {
       table.points.push_back({.point = &point, .first_row = rows, .failure = {}, .rows = {}});
@@ -151,12 +150,12 @@ void PassSession::plan() {
   next_judgment_ = first_judgment;
 }
 
-// Variants of a table follow each other, and have the same points.
+// They follow each other, from the first variant on, and have the same points.
 std::vector<PassSession::Variants> PassSession::by_variants() const {
   std::vector<Variants> all;
   for (auto first = tables_.begin(); first != tables_.end();) {
-    const auto last = std::find_if(
-        first, tables_.end(), [&](const auto& table) { return !table->key.is_variant_of((*first)->key); });
+    const auto last =
+        std::find_if(first + 1, tables_.end(), [](const auto& table) { return table->plan.variant <= 0; });
     all.emplace_back(first, last);
     first = last;
   }
