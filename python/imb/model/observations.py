@@ -7,7 +7,7 @@ of them has seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -29,6 +29,8 @@ from imb.model.records import (
     cut_off,
 )
 from imb.stats.arrays import Values
+
+_Row = TypeVar("_Row")
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,6 +256,38 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
         group=row.group,
         bytes=row.bytes,
         in_flight=None if isinstance(row, Failure) else row.in_flight,
+    )
+
+
+def of_variant(side: Side, label: str) -> Side:
+    """Its rows under one variant of -alternate, as rows without one, so that variants of the same launches can be compared. Raises
+    ImbError where no launch has it."""
+    labels = dict.fromkeys(one.label for launch in side.launches for one in launch.run.variants or [])
+    if label not in labels:
+        known = f"; they have {', '.join(labels)}" if labels else "; none was launched with -alternate"
+        raise ImbError(f"no launch of {side.name} has the variant {label}{known}")
+    launches = [
+        _under(launch, label)
+        for launch in side.launches
+        if label in {one.label for one in launch.run.variants or []}
+    ]
+    return msgspec.structs.replace(side, name=f"{side.name}, {label}", launches=launches)
+
+
+def _under(launch: Launch, label: str) -> Launch:
+    def rows(of: dict[Key, _Row]) -> dict[Key, _Row]:
+        return {without(key): row for key, row in of.items() if key.variant == label}
+
+    def without(key: Key) -> Key:
+        return msgspec.structs.replace(key, variant=None)
+
+    variants = [one for one in launch.run.variants or [] if one.label == label]
+    return msgspec.structs.replace(
+        launch,
+        run=msgspec.structs.replace(launch.run, variants=variants),
+        rows=rows(launch.rows),
+        failures=rows(launch.failures),
+        sampled=lambda: [(without(key), one) for key, one in launch.sampled() if key.variant == label],
     )
 
 
