@@ -4,6 +4,7 @@ A session is what `imb` launched in one go: on one day, after one boot, in one a
 (pages, neighbors, temperature, other users) is shared by all launches of a session, so launches of different sessions
 are never compared with the spread of launches alone.
 
+- Launches under two variants of -alternate are pairs with themselves.
 - Launches of one round of one session that measured the same cell are pairs: what the session has is in neither difference.
 - Launches of the same sessions, which are no pairs, are compared as launches.
 - Sessions of a side that began within APART of the first of them count as one: what differs between hours and days is common to
@@ -123,7 +124,13 @@ def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
 
 def fewest_pairs(a: Side, b: Side) -> int:
     """Pairs of one cell from which on launches are judged two by two."""
-    return FEWEST if in_parts(a, b) else FEWEST_PAIRS
+    return FEWEST if in_parts(a, b) or of_same_launches(a, b) else FEWEST_PAIRS
+
+
+def of_same_launches(a: Side, b: Side) -> bool:
+    """Whether the sides are two variants of -alternate in the same launches, whose samples alternate: each launch is a pair."""
+    labels = {launch.name: launch.run.variants for launch in a.launches if launch.run.variants}
+    return any(labels.get(launch.name, launch.run.variants) != launch.run.variants for launch in b.launches)
 
 
 def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
@@ -194,7 +201,7 @@ def _numbers(side: Side) -> list[int]:
 
 def _paired(a: Side, b: Side) -> Design | None:
     """The pairs of both sides, in the order of A; None where there are too few."""
-    places = _places(a), _places(b)
+    places = (_launches(a), _launches(b)) if of_same_launches(a, b) else (_places(a), _places(b))
     common = [place for place in places[0] if place in places[1]]
     if max(Counter(place.cell for place in common).values(), default=0) < fewest_pairs(a, b):
         return None
@@ -204,6 +211,13 @@ def _paired(a: Side, b: Side) -> Design | None:
         "pair",
         notes=tuple(_lost(a, b, places, common)),
     )
+
+
+def _launches(side: Side) -> dict[Place, Launch]:
+    """Those with rows, each as a place of its own."""
+    return {
+        Place(session_of(launch) or "", 0, launch.name): launch for launch in side.launches if launch.rows
+    }
 
 
 def _places(side: Side) -> dict[Place, Launch]:

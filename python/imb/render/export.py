@@ -98,6 +98,7 @@ _OF_SAMPLE = {
 _OF_ROW = {
     "benchmark": pa.string(),
     "mode": pa.string(),
+    "variant": pa.string(),
     "processes": pa.int64(),
     "threads": pa.int64(),
     "group_count": pa.int64(),
