@@ -299,6 +299,9 @@ class OpenMpiTuner:
         seen = executed.get(cell, frozenset())
         return None if not seen or seen <= wanted else " and ".join(sorted(seen - wanted))
 
+    def unread(self, switch: Switch, output: str) -> str | None:
+        return None  # it reports nothing about files
+
     def complaint(self, errors: str) -> str | None:
         found = re.search(r"(?m)^.*(?:algorithm\w* \d+ .*(?:does not exist|out of range|not )|MPI_ERR_\w+:.*)$", errors)
         return found[0].strip() if found else None
