@@ -28,11 +28,13 @@ class Watch:
 @dataclass(frozen=True)
 class Proof:
     """Whether a file acts in the cells that it names and nowhere else. `wrong`: cells where it does not, and what was seen;
-    `missing`: cells that were not executed; `reason`: why nothing is proven."""
+    `missing`: cells that were not executed; `alike`: changed cells where the evidence cannot tell the algorithm from the library's
+    own choice, as with other segments; `reason`: why nothing is proven."""
 
     evidence: str = ""
     wrong: Mapping[Cell, str] = field(default_factory=dict)
     missing: tuple[Cell, ...] = ()
+    alike: tuple[Cell, ...] = ()
     reason: str = ""
 
     @property
@@ -88,6 +90,9 @@ class Tuner(Protocol):
     def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
         """What the library executed in place of an algorithm that was forced; None: the algorithm, or it is not known."""
 
+    def unread(self, switch: Switch, output: str) -> str | None:
+        """A file of the switch that a launch under `watch` does not report to have read; None: all, or nothing is reported."""
+
     def complaint(self, errors: str) -> str | None:
         """The line of standard error with which the library refuses or replaces an algorithm."""
 
@@ -104,9 +109,7 @@ def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
         return MpichTuner(mpi, hosts)
     if mpi.flavor == "intel":
         return IntelTuner(mpi, hosts)
-    raise ImbError(
-        f"{mpi.version} cannot be tuned; imb tune knows the files of Open MPI, MPICH and Intel MPI"
-    )
+    raise ImbError(f"{mpi.version} cannot be tuned; imb tune knows the files of Open MPI, MPICH and Intel MPI")
 
 
 def proof(
@@ -115,32 +118,31 @@ def proof(
     *,
     without: Executed,
     with_file: Executed,
-    forced: Mapping[Algorithm, Executed],
+    forced: Mapping[tuple[str, Algorithm], Executed],
     evidence: str = "",
 ) -> Proof:
-    """Compares launches under `Tuner.watch`: without a file, with it, and with each chosen algorithm forced. A changed cell must
-    execute what the forced algorithm executes there, any other what the library executes without a file."""
-    wrong, missing = {}, []
+    """Compares launches under `Tuner.watch`: without a file, with it, and with each chosen algorithm of a collective
+    forced. A changed cell must execute what the forced algorithm executes there, any other what the library executes without a file."""
+    wrong, missing, alike = {}, [], []
     for cell in sorted({*measured, *choices}):
         algorithm = choices.get(cell, DEFAULT)
-        expected = without.get(cell) if algorithm == DEFAULT else forced.get(algorithm, {}).get(cell)
+        own = without.get(cell)
+        expected = own if algorithm == DEFAULT else forced.get((cell.collective, algorithm), {}).get(cell)
         seen = with_file.get(cell)
         if not seen or not expected:
             missing.append(cell)
         elif seen != expected:
             wrong[cell] = f"{_listed(seen)} in place of {_listed(expected)}"
-        elif algorithm != DEFAULT and seen == without.get(cell):
-            wrong[cell] = f"{_listed(seen)}, as without a file"
-    return Proof(evidence, wrong, tuple(missing))
+        elif algorithm != DEFAULT and seen == own:
+            alike.append(cell)
+    return Proof(evidence, wrong, tuple(missing), tuple(alike))
 
 
 def _listed(names: Iterable[str]) -> str:
     return " and ".join(sorted(names))
 
 
-def ranges(
-    choices: Choices, measured: Iterable[Cell]
-) -> dict[tuple[str, int], list[tuple[int, int, Algorithm]]]:
+def ranges(choices: Choices, measured: Iterable[Cell]) -> dict[tuple[str, int], list[tuple[int, int, Algorithm]]]:
     """Of each collective and number of ranks with a choice, the lengths from and to which an algorithm is chosen, ascending.
     Neighbors of the same choice, with no measured length between them, are one range; a single length is a range of itself."""
     lengths: dict[tuple[str, int], set[int]] = {}
@@ -170,9 +172,7 @@ def cells_lines(measured: Iterable[Cell]) -> list[str]:
     lengths: dict[tuple[str, int], list[int]] = {}
     for cell in sorted(set(measured)):
         lengths.setdefault((cell.collective, cell.ranks), []).append(cell.bytes)
-    return [
-        f"measured {name} {ranks}: {' '.join(map(str, of_key))}" for (name, ranks), of_key in lengths.items()
-    ]
+    return [f"measured {name} {ranks}: {' '.join(map(str, of_key))}" for (name, ranks), of_key in lengths.items()]
 
 
 def cells_in(lines: Iterable[str]) -> Iterator[Cell]:
@@ -181,6 +181,26 @@ def cells_in(lines: Iterable[str]) -> Iterator[Cell]:
         words = line.partition("measured ")[2].replace(":", " ").split()
         if len(words) > 2 and all(word.isdecimal() for word in words[1:]):
             yield from (Cell(words[0], int(words[1]), int(length)) for length in words[2:])
+
+
+def choices_lines(choices: Choices) -> list[str]:
+    """`chosen Allreduce 4 1024: ring 4 0 0`: algorithm, number, segment and fan-out, for formats that do not say them."""
+    return [
+        f"chosen {cell.collective} {cell.ranks} {cell.bytes}: {used.name} {used.number or 0} {used.segment} {used.fanout}"
+        for cell, used in sorted(choices.items())
+    ]
+
+
+def choices_in(lines: Iterable[str]) -> dict[Cell, Algorithm]:
+    """Reads lines of `choices_lines`, whatever precedes `chosen` in them. Raises ValueError."""
+    found = {}
+    for line in lines:
+        words = line.partition("chosen ")[2].replace(":", " ").split()
+        if words:
+            collective, ranks, length, name, number, segment, fanout = words
+            cell = Cell(collective, int(ranks), int(length))
+            found[cell] = Algorithm(name, int(number) or None, int(segment), int(fanout))
+    return found
 
 
 def one_line(text: str) -> str:

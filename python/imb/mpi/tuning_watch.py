@@ -52,10 +52,7 @@ def symbols(library: Path) -> dict[str, bool]:
         if data[:4] != b"\x7fELF" or data[4] != 2:
             raise ValueError
         order = "<" if little else ">"
-        at, size, number = (
-            *struct.unpack_from(order + "Q", data, 0x28),
-            *struct.unpack_from(order + "HH", data, 0x3A),
-        )
+        at, size, number = *struct.unpack_from(order + "Q", data, 0x28), *struct.unpack_from(order + "HH", data, 0x3A)
         found: dict[str, bool] = {}
         sections = [struct.unpack_from(order + "IIQQQQIIQQ", data, at + size * i) for i in range(number)]
         for _, kind, _, _, offset, length, link, _, _, entry in sections:
@@ -67,9 +64,7 @@ def symbols(library: Path) -> dict[str, bool]:
                 end = data.index(b"\0", names + name)
                 found[data[names + name : end].decode(errors="replace")] = index != 0
     except (OSError, ValueError, IndexError, struct.error) as error:
-        raise ImbError(
-            f"cannot read the symbols of {library}: {getattr(error, 'strerror', None) or 'not a 64-bit ELF library'}"
-        ) from error
+        raise ImbError(f"cannot read the symbols of {library}: {getattr(error, 'strerror', None) or 'not a 64-bit ELF library'}") from error
     found.pop("", None)
     return found
 
@@ -78,8 +73,7 @@ def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Seque
     """The library for this MPI, in the user's cache. Raises NoWatch."""
     source = Path(__file__).with_name("watch.c")
     lines = [
-        f'WATCH({one.function}, "{one.label}", "{one.collective}", {int(one.is_whole)})\n'
-        for one in functions
+        f'WATCH({one.function}, "{one.label}", "{one.collective}", {int(one.is_whole)})\n' for one in functions
     ]
     said = [mpi.place, mpi.version, source.read_text(), *lines, *definitions]
     folder = platformdirs.user_cache_path("openimb") / "watches"
@@ -96,9 +90,7 @@ def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Seque
     words = ["-x", "c", "-std=gnu11", "-O1", "-shared", "-fPIC", f'-DFUNCTIONS="{listed}"', *definitions]
     try:
         for compiler in compilers:
-            status, output = output_of(
-                [*compiler, *words, str(source), "-o", str(part), "-ldl"], mpi.env, timeout=60
-            )
+            status, output = output_of([*compiler, *words, str(source), "-o", str(part), "-ldl"], mpi.env, timeout=60)
             if status == 0 and part.exists():
                 part.replace(library)
                 return library
@@ -130,8 +122,5 @@ def executed_in(folder: Path, *, by_rank: bool) -> dict[Cell, frozenset[str]]:
                 label = f"rank {rank}: {what}" if by_rank else what
                 found.setdefault(Cell(collective, int(comm), int(length)), set()).add(label)
     if not ranks or len(ranks) < wanted:
-        raise ImbError(
-            f"{len(ranks)} of {wanted or 'all'} ranks reported what they execute; is {folder} shared by the hosts?",
-            1,
-        )
+        raise ImbError(f"{len(ranks)} of {wanted or 'all'} ranks reported what they execute; is {folder} shared by the hosts?", 1)
     return {cell: frozenset(labels) for cell, labels in found.items()}

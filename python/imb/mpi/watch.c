@@ -35,6 +35,7 @@ static int nested;            // how many of them are in `executed`
 static const char* outermost; // the collective of the outermost
 static int outermost_is_whole;
 static long long sends, sent;
+static unsigned pattern;      // sum over messages, in any order, of a hash of receiver and length
 static char executed[240];
 
 static void* next_of(const char* name) {
@@ -90,12 +91,32 @@ static void algorithm_ends(void) { --depth; }
 #endif
 
 #ifdef WATCH_SENDS
+static void* endpoints[65536];  // in the order of their creation, which is that of ranks
+static int endpoint_count;
+
+int ucp_ep_create(void* worker, const void* params, void** ep) {
+  static int (*next)(void*, const void*, void**);
+  if (!next) next = (int (*)(void*, const void*, void**))next_of("ucp_ep_create");
+  const int status = next(worker, params, ep);
+  if (status == 0 && endpoint_count < (int)(sizeof endpoints / sizeof *endpoints)) endpoints[endpoint_count++] = *ep;
+  return status;
+}
+
+static unsigned hash_of(unsigned long long receiver, unsigned long long length) {
+  unsigned long long mixed = (receiver + 1) * 0x9E3779B97F4A7C15ULL + length * 0xC2B2AE3D27D4EB4FULL;
+  mixed = (mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9ULL;
+  return (unsigned)(mixed >> 32);
+}
+
 void* ucp_tag_send_nbx(void* ep, const void* buffer, size_t length, unsigned long long tag, const void* param) {
   static void* (*next)(void*, const void*, size_t, unsigned long long, const void*);
   if (!next) next = (void* (*)(void*, const void*, size_t, unsigned long long, const void*))next_of("ucp_tag_send_nbx");
   if (calls) {
     ++sends;
     sent += (long long)length;
+    int receiver = 0;
+    while (receiver < endpoint_count && endpoints[receiver] != ep) ++receiver;
+    pattern += hash_of((unsigned long long)receiver, length);
   }
   return next(ep, buffer, length, tag, param);
 }
@@ -127,12 +148,13 @@ static void call_begins(void) {
   executed[0] = 0;
   depth = 0;
   sends = sent = 0;
+  pattern = 0;
 }
 
 static void call_ends(const char* collective, int ranks, long long bytes, int in_place) {
   if (--calls) return;
 #ifdef WATCH_SENDS
-  snprintf(executed, sizeof executed, "%lld-sends-of-%lld-bytes", sends, sent);
+  snprintf(executed, sizeof executed, "%lld-messages-of-%lld-bytes-(%08x)", sends, sent, pattern);
 #endif
   if (!executed[0]) strcpy(executed, "unknown");
   for (int i = 0; i < count; ++i) {
