@@ -196,6 +196,9 @@ class FakeTuner:
         seen = executed.get(cell, frozenset())
         return None if not seen or seen == {algorithm.name} else f"replaced by {', '.join(seen)}"
 
+    def unread(self, switch: Switch, output: str) -> str | None:
+        return None
+
     def complaint(self, errors: str) -> str | None:
         return None
 

@@ -61,6 +61,18 @@ def test_only_cells_that_are_faster_leave_the_default(tune: Tune, tmp_path: Path
     assert labels.count("t/none") == labels.count("t/file") == 5
 
 
+def test_candidates_alternate_in_one_launch_where_the_library_permits(tune: Tune, tmp_path: Path) -> None:
+    said = tune(FakeTuner(["fast", "slow"], switches=True), "Allreduce", "--format", "json")
+    assert said.code == 0, said.err
+    assert [one["chosen"] for one in cells(said).values()] == ["default", "fast", "fast"]
+    searches = [one["words"] for one in launches(tmp_path / "mpi") if "-alternate" in one["words"]]
+    assert len(searches) == judge.FIRST  # and no others
+    file = Path(searches[0][searches[0].index("-alternate") + 1])
+    assert file.read_text() == "default\nfast fake_algorithm=fast\nslow fake_algorithm=slow\n"
+    turns = [one for one in launches(tmp_path / "mpi") if "-turns" in one["words"]]
+    assert len(turns) == 2 * judge.LOOKS[0]
+
+
 def test_where_nothing_is_faster_there_is_no_file(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["slight", "slow"]), "Allreduce")
     assert said.code == 0, said.err

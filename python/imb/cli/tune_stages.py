@@ -39,6 +39,7 @@ SEARCH_SHARE = 0.4  # of the budget that the search has at most
 CORRECTED = 3  # times that cells in which the file does not act go back to the default
 _AT_ONCE = 6  # candidates whose launches are interleaved with one of the default
 
+Forced: TypeAlias = Mapping[tuple[str, Algorithm], Executed]
 Step: TypeAlias = Generator[list[Launch], list[Figures], None]
 
 
@@ -178,7 +179,7 @@ class Stages:
     ) -> Generator[
         list[Launch],
         list[Figures],
-        tuple[dict[tuple[Cell, Algorithm], bool], Mapping[Algorithm, Executed]],
+        tuple[dict[tuple[Cell, Algorithm], bool], Forced],
     ]:
         """Every candidate once, with -check, through a file of the final form."""
         launches, tried = [], []
@@ -200,23 +201,20 @@ class Stages:
                 name = f"{group.collective}-{group.ranks}-{tuning.label_of(algorithm)}"
                 file = self._written(dict.fromkeys(able, algorithm), every, f"screen-{name}")
                 limit = max(tuning.SCREENED, tuning.SCREENED * took[group])
-                launches.append(
-                    Launch(
-                        "screen", group.ranks, self._checking(group), together(self._watch(name), file), limit
-                    )
-                )
-                tried.append((group, algorithm, able, name))
+                switch = together(self._watch(name), file)
+                launches.append(Launch("screen", group.ranks, self._checking(group), switch, limit))
+                tried.append((group, algorithm, able, name, switch))
         for why in limits.values():
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
         if launches:
             self._say(f"screening {counted(len(launches), 'candidate')} with -check, each through a file")
         got = (yield launches) if launches else []
-        forced: dict[Algorithm, dict[Cell, frozenset[str]]] = {}
-        for (group, algorithm, able, name), figures in zip(tried, got, strict=True):
+        forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
+        for (group, algorithm, able, name, switch), figures in zip(tried, got, strict=True):
             executed = {} if figures.why else self._executed(name)
             why = "delivers wrong data" if figures.defects else figures.why
-            why = why or self.tuner.complaint(figures.errors) or ""
-            forced.setdefault(algorithm, {}).update(executed)
+            why = why or self.tuner.complaint(figures.errors) or self._unread(switch, figures)
+            forced.setdefault((group.collective, algorithm), {}).update(executed)
             for cell in able:
                 there = Row(cell.collective, "", cell.bytes) in figures.seconds
                 out_here = (
@@ -366,7 +364,7 @@ class Stages:
         cells: Mapping[Group, list[Cell]],
         proposed: dict[Cell, Algorithm],
         without: Executed,
-        forced: Mapping[Algorithm, Executed],
+        forced: Forced,
         families: int,
     ) -> Generator[list[Launch], list[Figures], dict[Cell, Algorithm]]:
         """Pairs of launches on one number of ranks; the choices that are confirmed."""
@@ -517,7 +515,7 @@ class Stages:
         cells: Mapping[Group, list[Cell]],
         choices: dict[Cell, Algorithm],
         without: Executed,
-        forced: Mapping[Algorithm, Executed],
+        forced: Forced,
         name: str,
     ) -> Generator[list[Launch], list[Figures], Switch | None]:
         """A file of these choices that acts where it should; of cells where it does not, the choice is taken out. None: there is no
@@ -565,7 +563,7 @@ class Stages:
         cells: Mapping[Group, list[Cell]],
         choices: Mapping[Cell, Algorithm],
         without: Executed,
-        forced: Mapping[Algorithm, Executed],
+        forced: Forced,
         file: Switch,
         label: str,
     ) -> Generator[list[Launch], list[Figures], tuple[Mapping[Cell, str], str]]:
@@ -582,10 +580,12 @@ class Stages:
         ]
         got = yield launches
         executed: dict[Cell, frozenset[str]] = {}
-        for group, figures in zip(cells, got, strict=True):
+        for group, launch, figures in zip(cells, launches, got, strict=True):
             if figures.why or figures.defects:
                 why = "wrong data received" if figures.defects else figures.why
                 return {}, f"{group.collective} on {counted(group.ranks, 'rank')} with the file: {why}"
+            if unread := self._unread(launch.switch, figures):
+                return {}, unread
             executed |= self._executed(f"{label}-{group.collective}-{group.ranks}")
         watch = self.tuner.watch(self.folder)
         if watch.switch is None:
@@ -599,6 +599,10 @@ class Stages:
             self.result.unproven = (
                 said.reason or f"{counted(len(said.missing), 'cell')} not executed by any rank"
             )
+        if said.alike:
+            self.result.notes.append(
+                f"{counted(len(said.alike), 'changed cell')}: what ranks execute is the same without the file; only times tell"
+            )
         self.result.acts = said.evidence
         return said.wrong, ""
 
@@ -607,7 +611,7 @@ class Stages:
         cells: Mapping[Group, list[Cell]],
         final: dict[Cell, Algorithm],
         without: Executed,
-        forced: Mapping[Algorithm, Executed],
+        forced: Forced,
     ) -> Step:
         """The file of all numbers of ranks, where the user wants it."""
         every = [cell for mine in cells.values() for cell in mine]
@@ -670,6 +674,10 @@ class Stages:
         if watch.switch is None:
             self.result.unproven = watch.reason
         return watch.switch or Switch({})
+
+    def _unread(self, switch: Switch, figures: Figures) -> str:
+        file = self.tuner.unread(switch, figures.output + figures.errors)
+        return f"the library did not read {file}" if file else ""
 
     def _executed(self, name: str) -> Executed:
         folder = self.folder / f"watch-{name}"

@@ -93,13 +93,14 @@ class Row(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What a launch left: `why` it is incomplete (empty: it is not), `errors` that it printed, its state probe (NaN: none)."""
+    """What a launch left: `why` it is incomplete (empty: it is not), what it printed, its state probe (NaN: none)."""
 
     run: str
     name: str  # of its variant
     seconds: Mapping[Row, float]
     defects: frozenset[tuple[str, int]]
     why: str
+    output: str
     errors: str
     probe: float
     wall: float
@@ -248,7 +249,7 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
     defects: set[tuple[str, int]] = set()
     probe = math.nan
     for row in stored.records().of(Result):
-        variant = getattr(row, "variant", None) or ""
+        variant = row.variant or ""
         time = completion_time_of(row)
         if time is not None and time > 0:
             seconds.setdefault(Row(row.benchmark, variant, row.bytes or 0), time)
@@ -256,13 +257,16 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
             defects.add((row.benchmark, row.bytes or 0))
         if math.isnan(probe) and row.passes and row.passes.states:
             probe = row.passes.states[0].probe_seconds
-    errors = (stored.part("stderr.txt") or b"").decode(errors="replace")
+    output, errors = (
+        (stored.part(one) or b"").decode(errors="replace") for one in ("output.txt", "stderr.txt")
+    )
     return Figures(
         ended.run,
         plan.variants[plan.items[ended.number - 1].variant].name,
         seconds,
         frozenset(defects),
         why_incomplete(plan, ended),
+        output,
         errors,
         probe,
         ended.wall or ended.seconds or 0.0,
