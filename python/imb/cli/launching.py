@@ -418,13 +418,22 @@ def launch_all(
             carried = _launch_all(archive, plan, results_to_stderr=results_to_stderr, commands=commands)
             while more := (grow or with_repeats)(archive, carried.plan, carried.over):
                 session.extend(archive, more)
-                carried = _launch_all(archive, more, results_to_stderr=results_to_stderr, commands=commands)
+                carried = _launch_all(
+                    archive,
+                    more,
+                    results_to_stderr=results_to_stderr,
+                    commands=commands,
+                    announced=bool(grow),
+                )
             return carried
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
 
 
-def _launch_all(archive: Archive, plan: Plan, *, results_to_stderr: bool, commands: bool) -> Carried:
+def _launch_all(
+    archive: Archive, plan: Plan, *, results_to_stderr: bool, commands: bool, announced: bool = False
+) -> Carried:
+    """`announced`: the caller has said what follows."""
     from imb.cli.deciding import Deciding
     from imb.cli.show import print_tables
     from imb.measure import execution, session, stored_sessions
@@ -439,7 +448,9 @@ def _launch_all(archive: Archive, plan: Plan, *, results_to_stderr: bool, comman
     most = " at most" if plan.until else ""
     may_repeat = plan.repeats and not any(item.repeats for item in plan.items)
     most += f", at most {plan.repeats} repeats" if may_repeat else ""
-    if todo:
+    if announced:
+        pass
+    elif todo:
         say(f"{title_of(plan)}: {len(todo)} of {len(plan.items)} launches to run{most}, {versions}", err=True)
     else:
         say(f"{title_of(plan)}: nothing left to run, {counted(len(plan.items), 'launch')} done", err=True)

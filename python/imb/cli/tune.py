@@ -115,6 +115,8 @@ def command(
     left (in one launch where the library can change algorithms in it, else in interleaved launches); pairs of launches with the file and
     without, looked at after 5, 10 and 20. docs/evidence-tuning.md has the error rates. After Ctrl-C, `imb run --resume` continues.
 
+    On several hosts, archive and FOLDER are on a file system that all of them share.
+
     A file holds for this version of the MPI, these hosts and this number of ranks per host. `imb tune --verify` confirms it again.
     """
     import secrets
@@ -123,7 +125,11 @@ def command(
 
     from imb.cli.tune_stages import stages_of
     from imb.measure import session, tuning
+    from imb.measure.campaign import examine_name
+    from imb.measure.fabric import hosts_offered
 
+    if name is not None:
+        examine_name(name)
     if verify is not None:
         for option, given in (("COLLECTIVE", names), ("--np", np), ("--output", output)):
             if given:
@@ -135,7 +141,8 @@ def command(
     tuning.refuse_own(words[split:])
     installation, folder = prepare(mpi, programs)
     hosts_named = [one for one in (hosts or "").split(",") if one]
-    tuner = _tuner(installation, max(len(hosts_named), 1))
+    many_hosts = hosts_offered(hosts_named)
+    tuner = _tuner(installation, many_hosts)
     ranks = _numbers(np)
     if verify is not None:
         ranks = sorted({cell.ranks for cell in tuner.read(verify)[1]})
@@ -149,7 +156,8 @@ def command(
         arguments=words[split:],
         margin=share_of(margin, "--margin"),
         budget=_seconds(budget),
-        hosts=max(len(intent.hosts), 1),
+        hosts=many_hosts,
+        segments=1 if launcher == "srun" else tuning.SEGMENTS,  # steps of srun share no CPUs
         output=str((output or Path(f"tuned-{installation.flavor}")).absolute()),
         verify=str(verify.absolute()) if verify else None,
         seed=secrets.randbelow(2**31) if seed is None else seed,

@@ -56,8 +56,7 @@ class Stages:
         self.finished = False
         self._figures: dict[int, Figures] = {}
         self._spent = 0.0
-        self._told = 0  # launches that lines were printed about
-        self._quiet = True
+        self._lines = self._printed = 0  # on standard error: of this walk through the stages, and of all
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
 
     def grow(self, plan: Plan, over: Sequence[Done]) -> Plan | None:
@@ -67,13 +66,11 @@ class Stages:
         for ended in over:
             if ended.number not in self._figures:
                 self._figures[ended.number] = tuning.figures_of(self.archive, plan, ended)
-        self.result, self._spent, at = Tuned(), 0.0, 0
+        self.result, self._spent, self._lines, at = Tuned(), 0.0, 0, 0
         steps = self._steps()
         launches = next(steps, None)
         while launches is not None:
-            self._quiet = at + len(launches) <= self._told
             if at + len(launches) > len(plan.items):
-                self._told = at + len(launches)
                 return tuning.grown(plan, self.settings, launches)
             got = [self._figures[at + 1 + number] for number in range(len(launches))]
             self._spent += sum(one.wall for one in got)
@@ -86,8 +83,10 @@ class Stages:
         return None
 
     def _say(self, line: str) -> None:
-        """On standard error; of stages that this process has gone through, nothing."""
-        if not self._quiet:
+        """On standard error, once."""
+        self._lines += 1
+        if self._lines > self._printed:
+            self._printed = self._lines
             say(f"imb: {line}", err=True)
 
     # --- All stages ---

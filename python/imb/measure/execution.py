@@ -298,7 +298,7 @@ def _see_all_through(
 def _ask_transports(made: Plan, one: _Started) -> bool:
     """Records the transports that the MPI reports, where the launch ended by itself. Afterwards, so that a launch that fails or
     hangs does so once. Returns whether that was interrupted."""
-    if one.facts["outcome"] not in ("measured", "failed") or one.progress.end is None:
+    if one.item.alone or one.facts["outcome"] not in ("measured", "failed") or one.progress.end is None:
         return False
     reported, interrupted = reported_transports(made, one.item, one.secrets)
     one.facts["conditions"]["transports"] = reported

@@ -69,7 +69,7 @@ class Item(msgspec.Struct, frozen=True):
     """One launch: `arguments` are IMB's, `turn` counts repetitions of the same (rounds) from 1, `variant` is an index,
     `ranks` take the place of those of the variant; `cell` is what is measured, whatever the variant; `repeats` is the number of
     the launch that it takes the place of (imb.model.repeats); `timeout` takes the place of the plan's; `alone`: not interleaved with
-    others of its round and cell."""
+    others of its round and cell, nor compared with them, so that its transports are not asked for."""
 
     number: int
     component: Component

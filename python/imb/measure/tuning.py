@@ -48,7 +48,7 @@ _NOTHING = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "m
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for, as the plan keeps it. `hosts`: how many; `output`: the folder of the files; `verify`: a folder whose files are
+    """What was asked for, as the plan keeps it. `hosts`: how many; `segments` of interleaved launches, 1: one runs after the other; `output`: the folder of the files; `verify`: a folder whose files are
     confirmed, in place of a search. `budget`: seconds of all launches."""
 
     name: str
@@ -58,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     margin: float = 0.05
     budget: float = 1800.0
     hosts: int = 1
+    segments: int = SEGMENTS
     output: str = ""
     verify: str | None = None
     seed: int = 1
@@ -132,7 +133,7 @@ def new_plan(
         variants=[Variant(name="base", mpi=mpi, programs=str(programs.absolute()), intent=intent)],
         items=[],
         seed=settings.seed,
-        parts=SEGMENTS,
+        parts=settings.segments,
         command="tune",
         report=msgspec.to_builtins(settings),
     )
@@ -195,7 +196,9 @@ def interleaved(
     names = [*collectives, CONTROL]
     seconds = max(LEAST, SECONDS_PER_ROW * len(lengths) * len(names) * at_once)
     words = _measured(names, ranks, lengths, settings)
-    more = passes.words_of(passes.Sampling(budget=seconds), "MPI1", names, words, ranks, parts=SEGMENTS)
+    more = passes.words_of(
+        passes.Sampling(budget=seconds), "MPI1", names, words, ranks, parts=settings.segments
+    )
     return [*words, *more], seconds
 
 
