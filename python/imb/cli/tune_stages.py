@@ -600,7 +600,7 @@ class Stages:
             )
         if said.alike:
             self.result.notes.append(
-                f"{counted(len(said.alike), 'changed cell')}: what ranks execute is the same without the file; only times tell"
+                f"{counted(len(said.alike), 'changed cell')}: ranks execute the same functions without the file; only times show its effect"
             )
         self.result.acts = said.evidence
         return said.wrong, ""

@@ -42,7 +42,7 @@ def _verified(result: Tuned) -> str:
         return (
             f"slower in {counted(len(slower), 'cell')} with the file: do not use it"
             if slower
-            else "the file does not do what it says: do not use it"
+            else "algorithms of the file do not work: do not use it"
         )
     if open_:
         return f"inconclusive: {len(open_)} of {many} not confirmed to be faster"
