@@ -39,7 +39,8 @@ def cells(said: Said) -> dict[int, dict[str, Any]]:
 
 
 def test_only_cells_that_are_faster_leave_the_default(tune: Tune, tmp_path: Path, archive: Archive) -> None:
-    said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--name", "t", "--format", "json")
+    words = ["--name", "t", "--format", "json", "--page", tmp_path / "page.html"]
+    said = tune(FakeTuner(["fast", "slow"]), "Allreduce", *words)
     assert said.code == 0, said.err
     found = cells(said)
     assert {length: one["chosen"] for length, one in found.items()} == {
@@ -57,6 +58,11 @@ def test_only_cells_that_are_faster_leave_the_default(tune: Tune, tmp_path: Path
     written = json.loads((tmp_path / "out/rules.json").read_text())
     assert [rule[2:] for rule in written["rules"]] == [[1024, "fast"], [16384, "fast"]]
     assert f"export FAKE_RULES={tmp_path}/out/rules.json" in (tmp_path / "out/switch.sh").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert (
+        page.count('<span class="big">fast</span>') == 2
+        and page.count('<span class="big">default</span>') == 1
+    )
     labels = [label for tags in archive.tags().values() for label in tags.labels]
     assert labels.count("t/none") == labels.count("t/file") == 5
 

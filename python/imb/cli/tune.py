@@ -83,6 +83,10 @@ def command(
             "--name", metavar="NAME", help="Label runs NAME/none, NAME/file ...", show_default="a new one"
         ),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="FILE", help="Write an HTML page with a heat map of all cells."),
+    ] = None,
     rows: RowsOption = False,
     format: FormatOption = "terminal",
     timeout: TimeoutOption = None,
@@ -123,6 +127,7 @@ def command(
 
     import msgspec
 
+    from imb.cli.extras import need
     from imb.cli.tune_stages import stages_of
     from imb.measure import session, tuning
     from imb.measure.campaign import examine_name
@@ -160,10 +165,15 @@ def command(
         segments=1 if launcher == "srun" else tuning.SEGMENTS,  # steps of srun share no CPUs
         output=str((output or Path(f"tuned-{installation.flavor}")).absolute()),
         verify=str(verify.absolute()) if verify else None,
+        page=str(page.absolute()) if page else None,
         seed=secrets.randbelow(2**31) if seed is None else seed,
         format=format,
         rows=rows,
     )
+    if page is not None:
+        need("imb tune --page", "jinja2", "plotly")
+        if page.is_dir() or not page.absolute().parent.is_dir():
+            raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
     if verify is None:
         _refuse_used(Path(settings.output))
     plan = tuning.new_plan(settings, installation, folder, intent, timeout)
@@ -218,7 +228,32 @@ def report(store: Archive, carried: Carried) -> int:
         if result.switch:
             say(f"files: {settings.output}; switch them on with `. {Path(settings.output) / 'switch.sh'}`:")
             say(*(f"  {name}={value}" for name, value in result.switch.environment.items()))
+    if settings.page:
+        _write_page(Path(settings.page), stages.result, plan, settings)
     return _status(stages.result, verify=verify)
+
+
+def _write_page(file: Path, result: object, plan: Plan, settings: Settings) -> None:
+    from datetime import datetime
+
+    from imb.archive.durable import write_whole
+    from imb.judge.tuning import Tuned
+    from imb.render.tuning_page import tuning_page
+
+    assert isinstance(result, Tuned)
+    text = tuning_page(
+        result,
+        settings.margin,
+        mpi=plan.variants[0].mpi.version,
+        session=plan.id,
+        verify=settings.verify is not None,
+        now=datetime.now().astimezone(),
+    )
+    try:
+        write_whole(file, text.encode())
+    except OSError as error:
+        raise ImbError(f"cannot write {file}: {error.strerror or error}") from error
+    say(f"page: {file}", err=True)
 
 
 def _status(result: object, *, verify: bool) -> int:

@@ -48,7 +48,7 @@ _NOTHING = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "m
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for, as the plan keeps it. `hosts`: how many; `segments` of interleaved launches, 1: one runs after the other; `output`: the folder of the files; `verify`: a folder whose files are
+    """What was asked for, as the plan keeps it. `hosts`: how many; `segments` of interleaved launches, 1: one runs after the other; `output`: the folder of the files; `page`: the file of the page; `verify`: a folder whose files are
     confirmed, in place of a search. `budget`: seconds of all launches."""
 
     name: str
@@ -61,6 +61,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     segments: int = SEGMENTS
     output: str = ""
     verify: str | None = None
+    page: str | None = None
     seed: int = 1
     rows: bool = False
     format: str = "terminal"
