@@ -163,7 +163,7 @@ std::optional<int> index_of(const std::string& name) {
   return index;
 }
 
-// Open MPI copies a whole text, however long it said that it is.
+// Open MPI copies a whole text, whatever length it reports.
 constexpr std::size_t longest_text = 1 << 16;
 
 std::string read_value(MPI_T_cvar_handle handle, MPI_Datatype type) {

@@ -34,7 +34,6 @@ FIRST = (
     "--relevant",
     "--metric",
     "--benchmark",
-    "--variants",
     "--rows",
     "--format",
     "--assume-one-session",

@@ -215,9 +215,12 @@ def _paired(a: Side, b: Side) -> Design | None:
 
 def _launches(side: Side) -> dict[Place, Launch]:
     """Those with rows, each as a place of its own."""
-    return {
-        Place(session_of(launch) or "", 0, launch.name): launch for launch in side.launches if launch.rows
-    }
+    return {Place(launch.name, 0, _what(launch)): launch for launch in side.launches if launch.rows}
+
+
+def _what(launch: Launch) -> Hashable:
+    cell = launch.facts.get("cell")
+    return cell if isinstance(cell, int) else launch.experiment()
 
 
 def _places(side: Side) -> dict[Place, Launch]:
@@ -227,9 +230,7 @@ def _places(side: Side) -> dict[Place, Launch]:
     for launch in side.launches:
         session, turn = session_of(launch), launch.facts.get("turn")
         if session is not None and isinstance(turn, int) and launch.rows:
-            cell = launch.facts.get("cell")
-            what = cell if isinstance(cell, int) else launch.experiment()
-            place = Place(session, turn, what, parts and is_repeat(launch))
+            place = Place(session, turn, _what(launch), parts and is_repeat(launch))
             found.setdefault(place, []).append(launch)
     return {place: launches[0] for place, launches in found.items() if len(launches) == 1}
 
