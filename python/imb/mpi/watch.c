@@ -1,7 +1,8 @@
 // Preloaded into ranks: records what each collective call executes, by collective, ranks and length in bytes as IMB counts it.
 // Each rank writes a file into the folder $OPENIMB_WATCH at MPI_Finalize. Needs no mpi.h: OPEN_MPI_ABI chooses the kind of
 // handles. FUNCTIONS is a file of lines WATCH(function, label, collective, is_whole): algorithms, in which an outer one that is
-// whole hides what it calls. WATCH_SENDS: counts messages that are passed to UCX.
+// whole hides what it calls. WATCH_SENDS: counts messages that are passed to UCX; WATCH_SOCKETS: those to sockets, of libfabric's
+// provider tcp.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -90,6 +91,38 @@ static void algorithm_ends(void) { --depth; }
 #include FUNCTIONS
 #endif
 
+#if defined(WATCH_SENDS) || defined(WATCH_SOCKETS)
+static unsigned hash_of(unsigned long long receiver, unsigned long long length) {
+  unsigned long long mixed = (receiver + 1) * 0x9E3779B97F4A7C15ULL + length * 0xC2B2AE3D27D4EB4FULL;
+  mixed = (mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9ULL;
+  return (unsigned)(mixed >> 32);
+}
+#endif
+
+#ifdef WATCH_SOCKETS
+static void passed(long length) {
+  if (calls && length > 0) {
+    ++sends;
+    sent += length;
+    pattern += hash_of(0, (unsigned long long)length);
+  }
+}
+ssize_t send(int socket, const void* data, size_t length, int flags) {
+  static ssize_t (*next)(int, const void*, size_t, int);
+  if (!next) next = (ssize_t(*)(int, const void*, size_t, int))next_of("send");
+  const ssize_t result = next(socket, data, length, flags);
+  passed((long)result);
+  return result;
+}
+ssize_t sendmsg(int socket, const void* message, int flags) {
+  static ssize_t (*next)(int, const void*, int);
+  if (!next) next = (ssize_t(*)(int, const void*, int))next_of("sendmsg");
+  const ssize_t result = next(socket, message, flags);
+  passed((long)result);
+  return result;
+}
+#endif
+
 #ifdef WATCH_SENDS
 static void* endpoints[65536];  // in the order of their creation, which is that of ranks
 static int endpoint_count;
@@ -100,12 +133,6 @@ int ucp_ep_create(void* worker, const void* params, void** ep) {
   const int status = next(worker, params, ep);
   if (status == 0 && endpoint_count < (int)(sizeof endpoints / sizeof *endpoints)) endpoints[endpoint_count++] = *ep;
   return status;
-}
-
-static unsigned hash_of(unsigned long long receiver, unsigned long long length) {
-  unsigned long long mixed = (receiver + 1) * 0x9E3779B97F4A7C15ULL + length * 0xC2B2AE3D27D4EB4FULL;
-  mixed = (mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9ULL;
-  return (unsigned)(mixed >> 32);
 }
 
 void* ucp_tag_send_nbx(void* ep, const void* buffer, size_t length, unsigned long long tag, const void* param) {
@@ -153,7 +180,7 @@ static void call_begins(void) {
 
 static void call_ends(const char* collective, int ranks, long long bytes, int in_place) {
   if (--calls) return;
-#ifdef WATCH_SENDS
+#if defined(WATCH_SENDS) || defined(WATCH_SOCKETS)
   snprintf(executed, sizeof executed, "%lld-messages-of-%lld-bytes-(%08x)", sends, sent, pattern);
 #endif
   if (!executed[0]) strcpy(executed, "unknown");
