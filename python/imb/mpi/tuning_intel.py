@@ -63,6 +63,8 @@ class IntelTuner:
             return "one rank has no choice of algorithms"
         if cell.bytes == 0:
             return "no algorithm is called for 0 bytes"
+        if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
+            return "MPI rounds the block up, so that the rule would be that of a longer message"
         if cell.bytes >= _MOST:
             return "I_MPI_ADJUST has no lengths of 2 GiB and more"
         return None
@@ -162,9 +164,12 @@ def _adjusted(choices: Choices, measured: Iterable[Cell]) -> dict[str, str]:
     """The variables. Parts are read as a chain of upper limits, so they cover all lengths. Sizes of communicators (`@4-4`) are left out:
     the library then uses one part for all lengths. So the rules are those of all communicators of a launch."""
     parts: dict[str, list[str]] = {}
-    for (collective, _), runs in ranges(choices, measured).items():
+    for (collective, ranks), runs in ranges(choices, measured).items():
         chain, done = parts.setdefault(_variable(collective), []), 0
-        for low, high, used in runs:
+        # Of Reduce_scatter_block the length is that of a block.
+        shares = ranks if collective == "Reduce_scatter_block" else 1
+        for first, last, used in runs:
+            low, high = first // shares, last // shares
             if low > done:
                 chain.append(f"0:{done}-{low - 1}")
             chain.append(f"{used.number}:{low}-{high}")
