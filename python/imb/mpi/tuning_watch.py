@@ -22,12 +22,11 @@ COMPILERS = ("cc", "gcc", "clang", "g++", "clang++")
 
 
 class Watched(NamedTuple):
-    """A function of the library: an algorithm of a collective. `is_whole`: what it calls is part of it, as with HAN."""
+    """A function of the library: an algorithm of a collective."""
 
     function: str
     label: str
     collective: str
-    is_whole: bool = False
 
 
 class NoWatch(Exception):
@@ -73,7 +72,7 @@ def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Seque
     """The library for this MPI, in the user's cache. Raises NoWatch."""
     source = Path(__file__).with_name("watch.c")
     lines = [
-        f'WATCH({one.function}, "{one.label}", "{one.collective}", {int(one.is_whole)})\n' for one in functions
+        f'WATCH({one.function}, "{one.label}", "{one.collective}")\n' for one in functions
     ]
     said = [mpi.place, mpi.version, source.read_text(), *lines, *definitions]
     folder = platformdirs.user_cache_path("openimb") / "watches"

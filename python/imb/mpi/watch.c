@@ -1,7 +1,7 @@
 // Preloaded into ranks: records what each collective call executes, by collective, ranks and length in bytes as IMB counts it.
 // Each rank writes a file into the folder $OPENIMB_WATCH at MPI_Finalize. Needs no mpi.h: OPEN_MPI_ABI chooses the kind of
-// handles. FUNCTIONS is a file of lines WATCH(function, label, collective, is_whole): algorithms, in which an outer one that is
-// whole hides what it calls. WATCH_SENDS: counts messages that are passed to UCX; WATCH_SOCKETS: those to sockets, of libfabric's
+// handles. FUNCTIONS is a file of lines WATCH(function, label, collective): algorithms. `a>b`: a left the call to b, of the same
+// collective; `a/c`: a called c, of another one or, in parts of the communicator, of the same. WATCH_SENDS: counts messages that are passed to UCX; WATCH_SOCKETS: those to sockets, of libfabric's
 // provider tcp.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -32,9 +32,8 @@ static struct Row rows[8192];
 static int count, lost;
 static int calls;             // of MPI that are under way, one in the other
 static int depth;             // of algorithms that are under way
-static int nested;            // how many of them are in `executed`
-static const char* outermost; // the collective of the outermost
-static int outermost_is_whole;
+static int replacing;         // how many of them left the call to the next
+static const char* outermost; // the collective of the outermost; empty: it has parts of the communicator to itself
 static long long sends, sent;
 static unsigned pattern;      // sum over messages, in any order, of a hash of receiver and length
 static char executed[240];
@@ -52,21 +51,27 @@ static void* next_of(const char* name) {
   return found;
 }
 
-static void append(const char* sign, const char* label) {
-  size_t used = strlen(executed);
-  snprintf(executed + used, sizeof executed - used, "%s%s", used ? sign : "", label);
+static void append(char sign, const char* label) {
+  char part[sizeof executed];
+  const int length = snprintf(part, sizeof part, "%c%s", sign, label);
+  for (const char* at = executed; (at = strstr(at, part)); ++at) {  // once is enough
+    if (!at[length] || strchr("+>/", at[length])) return;
+  }
+  const size_t used = strlen(executed);
+  snprintf(executed + used, sizeof executed - used, "%s", part);
 }
 
-static void algorithm_begins(const char* label, const char* collective, int is_whole) {
+static void algorithm_begins(const char* label, const char* collective) {
   if (calls) {
     if (depth == 0) {
-      append("+", label);
-      outermost = collective;
-      outermost_is_whole = is_whole;
-      nested = 1;
-    } else if (depth == nested && !outermost_is_whole && strcmp(collective, outermost) == 0) {
-      append(">", label);  // replaces itself
-      ++nested;
+      append('+', label);
+      outermost = strncmp(label, "han_", 4) ? collective : "";
+      replacing = 1;
+    } else if (depth == replacing && strcmp(collective, outermost) == 0) {
+      append('>', label);
+      ++replacing;
+    } else if (depth == replacing) {
+      append('/', label);
     }
   }
   ++depth;
@@ -78,11 +83,11 @@ static void algorithm_ends(void) { --depth; }
 #define DECLARED(n) long a##n
 #define PASSED(n) a##n
 // All arguments are integers and pointers, at most 16: a copy of as many words passes them on.
-#define WATCH(function, label, collective, is_whole)                         \
+#define WATCH(function, label, collective)                                   \
   long function(LONGS(DECLARED)) {                                           \
     static long (*next)(LONGS(DECLARED));                                    \
     if (!next) next = (long (*)(LONGS(DECLARED)))next_of(#function);         \
-    algorithm_begins(label, collective, is_whole);                           \
+    algorithm_begins(label, collective);                                     \
     long result = next(LONGS(PASSED));                                       \
     algorithm_ends();                                                        \
     return result;                                                           \
@@ -183,11 +188,12 @@ static void call_ends(const char* collective, int ranks, long long bytes, int in
 #if defined(WATCH_SENDS) || defined(WATCH_SOCKETS)
   snprintf(executed, sizeof executed, "%lld-messages-of-%lld-bytes-(%08x)", sends, sent, pattern);
 #endif
-  if (!executed[0]) strcpy(executed, "unknown");
+  const char* shown = executed[0] == '+' ? executed + 1 : executed;
+  if (!executed[0]) shown = "unknown";
   for (int i = 0; i < count; ++i) {
     struct Row* row = &rows[i];
     if (row->bytes == bytes && row->ranks == ranks && row->in_place == in_place &&
-        strcmp(row->collective, collective) == 0 && strcmp(row->executed, executed) == 0) {
+        strcmp(row->collective, collective) == 0 && strcmp(row->executed, shown) == 0) {
       ++row->calls;
       return;
     }
@@ -198,7 +204,7 @@ static void call_ends(const char* collective, int ranks, long long bytes, int in
   }
   struct Row* row = &rows[count++];
   *row = (struct Row){.collective = collective, .ranks = ranks, .in_place = in_place, .bytes = bytes, .calls = 1};
-  strcpy(row->executed, executed);
+  strcpy(row->executed, shown);
 }
 
 // An MPI call: its name, its parameters, its arguments, the communicator, the length and whether it is in place.
