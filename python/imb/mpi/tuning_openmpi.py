@@ -272,7 +272,7 @@ class OpenMpiTuner:
                 if is_defined and (base := _BASE.match(name)):
                     found[name] = Watched(name, base[1], base[2])
                 elif is_defined and (han := _HAN.match(name)):
-                    found[name] = Watched(name, han[1], han[2], is_whole=True)
+                    found[name] = Watched(name, han[1], han[2])
         self._plugin = str(places[-1]) if len(places) > 1 else ""
         return [found[name] for name in sorted(found)]
 
@@ -296,7 +296,7 @@ class OpenMpiTuner:
         names = _FUNCTIONS.get(algorithm.name, (re.sub(r"_(?=doubling|ring)|-", "", algorithm.name), algorithm.name.replace("-", "_")))
         collective = _COLLECTIVES[cell.collective].name
         wanted = {f"{collective}_intra_{name}" for name in names} | {f"{collective}_{name}" for name in names}
-        seen = executed.get(cell, frozenset())
+        seen = {what.partition("/")[0] for what in executed.get(cell, ())}
         return None if not seen or seen <= wanted else " and ".join(sorted(seen - wanted))
 
     def unread(self, switch: Switch, output: str) -> str | None:

@@ -22,12 +22,11 @@ COMPILERS = ("cc", "gcc", "clang", "g++", "clang++")
 
 
 class Watched(NamedTuple):
-    """A function of the library: an algorithm of a collective. `is_whole`: what it calls is part of it, as with HAN."""
+    """A function of the library: an algorithm of a collective."""
 
     function: str
     label: str
     collective: str
-    is_whole: bool = False
 
 
 class NoWatch(Exception):
@@ -73,7 +72,7 @@ def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Seque
     """The library for this MPI, in the user's cache. Raises NoWatch."""
     source = Path(__file__).with_name("watch.c")
     lines = [
-        f'WATCH({one.function}, "{one.label}", "{one.collective}", {int(one.is_whole)})\n' for one in functions
+        f'WATCH({one.function}, "{one.label}", "{one.collective}")\n' for one in functions
     ]
     said = [mpi.place, mpi.version, source.read_text(), *lines, *definitions]
     folder = platformdirs.user_cache_path("openimb") / "watches"
@@ -101,9 +100,10 @@ def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Seque
     raise NoWatch(f"no C compiler builds the library that would watch: {error}")
 
 
-def executed_in(folder: Path, *, by_rank: bool) -> dict[Cell, frozenset[str]]:
-    """What ranks wrote, calls in place left out. `by_rank`: what ranks execute differs in the same algorithm. Raises ImbError where the
-    report of a rank is missing or truncated."""
+def executed_in(folder: Path, *, by_rank: bool, rare: float = 0) -> dict[Cell, frozenset[str]]:
+    """What ranks wrote, calls in place left out. `by_rank`: what ranks execute differs in the same algorithm. `rare`: what fewer calls
+    executed, of the share that a root has, is left out: connections that began then. Raises ImbError where the report of a rank is
+    missing or truncated."""
     found: dict[Cell, set[str]] = {}
     ranks: set[int] = set()
     wanted = 0
@@ -116,11 +116,15 @@ def executed_in(folder: Path, *, by_rank: bool) -> dict[Cell, frozenset[str]]:
             raise ImbError(f"{path}: too many lengths to watch; measure fewer collectives at once", 1)
         rank, wanted = int(first[1]), int(first[3])
         ranks.add(rank)
+        counts: dict[Cell, dict[str, int]] = {}
         for line in lines[1:-1]:
-            collective, comm, length, in_place, what, _ = line.split()
+            collective, comm, length, in_place, what, calls = line.split()
             if in_place == "0":
                 label = f"rank {rank}: {what}" if by_rank else what
-                found.setdefault(Cell(collective, int(comm), int(length)), set()).add(label)
+                counts.setdefault(Cell(collective, int(comm), int(length)), {})[label] = int(calls)
+        for cell, labels in counts.items():
+            least = rare * sum(labels.values()) / cell.ranks
+            found.setdefault(cell, set()).update(label for label, calls in labels.items() if calls >= least)
     if not ranks or len(ranks) < wanted:
         raise ImbError(f"{len(ranks)} of {wanted or 'all'} ranks reported what they execute; is {folder} shared by the hosts?", 1)
     return {cell: frozenset(labels) for cell, labels in found.items()}

@@ -1,7 +1,8 @@
 // Preloaded into ranks: records what each collective call executes, by collective, ranks and length in bytes as IMB counts it.
 // Each rank writes a file into the folder $OPENIMB_WATCH at MPI_Finalize. Needs no mpi.h: OPEN_MPI_ABI chooses the kind of
-// handles. FUNCTIONS is a file of lines WATCH(function, label, collective, is_whole): algorithms, in which an outer one that is
-// whole hides what it calls. WATCH_SENDS: counts messages that are passed to UCX.
+// handles. FUNCTIONS is a file of lines WATCH(function, label, collective): algorithms. `a>b`: a left the call to b, of the same
+// collective; `a/c`: a called c, of another one or, in parts of the communicator, of the same. WATCH_SENDS: counts messages that are passed to UCX; WATCH_SOCKETS: those to sockets, of libfabric's
+// provider tcp.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -31,9 +32,8 @@ static struct Row rows[8192];
 static int count, lost;
 static int calls;             // of MPI that are under way, one in the other
 static int depth;             // of algorithms that are under way
-static int nested;            // how many of them are in `executed`
-static const char* outermost; // the collective of the outermost
-static int outermost_is_whole;
+static int replacing;         // how many of them left the call to the next
+static const char* outermost; // the collective of the outermost; empty: it has parts of the communicator to itself
 static long long sends, sent;
 static unsigned pattern;      // sum over messages, in any order, of a hash of receiver and length
 static char executed[240];
@@ -51,21 +51,27 @@ static void* next_of(const char* name) {
   return found;
 }
 
-static void append(const char* sign, const char* label) {
-  size_t used = strlen(executed);
-  snprintf(executed + used, sizeof executed - used, "%s%s", used ? sign : "", label);
+static void append(char sign, const char* label) {
+  char part[sizeof executed];
+  const int length = snprintf(part, sizeof part, "%c%s", sign, label);
+  for (const char* at = executed; (at = strstr(at, part)); ++at) {  // once is enough
+    if (!at[length] || strchr("+>/", at[length])) return;
+  }
+  const size_t used = strlen(executed);
+  snprintf(executed + used, sizeof executed - used, "%s", part);
 }
 
-static void algorithm_begins(const char* label, const char* collective, int is_whole) {
+static void algorithm_begins(const char* label, const char* collective) {
   if (calls) {
     if (depth == 0) {
-      append("+", label);
-      outermost = collective;
-      outermost_is_whole = is_whole;
-      nested = 1;
-    } else if (depth == nested && !outermost_is_whole && strcmp(collective, outermost) == 0) {
-      append(">", label);  // replaces itself
-      ++nested;
+      append('+', label);
+      outermost = strncmp(label, "han_", 4) ? collective : "";
+      replacing = 1;
+    } else if (depth == replacing && strcmp(collective, outermost) == 0) {
+      append('>', label);
+      ++replacing;
+    } else if (depth == replacing) {
+      append('/', label);
     }
   }
   ++depth;
@@ -77,17 +83,49 @@ static void algorithm_ends(void) { --depth; }
 #define DECLARED(n) long a##n
 #define PASSED(n) a##n
 // All arguments are integers and pointers, at most 16: a copy of as many words passes them on.
-#define WATCH(function, label, collective, is_whole)                         \
+#define WATCH(function, label, collective)                                   \
   long function(LONGS(DECLARED)) {                                           \
     static long (*next)(LONGS(DECLARED));                                    \
     if (!next) next = (long (*)(LONGS(DECLARED)))next_of(#function);         \
-    algorithm_begins(label, collective, is_whole);                           \
+    algorithm_begins(label, collective);                                     \
     long result = next(LONGS(PASSED));                                       \
     algorithm_ends();                                                        \
     return result;                                                           \
   }
 #ifdef FUNCTIONS
 #include FUNCTIONS
+#endif
+
+#if defined(WATCH_SENDS) || defined(WATCH_SOCKETS)
+static unsigned hash_of(unsigned long long receiver, unsigned long long length) {
+  unsigned long long mixed = (receiver + 1) * 0x9E3779B97F4A7C15ULL + length * 0xC2B2AE3D27D4EB4FULL;
+  mixed = (mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9ULL;
+  return (unsigned)(mixed >> 32);
+}
+#endif
+
+#ifdef WATCH_SOCKETS
+static void passed(long length) {
+  if (calls && length > 0) {
+    ++sends;
+    sent += length;
+    pattern += hash_of(0, (unsigned long long)length);
+  }
+}
+ssize_t send(int socket, const void* data, size_t length, int flags) {
+  static ssize_t (*next)(int, const void*, size_t, int);
+  if (!next) next = (ssize_t(*)(int, const void*, size_t, int))next_of("send");
+  const ssize_t result = next(socket, data, length, flags);
+  passed((long)result);
+  return result;
+}
+ssize_t sendmsg(int socket, const void* message, int flags) {
+  static ssize_t (*next)(int, const void*, int);
+  if (!next) next = (ssize_t(*)(int, const void*, int))next_of("sendmsg");
+  const ssize_t result = next(socket, message, flags);
+  passed((long)result);
+  return result;
+}
 #endif
 
 #ifdef WATCH_SENDS
@@ -100,12 +138,6 @@ int ucp_ep_create(void* worker, const void* params, void** ep) {
   const int status = next(worker, params, ep);
   if (status == 0 && endpoint_count < (int)(sizeof endpoints / sizeof *endpoints)) endpoints[endpoint_count++] = *ep;
   return status;
-}
-
-static unsigned hash_of(unsigned long long receiver, unsigned long long length) {
-  unsigned long long mixed = (receiver + 1) * 0x9E3779B97F4A7C15ULL + length * 0xC2B2AE3D27D4EB4FULL;
-  mixed = (mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9ULL;
-  return (unsigned)(mixed >> 32);
 }
 
 void* ucp_tag_send_nbx(void* ep, const void* buffer, size_t length, unsigned long long tag, const void* param) {
@@ -153,14 +185,15 @@ static void call_begins(void) {
 
 static void call_ends(const char* collective, int ranks, long long bytes, int in_place) {
   if (--calls) return;
-#ifdef WATCH_SENDS
+#if defined(WATCH_SENDS) || defined(WATCH_SOCKETS)
   snprintf(executed, sizeof executed, "%lld-messages-of-%lld-bytes-(%08x)", sends, sent, pattern);
 #endif
-  if (!executed[0]) strcpy(executed, "unknown");
+  const char* shown = executed[0] == '+' ? executed + 1 : executed;
+  if (!executed[0]) shown = "unknown";
   for (int i = 0; i < count; ++i) {
     struct Row* row = &rows[i];
     if (row->bytes == bytes && row->ranks == ranks && row->in_place == in_place &&
-        strcmp(row->collective, collective) == 0 && strcmp(row->executed, executed) == 0) {
+        strcmp(row->collective, collective) == 0 && strcmp(row->executed, shown) == 0) {
       ++row->calls;
       return;
     }
@@ -171,7 +204,7 @@ static void call_ends(const char* collective, int ranks, long long bytes, int in
   }
   struct Row* row = &rows[count++];
   *row = (struct Row){.collective = collective, .ranks = ranks, .in_place = in_place, .bytes = bytes, .calls = 1};
-  strcpy(row->executed, executed);
+  strcpy(row->executed, shown);
 }
 
 // An MPI call: its name, its parameters, its arguments, the communicator, the length and whether it is in place.
