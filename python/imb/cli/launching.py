@@ -412,7 +412,8 @@ def launch_all(
 
     try:
         with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
-            for variant in plan.variants:
+            # The variants of a session that grows are on the same CPUs.
+            for variant in plan.variants[:1] if grow else plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
                 warn_of_shared_cpus(variant.intent, most_ranks, variant.name)
             carried = _launch_all(archive, plan, results_to_stderr=results_to_stderr, commands=commands)
@@ -520,7 +521,7 @@ def _launch_all(
         stopped = stopped or deciding.at_the_end(over, display.say)
     if stopped:
         session.stop(archive, plan, stopped)
-    if not plan.until:  # then the last line is the reason for stopping
+    if not plan.until and not announced:  # then the last line is the reason for stopping
         warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
     none_else = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
     return Carried(over, left_out, stopped, plan, none_else)

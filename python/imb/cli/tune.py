@@ -12,6 +12,7 @@ import typer
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, FormatOption, RowsOption, share_of
 from imb.cli.display import in_time
+from imb.cli.launch_lines import warn_of_others
 from imb.cli.launching import (
     BindOption,
     Carried,
@@ -228,6 +229,7 @@ def report(store: Archive, carried: Carried) -> int:
         if result.switch:
             say(f"files: {settings.output}; switch them on with `. {Path(settings.output) / 'switch.sh'}`:")
             say(*(f"  {name}={value}" for name, value in result.switch.environment.items()))
+    warn_of_others(store, result.evidence)
     if settings.page:
         _write_page(Path(settings.page), stages.result, plan, settings)
     return _status(stages.result, verify=verify)

@@ -131,7 +131,7 @@ def new_plan(
         id=new_id(),
         created=now(),
         timeout=timeout,
-        variants=[Variant(name="base", mpi=mpi, programs=str(programs.absolute()), intent=intent)],
+        variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
         items=[],
         seed=settings.seed,
         parts=settings.segments,
