@@ -30,7 +30,7 @@ def headline(result: Tuned, margin: float, *, verify: bool) -> str:
     gains = [one.judged.speedup for one in changed if one.judged]
     return (
         f"faster in {len(changed)} of {counted(many, 'cell')}, {min(gains):.2f}x to {max(gains):.2f}x, confirmed by"
-        f" {counted(result.pairs, 'pair')} of fresh launches; probability that any cell is slower: at most {as_percent(FAMILY)}"
+        f" {counted(result.pairs, 'pair')} of fresh launches; probability that a changed cell is slower: at most {as_percent(FAMILY)}"
     )
 
 
