@@ -7,7 +7,7 @@ Two steps on separate launches, since the best of many estimates is too good on 
   be better by less than the margin. Nothing is claimed from these figures.
 - **Proof**: pairs of fresh launches, with the file and without. A changed cell is confirmed where the lower bound of its speedup
   is above 1, an unchanged one where it is not slower by the margin. FAMILY bounds the probability that any cell is wrongly
-  called so, over all cells (Bonferroni), all looks (shares as in imb.model.sequential_design) and all confirmations (half, a
+  called so, over all cells (Holm), all looks (shares as in imb.model.sequential_design) and all confirmations (half, a
   quarter, ...). Cells that fail go back to the default, and the rest is confirmed again on fresh pairs.
 
 docs/evidence-tuning.md has the error rates on drawn launches of known truth.
@@ -20,12 +20,13 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from imb.judge.usual import split
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
 from imb.stats.arrays import Mask, Values
 from imb.stats.medians import nanmedian
+from imb.stats.multiplicity import holm
 from imb.stats.shift import FEWEST, errors_of_pairs, moments
 
 FIRST = 4  # rounds before any candidate is out
@@ -35,6 +36,7 @@ PROPOSED = 0.5  # of the margin: a smaller estimated gain is not worth a line in
 LOOKS = (5, 10, 20)  # pairs
 SPARE = 3  # times the pairs of a look are launched at most, where launches are outside the dominant state
 FAMILY = 0.01
+RESERVE = 1.4  # halves of its interval that a gain has at least from the second confirmation that failed on
 CONFIRMATIONS = 5  # 0.5, 0.25, ... %; cells that fail even then are many, and there is no file
 
 Verdict: TypeAlias = Literal[
@@ -186,6 +188,7 @@ class Proof:
         self.confirmation = 1
         self.over = not self.changed.any()
         self.judged: list[Judged] = []
+        self._last: list[Judged] = []
         self._margin = math.log1p(margin)
         self._family = family
         self._most = confirmations
@@ -233,6 +236,7 @@ class Proof:
         clean = self._clean()
         level = self.level * share
         now = judged(self._gains[clean], self.changed, self._margin, level, self._control[clean])
+        self._last = now
         # What an earlier look has shown stays shown: each look has its share of the level.
         self.judged = [
             before if said.verdict == "inconclusive" else said
@@ -252,10 +256,14 @@ class Proof:
             self._look += 1
 
     def _revert(self, failed: Mask) -> None:
-        """Gains below the margin go back as well: the next confirmation has a lower level, and they would fail one after another."""
+        """Gains below the margin go back as well, and later those without reserve: the next confirmation has a lower level, and they
+        would fail one after another."""
         for cell in np.flatnonzero(self.changed):
-            said = self.judged[int(cell)]
-            if failed[cell] or not said.speedup >= math.exp(self._margin):
+            said, last = self.judged[int(cell)], self._last[int(cell)]
+            least = self._margin
+            if self.confirmation > 1:
+                least = max(least, RESERVE * math.log(last.speedup / last.low))
+            if failed[cell] or not math.log(last.speedup) >= least:
                 verdict: Verdict = "failed" if failed[cell] else "below the margin"
                 verdict = "slower" if said.verdict == "slower" else verdict
                 self.reverted.append((int(cell), said._replace(verdict=verdict)))
@@ -275,41 +283,68 @@ class Proof:
         )
 
 
+class _Estimates(NamedTuple):
+    """Of each cell: pairs, mean gain, its standard error, degrees of freedom; NaN where there are too few pairs."""
+
+    pairs: Values
+    mean: Values
+    error: Values
+    degrees: Values
+
+    def half(self, level: Values) -> Values:
+        """Of an interval of which each side misses with this probability."""
+        found: Values = -stdtrit(self.degrees, level) * self.error
+        return found
+
+
 def judged(
     gains: Values, changed: Mask, margin: float, level: float, control: Values | None = None
 ) -> list[Judged]:
-    """Of each cell, from logarithms of its speedup, shape (pairs, cells). Changed cells have half of the level, unchanged ones the
-    other; the whole where there are no others. `margin`, a logarithm: what an unchanged cell must not be slower by. `control`: of
-    each pair the same of rows that no file changes, whose expectation is 0."""
+    """Of each cell, from logarithms of its speedup, shape (pairs, cells). Tests are Holm's with weights: changed cells have half of the
+    level, the others the other half. The interval of a cell is at the level of its step, so that it is above 1 where the cell is confirmed. `margin`, a logarithm: what an unchanged cell must not be slower by.
+    `control`: of each pair the same of rows that no file changes, whose expectation is 0."""
     both = 2 if changed.any() and not changed.all() else 1
-    cells = np.where(changed, int(changed.sum()), int((~changed).sum())) * both
-    count, mean, half = _estimated(gains, level / cells)
+    each = level / both / np.where(changed, int(changed.sum()), int((~changed).sum()))
+    found = _estimated(gains)
     if control is not None and np.isfinite(control).all() and len(control) > FEWEST:
         # Which one is more certain is decided for all cells together, by the spread of pairs alone.
-        adjusted = _estimated(gains, level / cells, control)
-        if float(nanmedian(adjusted[2])) < float(nanmedian(half)):
-            count, mean, half = adjusted
-    low, high = mean - half, mean + half
-    found = []
-    for at in range(len(mean)):
+        adjusted = _estimated(gains, control)
+        if float(nanmedian(adjusted.half(each))) < float(nanmedian(found.half(each))):
+            found = adjusted
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = stdtr(found.degrees, -(found.mean + np.where(changed, 0.0, margin)) / found.error)
+    shown = holm(p, each) <= level
+    half = found.half(level * each / _left(p, each, shown))
+    low, high = found.mean - half, found.mean + half
+    cells = []
+    for at in range(len(found.mean)):
         verdict: Verdict = "inconclusive"
         if high[at] < 0:
             verdict = "slower"
-        elif changed[at] and low[at] > 0:
-            verdict = "confirmed"
-        elif not changed[at] and low[at] > -margin:
-            verdict = "not slower"
-        speedup, least, most = (float(np.exp(one[at])) for one in (mean, low, high))
-        found.append(Judged(verdict, speedup, least, most, int(count[at])))
-    return found
+        elif shown[at]:
+            verdict = "confirmed" if changed[at] else "not slower"
+        speedup, least, most = (float(np.exp(one[at])) for one in (found.mean, low, high))
+        cells.append(Judged(verdict, speedup, least, most, int(found.pairs[at])))
+    return cells
 
 
-def _estimated(gains: Values, level: Values, control: Values | None = None) -> tuple[Values, Values, Values]:
-    """Count, mean and half of the interval, NaN where there are too few. With a control, what a cell shares with it is taken off: the
-    intercept of a line (Lavenberg and Welch, Management Science 27 (1981) 322), which costs a degree of freedom."""
+def _left(p: Values, weights: Values, shown: Mask) -> Values:
+    """Of each test the weight of those that Holm's method has left at its step: itself and those after it; of those that are not shown,
+    all of these."""
+    scaled = np.where(np.isfinite(p), p / weights, np.inf)
+    order = np.argsort(scaled, kind="stable")
+    left = np.empty(len(p))
+    left[order] = np.cumsum(weights[order][::-1])[::-1]
+    left[~shown] = weights[~shown].sum()
+    return left
+
+
+def _estimated(gains: Values, control: Values | None = None) -> _Estimates:
+    """With a control, what a cell shares with it is taken off: the intercept of a line (Lavenberg and Welch, Management Science 27
+    (1981) 322), which costs a degree of freedom."""
     count, mean, variance = moments(gains)
     degrees = count - 1
-    width = 1.0
+    width: Values = np.ones(len(count))
     if control is not None:
         there = np.isfinite(gains)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -325,6 +360,4 @@ def _estimated(gains: Values, level: Values, control: Values | None = None) -> t
             width = np.sqrt(1 + np.where(squares > 0, count * middle**2 / squares, 0.0))
     known = degrees > 0
     errors = errors_of_pairs(np.maximum(count, 1), np.where(known, variance, np.nan)[None], 0.0)[0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        half = -stdtrit(np.where(known, degrees, np.nan), level) * errors * width
-    return count, mean, half
+    return _Estimates(count, mean, np.where(known, errors * width, np.nan), np.where(known, degrees, np.nan))
