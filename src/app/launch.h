@@ -10,6 +10,7 @@
 
 #include "benchmarks/components.h"
 #include "cli/command_line.h"
+#include "mpi/variables.h"
 #include "mpi/world.h"
 #include "plan/options.h"
 #include "result/measurement.h"
