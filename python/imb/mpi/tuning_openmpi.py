@@ -160,7 +160,7 @@ class OpenMpiTuner:
         if cell.ranks < 2:
             return "one rank has no choice of algorithms"
         if cell.bytes == 0 and cell.collective != "Barrier":
-            # And Allgather and Alltoall in place take the rule of 0 bytes, whatever their length.
+            # And in place, with the counts that MPI ignores left out, Allgather and Alltoall take this rule at any length.
             return "no algorithm is called for 0 bytes"
         if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
             return "MPI rounds the block up, so that the rule would be that of a longer message"
