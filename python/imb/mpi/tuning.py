@@ -109,7 +109,9 @@ def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
         return MpichTuner(mpi, hosts)
     if mpi.flavor == "intel":
         return IntelTuner(mpi, hosts)
-    raise ImbError(f"{mpi.version} cannot be tuned; imb tune knows the files of Open MPI, MPICH and Intel MPI")
+    raise ImbError(
+        f"{mpi.version} cannot be tuned; imb tune knows the files of Open MPI, MPICH and Intel MPI"
+    )
 
 
 def proof(
@@ -142,7 +144,9 @@ def _listed(names: Iterable[str]) -> str:
     return " and ".join(sorted(names))
 
 
-def ranges(choices: Choices, measured: Iterable[Cell]) -> dict[tuple[str, int], list[tuple[int, int, Algorithm]]]:
+def ranges(
+    choices: Choices, measured: Iterable[Cell]
+) -> dict[tuple[str, int], list[tuple[int, int, Algorithm]]]:
     """Of each collective and number of ranks with a choice, the lengths from and to which an algorithm is chosen, ascending.
     Neighbors of the same choice, with no measured length between them, are one range; a single length is a range of itself."""
     lengths: dict[tuple[str, int], set[int]] = {}
@@ -172,7 +176,9 @@ def cells_lines(measured: Iterable[Cell]) -> list[str]:
     lengths: dict[tuple[str, int], list[int]] = {}
     for cell in sorted(set(measured)):
         lengths.setdefault((cell.collective, cell.ranks), []).append(cell.bytes)
-    return [f"measured {name} {ranks}: {' '.join(map(str, of_key))}" for (name, ranks), of_key in lengths.items()]
+    return [
+        f"measured {name} {ranks}: {' '.join(map(str, of_key))}" for (name, ranks), of_key in lengths.items()
+    ]
 
 
 def cells_in(lines: Iterable[str]) -> Iterator[Cell]:

@@ -52,7 +52,10 @@ class IntelTuner:
         return [name for name in _COLLECTIVES if _variable(name) in self._presets]
 
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
-        return [Algorithm(f"preset-{number}", number) for number in range(1, self._presets.get(_variable(collective), 0) + 1)]
+        return [
+            Algorithm(f"preset-{number}", number)
+            for number in range(1, self._presets.get(_variable(collective), 0) + 1)
+        ]
 
     def limits(self, cell: Cell) -> str | None:
         if cell.collective in _OWN_CHOICE:

@@ -22,7 +22,10 @@ from imb.mpi.tuning_watch import FOLDER, NoWatch, compiled, executed_in, library
 
 _Tree: TypeAlias = dict[str, "_Tree"]
 
-GENERIC, COMPOSITIONS = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"
+GENERIC, COMPOSITIONS = (
+    "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
+    "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE",
+)
 _FILE, _COMPOSITION_FILE = "mpich-algorithms.json", "mpich-compositions.json"
 _PAGE = 4096
 _MOST_BYTES = 2**31 - 1  # lengths of trees are read by atoi
@@ -101,7 +104,10 @@ _PARAMETERS: Mapping[tuple[str, str], Mapping[str, str]] = {
         "recv_pre_posted": "RECV_PRE_POST",
     },
     ("Allgather", "k_brucks"): {"k": "BRUCKS_KVAL"},
-    ("Allgather", "recexch_doubling"): {"k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV"},
+    ("Allgather", "recexch_doubling"): {
+        "k": "RECEXCH_KVAL",
+        "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV",
+    },
     ("Allgather", "recexch_halving"): {"k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV"},
     ("Alltoall", "k_brucks"): {"k": "BRUCKS_KVAL"},
     ("Barrier", "k_dissemination"): {"k": "DISSEM_KVAL"},
@@ -139,7 +145,9 @@ class MpichTuner:
                 continue
             leaves = list(_leaves(tree))
             kind = "composition" if all(leaf.startswith("composition=") for leaf in leaves) else "algorithm"
-            if not any("POSIX" in leaf for leaf in leaves):  # of algorithms in shared memory, which compositions choose
+            if not any(
+                "POSIX" in leaf for leaf in leaves
+            ):  # of algorithms in shared memory, which compositions choose
                 found[kind] = tree
         if set(found) != {"algorithm", "composition"}:
             raise ImbError(
@@ -171,7 +179,9 @@ class MpichTuner:
         """By the description of the variable, whose values are counted in its order, and by what a tree can name."""
         said = self._variables[1].get(_variable(collective, "INTRA_ALGORITHM"), "")
         names = re.findall(r"(?m)^(\w+) +- ", said)
-        usable = [name for name in names if name not in _NEVER and self._leaf(collective, name) in self._leaf_names]
+        usable = [
+            name for name in names if name not in _NEVER and self._leaf(collective, name) in self._leaf_names
+        ]
         return [
             Algorithm(name, names.index(name))
             for name in usable
@@ -185,8 +195,12 @@ class MpichTuner:
         """With the values of the variables; None: one is not known here."""
         values = self._variables[0]
         wanted = _PARAMETERS.get((collective, name), {})
-        found = {parameter: values.get(_variable(collective, variable)) for parameter, variable in wanted.items()}
-        found = {one: value for one, value in found.items() if value is not None or not one.startswith("topo_")}
+        found = {
+            parameter: values.get(_variable(collective, variable)) for parameter, variable in wanted.items()
+        }
+        found = {
+            one: value for one, value in found.items() if value is not None or not one.startswith("topo_")
+        }
         return {one: str(value) for one, value in found.items()} if None not in found.values() else None
 
     def limits(self, cell: Cell) -> str | None:
@@ -234,7 +248,9 @@ class MpichTuner:
     def forced(self, collective: str, algorithm: Algorithm) -> Switch:
         if algorithm == DEFAULT:
             return self.base()
-        return Switch({_variable(collective, "INTRA_ALGORITHM"): algorithm.name, **self._settings(collective)})
+        return Switch(
+            {_variable(collective, "INTRA_ALGORITHM"): algorithm.name, **self._settings(collective)}
+        )
 
     # --- Files ---
 
@@ -251,7 +267,11 @@ class MpichTuner:
 
         def algorithm(collective: str, used: Algorithm) -> _Tree:
             parameters = self._parameters(collective, used.name) or {}
-            return {f"algorithm={self._leaf(collective, used.name)}": {f"{one}={value}": {} for one, value in parameters.items()}}
+            return {
+                f"algorithm={self._leaf(collective, used.name)}": {
+                    f"{one}={value}": {} for one, value in parameters.items()
+                }
+            }
 
         def composition(collective: str, used: Algorithm) -> _Tree:
             return self._network_composition(collective)
@@ -274,7 +294,9 @@ class MpichTuner:
             return {}
         plain = next(_below(tree, "comm_hierarchy=any"), {})
         if len(plain) != 1 or not next(iter(plain)).startswith("composition="):
-            raise ImbError(f"{self.mpi.version}: its tree of compositions is not known; {collective} cannot be tuned")
+            raise ImbError(
+                f"{self.mpi.version}: its tree of compositions is not known; {collective} cannot be tuned"
+            )
         return plain
 
     def _switch(self, folder: Path) -> Switch:
@@ -305,14 +327,18 @@ class MpichTuner:
             raise ImbError(f"{path}: does not list the measured lengths; imb tune wrote it?")
         if wrong:
             cell = wrong[0]
-            raise ImbError(f"{path}: the tree has another algorithm than its header for {cell.collective}, {cell.ranks} ranks, {cell.bytes} B")
+            raise ImbError(
+                f"{path}: the tree has another algorithm than its header for {cell.collective}, {cell.ranks} ranks, {cell.bytes} B"
+            )
         return choices, measured, self._switch(folder)
 
     # --- Proof ---
 
     def watch(self, folder: Path) -> Watch:
         if "ucp_tag_send_nbx" not in symbols(library_of(self.mpi)):
-            return Watch(None, reason=f"{self.mpi.version} does not send through UCX, where messages could be counted")
+            return Watch(
+                None, reason=f"{self.mpi.version} does not send through UCX, where messages could be counted"
+            )
         try:
             library = compiled(self.mpi, (), ["-DWATCH_SENDS"])
         except NoWatch as error:
@@ -435,7 +461,13 @@ def _decided(tree: _Tree, cell: Cell) -> str:
     one = _COLLECTIVES[cell.collective]
     length = cell.bytes * (cell.ranks if one.all else 1)
     facts = {"comm_size": cell.ranks, one.length: length}
-    truths = {"comm_type=intra", "comm_hierarchy=parent", "is_commutative=yes", "is_op_built_in=yes", "is_sendbuf_inplace=no"}
+    truths = {
+        "comm_type=intra",
+        "comm_hierarchy=parent",
+        "is_commutative=yes",
+        "is_op_built_in=yes",
+        "is_sendbuf_inplace=no",
+    }
     node = tree[f"collective={cell.collective.lower()}"]
     while True:
         for key, below in node.items():

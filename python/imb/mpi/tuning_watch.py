@@ -51,7 +51,10 @@ def symbols(library: Path) -> dict[str, bool]:
         if data[:4] != b"\x7fELF" or data[4] != 2:
             raise ValueError
         order = "<" if little else ">"
-        at, size, number = *struct.unpack_from(order + "Q", data, 0x28), *struct.unpack_from(order + "HH", data, 0x3A)
+        at, size, number = (
+            *struct.unpack_from(order + "Q", data, 0x28),
+            *struct.unpack_from(order + "HH", data, 0x3A),
+        )
         found: dict[str, bool] = {}
         sections = [struct.unpack_from(order + "IIQQQQIIQQ", data, at + size * i) for i in range(number)]
         for _, kind, _, _, offset, length, link, _, _, entry in sections:
@@ -62,8 +65,10 @@ def symbols(library: Path) -> dict[str, bool]:
                 name, _, _, index = struct.unpack_from(order + "IBBH", data, place)
                 end = data.index(b"\0", names + name)
                 found[data[names + name : end].decode(errors="replace")] = index != 0
-    except (OSError, ValueError, IndexError, struct.error) as error:
-        raise ImbError(f"cannot read the symbols of {library}: {getattr(error, 'strerror', None) or 'not a 64-bit ELF library'}") from error
+    except (OSError, ValueError, IndexError, OverflowError, struct.error) as error:
+        raise ImbError(
+            f"cannot read the symbols of {library}: {getattr(error, 'strerror', None) or 'not a 64-bit ELF library'}"
+        ) from error
     found.pop("", None)
     return found
 
@@ -71,9 +76,7 @@ def symbols(library: Path) -> dict[str, bool]:
 def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Sequence[str]) -> Path:
     """The library for this MPI, in the user's cache. Raises NoWatch."""
     source = Path(__file__).with_name("watch.c")
-    lines = [
-        f'WATCH({one.function}, "{one.label}", "{one.collective}")\n' for one in functions
-    ]
+    lines = [f'WATCH({one.function}, "{one.label}", "{one.collective}")\n' for one in functions]
     said = [mpi.place, mpi.version, source.read_text(), *lines, *definitions]
     folder = platformdirs.user_cache_path("openimb") / "watches"
     library = folder / f"{hashlib.sha256(chr(0).join(said).encode()).hexdigest()[:16]}.so"
@@ -89,7 +92,9 @@ def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Seque
     words = ["-x", "c", "-std=gnu11", "-O1", "-shared", "-fPIC", f'-DFUNCTIONS="{listed}"', *definitions]
     try:
         for compiler in compilers:
-            status, output = output_of([*compiler, *words, str(source), "-o", str(part), "-ldl"], mpi.env, timeout=60)
+            status, output = output_of(
+                [*compiler, *words, str(source), "-o", str(part), "-ldl"], mpi.env, timeout=60
+            )
             if status == 0 and part.exists():
                 part.replace(library)
                 return library
@@ -102,7 +107,7 @@ def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Seque
 
 def executed_in(folder: Path, *, by_rank: bool, rare: float = 0) -> dict[Cell, frozenset[str]]:
     """What ranks wrote, calls in place left out. `by_rank`: what ranks execute differs in the same algorithm. `rare`: what fewer calls
-    executed, of the share that a root has, is left out: connections that began then. Raises ImbError where the report of a rank is
+    executed, of the share that a root has, is left out: connections and communicators that were made then. Raises ImbError where the report of a rank is
     missing or truncated."""
     found: dict[Cell, set[str]] = {}
     ranks: set[int] = set()
@@ -126,5 +131,8 @@ def executed_in(folder: Path, *, by_rank: bool, rare: float = 0) -> dict[Cell, f
             least = rare * sum(labels.values()) / cell.ranks
             found.setdefault(cell, set()).update(label for label, calls in labels.items() if calls >= least)
     if not ranks or len(ranks) < wanted:
-        raise ImbError(f"{len(ranks)} of {wanted or 'all'} ranks reported what they execute; is {folder} shared by the hosts?", 1)
+        raise ImbError(
+            f"{len(ranks)} of {wanted or 'all'} ranks reported what they execute; is {folder} shared by the hosts?",
+            1,
+        )
     return {cell: frozenset(labels) for cell, labels in found.items()}
