@@ -301,16 +301,9 @@ def record(build: Path, smpirun: str) -> str:
 def names_of(build: Path, smpirun: str, option: str) -> list[str]:
     """The algorithms that SMPI lists where it does not know one; `default` and those that choose among others are not among them."""
     code, text, _ = simulated(build, smpirun, ["Barrier"], [f"smpi/{option}:bogus"])
-    names = re.findall(
-        r"^\s*([a-z]\w+):",
-        text.partition("Here is the complete list")[2] or text,
-        re.MULTILINE | re.IGNORECASE,
-    )
-    chosen = [
-        name
-        for name in dict.fromkeys(names)
-        if name not in ("default", "automatic", "ompi", "mpich", "impi", "mvapich2")
-    ]
+    found = re.search(r"Valid algorithms: (.*)\.", text)
+    choosers = ("default", "automatic", "ompi", "mpich", "impi", "mvapich2")
+    chosen = [name for name in found[1].split(", ") if name not in choosers] if found else []
     if not chosen:
         raise SystemExit(f"no algorithms of {option} listed (status {code}):\n{text[-2000:]}")
     return chosen

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lab
 import numpy as np
 import pytest
 from companion.door import Imb, Said
 from companion.fake_tuning import LENGTHS, FakeTuner, launches, make
+from companion.test_run import with_
 from imb.archive.store import Archive
 from imb.judge import tuning as judge
 from imb.judge.tuning import Proof, Search
@@ -325,3 +327,36 @@ def test_the_level_is_kept_where_nothing_is_faster() -> None:
             proof.add(drawn(random, [0.0] * 10, pairs, 0.02))
         good += proof.good
     assert good <= 20
+
+
+# --- On real MPIs ---
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.alone
+def test_a_search_on_a_real_mpi(mpi: lab.Mpi, imb: Imb, tmp_path: Path, archive: Archive) -> None:
+    """Screening, rounds in which algorithms alternate, and no proof, for which this budget has no time."""
+    words = [
+        "Allreduce",
+        "--np",
+        "2",
+        "--margin",
+        "1%",
+        "--budget",
+        "8s",
+        "--output",
+        tmp_path / "out",
+        "--format",
+        "json",
+    ]
+    said = imb("tune", *words, *with_(mpi), "--", "-msgsize", "1024,65536")
+    assert said.code in (0, 11), said.err
+    value = json.loads(said.out)
+    assert [one["bytes"] for one in value["cells"]] == [1024, 65536]
+    assert all(0.5 < one["estimate"] < 100 for one in value["cells"])
+    assert value["unproven"] is None
+    found = [label.rpartition("/")[2] for tags in archive.tags().values() for label in tags.labels]
+    assert (
+        found.count("reference") == 1 and found.count("screen") >= 4 and found.count("search") >= judge.FIRST
+    )
+    assert not value["file"] and not (tmp_path / "out").exists()

@@ -255,7 +255,7 @@ class Stages:
                 order = list(open_)
                 Random(f"{self.settings.seed}/{turn}").shuffle(order)
                 launches = {group: self._round(group, cells[group], *open_[group], turn) for group in order}
-                if turn == 1 or turn > FIRST:
+                if turn == 1 or turn % 5 == 0:
                     left = sum(int((~race.settled).sum()) for _, race in open_.values())
                     self._say(f"search, round {turn} ({MOST} at most): {counted(left, 'cell')} to settle")
                 got = iter((yield [one for every in launches.values() for one in every]))

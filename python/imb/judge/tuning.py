@@ -208,8 +208,13 @@ class Proof:
         return len(self._gains)
 
     def pairs_needed(self) -> int:
-        """To be launched before the next look; 0: it is over."""
-        return 0 if self.over else LOOKS[self._look] - int(self._clean().sum())
+        """To be launched before the next look, so that enough are in the dominant state as often as so far; 0: it is over."""
+        if self.over:
+            return 0
+        clean = int(self._clean().sum())
+        share = max(clean, 1) / self.launched if self.launched else 1.0
+        most = SPARE * LOOKS[self._look] - self.launched
+        return max(1, min(math.ceil((LOOKS[self._look] - clean) / share), most))
 
     def add(self, gains: Values, probes: Values | None = None, control: Values | None = None) -> None:
         """Logarithms of the speedup, shape (pairs, cells), NaN where a side lacks a cell. `probes`: seconds of the state probe of
@@ -239,7 +244,7 @@ class Proof:
         self._last = now
         # What an earlier look has shown stays shown: each look has its share of the level.
         self.judged = [
-            before if said.verdict == "inconclusive" else said
+            before if said.verdict == "inconclusive" != before.verdict else said
             for before, said in zip(self.judged if self._look else now, now, strict=True)
         ]
         last = self._look == len(LOOKS) - 1

@@ -64,8 +64,16 @@ def rows(result: Tuned, *, every: bool) -> Iterator[list[str]]:
             f"{judged.speedup:.2f}x" if judged else f"({one.estimate:.2f}x)" if one.tried != DEFAULT else "",
             f"[{judged.low:.2f}, {judged.high:.2f}]" if judged and judged.low == judged.low else "",
             str(judged.pairs) if judged else "",
-            one.why or (judged.verdict if judged else "kept" if one.tried == DEFAULT else "not judged"),
+            _verdict(one, stopped=bool(result.stopped)),
         ]
+
+
+def _verdict(one: CellResult, *, stopped: bool) -> str:
+    if one.why or one.judged is None:
+        return one.why or ("kept" if one.tried == DEFAULT else "not judged")
+    if stopped and one.judged.verdict == "confirmed":
+        return "confirmed, but the file is not decided"
+    return one.judged.verdict
 
 
 def _is_slower(one: CellResult) -> bool:
