@@ -398,7 +398,7 @@ def test_han_decides_all_but_the_changed_cells(two: Hosts, tmp_path: Path) -> No
     measured = [Cell(one, 4, length) for one in names for length in (8, 16, 32, 64, 128)]
     switch = tuner.write(choices, measured, tmp_path / "files", ["by a test"], 2)
     with_file = watched(words, switch)
-    forced = {}
+    forced: dict[tuple[str, Algorithm], Executed] = {}
     for collectives in (("Allreduce", "Bcast", "Alltoall"), ("Allgather", "Reduce", "Barrier")):
         of_these = [
             (cell.collective, used) for cell, used in choices.items() if cell.collective in collectives

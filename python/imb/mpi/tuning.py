@@ -164,17 +164,24 @@ def prove(
         printed = launch(both, cells)
         return tuner.executed(folder / name), printed
 
-    without, _ = executed("without", measured, Switch({}))
-    with_file, printed = executed("file", measured, switch)
-    if unread := tuner.unread(switch, printed):
-        return Proof(watched.evidence, reason=f"{tuner.mpi.version} does not report that it read {unread}")
-    forced = {}
-    for number, (collective, algorithm) in enumerate(
-        sorted({(cell.collective, used) for cell, used in choices.items()})
-    ):
-        cells = [cell for cell, used in choices.items() if (cell.collective, used) == (collective, algorithm)]
-        found, _ = executed(f"forced-{number}", sorted(cells), tuner.forced(collective, algorithm))
-        forced[collective, algorithm] = found
+    try:
+        without, _ = executed("without", measured, Switch({}))
+        with_file, printed = executed("file", measured, switch)
+        if unread := tuner.unread(switch, printed):
+            return Proof(
+                watched.evidence, reason=f"{tuner.mpi.version} does not report that it read {unread}"
+            )
+        forced = {}
+        for number, (collective, algorithm) in enumerate(
+            sorted({(cell.collective, used) for cell, used in choices.items()})
+        ):
+            cells = [
+                cell for cell, used in choices.items() if (cell.collective, used) == (collective, algorithm)
+            ]
+            found, _ = executed(f"forced-{number}", sorted(cells), tuner.forced(collective, algorithm))
+            forced[collective, algorithm] = found
+    except ImbError as error:  # ranks that do not report, or a launch that fails
+        return Proof(watched.evidence, reason=str(error))
     return proof(
         choices, measured, without=without, with_file=with_file, forced=forced, evidence=watched.evidence
     )

@@ -124,7 +124,7 @@ class MpichTuner:
     def __init__(self, mpi: Installation, hosts: int = 1) -> None:
         self.mpi = mpi
         self.hosts = hosts
-        self.files = "selection trees of collectives (JSON)"
+        self.files = "file of selection trees (JSON)"
 
     @cached_property
     def _library(self) -> bytes:
@@ -476,7 +476,7 @@ def _decided(tree: _Tree, cell: Cell) -> str:
     while True:
         for key, below in node.items():
             if key.startswith("algorithm="):
-                return key
+                return str(key)
             limit = re.match(r"(\w+)(<=?)(\d+)$", key)
             if limit and limit[1] in facts:
                 value, most = facts[limit[1]], int(limit[3])
