@@ -339,12 +339,6 @@ def test_tree_changes_in_the_cell_and_nowhere_else() -> None:
     assert "comm_size<" not in below.replace("comm_size<=", "")  # the library reads it as <= at places
 
 
-def test_a_tree_is_never_a_whole_number_of_pages() -> None:
-    lengths = {len(_text({}, ["x" * count])) % 4096 for count in range(4096)}
-    assert 0 not in lengths
-    assert len(lengths) == 4095
-
-
 def test_comments_of_a_tree_cannot_end_it() -> None:
     text = _text({}, ["a */ b", "c\nd"])
     assert json.loads(text.partition("*/")[2]) == {}

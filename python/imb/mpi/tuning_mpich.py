@@ -27,7 +27,6 @@ GENERIC, COMPOSITIONS = (
     "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE",
 )
 _FILE, _COMPOSITION_FILE = "mpich-algorithms.json", "mpich-compositions.json"
-_PAGE = 4096
 _NEEDED = "imb tune has been tried with MPICH 5.0"
 _MOST_BYTES = 2**31 - 1  # lengths of trees are read by atoi
 
@@ -455,9 +454,7 @@ def _guarded(collective: str, lengths: _Tree, before: _Tree) -> _Tree:
 
 def _text(tree: _Tree, comments: Sequence[str]) -> str:
     lines = [one_line(line).replace("*/", "* /") for line in comments]
-    text = "\n".join(["/*", *lines, "*/", json.dumps(tree, indent=1)]) + "\n"
-    # The library maps the file and reads to the first zero byte, which a file of whole pages does not have.
-    return text if len(text.encode()) % _PAGE else text + "\n"
+    return "\n".join(["/*", *lines, "*/", json.dumps(tree, indent=1)]) + "\n"
 
 
 def _decided(tree: _Tree, cell: Cell) -> str:
