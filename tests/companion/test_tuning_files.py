@@ -194,17 +194,14 @@ def test_open_mpi_applies_the_first_size_to_smaller_communicators(key: str, tmp_
     """So files begin with size 0."""
     mpi, tuner = open_mpi(key)
     watched = Watched(mpi, tuner, tmp_path)
-    switch = rules(tmp_path / "rules", "1|2|1|4 3|0 0 0 0|64 4 0 0|65 0 0 0")
-    executed = watched(2, f"Allreduce {LENGTHS}", switch)
-    if key == "openmpi":  # 5.0.11 does not any more
-        assert "allreduce_intra_ring" not in named(executed, "Allreduce", 2, 128)
-    seen = named(executed, "Allreduce", 2, 64)
-    own = tuner.write(
-        {Cell("Allreduce", 4, 64): chosen(tuner, "Allreduce", "ring")}, [], tmp_path / "files", [], 1
-    )
-    without = watched(2, f"Allreduce {LENGTHS}")
-    assert watched(2, f"Allreduce {LENGTHS}", own) == without
-    assert (seen == "allreduce_intra_ring") == (seen != named(without, "Allreduce", 2, 64))
+    words = f"Allreduce {LENGTHS}"
+    without = watched(2, words)
+    assert named(without, "Allreduce", 2, 64) == "allreduce_intra_recursivedoubling"
+    for_four = watched(2, words, rules(tmp_path / "rules", "1|2|1|4 3|0 0 0 0|64 4 0 0|65 0 0 0"))
+    assert named(for_four, "Allreduce", 2, 64) == "allreduce_intra_ring"
+    ring = chosen(tuner, "Allreduce", "ring")
+    own = tuner.write({Cell("Allreduce", 4, 64): ring}, [], tmp_path / "files", [], 1)
+    assert watched(2, words, own) == without
 
 
 @pytest.mark.parametrize("key", OPEN_MPIS)
