@@ -1,6 +1,6 @@
-// Collectives with 0 for arguments that MPI ignores: an allgather in place, a gather whose root is in place, a scatter of which the
-// other ranks pass no send count. Prints for each rank how many bytes are wrong. Open MPI's rules by length look at these arguments
-// (tests/companion/test_tuning_files.py).
+// Collectives with 0 for arguments that MPI ignores: an allgather in place, a gather whose root is in place,
+// a scatter of which the other ranks pass no send count. Prints for each rank how many bytes are wrong. Open
+// MPI's rules by length look at these arguments (tests/companion/test_tuning_files.py).
 #include <mpi.h>
 
 #include <cstdio>
@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
     fill(0, ranks);
     own.assign(bytes, 0);
     const bool root = rank == 0;
-    MPI_Scatter(root ? all.data() : nullptr, root ? bytes : 0, root ? MPI_CHAR : MPI_DATATYPE_NULL, own.data(), bytes,
-                MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Scatter(root ? all.data() : nullptr, root ? bytes : 0, root ? MPI_CHAR : MPI_DATATYPE_NULL,
+                own.data(), bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
     for (const char byte : own) wrong += byte != of_rank(rank);
   }
   std::printf("rank %d: %d wrong\n", rank, wrong);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -45,6 +45,7 @@ class Proof:
 class Tuner(Protocol):
     """What is known of one MPI library. Raises ImbError where the library at hand cannot be asked."""
 
+    mpi: Installation
     files: str  # what `write` writes, in words: "rule file of coll/tuned"
     unproven: str  # why what it writes is not proven to act, whatever is tried; empty: it can be
 
@@ -138,6 +139,52 @@ def proof(
         elif algorithm != DEFAULT and seen == own:
             alike.append(cell)
     return Proof(evidence, wrong, tuple(missing), tuple(alike))
+
+
+def prove(
+    tuner: Tuner,
+    choices: Choices,
+    measured: Iterable[Cell],
+    switch: Switch,
+    folder: Path,
+    launch: Callable[[Switch, Sequence[Cell]], str],
+) -> Proof:
+    """Proves that the files of `switch` act, by launches of its own, a few repetitions of each cell: one without files, one with them, one
+    for each chosen algorithm of a collective. `launch` runs these cells with a switch and returns what ranks and launcher printed;
+    `folder` is empty, and all hosts see it."""
+    measured = sorted({*measured, *choices})
+    watched = tuner.watch(folder / "without")
+    if watched.switch is None:
+        return Proof(reason=watched.reason)
+
+    def executed(name: str, cells: Sequence[Cell], more: Switch) -> tuple[Executed, str]:
+        watch = tuner.watch(folder / name).switch
+        assert watch
+        both = Switch({**more.environment, **watch.environment}, (*more.arguments, *watch.arguments))
+        printed = launch(both, cells)
+        return tuner.executed(folder / name), printed
+
+    try:
+        without, _ = executed("without", measured, Switch({}))
+        with_file, printed = executed("file", measured, switch)
+        if unread := tuner.unread(switch, printed):
+            return Proof(
+                watched.evidence, reason=f"{tuner.mpi.version} does not report that it read {unread}"
+            )
+        forced = {}
+        for number, (collective, algorithm) in enumerate(
+            sorted({(cell.collective, used) for cell, used in choices.items()})
+        ):
+            cells = [
+                cell for cell, used in choices.items() if (cell.collective, used) == (collective, algorithm)
+            ]
+            found, _ = executed(f"forced-{number}", sorted(cells), tuner.forced(collective, algorithm))
+            forced[collective, algorithm] = found
+    except ImbError as error:  # ranks that do not report, or a launch that fails
+        return Proof(watched.evidence, reason=str(error))
+    return proof(
+        choices, measured, without=without, with_file=with_file, forced=forced, evidence=watched.evidence
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -32,7 +32,7 @@ class IntelTuner:
     def __init__(self, mpi: Installation, hosts: int = 1) -> None:
         self.mpi = mpi
         self.hosts = hosts
-        self.files = "variables I_MPI_ADJUST_*, as a file for a shell"
+        self.files = "file of variables I_MPI_ADJUST_*"
 
     @cached_property
     def _presets(self) -> dict[str, int]:

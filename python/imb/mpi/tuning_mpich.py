@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from imb.model.errors import ImbError
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
@@ -20,14 +20,14 @@ from imb.mpi.installations import Installation
 from imb.mpi.tuning import Executed, Watch, cells_in, cells_lines, choices_in, choices_lines, one_line, ranges
 from imb.mpi.tuning_watch import FOLDER, NoWatch, compiled, executed_in, library_of, symbols
 
-_Tree: TypeAlias = dict[str, "_Tree"]
+_Tree: TypeAlias = dict[str, Any]  # of trees: mypy knows no recursive types here
 
 GENERIC, COMPOSITIONS = (
     "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
     "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE",
 )
 _FILE, _COMPOSITION_FILE = "mpich-algorithms.json", "mpich-compositions.json"
-_PAGE = 4096
+_NEEDED = "imb tune has been tried with MPICH 5.0"
 _MOST_BYTES = 2**31 - 1  # lengths of trees are read by atoi
 
 
@@ -70,7 +70,7 @@ _MANY_ELEMENTS = {
     ("Reduce", "reduce_scatter_gather"),
 }
 # The parameters of a leaf, and the variables that have their values (after MPIR_CVAR_ and the collective) with the same algorithm.
-_PARAMETERS: Mapping[tuple[str, str], Mapping[str, str]] = {
+PARAMETERS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("Allreduce", "recursive_multiplying"): {"k": "RECURSIVE_MULTIPLYING_KVAL"},
     ("Allreduce", "tree"): {
         "tree_type": "TREE_TYPE",
@@ -123,7 +123,7 @@ class MpichTuner:
     def __init__(self, mpi: Installation, hosts: int = 1) -> None:
         self.mpi = mpi
         self.hosts = hosts
-        self.files = "selection trees of collectives (JSON)"
+        self.files = "file of selection trees (JSON)"
 
     @cached_property
     def _library(self) -> bytes:
@@ -150,9 +150,7 @@ class MpichTuner:
             ):  # of algorithms in shared memory, which compositions choose
                 found[kind] = tree
         if set(found) != {"algorithm", "composition"}:
-            raise ImbError(
-                f"{self.mpi.version}: its library has no selection trees as JSON; imb tune needs MPICH 4.3 or later"
-            )
+            raise ImbError(f"{self.mpi.version}: its library has no selection trees as JSON; {_NEEDED}")
         return found
 
     @cached_property
@@ -173,7 +171,12 @@ class MpichTuner:
 
     def collectives(self) -> Sequence[str]:
         names = [name for name in _COLLECTIVES if f"collective={name.lower()}" in self._trees["algorithm"]]
-        return [name for name in names if _variable(name, "INTRA_ALGORITHM") in self._variables[0]]
+        known = [name for name in names if self.algorithms(name)]
+        if not known:
+            raise ImbError(
+                f"{self.mpi.version}: its variables do not list their values line by line; {_NEEDED}"
+            )
+        return known
 
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
         """By the description of the variable, whose values are counted in its order, and by what a tree can name."""
@@ -194,7 +197,7 @@ class MpichTuner:
     def _parameters(self, collective: str, name: str) -> dict[str, str] | None:
         """With the values of the variables; None: one is not known here."""
         values = self._variables[0]
-        wanted = _PARAMETERS.get((collective, name), {})
+        wanted = PARAMETERS.get((collective, name), {})
         found = {
             parameter: values.get(_variable(collective, variable)) for parameter, variable in wanted.items()
         }
@@ -379,7 +382,7 @@ def _variable(collective: str, name: str) -> str:
     return f"MPIR_CVAR_{collective.upper()}_{name}"
 
 
-def _leaves(tree: _Tree) -> Iterable[str]:
+def _leaves(tree: _Tree) -> Iterator[str]:
     for key, below in tree.items():
         if key.startswith(("algorithm=", "composition=")):
             yield key
@@ -387,7 +390,7 @@ def _leaves(tree: _Tree) -> Iterable[str]:
             yield from _leaves(below)
 
 
-def _below(tree: _Tree, wanted: str) -> Iterable[_Tree]:
+def _below(tree: _Tree, wanted: str) -> Iterator[_Tree]:
     for key, below in tree.items():
         if key == wanted:
             yield below
@@ -451,9 +454,7 @@ def _guarded(collective: str, lengths: _Tree, before: _Tree) -> _Tree:
 
 def _text(tree: _Tree, comments: Sequence[str]) -> str:
     lines = [one_line(line).replace("*/", "* /") for line in comments]
-    text = "\n".join(["/*", *lines, "*/", json.dumps(tree, indent=1)]) + "\n"
-    # The library maps the file and reads to the first zero byte, which a file of whole pages does not have.
-    return text if len(text.encode()) % _PAGE else text + "\n"
+    return "\n".join(["/*", *lines, "*/", json.dumps(tree, indent=1)]) + "\n"
 
 
 def _decided(tree: _Tree, cell: Cell) -> str:
@@ -472,7 +473,7 @@ def _decided(tree: _Tree, cell: Cell) -> str:
     while True:
         for key, below in node.items():
             if key.startswith("algorithm="):
-                return key
+                return str(key)
             limit = re.match(r"(\w+)(<=?)(\d+)$", key)
             if limit and limit[1] in facts:
                 value, most = facts[limit[1]], int(limit[3])

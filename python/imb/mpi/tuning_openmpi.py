@@ -374,7 +374,7 @@ def _sizes(
 ) -> list[tuple[int, Sequence[tuple[int, int, Algorithm]]]]:
     """Communicator sizes from which on rules hold: the changed ones, and their neighbors, which keep the default."""
     sizes = dict.fromkeys((first, *(ranks + 1 for ranks in of_ranks)), ())
-    return sorted({**sizes, **of_ranks}.items())  # type: ignore[arg-type]
+    return sorted({**sizes, **of_ranks}.items())
 
 
 def _classic(found: _Ranges, comments: Sequence[str]) -> str:

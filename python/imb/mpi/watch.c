@@ -1,8 +1,9 @@
-// Preloaded into ranks: records what each collective call executes, by collective, ranks and length in bytes as IMB counts it.
-// Each rank writes a file into the folder $OPENIMB_WATCH at MPI_Finalize. Needs no mpi.h: OPEN_MPI_ABI chooses the kind of
-// handles. FUNCTIONS is a file of lines WATCH(function, label, collective): algorithms. `a>b`: a left the call to b, of the same
-// collective; `a/c`: a called c, of another one or, in parts of the communicator, of the same. WATCH_SENDS: counts messages that are passed to UCX; WATCH_SOCKETS: those to sockets, of libfabric's
-// provider tcp.
+// Preloaded into ranks: records what each collective call executes, by collective, ranks and length in bytes
+// as IMB counts it. Each rank writes a file into the folder $OPENIMB_WATCH at MPI_Finalize. Needs no mpi.h:
+// OPEN_MPI_ABI chooses the kind of handles. FUNCTIONS is a file of lines WATCH(function, label, collective):
+// algorithms. `a>b`: a left the call to b, of the same collective; `a/c`: a called c, of another one or, in
+// parts of the communicator, of the same. WATCH_SENDS: counts messages that are passed to UCX; WATCH_SOCKETS:
+// those to sockets, of libfabric's provider tcp.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -30,12 +31,13 @@ struct Row {
 
 static struct Row rows[8192];
 static int count, lost;
-static int calls;             // of MPI that are under way, one in the other
-static int depth;             // of algorithms that are under way
-static int replacing;         // how many of them left the call to the next
-static const char* outermost; // the collective of the outermost; empty: it has parts of the communicator to itself
+static int calls;      // of MPI that are under way, one in the other
+static int depth;      // of algorithms that are under way
+static int replacing;  // how many of them left the call to the next
+static const char*
+    outermost;  // the collective of the outermost; empty: it has parts of the communicator to itself
 static long long sends, sent;
-static unsigned pattern;      // sum over messages, in any order, of a hash of receiver and length
+static unsigned pattern;  // sum over messages, in any order, of a hash of receiver and length
 static char executed[240];
 
 static void* next_of(const char* name) {
@@ -79,18 +81,19 @@ static void algorithm_begins(const char* label, const char* collective) {
 
 static void algorithm_ends(void) { --depth; }
 
-#define LONGS(f) f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)
+#define LONGS(f) \
+  f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)
 #define DECLARED(n) long a##n
 #define PASSED(n) a##n
 // All arguments are integers and pointers, at most 16: a copy of as many words passes them on.
-#define WATCH(function, label, collective)                                   \
-  long function(LONGS(DECLARED)) {                                           \
-    static long (*next)(LONGS(DECLARED));                                    \
-    if (!next) next = (long (*)(LONGS(DECLARED)))next_of(#function);         \
-    algorithm_begins(label, collective);                                     \
-    long result = next(LONGS(PASSED));                                       \
-    algorithm_ends();                                                        \
-    return result;                                                           \
+#define WATCH(function, label, collective)                           \
+  long function(LONGS(DECLARED)) {                                   \
+    static long (*next)(LONGS(DECLARED));                            \
+    if (!next) next = (long (*)(LONGS(DECLARED)))next_of(#function); \
+    algorithm_begins(label, collective);                             \
+    long result = next(LONGS(PASSED));                               \
+    algorithm_ends();                                                \
+    return result;                                                   \
   }
 #ifdef FUNCTIONS
 #include FUNCTIONS
@@ -114,14 +117,14 @@ static void passed(long length) {
 }
 ssize_t send(int socket, const void* data, size_t length, int flags) {
   static ssize_t (*next)(int, const void*, size_t, int);
-  if (!next) next = (ssize_t(*)(int, const void*, size_t, int))next_of("send");
+  if (!next) next = (ssize_t (*)(int, const void*, size_t, int))next_of("send");
   const ssize_t result = next(socket, data, length, flags);
   passed((long)result);
   return result;
 }
 ssize_t sendmsg(int socket, const void* message, int flags) {
   static ssize_t (*next)(int, const void*, int);
-  if (!next) next = (ssize_t(*)(int, const void*, int))next_of("sendmsg");
+  if (!next) next = (ssize_t (*)(int, const void*, int))next_of("sendmsg");
   const ssize_t result = next(socket, message, flags);
   passed((long)result);
   return result;
@@ -136,13 +139,17 @@ int ucp_ep_create(void* worker, const void* params, void** ep) {
   static int (*next)(void*, const void*, void**);
   if (!next) next = (int (*)(void*, const void*, void**))next_of("ucp_ep_create");
   const int status = next(worker, params, ep);
-  if (status == 0 && endpoint_count < (int)(sizeof endpoints / sizeof *endpoints)) endpoints[endpoint_count++] = *ep;
+  if (status == 0 && endpoint_count < (int)(sizeof endpoints / sizeof *endpoints))
+    endpoints[endpoint_count++] = *ep;
   return status;
 }
 
-void* ucp_tag_send_nbx(void* ep, const void* buffer, size_t length, unsigned long long tag, const void* param) {
+void* ucp_tag_send_nbx(void* ep, const void* buffer, size_t length, unsigned long long tag,
+                       const void* param) {
   static void* (*next)(void*, const void*, size_t, unsigned long long, const void*);
-  if (!next) next = (void* (*)(void*, const void*, size_t, unsigned long long, const void*))next_of("ucp_tag_send_nbx");
+  if (!next)
+    next =
+        (void* (*)(void*, const void*, size_t, unsigned long long, const void*))next_of("ucp_tag_send_nbx");
   if (calls) {
     ++sends;
     sent += (long long)length;
@@ -203,11 +210,13 @@ static void call_ends(const char* collective, int ranks, long long bytes, int in
     return;
   }
   struct Row* row = &rows[count++];
-  *row = (struct Row){.collective = collective, .ranks = ranks, .in_place = in_place, .bytes = bytes, .calls = 1};
+  *row = (struct Row){
+      .collective = collective, .ranks = ranks, .in_place = in_place, .bytes = bytes, .calls = 1};
   strcpy(row->executed, shown);
 }
 
-// An MPI call: its name, its parameters, its arguments, the communicator, the length and whether it is in place.
+// An MPI call: its name, its parameters, its arguments, the communicator, the length and whether it is in
+// place.
 #define CALL(name, parameters, arguments, comm, length, in_place) \
   int MPI_##name parameters {                                     \
     static int(*next) parameters;                                 \
@@ -232,18 +241,18 @@ typedef const int* Counts;
 
 CALL(Barrier, (Handle c), (c), c, 0, 0)
 CALL(Bcast, (Out b, int n, Handle t, int root, Handle c), (b, n, t, root, c), c, (long long)n* size_of(t), 0)
-CALL(Allreduce, (In s, Out r, int n, Handle t, Handle op, Handle c), (s, r, n, t, op, c), c, (long long)n* size_of(t),
-     s == IN_PLACE)
+CALL(Allreduce, (In s, Out r, int n, Handle t, Handle op, Handle c), (s, r, n, t, op, c), c,
+     (long long)n* size_of(t), s == IN_PLACE)
 CALL(Reduce, (In s, Out r, int n, Handle t, Handle op, int root, Handle c), (s, r, n, t, op, root, c), c,
      (long long)n* size_of(t), s == IN_PLACE)
-CALL(Scan, (In s, Out r, int n, Handle t, Handle op, Handle c), (s, r, n, t, op, c), c, (long long)n* size_of(t),
-     s == IN_PLACE)
-CALL(Exscan, (In s, Out r, int n, Handle t, Handle op, Handle c), (s, r, n, t, op, c), c, (long long)n* size_of(t),
-     s == IN_PLACE)
+CALL(Scan, (In s, Out r, int n, Handle t, Handle op, Handle c), (s, r, n, t, op, c), c,
+     (long long)n* size_of(t), s == IN_PLACE)
+CALL(Exscan, (In s, Out r, int n, Handle t, Handle op, Handle c), (s, r, n, t, op, c), c,
+     (long long)n* size_of(t), s == IN_PLACE)
 CALL(Reduce_scatter, (In s, Out r, Counts n, Handle t, Handle op, Handle c), (s, r, n, t, op, c), c,
      sum(n, ranks) * size_of(t), s == IN_PLACE)
 CALL(Reduce_scatter_block, (In s, Out r, int n, Handle t, Handle op, Handle c), (s, r, n, t, op, c), c,
-     (long long)n* ranks* size_of(t), s == IN_PLACE)
+     (long long)n * ranks * size_of(t), s == IN_PLACE)
 CALL(Allgather, (In s, int sn, Handle st, Out r, int rn, Handle rt, Handle c), (s, sn, st, r, rn, rt, c), c,
      (long long)rn* size_of(rt), s == IN_PLACE)
 CALL(Allgatherv, (In s, int sn, Handle st, Out r, Counts rn, Counts at, Handle rt, Handle c),
@@ -251,10 +260,13 @@ CALL(Allgatherv, (In s, int sn, Handle st, Out r, Counts rn, Counts at, Handle r
 CALL(Alltoall, (In s, int sn, Handle st, Out r, int rn, Handle rt, Handle c), (s, sn, st, r, rn, rt, c), c,
      (long long)rn* size_of(rt), s == IN_PLACE)
 CALL(Alltoallv, (In s, Counts sn, Counts sat, Handle st, Out r, Counts rn, Counts rat, Handle rt, Handle c),
-     (s, sn, sat, st, r, rn, rat, rt, c), c, sum(rn, ranks) * size_of(rt) / (ranks ? ranks : 1), s == IN_PLACE)
-CALL(Gather, (In s, int sn, Handle st, Out r, int rn, Handle rt, int root, Handle c), (s, sn, st, r, rn, rt, root, c), c,
+     (s, sn, sat, st, r, rn, rat, rt, c), c, sum(rn, ranks) * size_of(rt) / (ranks ? ranks : 1),
+     s == IN_PLACE)
+CALL(Gather, (In s, int sn, Handle st, Out r, int rn, Handle rt, int root, Handle c),
+     (s, sn, st, r, rn, rt, root, c), c,
      rank_in(c) == root ? (long long)rn * size_of(rt) : (long long)sn * size_of(st), s == IN_PLACE)
-CALL(Scatter, (In s, int sn, Handle st, Out r, int rn, Handle rt, int root, Handle c), (s, sn, st, r, rn, rt, root, c), c,
+CALL(Scatter, (In s, int sn, Handle st, Out r, int rn, Handle rt, int root, Handle c),
+     (s, sn, st, r, rn, rt, root, c), c,
      rank_in(c) == root ? (long long)sn * size_of(st) : (long long)rn * size_of(rt), r == IN_PLACE)
 
 #ifdef OPEN_MPI_ABI
@@ -277,8 +289,8 @@ int MPI_Finalize(void) {
       fprintf(file, "rank %d of %d lost %d\n", rank_in(WORLD), ranks_of(WORLD), lost);
       for (int i = 0; i < count; ++i) {
         const struct Row* row = &rows[i];
-        fprintf(file, "%s %d %lld %d %s %lld\n", row->collective, row->ranks, row->bytes, row->in_place, row->executed,
-                row->calls);
+        fprintf(file, "%s %d %lld %d %s %lld\n", row->collective, row->ranks, row->bytes, row->in_place,
+                row->executed, row->calls);
       }
       fprintf(file, "end\n");
       fclose(file);
