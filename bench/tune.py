@@ -41,7 +41,7 @@ CONTROLS = 20  # rows
 LAUNCHES_OF_SCRIPT = 3
 COLLECTIVES = ("Allgather", "Allreduce", "Alltoall", "Bcast", "Reduce")
 RANKS = 16
-LONGEST = 18  # powers of 2 of bytes
+LENGTHS = ",".join(str(4 << n) for n in range(17))  # bytes; some algorithms divide by 0 bytes
 
 
 class Noise(NamedTuple):
@@ -311,9 +311,7 @@ def names_of(build: Path, smpirun: str, option: str) -> list[str]:
 
 def seconds_of(build: Path, smpirun: str, collective: str, settings: Sequence[str]) -> dict[int, float] | str:
     """Of each length; why there are none: it hung, ended badly or had wrong data."""
-    words = (
-        f"{collective} -npmin {RANKS} -msglog 0:{LONGEST} -iter 2 -iter_policy off -root_shift off".split()
-    )
+    words = f"{collective} -npmin {RANKS} -msgsize {LENGTHS} -iter 2 -iter_policy off -root_shift off".split()
     code, _, records = simulated(build, smpirun, [*words, "-check"], settings)
     rows = [row for row in records if row["record"] == "result"]
     if code == -signal.SIGKILL:

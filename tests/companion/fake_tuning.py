@@ -22,6 +22,7 @@ from pathlib import Path
 import lab
 from imb.model.errors import ImbError
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
+from imb.mpi.installations import Installation
 from imb.mpi.tuning import Executed, Watch
 
 LENGTHS = (64, 1024, 16384)
@@ -124,6 +125,7 @@ def _schema() -> str:
 class FakeTuner:
     """`names`: its algorithms. `switches`: whether they can change within a launch."""
 
+    mpi: Installation  # no test of the command uses it
     files = "list of rules"
     unproven = ""
 
