@@ -66,7 +66,7 @@ def test_only_cells_that_are_faster_leave_the_default(tune: Tune, tmp_path: Path
         and page.count('<span class="big">default</span>') == 1
     )
     labels = [label for tags in archive.tags().values() for label in tags.labels]
-    assert labels.count("t/none") == labels.count("t/file") == 5
+    assert labels.count("t/none") == labels.count("t/file") in judge.LOOKS[:2]
 
 
 def test_candidates_alternate_in_one_launch_where_the_library_permits(tune: Tune, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_candidates_alternate_in_one_launch_where_the_library_permits(tune: Tune
     file = Path(searches[0][searches[0].index("-alternate") + 1])
     assert file.read_text() == "default\nfast fake_algorithm=fast\nslow fake_algorithm=slow\n"
     turns = [one for one in launches(tmp_path / "mpi") if "-turns" in one["words"]]
-    assert len(turns) == 2 * judge.LOOKS[0]
+    assert len(turns) in (2 * judge.LOOKS[0], 2 * judge.LOOKS[1])
 
 
 def test_where_nothing_is_faster_there_is_no_file(tune: Tune, tmp_path: Path) -> None:
@@ -298,15 +298,15 @@ def test_pairs_in_another_state_of_the_machine_are_launched_again() -> None:
 
 def test_what_launches_have_in_common_is_taken_off() -> None:
     random = np.random.default_rng(4)
-    found = []
-    for control in (True, False):
+    good = {True: 0, False: 0}
+    for with_control in [True, False] * 10:
         proof = Proof([True, False], 0.05)
         while pairs := proof.pairs_needed():
             level = random.normal(0, 0.24, (pairs, 1))
-            gains = drawn(random, [0.1, 0.0], pairs, 0.04) + level
-            proof.add(gains, None, level[:, 0] + random.normal(0, 0.01, pairs) if control else None)
-        found.append(proof.good)
-    assert found == [True, False]
+            control = level[:, 0] + random.normal(0, 0.01, pairs) if with_control else None
+            proof.add(drawn(random, [0.07, 0.0], pairs, 0.04) + level, None, control)
+        good[with_control] += proof.good
+    assert good[True] == 10 and good[False] < 5
 
 
 def test_a_cell_that_the_file_does_not_change_and_slows_down_makes_it_bad() -> None:
