@@ -203,7 +203,9 @@ class Stages:
                     for cell in every
                     if (why := limits.get(cell) or self.tuner.excluded(cell, algorithm))
                 }
-                reasons[group, algorithm] = {cell: why for cell, why in out.items() if cell not in limits}
+                known = {cell: why for cell, why in out.items() if cell not in limits}
+                # That a message is shorter than a segment is no news.
+                reasons[group, algorithm] = known if len(out) == len(every) else {}
                 able = [cell for cell in every if cell not in out]
                 if not able:
                     continue
