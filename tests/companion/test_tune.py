@@ -81,6 +81,17 @@ def test_candidates_alternate_in_one_launch_where_the_library_permits(tune: Tune
     assert len(turns) in (2 * judge.LOOKS[0], 2 * judge.LOOKS[1])
 
 
+def test_numbers_of_ranks_are_proven_apart_and_share_a_file(tune: Tune, tmp_path: Path) -> None:
+    said = tune(FakeTuner(["fast"], switches=True), "Bcast", "--np", "2,4", "--format", "json")
+    assert said.code == 0, said.err
+    chosen = {(one["ranks"], one["bytes"]): one["chosen"] for one in json.loads(said.out)["cells"]}
+    assert chosen == {
+        (ranks, length): "default" if length == 64 else "fast" for ranks in (2, 4) for length in LENGTHS
+    }
+    written = json.loads((tmp_path / "out/rules.json").read_text())
+    assert sorted(rule[1:3] for rule in written["rules"]) == [[2, 1024], [2, 16384], [4, 1024], [4, 16384]]
+
+
 def test_where_nothing_is_faster_there_is_no_file(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["slight", "slow"]), "Allreduce")
     assert said.code == 0, said.err
