@@ -201,6 +201,7 @@ def command(
                 "--a-cvar and --b-cvar are variants of one launch; give other settings by --both, without --until-decided, --segments and --classic"
             )
         file = _variants_file(store, a_cvar or [], b_cvar or [])
+        a = b = None
         names, launch_by_launch, repeats = [*(names or ["mpi1"]), "-alternate", str(file)], True, 0
     elif a is None or b is None:
         raise ImbError(f"no variant {'A' if a is None else 'B'}: give --a and --b, or --a-cvar and --b-cvar")
@@ -215,7 +216,7 @@ def command(
     job = Job(submit, minutes, queue, account, jobs)
     job.examine()
     chosen, plans = _planned(
-        names or [], (a, b, both) if not (a_cvar or b_cvar) else both, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
+        names or [], both if a is None or b is None else (a, b, both), (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
         until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
