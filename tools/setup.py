@@ -442,7 +442,7 @@ def set_up_wrapper(choice: str) -> Mpi:
 
 
 def make_lines(mpi: Mpi, made: str) -> str:
-    """For make to include as the file `made`, which is stale once the wrapper is gone. Quoted for recipes."""
+    """For make to include as the file `made`, which is stale where the wrapper is missing. Quoted for recipes."""
     lines = {
         "KEY": mpi.key,
         "MPI_VERSION": shlex.quote(mpi.version),
