@@ -22,14 +22,15 @@ FORCE:
 # older than tools/setup.py, or when the mpicxx of the PATH has become another one.
 MPI ?= auto
 on_path := $(if $(filter auto,$(MPI)),$(realpath $(shell command -v mpicxx 2>/dev/null)))
-CHOICE_FILE := $(ENV)/choice/$(subst /,_,$(MPI)$(on_path)).mk
+empty :=
+CHOICE_FILE := $(ENV)/choice/$(subst $(empty) $(empty),_,$(subst /,_,$(MPI)$(on_path))).mk
 BUILD = build/$(KEY)
 
 ifneq ($(filter run build bench names man,$(MAKECMDGOALS)),)
 include $(CHOICE_FILE)
 endif
 $(CHOICE_FILE): tools/setup.py tools/windows_mpi.py python/imb/mpi/compiler_wrappers.py python/imb/model/mpis.py
-	@$(PYTHON) tools/setup.py mpi '$(MPI)' $@
+	@$(PYTHON) tools/setup.py mpi '$(MPI)' '$@'
 
 $(ENV)/bin/cmake:
 	@$(PYTHON) tools/setup.py tools run
