@@ -206,7 +206,7 @@ class Builder:
             for program in self.programs(interface):
                 shutil.copy(program, home / interface.key)
         shutil.copy(launcher, home / "openimb-check")
-        for name in (self.folder / INTERFACES[0].key / "components.txt").read_text().split():
+        for name in (TOP / "src/benchmarks/components.txt").read_text().split():
             shutil.copy(launcher, tree / "bin" / f"IMB-{name}")
             (pages / f"IMB-{name}.1").write_text(".so man1/IMB-MPI1.1\n")
         shutil.copy(TOP / "man" / "IMB-MPI1.1", pages)
