@@ -176,3 +176,22 @@ def test_the_suite_is_built_and_runs(imb: Imb, tmp_path: Path, monkeypatch: pyte
     assert "building the suite for" in said.err and ": 4 rows in " in said.out
     [folder] = imb("build", "--mpi", lab.MAIN[0].wrapper).out.split()
     assert [program.name for program in Path(folder).iterdir()] == ["IMB-MPI1"]
+
+
+def test_a_folder_may_have_the_name_of_an_mpi(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are others of this kind, but it was not chosen among them."""
+    for name in ("one", "other", "openmpi"):
+        fake_mpi.make(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENIMB_ENV", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/one/bin:{tmp_path}/other/bin")
+    said = imb("run", "PingPong", "--mpi", "openmpi", "--dry-run")
+    assert said.code == 0 and said.err == "" and said.out.startswith(f"{tmp_path}/openmpi/bin/"), said
+    said = imb("run", "PingPong", "--mpi", "intel", "--dry-run")
+    assert said.code == 2 and "no intel found" in said.err
+    (tmp_path / "openmpi").rename(tmp_path / "third")
+    said = imb("run", "PingPong", "--mpi", "openmpi", "--dry-run")
+    assert said.code == 0 and said.out.startswith(f"{tmp_path}/one/bin/")
+    assert re.fullmatch(r"imb: openmpi is .*/one/bin/mpicxx; there is also .*/other/bin/mpicxx\n", said.err)

@@ -28,7 +28,7 @@ from imb.model.errors import ImbError
 from imb.model.health import Watched
 from imb.model.intent import Intent
 from imb.model.records import Mpi
-from imb.mpi import installations, load
+from imb.mpi import build, installations, load
 
 US = 1e-6
 
@@ -124,6 +124,19 @@ def test_sessions_are_learned_an_hour_apart(site: Site) -> None:
     assert said.code == 2 and "has sessions already" in said.err
     said = site("--strict")
     assert said.code == 2 and "has 2 sessions, a check needs 16" in said.err
+
+
+def test_the_component_of_sessions_is_built(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build has only those that launches have needed."""
+    mpi = Path(str(site.options[1]))
+    folder = build.build_folder(build.build_key(installations.find(str(mpi))))
+    folder.mkdir(parents=True)
+    (folder / "IMB-RMA").touch()
+    built = Mock(return_value=mpi / "bin")
+    monkeypatch.setattr("imb.cli.launching.built", built)
+    said = site("--learn", "--mpi", mpi, "--np", "2", times=[1] * 4)
+    assert said.code == 0 and "session 1 of 50" in said.out, said
+    assert built.call_args.args[2] == ["MPI1"]
 
 
 def test_fifty_sessions_are_enough(site: Site) -> None:

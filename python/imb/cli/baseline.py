@@ -437,7 +437,7 @@ def _planned(
     wrapper = fact(str, chosen.launches[0].facts, "conditions", "mpi_wrapper")
     installation = installations.find(mpi or wrapper)
     if programs is None and installation.place != wrapper:
-        programs = ready(installation, None)
+        programs = ready(installation, None, {one.facts["component"] for one in chosen.launches})
     if with_old:
         seed = secrets.randbelow(2**31)
         before = installations.find(wrapper)

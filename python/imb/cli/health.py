@@ -173,7 +173,7 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
     installation, folder = prepare(mpi, programs)
     if programs is None:
         try:
-            folder = ready(installation, None)
+            folder = ready(installation, None, [component])
         except typer.Exit as failed:  # with the status of a bad host
             raise ImbError(f"no programs for {installation.version}") from failed
     usable = min(cores(), len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores()

@@ -244,8 +244,8 @@ def name_others(word: str, taken: str) -> None:
         fitting = {
             mpi.launcher: f"{mpi.version}, {mpi.place}" for mpi in reversed(installations.of_kind(known))
         }
-        if len(fitting) > 1:
-            chosen = fitting.pop(taken)
+        # A folder of this name may have another one.
+        if len(fitting) > 1 and (chosen := fitting.pop(taken, None)):
             say(f"imb: {word} is {chosen}; there is also {'; '.join(fitting.values())}", err=True)
 
 
