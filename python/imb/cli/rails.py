@@ -102,6 +102,7 @@ def command(
 
 def report(store: Archive, carried: Carried) -> int:
     """The sum and the share of each rail; the exit status. Raises ImbError."""
+    from itertools import chain
     from statistics import median
 
     from imb.archive.names import launches_in
@@ -129,7 +130,7 @@ def report(store: Archive, carried: Carried) -> int:
     if not all(shares):
         say(f"imb: interfaces of {sender} counted nothing: shares of rails are not known", err=True)
         return 1
-    names = dict.fromkeys((*rails, *shares[0]))
+    names = dict.fromkeys((*rails, *chain.from_iterable(shares)))
     rows, idle = [], []
     for name in names:
         share = median(one.get(name, 0.0) for one in shares)
