@@ -86,7 +86,7 @@ def factor(speed: float) -> str:
 def _digits(value: float) -> str:
     """Two decimals, from 10 up three digits, below 0.1 two."""
     if value < 9.995:
-        return f"{value:.2f}" if value >= _TENTH else f"{value:.2g}"
+        return f"{value:.2f}" if value >= _TENTH else f"{value:#.2g}"
     return f"{value:.1f}" if value < 99.95 else f"{value:.0f}" if value < 99999.5 else f"{value:.0e}"
 
 
