@@ -334,7 +334,7 @@ def test_rows_that_changed_have_old_new_change_and_status(two: tuple[Side, Side]
     page = Page(report_page(two, [compare(*two)], []))
     found = compare(*two)
     row = next(one for one in found.rows if str(one.key) == "PingPong, 2 ranks, 0 bytes")
-    line = f"{row.key} {row.a * 1e6:.2f} {row.b * 1e6:.2f} {(row.b / row.a - 1) * 100:+.1f} %"
+    line = f"{row.key} {row.a * 1e6:.2f} {row.b * 1e6:.2f} {(row.b / row.a - 1) * 100:+.1f}"
     assert line in page.text
     assert (
         "slower [" in page.text.partition(line)[2][:40]
