@@ -22,6 +22,7 @@ from imb.cli.launching import (
     PrecisionOption,
     ProgramsOption,
     TimeoutOption,
+    VerboseOption,
     all_measured,
     build_variants,
     launch_all,
@@ -129,6 +130,7 @@ def command(
         ),
     ] = None,
     timeout: TimeoutOption = None,
+    verbose: VerboseOption = False,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the random order.")] = None,
     relevant: RelevantOption = "5%",
     metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
@@ -216,7 +218,7 @@ def command(
         for plan in plans:
             say(shlex.join(["imb", "compare", f"{plan.campaign}/a", f"{plan.campaign}/b", *judging]))
         raise typer.Exit(status)
-    raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True)))
+    raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True, verbose=verbose)))
 
 
 def report(store: Archive, carried: Carried) -> int:

@@ -28,6 +28,7 @@ from imb.cli.launching import (
     MpiOption,
     ProgramsOption,
     TimeoutOption,
+    VerboseOption,
     all_measured,
     launch_all,
     ready,
@@ -226,6 +227,7 @@ def check(
         ),
     ] = None,
     timeout: TimeoutOption = None,
+    verbose: VerboseOption = False,
     with_old: Annotated[
         bool,
         typer.Option(
@@ -308,7 +310,7 @@ def check(
     plan = _planned(store, here, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
     plan = msgspec.structs.replace(plan, command="baseline", report=options)
     session.save(store, plan)
-    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True)))
+    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True, verbose=verbose)))
 
 
 def report(store: Archive, carried: Carried) -> int:

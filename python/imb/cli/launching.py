@@ -79,6 +79,9 @@ TimeoutOption = Annotated[
 LimitOption = Annotated[
     float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
 ]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Show the whole command of each launch, in one line.")
+]
 ClassOption = Annotated[
     Literal["single", "parallel", "collective"] | None,
     typer.Option("--class", help="Select only benchmarks of this class."),
@@ -349,28 +352,28 @@ class Carried(NamedTuple):
     usage_errors: bool = False  # all that was launched was refused by the suite
 
 
-def carry_out(archive: Archive, plan: Plan) -> None:
+def carry_out(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
     from imb.cli.variance import after_session
     from imb.measure import session
 
     before = len(session.done(archive, plan))
-    carried = launch_all(archive, plan)
+    carried = launch_all(archive, plan, verbose=verbose)
     if len(carried.over) > before:
         after_session(archive, carried.plan, carried.over)
     if not all_measured(carried):
         raise typer.Exit(2 if carried.usage_errors else 1)
 
 
-def resume(archive: Archive, plan: Plan) -> None:
+def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
     """`carry_out` of a session that another process began: it ends with the report of the command that began it."""
     of_fabric = any(item.component == "FABRIC" for item in plan.items)  # also of a plan without a command
     name = "fabric" if of_fabric else plan.command
     if name is None:
-        carry_out(archive, plan)
+        carry_out(archive, plan, verbose=verbose)
         return
     lines = name not in ("fabric", "latency", "rails", "startup")  # whose report has every launch
-    carried = launch_all(archive, plan, results_to_stderr=True, commands=lines)
+    carried = launch_all(archive, plan, results_to_stderr=True, commands=lines, verbose=verbose)
     raise typer.Exit(importlib.import_module(f"imb.cli.{name}").report(archive, carried))
 
 
@@ -389,10 +392,15 @@ def all_measured(carried: Carried) -> bool:
 
 
 def launch_all(
-    archive: Archive, plan: Plan, *, results_to_stderr: bool = False, commands: bool = True
+    archive: Archive,
+    plan: Plan,
+    *,
+    results_to_stderr: bool = False,
+    commands: bool = True,
+    verbose: bool = False,
 ) -> Carried:
     """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted. `commands`:
-    whether they, and a line of each launch that was measured, are shown.
+    whether they, and a line of each launch that was measured, are shown. `verbose`: all commands are, whole.
 
     Raises ImbError where another process executes the session.
     """
@@ -404,16 +412,19 @@ def launch_all(
             for variant in plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
                 warn_of_shared_cpus(variant.intent, most_ranks, variant.name)
-            carried = _launch_all(archive, plan, results_to_stderr=results_to_stderr, commands=commands)
+            shown = {"results_to_stderr": results_to_stderr, "commands": commands, "verbose": verbose}
+            carried = _launch_all(archive, plan, **shown)
             if again := with_repeats(archive, plan, carried.over):
                 session.extend(archive, again)
-                carried = _launch_all(archive, again, results_to_stderr=results_to_stderr, commands=commands)
+                carried = _launch_all(archive, again, **shown)
             return carried
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
 
 
-def _launch_all(archive: Archive, plan: Plan, *, results_to_stderr: bool, commands: bool) -> Carried:
+def _launch_all(
+    archive: Archive, plan: Plan, *, results_to_stderr: bool, commands: bool, verbose: bool
+) -> Carried:
     from imb.cli.deciding import Deciding
     from imb.cli.show import print_tables
     from imb.measure import execution, session, stored_sessions
@@ -446,7 +457,9 @@ def _launch_all(archive: Archive, plan: Plan, *, results_to_stderr: bool, comman
 
     deciding = Deciding(archive, plan, over)
     with (
-        Display(plan, stored_sessions.usual_seconds(archive, plan), commands=commands) as display,
+        Display(
+            plan, stored_sessions.usual_seconds(archive, plan), commands=commands, verbose=verbose
+        ) as display,
         Standing(archive, plan, display.say) as standing,
     ):
         if not plan.until:  # that may be decided already

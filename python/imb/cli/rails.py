@@ -17,6 +17,7 @@ from imb.cli.launching import (
     MpiOption,
     ProgramsOption,
     TimeoutOption,
+    VerboseOption,
     all_measured,
     build_for,
     intent_of,
@@ -50,6 +51,7 @@ def command(
     ] = None,
     launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Launch N times.")] = 3,
     timeout: TimeoutOption = 120,
+    verbose: VerboseOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     env: EnvOption = None,
@@ -97,7 +99,9 @@ def command(
     build_for([plan], installation, programs)
     plan = msgspec.structs.replace(plan, command="rails", report={"rails": msgspec.to_builtins(rails)})
     session.save(store, plan)
-    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True, commands=False)))
+    raise typer.Exit(
+        report(store, launch_all(store, plan, results_to_stderr=True, commands=False, verbose=verbose))
+    )
 
 
 def report(store: Archive, carried: Carried) -> int:
