@@ -58,7 +58,9 @@ def measuring(folder: Path, half_width: float) -> list[object]:
 def test_latency_warns_of_load(imb: Imb, tmp_path: Path) -> None:
     options = measuring(tmp_path / "mpi", 0.1)
     title, *rest = imb("latency", *options, "--verbose").err.splitlines()
-    assert title.startswith("session ") and len(rest) == 1 and rest[0].startswith("$ ") and " -json " in rest[0]
+    assert (
+        title.startswith("session ") and len(rest) == 1 and rest[0].startswith("$ ") and " -json " in rest[0]
+    )
     said = imb("latency", *options)
     assert said.code == 0 and said.err.splitlines()[1:] == [WARNING], said
 

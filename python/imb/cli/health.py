@@ -124,6 +124,8 @@ def command(
     else:
         refuse_options(context, _OF_CHECKS, "is of --learn; checks measure what the sessions measured")
     path = file or health.default_file()
+    if not learn and not path.exists():
+        raise _too_few(path, 0)
     try:
         with health.held(path):
             kept = health.load_kept(path)
@@ -242,10 +244,7 @@ def _check(path: Path, kept: Kept | None, deadline: float) -> int:
 
     many = len(kept.sessions) if kept else 0
     if kept is None or many < judge.FEWEST:
-        raise ImbError(
-            f"no limits: {path} has {counted(many, 'session')}, a check needs {judge.FEWEST};"
-            " measure one with `imb health --learn`, hourly"
-        )
+        raise _too_few(path, many)
     _refuse_other_host(path, kept)
     check = judge.Check(judge.limits_of(kept.values()), kept.watched)
     why = _launch(path, kept, check, deadline)
@@ -261,6 +260,15 @@ def _check(path: Path, kept: Kept | None, deadline: float) -> int:
             raise
         say(f"imb: {kept.host} is bad; {error.filename}: {error.strerror}", err=True)
     return STATUS[verdict]
+
+
+def _too_few(path: Path, sessions: int) -> ImbError:
+    from imb.judge.health import FEWEST
+
+    return ImbError(
+        f"no limits: {path} has {counted(sessions, 'session')}, a check needs {FEWEST};"
+        " measure one with `imb health --learn`, hourly"
+    )
 
 
 def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
