@@ -352,7 +352,7 @@ def test_files_that_are_not_usable(site: Site) -> None:
     lock = site.file.with_name(".health.json.lock").open()
     fcntl.flock(lock, fcntl.LOCK_EX)
     said = site("--strict")
-    assert said.code == 11 and "another check is running" in said.err
+    assert said.code == 11 and "another imb health is running" in said.err
     lock.close()
     site.file.write_text('{"format": "openimb-health/1"')
     said = site("--strict")

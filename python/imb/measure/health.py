@@ -96,7 +96,7 @@ def held(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise NotMeasured(f"{path}: another check is running; nothing measured", status=11) from None
+            raise NotMeasured(f"{path}: another imb health is running; nothing measured", status=11) from None
         yield
     finally:
         os.close(number)
