@@ -37,7 +37,7 @@ def of_make(wrapper: str, compiler: str | None = None) -> Path | None:
     for cache in (suite_folder() / "build").glob("*/CMakeCache.txt"):
         if not os.access(cache.parent, os.W_OK) or not os.access(cache, os.R_OK):
             continue
-        entries = dict(_ENTRY.findall(cache.read_text()))
+        entries = dict(_ENTRY.findall(cache.read_text(errors="replace")))
         is_usual = all(entries.get(name, value) == value for name, value in _USUAL.items())
         wanted = {"MPI_CXX_COMPILER": wrapper, **({"CMAKE_CXX_COMPILER": compiler} if compiler else {})}
         if is_usual and all(_is_same(entries.get(name, ""), path) for name, path in wanted.items()):
