@@ -134,7 +134,7 @@ def measured(kept: Kept, timeout: float) -> Launched:
     if not os.access(program, os.X_OK):
         raise NotMeasured(f"no program {program}; build it with `imb build`")
     host = Host(cores(), os.geteuid() == 0)
-    with tempfile.TemporaryDirectory(prefix="imb-health-") as made:
+    with tempfile.TemporaryDirectory(prefix="imb-health-", ignore_cleanup_errors=True) as made:
         records, errors = Path(made, "records.jsonl"), Path(made, "stderr.txt")
         words = [str(program), *kept.arguments, "-json", str(records)]
         began, before = time.monotonic(), load.moment()
