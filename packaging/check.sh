@@ -53,7 +53,7 @@ easybuild() {
   sed 's/^toolchain = .*/toolchain = SYSTEM/; /^builddependencies/d' "$sources"/packaging/easybuild/*.eb >"OpenIMB-$version.eb"
   "$python" -m easybuild.main --allow-use-as-root-and-accept-consequences --disable-rpath \
     --prefix="$PWD" --sourcepath="$work" "OpenIMB-$version.eb"
-  two_ranks "$(echo software/OpenIMB/*/bin)"
+  two_ranks "$(echo "$PWD"/software/OpenIMB/*/bin)"
 }
 
 # With those of the system, instead of packages of conda-forge, which a test of the package needs too.
