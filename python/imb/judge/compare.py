@@ -168,7 +168,7 @@ def compare(
         counts = [float(count) for count in known]
     level = planning_level(settings, looks.planning if looks else 1.0, len(deciding))
     found = _detectable(spread, counts[0], counts[1], level, pairs)
-    conditions = values_of(a, b)
+    of_a, of_b = values_of(a, b)
     made = Comparison(
         name_a=a.name,
         name_b=b.name,
@@ -181,7 +181,7 @@ def compare(
         pairs=pairs,
         detectable=found,
         needed=None if needed is None else round(needed),
-        conditions=differences(a, b, conditions),
+        conditions=differences(a, b, values=(of_a, of_b)),
         warnings=[],
         bands=found_bands,
         rows=found_rows,
@@ -201,7 +201,9 @@ def compare(
         *design.notes,
     ]
     return msgspec.structs.replace(
-        made, warnings=[*notes, *caveats(a, b, made, both, conditions, earlier)], remarks=list(remarks(both))
+        made,
+        warnings=[*notes, *caveats(a, b, made, both, (of_a, of_b), earlier)],
+        remarks=list(remarks(both)),
     )
 
 

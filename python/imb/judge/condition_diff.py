@@ -47,7 +47,7 @@ def order(id: str) -> tuple[int, str]:
     return _PLACES.get(id, len(_PLACES)), condition(id).label
 
 
-def differences(a: Side, b: Side, values: Sequence[Values] | None = None) -> list[Difference]:
+def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None) -> list[Difference]:
     """Conditions that differ between the sides or within one, and are known on both; what matters most comes first. `values`: those of
     both sides, where they are known already."""
     of_a, of_b = values or values_of(a, b)

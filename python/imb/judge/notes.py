@@ -39,7 +39,7 @@ def caveats(
     b: Side,
     made: Comparison,
     both: Logs,
-    conditions: Sequence[condition_diff.Values],
+    conditions: tuple[condition_diff.Values, condition_diff.Values],
     earlier: Sequence[Launch] = (),
 ) -> Iterator[str]:
     """Sentences, the most important first; `made`, `both` and the `conditions` of both sides are what `imb.judge.compare` found."""
