@@ -137,6 +137,7 @@ classic:
 	  'or use `make run`, which downloads what is missing' >&2; exit 2; }
 	@command -v $(WRAPPER) >/dev/null || { echo 'make: the MPI wrapper $(WRAPPER) is not on the PATH; name one' \
 	  '(make CC=mpicc), or use `make run`, which downloads an MPI if need be' >&2; exit 2; }
+	@echo "MPI wrapper: $$(command -v $(WRAPPER))"
 	@printf '%s\n' "$$CONFIGURED" | cmp -s - $(CLASSIC)/configured || { rm -rf $(CLASSIC); mkdir -p $(CLASSIC); }
 	@if [ ! -f $(CLASSIC)/configured ]; then \
 	  compiler=$$($(WRAPPER) -show 2>/dev/null | awk 'NR == 1 { print $$1 }'); \
@@ -150,7 +151,7 @@ classic:
 	fi
 
 install: all ## classic: install into PREFIX=/usr/local (DESTDIR is honored)
-	@$(QUIETLY) $(SYSTEM_CMAKE) --install $(CLASSIC) --prefix '$(abspath $(PREFIX))'
+	@$(QUIETLY) $(SYSTEM_CMAKE) --install $(CLASSIC) --prefix "$$(realpath -m -- '$(PREFIX)')"
 
 # --- Tests: with PyPI's Open MPI and MPICH and every other MPI of the lab that is here --------------------------------
 # pytest learns the MPIs from $(ENV)/mpi/*.json; build/<key>/ holds each one's programs.

@@ -108,12 +108,17 @@ def test_its_build_line_and_renamed_programs(spack: SpackStandIn, tmp_path: Path
         *names,
         *spack.recipe.cmake_args(),
     ]
-    run(*configure, folder=lab.TOP, **lab.environment(mpi))
+    mapped = f"-O2 -ffile-prefix-map={tmp_path}=."  # as Debian's
+    run(*configure, folder=lab.TOP, **lab.environment(mpi), CXXFLAGS=mapped)
     assert f"MPI_CXX_COMPILER:STRING={mpi.wrapper}\n" in (tmp_path / "CMakeCache.txt").read_text()
-    built = set(re.findall(r"(?m)^build bin/(\S+):", (tmp_path / "build.ninja").read_text()))
+    ninja_file = (tmp_path / "build.ninja").read_text()
+    assert mapped in ninja_file and re.search(r'OPENIMB_BUILD_FLAGS=\\"-O2 -O3 -DNDEBUG\\"', ninja_file)
+    built = set(re.findall(r"(?m)^build bin/(\S+):", ninja_file))
     renamed = {f"mpitests-IMB-{name}_openmpi" for name in COMPONENTS}
     assert built == renamed
-    run(cmake, "--install", tmp_path, "--component", "pages", "--prefix", tmp_path / "prefix")
+    for part in ("pages", "license"):
+        run(cmake, "--install", tmp_path, "--component", part, "--prefix", tmp_path / "prefix")
+    assert {path.name for path in (tmp_path / "prefix/share/doc/openimb").iterdir()} == {"LICENSE", "NOTICE"}
     pages = {path.name: path.read_text() for path in (tmp_path / "prefix/share/man/man1").iterdir()}
     assert set(pages) == {f"{name}.1" for name in renamed}
     page = "mpitests-IMB-MPI1_openmpi.1"
