@@ -26,7 +26,7 @@ from imb.model.records import Component, End, Failure, Result, Run, read
 from imb.model.units import size
 from imb.mpi import launch, load
 from imb.mpi.host import cores
-from imb.mpi.installations import Installation
+from imb.mpi.installations import Installation, executable
 from imb.mpi.launchers import spell
 
 FORMAT = "openimb-health/1"
@@ -130,7 +130,7 @@ def save(path: Path, kept: Kept, before: Kept | None) -> None:
 
 def measured(kept: Kept, timeout: float) -> Launched:
     """Launches once, for so many seconds at most, and the time that it takes to end. Raises NotMeasured, OSError."""
-    program = Path(kept.programs, f"IMB-{kept.component}")
+    program = executable(Path(kept.programs), kept.component)
     if not os.access(program, os.X_OK):
         raise NotMeasured(f"no program {program}; build it with `imb build`")
     host = Host(cores(), os.geteuid() == 0)
