@@ -35,6 +35,11 @@ openimb_mpi_feature(OPENIMB_PARTITIONED
 openimb_mpi_feature(OPENIMB_SESSIONS
   "MPI_Session s; MPI_Errhandler e; MPI_Session_create_errhandler(nullptr, &e); \
    MPI_Session_init(MPI_INFO_NULL, e, &s); MPI_Session_finalize(&s);")
+openimb_mpi_feature(OPENIMB_TOOLS
+  "int n; MPI_Datatype t; MPI_T_enum e; MPI_T_cvar_handle h; MPI_T_init_thread(MPI_THREAD_SINGLE, &n); \
+   MPI_T_cvar_get_index(nullptr, &n); MPI_T_cvar_get_info(0, nullptr, &n, &n, &t, &e, nullptr, &n, &n, &n); \
+   MPI_T_enum_get_info(e, &n, nullptr, &n); MPI_T_cvar_handle_alloc(0, nullptr, &h, &n); \
+   MPI_T_cvar_read(h, nullptr); MPI_T_cvar_write(h, nullptr); MPI_T_cvar_handle_free(&h); MPI_T_finalize();")
 if(OPENIMB_INTERFACE)
   if(NOT HAVE_OPENIMB_LARGE_COUNT)
     list(APPEND OPENIMB_MPI_FEATURES OPENIMB_LARGE_COUNT_UNDECLARED)

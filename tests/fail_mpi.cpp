@@ -64,6 +64,11 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return fails("MPI_Init_thread") ? MPI_ERR_OTHER : PMPI_Init_thread(argc, argv, required, provided);
 }
 
+// Nothing is written, and MPI_T has no error handlers.
+int MPI_T_cvar_write(MPI_T_cvar_handle handle, const void* value) {
+  return fails("MPI_T_cvar_write") ? MPI_T_ERR_CVAR_SET_NOT_NOW : PMPI_T_cvar_write(handle, value);
+}
+
 int MPI_Finalize() {
   if (std::getenv("FAIL_CALL") != nullptr && inject::here() && inject::number_in("FAIL_AT", 0) == 0) {
     inject::say_count(calls);

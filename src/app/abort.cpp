@@ -75,9 +75,14 @@ const char* located(const char* reason) {
   if (under_way.partner) {
     std::snprintf(partner.data(), partner.size(), ", with endpoint %d", *under_way.partner);
   }
-  std::snprintf(text.data(), text.size(), "%.*s, %d process%s%s%s: %s",
+  std::array<char, 80> variant{};
+  if (!under_way.variant.empty()) {
+    std::snprintf(variant.data(), variant.size(), ", variant %.*s",
+                  static_cast<int>(under_way.variant.size()), under_way.variant.data());
+  }
+  std::snprintf(text.data(), text.size(), "%.*s, %d process%s%s%s%s: %s",
                 static_cast<int>(under_way.benchmark.size()), under_way.benchmark.data(), under_way.processes,
-                under_way.processes == 1 ? "" : "es", length.data(), partner.data(), reason);
+                under_way.processes == 1 ? "" : "es", length.data(), variant.data(), partner.data(), reason);
   return text.data();
 }
 

@@ -9,6 +9,7 @@
 
 #include "app/gathered_text.h"
 #include "benchmarks/components.h"
+#include "cli/suggestion.h"
 #include "engine/patient_agreement.h"
 #include "engine/wall_clock.h"
 #include "mpi/datatype.h"
@@ -144,6 +145,22 @@ void require_timeout_calls(const Options& options) {
       throw UsageError("-pair_timeout: " + std::string(why) + "; give -pair_timeout 0, which waits for ever");
     }
   }
+}
+
+std::unique_ptr<Variables> settle_variants(Agreement& world, Options& options) {
+  if (options.variants.empty()) return nullptr;
+  auto variables = std::make_unique<Variables>(options.variants);
+  std::string why = variables->why_not();
+  if (!variables->unknown().empty()) {
+    const std::vector<std::string> names = Variables::names();
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    const std::string_view suggestion = nearest(variables->unknown(), views);
+    if (!suggestion.empty()) why += "; did you mean " + std::string(suggestion) + "?";
+  }
+  why = first_message(world, why);
+  if (!why.empty()) throw UsageError("-alternate: " + why);
+  options.warnings.insert(options.warnings.end(), variables->warnings().begin(), variables->warnings().end());
+  return variables;
 }
 
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch) {
@@ -304,6 +321,7 @@ RunFacts gather_facts(const Component& component, Agreement& world, const Enviro
   facts.interface = call::binary_interface;
   facts.command_line = launch.command_line;
   facts.environment = system::mpi_environment();
+  facts.variants = launch.options.variants;
   facts.off_cache = off_cache;
   facts.file = scratch_base;
   if (!scratch_base.empty()) {

@@ -10,6 +10,7 @@
 
 #include "benchmarks/components.h"
 #include "cli/command_line.h"
+#include "mpi/variables.h"
 #include "mpi/world.h"
 #include "plan/options.h"
 #include "result/measurement.h"
@@ -36,6 +37,10 @@ Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc
 
 /// Throws UsageError where -pair_timeout is in force and this MPI lacks the calls that it needs.
 void require_timeout_calls(const Options& options);
+
+/// The variables that -alternate sets, each of which was tried; null without it. Adds warnings to the
+/// options. Throws UsageError on all ranks or on none.
+std::unique_ptr<Variables> settle_variants(Agreement& world, Options& options);
 
 /// The text of -help, -list and -version; nothing for a run.
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch);

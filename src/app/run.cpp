@@ -142,11 +142,12 @@ class StartWatch {
 class Measuring final : public Surroundings {
  public:
   Measuring(const Component& component, MpiAgreement& world, const Launch& launch, const Gpu& gpu,
-            std::optional<system::Guardian>& guardian)
+            std::unique_ptr<Variables> variables, std::optional<system::Guardian>& guardian)
       : component_(component),
         world_(world),
         launch_(launch),
         gpu_(gpu),
+        variables_(std::move(variables)),
         // Files last: opening them empties them, and all else may still be a usage error.
         off_cache_(known_off_cache(world, launch.options, gpu.cache_bytes())),
         interleave_(connect_interleave(world, launch.options)),
@@ -170,7 +171,7 @@ class Measuring final : public Surroundings {
     start.over();
     const std::unique_ptr<Agreement> agreement = make_agreement();
     MpiResources resources(world_.members(), *agreement, component_.entries, options, loads_, *team_,
-                           scratch_.base(), gpu_.device.get());
+                           scratch_.base(), gpu_.device.get(), variables_.get());
     Ending ending =
         run_session({options, schedule, *agreement, resources, loads_.chosen(), reporters_, *this});
     ending.all_respond = patient_ == nullptr || patient_->is_whole();
@@ -217,6 +218,7 @@ class Measuring final : public Surroundings {
           calibrated_flops(world_, loads_.calibrated_cpu(), options.settings.target_cpu_seconds);
     }
     if (counters_) facts.interfaces = counters_->interfaces(world_);
+    if (variables_) facts.variables_at_start = variables_->at_start();
     facts.gpus = gpu_.all;
     facts.gpu_support = gpu_.support;
     if (world_.rank() != 0) return;
@@ -292,6 +294,7 @@ class Measuring final : public Surroundings {
   MpiAgreement& world_;
   const Launch& launch_;
   const Gpu& gpu_;
+  const std::unique_ptr<Variables> variables_;
   const std::optional<OffCache> off_cache_;
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
@@ -344,7 +347,8 @@ int run(const Component& component, int argc, char** argv) {
     require_timeout_calls(launch.options);
     launch.endpoints = settle_endpoints(world, launch.options);
     gpu = settle_gpu(world, launch.options);
-    return Measuring(component, world, launch, gpu, guardian).run(environment, start);
+    std::unique_ptr<Variables> variables = settle_variants(world, launch.options);
+    return Measuring(component, world, launch, gpu, std::move(variables), guardian).run(environment, start);
   } catch (const UsageError& error) {
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
     return exit_usage;

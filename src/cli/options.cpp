@@ -562,6 +562,58 @@ void settle_budget(Draft& draft) {
   if (!passes.most && !passes.budget) passes.budget = default_budget;
 }
 
+void read_variant(Draft& draft, std::string text) {
+  constexpr std::size_t longest_label = 60;
+  constexpr auto is_graphic = [](char c) { return c > ' ' && c <= '~'; };
+  std::ranges::replace(text, '\t', ' ');
+  Variant variant;
+  for (const std::string_view word : split(text, ' ')) {
+    if (word.empty()) continue;
+    const std::size_t equals = word.find('=');
+    if (variant.label.empty()) {
+      if (equals != std::string_view::npos) throw BadValue("the label is missing before " + quoted(word));
+      if (word.size() > longest_label || !std::ranges::all_of(word, is_graphic)) {
+        throw BadValue(quoted(word) + " is not a label of up to " + std::to_string(longest_label) +
+                       " ASCII characters");
+      }
+      variant.label = word;
+      continue;
+    }
+    if (equals == std::string_view::npos || equals == 0) throw BadValue(quoted(word) + " is not NAME=VALUE");
+    const std::string name(word.substr(0, equals));
+    if (std::ranges::find(variant.variables, name, &std::pair<std::string, std::string>::first) !=
+        variant.variables.end()) {
+      throw BadValue(quoted(std::string_view(name)) + " is set twice");
+    }
+    variant.variables.emplace_back(name, word.substr(equals + 1));
+  }
+  auto& variants = draft.options.variants;
+  if (std::ranges::find(variants, variant.label, &Variant::label) != variants.end()) {
+    throw BadValue("a second variant " + quoted(std::string_view(variant.label)));
+  }
+  variants.push_back(std::move(variant));
+}
+
+void read_variants(Draft& draft, std::string_view path) {
+  draft.options.input_files.emplace_back(path);
+  draft.options.variants.clear();
+  for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "alternate", "variants")) {
+    try {
+      read_variant(draft, entry.text);
+    } catch (const BadValue& error) {
+      throw UsageError(entry.where + error.what() + "; a variant is a line such as ring " +
+                       "coll_tuned_allreduce_algorithm=4");
+    }
+  }
+}
+
+// Variants alternate sample by sample, which takes passes.
+void settle_passes(Draft& draft) {
+  constexpr int default_passes = 20;
+  std::optional<Passes>& passes = draft.options.passes;
+  if (!passes) passes.emplace().most = default_passes;
+}
+
 void set_interleaving(Draft& draft, std::string_view word) {
   const std::vector<std::string_view> parts = split(word, ',');
   const std::size_t colon = parts.size() == 3 ? parts[1].rfind(':') : std::string_view::npos;
@@ -1624,6 +1676,20 @@ constexpr Option own_rows[] = {
                 "are precise enough. See -passes.",
      .field = at<&Options::passes, &Passes::budget>,
      .range = real(0.1, 1e7)},
+    {.name = "alternate",
+     .syntax = "FILE",
+     .help = "measure each row under several settings of the MPI",
+     .example = "-alternate variants.txt",
+     .details =
+         "A variant per line: a label, then NAME=VALUE of control variables of the MPI (MPI_T), between "
+         "blanks; a label alone is the MPI as it was launched. A comment begins with #. In each pass every "
+         "row has a sample of every variant, in the same memory, on a communicator that was made under it. "
+         "A table for each variant follows. Without -passes, -precision and -budget, 20 passes.",
+     .recorded = false,
+     .apply = read_variants,
+     .serves = &grouped,
+     .excludes = "msg_pause pause show_tail dumpfile",
+     .settle = settle_passes},
     {.name = "turns",
      .syntax = "PARTS,HOST:PORT,TOKEN",
      .help = "interleave with other launches",

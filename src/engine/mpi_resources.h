@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/buffers.h"
 #include "engine/calibrated_load.h"
@@ -12,6 +13,7 @@
 #include "engine/mpi_agreement.h"
 #include "engine/packing.h"
 #include "engine/thread_team.h"
+#include "mpi/variables.h"
 #include "mpi/window.h"
 #include "mpi/world.h"
 #include "session/resources.h"
@@ -22,9 +24,10 @@ class MpiResources final : public Resources {
  public:
   /// `ranks`: the session's agreement over the ranks of `world`; `entries`: those of the component, indexed
   /// as its catalog; `file_base`: path of its files without suffixes; `device`: null if all buffers are on
-  /// the host. All but `file_base` outlive the resources.
+  /// the host; `variables`: null in a launch without variants. All but `file_base` outlive the resources.
   MpiResources(const Communicator& world, Agreement& ranks, std::span<const Entry> entries,
-               const Options& options, Loads& loads, ThreadTeam& team, std::string file_base, Device* device)
+               const Options& options, Loads& loads, ThreadTeam& team, std::string file_base, Device* device,
+               Variables* variables = nullptr)
       : world_(world),
         ranks_(ranks),
         entries_(entries),
@@ -34,6 +37,7 @@ class MpiResources final : public Resources {
         file_base_(std::move(file_base)),
         info_(options.info),
         device_(device),
+        variables_(variables),
         buffers_(options.memory, device) {}
 
   std::unique_ptr<OpenTable> open(const TablePlan& plan) override;
@@ -49,6 +53,12 @@ class MpiResources final : public Resources {
   const std::string file_base_;
   const Info info_;
   Device* const device_;
+  Variables* const variables_;
+  /// Of the table that was opened last in a launch with variants.
+  struct Control {
+    std::vector<std::vector<int>> groups;
+    std::weak_ptr<const Communicator> communicator;
+  } control_;
   Buffers buffers_;
   PackedMemory packed_memory_;
 };

@@ -66,9 +66,9 @@ std::unique_ptr<OpenTable> MpiResources::open(const TablePlan& plan) {
 MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
     : shared_(shared),
       plan_(plan),
-      group_(split_for(shared.world_, plan.table.layout)),
-      control_(Communicator::duplicate(group_.handle())),
-      agreement_(control_, barrier_of(shared.options_)),
+      group_(make_group()),
+      control_(make_control()),
+      agreement_(*control_, barrier_of(shared.options_)),
       sum_(plan.element),
       neighborhood_(neighborhood_of_rank()) {
   if (!windows_work()) {
@@ -86,10 +86,32 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
   allocate();
 }
 
+void MpiTable::use_variant(bool on) {
+  if (plan_.variant >= 0) shared_.variables_->use(on ? std::optional(plan_.variant) : std::nullopt);
+}
+
+// Libraries choose algorithms when they create a communicator, or when they are called.
+Communicator MpiTable::make_group() {
+  const UnderVariant variant(*this);
+  return split_for(shared_.world_, plan_.table.layout);
+}
+
+// Variants share it, as an MPI has some 2,000 communicators.
+std::shared_ptr<const Communicator> MpiTable::make_control() const {
+  MpiResources::Control& last = shared_.control_;
+  if (plan_.variant >= 0 && last.groups == plan_.table.layout.groups) {
+    if (auto control = last.communicator.lock()) return control;
+  }
+  auto control = std::make_shared<const Communicator>(Communicator::duplicate(group_.handle()));
+  last = {plan_.table.layout.groups, control};
+  return control;
+}
+
 // The main thread uses the communicator of the group. The others have their own, as concurrent collectives of
 // several threads on one communicator are an error. Source: MPI 4.0, section 6.14.
 void MpiTable::make_comms_of_threads() {
   if (!active() || shared_.options_.threads.comm == ThreadComm::shared) return;
+  const UnderVariant variant(*this);
   for (int thread = 1; thread < threads(); ++thread) {
     of_threads_.push_back(Communicator::duplicate(group_.handle()));
   }
@@ -215,7 +237,7 @@ bool MpiTable::resume() {
 double MpiTable::probe(int exchanges) {
   if (!active()) return std::numeric_limits<double>::quiet_NaN();
   constexpr int length = 8, tag = 1, parts = 5;
-  const MPI_Comm comm = control_.handle();
+  const MPI_Comm comm = control_->handle();
   const int ranks = group_.size(), right = (group_.rank() + 1) % ranks,
             left = (group_.rank() + ranks - 1) % ranks;
   char out[length] = {}, in[length] = {};
@@ -235,9 +257,10 @@ double MpiTable::probe(int exchanges) {
 
 // Creates the window of a point on active ranks. Elsewhere, and for benchmarks that expose nothing, the
 // window has no handle.
-Window MpiTable::make_window(const Geometry& geometry) const {
+Window MpiTable::make_window(const Geometry& geometry) {
   const Exposed exposed = spec().one_sided.exposed;
   if (exposed == Exposed::nothing || !active()) return {};
+  const UnderVariant variant(*this);
   const bool send = exposed == Exposed::send;
   const std::int64_t bytes = send ? geometry.send.total : geometry.receive.total;
   if (!allocates(window_kind())) {
@@ -259,13 +282,16 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
       return without_memory(
           point, "MPI could not create the window (-window " + std::string(name_of(window_kind())) + ")");
     }
-    if (active()) window.exchange_bases(control_.handle());
+    if (active()) window.exchange_bases(control_->handle());
   }
   std::unique_ptr<AttachedBuffer> send_buffer = attach_buffer(point);
   if (shared_.options_.send_mode == SendMode::buffered && shared_.ranks_.any(send_buffer && !*send_buffer)) {
     return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
-  if (active() && threads() > 1) return {.batch = make_team(point, completed), .failure = {}};
+  if (active() && threads() > 1) {
+    const UnderVariant variant(*this);
+    return {.batch = make_team(point, completed), .failure = {}};
+  }
   std::unique_ptr<Setup> setup = active() ? make_setup(point, completed, std::move(window)) : nullptr;
   if (const Packing packing = shared_.options_.packing; packing != Packing::none) {
     if (setup) setup->add_packed(packing, shared_.packed_memory_);
@@ -280,6 +306,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
   if (allocated_by_mpi() != Exposed::nothing) agreement_.barrier();
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
+  const UnderVariant variant(*this);  // a batch may make requests, for which an algorithm is chosen
   if (plan_.table.layout.threads == 1) return {.batch = make(std::move(setup)), .failure = {}};
   auto marking = std::make_unique<Marking>(plan_.table.layout.threads);
   setup->team.marking = marking.get();
@@ -329,7 +356,7 @@ std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Point& point) cons
 // The function that synchronizes the ranks before each run of a team.
 std::function<void()> MpiTable::meeting_of_ranks() const {
   return [enabled = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
-          comm = control_.handle()] {
+          comm = control_->handle()] {
     if (enabled) barrier(comm);
   };
 }
@@ -376,7 +403,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
   const Options& options = shared_.options_;
   std::unique_ptr<Setup> setup(new Setup{
       .group = {.comm = group_.handle(),
-                .control = control_.handle(),
+                .control = control_->handle(),
                 .barrier = barrier_of(options),
                 .endpoint = {.rank = group_.rank(),
                              .ranks = group_.size(),

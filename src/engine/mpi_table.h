@@ -22,11 +22,14 @@ class MpiTable final : public OpenTable {
   Agreement& group() override { return agreement_; }
   Opened open(const Point& point, std::int64_t completed) override;
   bool resume() override;
+  void use_variant(bool on) override;
   double probe(int exchanges) override;
   std::string fill_files(const Point& point) override;
 
  private:
   const Spec& spec() const { return plan_.spec(); }
+  Communicator make_group();
+  std::shared_ptr<const Communicator> make_control() const;
   bool active() const { return group_.contains_me(); }
   WindowKind window_kind() const { return spec().one_sided.window.value_or(shared_.options_.window_kind); }
   Exposed allocated_by_mpi() const;
@@ -34,7 +37,7 @@ class MpiTable final : public OpenTable {
   bool windows_work();
   void allocate();
   bool try_to_allocate(std::span<const Point* const> points);
-  Window make_window(const Geometry& geometry) const;
+  Window make_window(const Geometry& geometry);
   std::unique_ptr<AttachedBuffer> attach_buffer(const Point& point) const;
   void fill_buffers();
   FileSetup file_of(const Point& point) const;
@@ -50,8 +53,8 @@ class MpiTable final : public OpenTable {
 
   MpiResources& shared_;
   const TablePlan& plan_;
-  const Communicator group_;    ///< for the calls under test; null on idle ranks
-  const Communicator control_;  ///< the same ranks, for messages of the suite
+  const Communicator group_;  ///< for the calls under test; null on idle ranks; of the table's variant
+  const std::shared_ptr<const Communicator> control_;  ///< the same ranks, for messages of the suite
   MpiAgreement agreement_;
   const SumOperation sum_;
   const Neighborhood neighborhood_;  ///< computed once: to draw a random graph takes as long as a sample

@@ -55,7 +55,9 @@ std::string_view why_unusable(std::string_view call);
   call(Neighbor_alltoallw) call(Pready) call(Precv_init) call(Psend_init) call(Raccumulate) \
   call(Reduce_init) call(Reduce_scatter_init) call(Rget) call(Rget_accumulate) call(Rput) call(Scatter_init) \
   call(Scatterv_init) call(Session_create_errhandler) call(Session_finalize) call(Session_init) \
-  call(Win_detach) call(Win_shared_query) call(Win_sync)
+  call(T_cvar_get_index) call(T_cvar_get_info) call(T_cvar_get_num) call(T_cvar_handle_alloc) \
+  call(T_cvar_handle_free) call(T_cvar_read) call(T_cvar_write) call(T_enum_get_info) \
+  call(T_enum_get_item) call(T_finalize) call(T_init_thread) call(Win_detach) call(Win_shared_query) call(Win_sync)
 
 // Those that have another form with MPI_Count. Source: MPI 4.0, section 2.5.8.
 #define OPENIMB_LARGE_CALLS(large) \

@@ -180,6 +180,13 @@ struct Passes {
   std::optional<double> budget;  ///< seconds, of the launch
 };
 
+/// A line of -alternate's file: values of control variables of the MPI library (MPI_T), under which every
+/// point is measured. Without any, the library's values at the start hold.
+struct Variant {
+  std::string label;
+  std::vector<std::pair<std::string, std::string>> variables;  ///< names and values, as written
+};
+
 /// Options of IMB-P2P alone.
 struct PairOptions {
   std::uint64_t seed = 1;         ///< -seed: of random partners
@@ -241,6 +248,7 @@ struct Options {
   std::vector<std::string> input_files;  ///< files that were read for the command line
   std::optional<Interleaving> interleaving;
   std::optional<Passes> passes;
+  std::vector<Variant> variants;         ///< -alternate; empty: the launch has none
   std::optional<PairOptions> pairs;      ///< in components with random partners
   std::optional<FabricOptions> fabric;   ///< in IMB-FABRIC
   std::optional<Topology> topology;      ///< -topo; empty: the topology of each benchmark

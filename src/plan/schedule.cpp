@@ -63,9 +63,28 @@ void Schedule::add_tables(const Selected& selected) {
   }
   for (const int processes : counts) {
     for (const Transfers transfers : modes_of(spec)) {
-      tables_.push_back({selected.index, multi, processes, transfers});
+      add_variants({selected.index, multi, processes, transfers});
     }
   }
+}
+
+// The variants of a table follow each other.
+void Schedule::add_variants(TableKey key) {
+  if (options_.variants.empty()) return tables_.push_back(key);
+  for (std::size_t i = 0; i < options_.variants.size(); ++i) {
+    key.variant = static_cast<int>(i);
+    tables_.push_back(key);
+  }
+}
+
+std::vector<int> order_of_variants(int variants, int turn) {
+  std::vector<int> order;
+  const bool reversed = turn / variants % 2 == 1;
+  for (int i = 0; i < variants; ++i) {
+    const int place = reversed ? variants - 1 - i : i;
+    order.push_back((turn + place) % variants);
+  }
+  return order;
 }
 
 int Schedule::available() const {
@@ -125,6 +144,7 @@ bool Schedule::was_named(int benchmark) const {
 TablePlan Schedule::plan(const TableKey& key) const {
   const Spec spec = spec_of(key.benchmark);
   TablePlan plan{.benchmark = key.benchmark,
+                 .variant = key.variant,
                  .table = {.spec = spec,
                            .layout = {.processes = key.processes,
                                       .threads = threads_in(spec),
@@ -144,6 +164,7 @@ TablePlan Schedule::plan(const TableKey& key) const {
                  .points = {},
                  .warm_up = {},
                  .failure = {}};
+  if (key.variant >= 0) plan.table.variant = options_.variants[static_cast<std::size_t>(key.variant)].label;
   if (const std::string why = why_unavailable(spec); !why.empty()) {
     plan.failure = {.cause = Failure::Cause::unavailable, .detail = why};
   } else if (process_counts(spec, key.processes, key.processes).empty()) {

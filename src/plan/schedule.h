@@ -42,11 +42,17 @@ struct TableKey {
   Multi multi = Multi::off;
   int processes = 0;
   Transfers transfers = Transfers::unmarked;
+  int variant = -1;  ///< index into Options::variants; -1: none. Variants of a table follow each other.
   bool operator==(const TableKey&) const = default;
 };
 
+/// The order in which `variants` are measured at a point: each is the first one equally often, and in every
+/// second cycle of turns the order is reversed, so that none always follows the same other one.
+std::vector<int> order_of_variants(int variants, int turn);
+
 struct TablePlan {
   int benchmark = 0;
+  int variant = -1;  ///< as TableKey's
   Table table;
   Element element;
   IterationPolicy policy = IterationPolicy::dynamic;
@@ -87,6 +93,7 @@ class Schedule {
   bool was_named(int benchmark) const;
   std::string why_unavailable(const Spec& spec) const;
   std::vector<Transfers> modes_of(const Spec& spec) const;
+  void add_variants(TableKey key);
   Point plan_point(const TablePlan& plan, std::int64_t bytes) const;
   Point plan_point(const TablePlan& plan, std::int64_t bytes, int in_flight) const;
   std::int64_t memory_needed(const TablePlan& plan, const Point& point) const;

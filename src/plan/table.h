@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "plan/layout.h"
 #include "plan/options.h"
@@ -18,10 +19,11 @@ struct Table {
   Layout layout;
   Multi multi = Multi::off;
   Transfers transfers = Transfers::unmarked;
-  bool defects = false;         ///< -check adds the column
-  bool tail = false;            ///< -show_tail adds a line under each row
-  bool precision = false;       ///< passes add the column of the interval
-  bool names_topology = false;  ///< its title shows the topology: -topo was given
+  bool defects = false;           ///< -check adds the column
+  bool tail = false;              ///< -show_tail adds a line under each row
+  bool precision = false;         ///< passes add the column of the interval
+  bool names_topology = false;    ///< its title shows the topology: -topo was given
+  std::string_view variant = {};  ///< label of its variant, in the options; empty: the launch has none
 
   /// Threads of each process that have messages and a time of their own; 1 for partitioned messages, whose
   /// parts a team of threads marks.

@@ -75,6 +75,12 @@ std::string passes_text(const Passes& passes, bool of_rounds) {
   return of_rounds ? text : text + "; figures are medians over passes";
 }
 
+std::string variant_text(const Variant& variant) {
+  std::string text = variant.label;
+  for (const auto& [name, value] : variant.variables) text += " " + name + "=" + on_one_line(value);
+  return text;
+}
+
 std::string threads_text(const Options& options) {
   const Threads& threads = options.threads;
   std::string text = formatted("%d per process", threads.count);
@@ -147,6 +153,7 @@ std::string statements_of_openimb(const RunFacts& facts, const Options& options,
                                              name_of(options.fabric->endpoint)));
     text += statement("Rounds", rounds_text(*options.fabric));
   }
+  for (const Variant& variant : options.variants) text += statement("Variant", variant_text(variant));
   if (options.passes) text += statement("Passes", passes_text(*options.passes, options.fabric.has_value()));
   if (options.check) text += statement("Results", "verified in a separate untimed pass");
   return text;

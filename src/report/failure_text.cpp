@@ -71,6 +71,7 @@ std::string failure_text(const Table& table, const Failure& failure) {
   if (is_about_a_length(failure.cause) && table.has_lengths()) {
     text += formatted(", %lld B", static_cast<long long>(failure.bytes));
   }
+  if (!table.variant.empty()) text += ", variant " + std::string(table.variant);
   if (failure.pair) text += formatted(", pair %d-%d", failure.pair->pair.a, failure.pair->pair.b);
   text += ": " + cause;
   if (!failure.detail.empty()) text += ": " + failure.detail;

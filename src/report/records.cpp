@@ -26,6 +26,7 @@ void write_point(JsonWriter& json, const Table& table, int group) {
   json.field("benchmark", table.spec.name);
   json.field("kind", name_of(table.spec.kind));
   json.field("mode", mode_of(table.transfers));
+  if (!table.variant.empty()) json.field("variant", table.variant);
   json.field("multi", name_of(table.multi));
   json.field("processes", layout.processes);
   json.field("threads", layout.threads);

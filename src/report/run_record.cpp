@@ -29,6 +29,20 @@ void write_options(JsonWriter& json, const OptionsInForce& options) {
   });
 }
 
+void write_variants(JsonWriter& json, const RunFacts& facts) {
+  if (facts.variants.empty()) return;
+  const auto write_variables = [&](const char* name, const auto& variables) {
+    json.object(name, [&] {
+      for (const auto& [variable, value] : variables) json.field(variable, value);
+    });
+  };
+  json.array_of_objects("variants", facts.variants, [&](const Variant& variant) {
+    json.field("label", variant.label);
+    write_variables("variables", variant.variables);
+  });
+  write_variables("variables_at_start", facts.variables_at_start);
+}
+
 void write_gpus(JsonWriter& json, const RunFacts& facts) {
   if (facts.gpus.empty()) return;
   json.array_of_objects("gpus", facts.gpus, [&](const GpuFacts& gpu) {
@@ -106,6 +120,7 @@ std::string run_record(const RunFacts& facts, const OptionsInForce& options) {
     json.field("command_line", facts.command_line);
     json.field("benchmarks", facts.benchmarks);
     write_options(json, options);
+    write_variants(json, facts);
     write_or_null(json, "off_cache", facts.off_cache, [&](const OffCache& cache) {
       json.field("cache_size_bytes", cache.cache_size);
       json.field("cache_line_bytes", cache.cache_line);

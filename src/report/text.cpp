@@ -120,15 +120,19 @@ std::string labeled_head(const Table& table) {
   return without_blanks_at_ends(text + (plain ? idle_line(layout) : layout_lines(table)));
 }
 
+std::string variant_line(const Table& table) {
+  return table.variant.empty() ? "" : "# variant = " + std::string(table.variant) + "\n";
+}
+
 std::string table_head(const Table& table, Heads heads, int in_flight) {
-  if (table.shown().labeled) return labeled_head(table);
+  if (table.shown().labeled) return labeled_head(table) + variant_line(table);
   const std::vector<Cell> columns = cells_of(table, {}, {}, 1);
   const bool threaded = table.spec.threaded;
   const std::size_t wide = threaded ? std::max(columns_of_threads, columns.size()) : columns.size();
   const std::string rule = std::string("#").append(wide * column_width - 1, '-') += '\n';
   std::string text = "\n" + rule + "# Benchmarking " + (table.layout.group_count() > 1 ? "Multi-" : "");
   text += title_of(table) + " \n";
-  text += layout_lines(table);
+  text += layout_lines(table) + variant_line(table);
   if (table.spec.message_rate && heads != Heads::classic) text += window_lines(table, heads, in_flight);
   text += rule + mode_lines(table.transfers);
   if (heads != Heads::classic) text = without_blanks_at_ends(text);

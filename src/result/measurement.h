@@ -199,6 +199,9 @@ struct RunFacts {
   std::optional<OffCache> off_cache;  ///< with the machine's figures filled in
   std::vector<GpuFacts> gpus;         ///< GPUs that ranks use
   std::optional<GpuSupport> gpu_support;
+  std::vector<Variant> variants;  ///< of -alternate
+  /// The variables that variants set, as the library had them.
+  std::vector<std::pair<std::string, std::string>> variables_at_start;
   std::vector<std::string> benchmarks;       ///< names, as the list in the banner shows them
   std::vector<std::string> benchmark_notes;  ///< for each of them, lines under its name, or empty
 };

@@ -58,6 +58,7 @@ std::optional<Failure> warm_up(const SessionParts& parts, const TablePlan& plan,
     return Failure{.cause = Failure::Cause::unavailable,
                    .detail = opened.failure->detail + "; warm-up failed"};
   }
+  const UnderVariant variant(open);
   opened.batch->run(parts.options.settings.warm_up_repetitions, Timing::total, {});
   return std::nullopt;
 }

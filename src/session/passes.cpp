@@ -1,5 +1,6 @@
 // A launch in passes: the whole selection is measured repeatedly, one sample of each point per pass, each
 // sample between two probes of the machine, until the figures have the precision or the budget is spent.
+// Variants of a table alternate at each point.
 // Tables stay open; their rows are reported at the end. docs/architecture.md has the reasons.
 #include <algorithm>
 #include <cmath>
@@ -7,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -64,8 +66,13 @@ class PassSession {
     return {layout.processes, layout.group_count(), series.first.group};
   }
 
+  /// The variants of one table; a single table in a launch without variants.
+  using Variants = std::span<const std::unique_ptr<PassTable>>;
+
   void plan();
+  std::vector<Variants> by_variants() const;
   void run_pass();
+  bool run_variants(Variants variants);
   void begin(PassTable& table);
   void open(PassTable& table);
   void fail_all_without_memory(PassTable& table);
@@ -78,6 +85,7 @@ class PassSession {
   bool nothing_is_left() const;
   bool all_are_done();
   void judge();
+  static void finish_together(Variants variants);
   bool is_done(const PassTable& table, PassPoint& entry) const;
   void report();
   void report(PassTable& table);
@@ -142,25 +150,50 @@ void PassSession::plan() {
   next_judgment_ = first_judgment;
 }
 
+// They follow each other, from the first variant on, and have the same points.
+std::vector<PassSession::Variants> PassSession::by_variants() const {
+  std::vector<Variants> all;
+  for (auto first = tables_.begin(); first != tables_.end();) {
+    const auto last =
+        std::find_if(first + 1, tables_.end(), [](const auto& table) { return table->plan.variant <= 0; });
+    all.emplace_back(first, last);
+    first = last;
+  }
+  return all;
+}
+
 void PassSession::run_pass() {
-  for (const auto& table : tables_) {
+  for (const Variants variants : by_variants()) {
+    if (!run_variants(variants)) return;
+  }
+}
+
+// Returns whether the launch goes on.
+bool PassSession::run_variants(Variants variants) {
+  for (const auto& table : variants) {
     if (table->begun && table->idle()) continue;
-    if (must_end()) return;
+    if (must_end()) return false;
     if (!table->begun) {
       begin(*table);
     } else if (!table->open->resume()) {
       fail_all_without_memory(*table);
     }
-    for (PassPoint& entry : table->points) {
-      if (table->failure) break;
-      if (entry.done || entry.failure) continue;
-      if (must_end(entry.cost)) return;
+  }
+  const std::size_t points = variants.front()->points.size();
+  for (std::size_t i = 0; i < points; ++i) {
+    const int turn = pass_ - 1 + static_cast<int>(i);
+    for (const int variant : order_of_variants(static_cast<int>(variants.size()), turn)) {
+      PassTable& table = *variants[static_cast<std::size_t>(variant)];
+      PassPoint& entry = table.points[i];
+      if (table.failure || entry.done || entry.failure) continue;
+      if (must_end(entry.cost)) return false;
       const double begun = elapsed();
-      run_point(*table, entry);
+      run_point(table, entry);
       entry.cost = elapsed() - begun;
     }
-    show_progress();
   }
+  show_progress();
+  return true;
 }
 
 void PassSession::begin(PassTable& table) {
@@ -315,9 +348,20 @@ void PassSession::judge() {
     for (const auto& table : tables_) {
       for (PassPoint& entry : table->points) entry.done = is_done(*table, entry);
     }
+    for (const Variants variants : by_variants()) finish_together(variants);
     if (!nothing_is_left()) break;
   }
   judging_ = parts_.surroundings.now() - begun;
+}
+
+// Variants are compared with each other, so a point is measured under all of them until all are done.
+void PassSession::finish_together(Variants variants) {
+  for (std::size_t i = 0; i < variants.front()->points.size(); ++i) {
+    const bool all = std::ranges::all_of(variants, [i](const auto& table) {
+      return table->failure || table->points[i].failure || table->points[i].done;
+    });
+    for (const auto& table : variants) table->points[i].done &= all;
+  }
 }
 
 // A point is done when it is within the precision at two successive judgments, as one may be chance. It may

@@ -83,6 +83,7 @@ void PointRun::begin_measuring(std::int64_t total) {
   total_ = total;
   if (timing() != Timing::total) repetition_seconds_.assign(static_cast<std::size_t>(total), 0.0);
   if (settings_.check) {
+    const UnderVariant variant(open_);
     prepare();
     wrong_ = batch_->check(total);
     require_no_error(batch_->take_error());
@@ -113,10 +114,12 @@ void PointRun::end_observing() {
 // Returns this rank's seconds.
 double PointRun::take(const Step& step) {
   if (step.purpose == Purpose::warm_up) {
+    const UnderVariant variant(open_);
     batch_->run(step.repetitions, Timing::total, {});
     return 0;
   }
   if (step.purpose == Purpose::trial) {
+    const UnderVariant variant(open_);
     prepare();
     const double seconds = batch_->run(step.repetitions, Timing::total, {});
     require_no_error(batch_->take_error());
@@ -142,10 +145,9 @@ double PointRun::take(const Step& step) {
 
 // One measured segment, between barriers of the world, where idle ranks wait.
 double PointRun::timed(std::int64_t first, const Step& step, const Run& run) {
-  if (step.further_segment) {
-    parts_.surroundings.take_turn(false);
-    if (parts_.options.warm_up) batch_->run(1, Timing::total, {});
-  }
+  if (step.further_segment) parts_.surroundings.take_turn(false);
+  const UnderVariant variant(open_);  // before the barriers: ranks begin together
+  if (step.further_segment && parts_.options.warm_up) batch_->run(1, Timing::total, {});
   prepare();
   // Checked again as late as possible: no library of docs/known-mpi-issues.md survives a nonblocking write
   // that fails.
@@ -193,10 +195,14 @@ void PointRun::run_while_target_computes() {
   if (!parts_.load.calibrated()) parts_.load.calibrate(parts_.options.settings.target_cpu_seconds);
   const double pure = trimmed_mean(seconds_) * static_cast<double>(total_);
   const std::int64_t units = parts_.load.units_for(parts_.world.largest(pure));
-  for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
-  if (!idle() && !batch_->takes_part()) parts_.load.compute(units);
-  const double seconds = batch_->run(total_, Timing::total, {});
-  parts_.world.barrier();
+  double seconds = 0;
+  {
+    const UnderVariant variant(open_);
+    for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
+    if (!idle() && !batch_->takes_part()) parts_.load.compute(units);
+    seconds = batch_->run(total_, Timing::total, {});
+    parts_.world.barrier();
+  }
   overlapped_.t_ovrl = parts_.world.gather(mean_of(seconds / static_cast<double>(total_)));
 }
 

@@ -28,7 +28,9 @@ class UnderWay {
   ~UnderWay() { surroundings_.activity(outside_); }
 
  private:
-  static Activity table_activity(const Table& table) { return {table.spec.name, table.layout.processes, {}}; }
+  static Activity table_activity(const Table& table) {
+    return {.benchmark = table.spec.name, .processes = table.layout.processes, .variant = table.variant};
+  }
 
   Surroundings& surroundings_;
   const Activity outside_;

@@ -36,11 +36,26 @@ class OpenTable {
   /// Called before the points of a table that was open while others ran: restores the contents of buffers.
   /// False, on all ranks, where another table took the memory.
   virtual bool resume() = 0;
+  /// Puts the variables of the table's variant in force (`on`), or the library's own values again. Local.
+  virtual void use_variant(bool /*on*/) {}
   /// Seconds of this rank for one of `exchanges` short exchanges with its neighbors in the group; NaN on idle
   /// ranks. Collective over the group.
   virtual double probe(int exchanges) = 0;
   /// Writes the files that the point will read; returns this rank's error in one line, or nothing.
   virtual std::string fill_files(const Point& point) = 0;
+};
+
+/// As long as it lives, the variables of the table's variant are in force. Calls that are not under test are
+/// made with the library's own values: a variant may be one that does not work.
+class UnderVariant {
+ public:
+  explicit UnderVariant(OpenTable& table) : table_(table) { table_.use_variant(true); }
+  ~UnderVariant() { table_.use_variant(false); }
+  UnderVariant(const UnderVariant&) = delete;
+  UnderVariant& operator=(const UnderVariant&) = delete;
+
+ private:
+  OpenTable& table_;
 };
 
 class Resources {

@@ -32,6 +32,7 @@ struct PassProgress {
 struct Activity {
   std::string_view benchmark = {};         ///< of the catalog; empty: between two tables
   int processes = 0;                       ///< of one group
+  std::string_view variant = {};           ///< of the options; empty: none
   std::optional<std::int64_t> bytes = {};  ///< empty: no length
   std::optional<int> partner = {};         ///< endpoint with which this rank alone exchanges messages
 };

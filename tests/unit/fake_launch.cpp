@@ -81,6 +81,10 @@ class FakeBatch final : public Batch {
  private:
   void call(const char* what, std::int64_t repetitions = -1) {
     rank_.log.push_back(repetitions < 0 ? what : numbered(what, repetitions));
+    const bool in_loops = repetitions >= 0 && std::string_view(what) != "conclude";
+    if (in_loops && rank_.variant != at_.table.variant) {
+      rank_.log.push_back("run under \"" + rank_.variant + "\" instead of " + std::string(at_.table.variant));
+    }
     group_.exchange(mine_, rank_.log.back());
     if (model_.error && error_.empty()) error_ = model_.error(at_, what);
   }
@@ -151,7 +155,12 @@ class FakeTable final : public OpenTable {
     rank_.log.emplace_back("resume");
     return !model_.loses_memory || !model_.loses_memory(plan_.table);
   }
+  void use_variant(bool on) override {
+    if (on) rank_.variant = plan_.table.variant;
+    if (!on) rank_.variant.clear();
+  }
   double probe(int exchanges) override {
+    if (!rank_.variant.empty()) rank_.log.push_back("probe under " + rank_.variant);
     if (group_number_ < 0) return std::nan("");
     meeting_.exchange(group_.rank(), numbered("probe", exchanges));
     const double each = model_.probe ? model_.probe(rank_) : 0x1p-20;
@@ -211,6 +220,7 @@ class AgreementOfSome final : public ThreadAgreement {
   AgreementOfSome(Meeting& meeting, const Model& model, Rank& rank)
       : ThreadAgreement(meeting, rank.rank), model_(model), rank_(rank) {}
   double largest(double mine) override {
+    if (!rank_.variant.empty()) rank_.log.push_back("agreement under " + rank_.variant);
     const double all = ThreadAgreement::largest(mine);
     ++rank_.agreements;
     if (model_.lost) {

@@ -30,6 +30,7 @@ struct Rank {
   int drifts = 0;                ///< how often the load's drift was asked for
   int agreements = 0;            ///< on a largest value, over the world
   double clock = 0;              ///< seconds of model time
+  std::string variant;           ///< whose variables are in force; empty: none
   std::vector<std::string> log;  ///< what was called, in order
 };
 

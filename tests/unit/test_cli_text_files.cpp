@@ -119,6 +119,40 @@ TEST_CASE("a very long line is not repeated in an error") {
   for (const char* option : {"-input f", "-msglen f", "-set @f"}) CHECK(error(option).size() < 250);
 }
 
+TEST_CASE("variants are lines of a label and values of variables") {
+  const auto options = [](const std::string& text, const std::string& more = "") {
+    return parse(program, words("-alternate f Allreduce " + more), 4, files({{"f", text}}));
+  };
+  const Options read = options("default\n# none\nring\ta=1  b=x=y,z # two\nempty c=\n");
+  REQUIRE(read.variants.size() == 3);
+  CHECK((read.variants[0].label == "default" && read.variants[0].variables.empty()));
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+  CHECK((read.variants[1].label == "ring" &&
+         read.variants[1].variables == Variables{{"a", "1"}, {"b", "x=y,z"}}));
+  CHECK(read.variants[2].variables == Variables{{"c", ""}});
+  CHECK(read.passes->most == 20);
+  const Options budget = options("a\n", "-budget 3");
+  CHECK_FALSE(budget.passes->most);
+  CHECK(budget.passes->budget == 3);
+  CHECK_FALSE(options("a\n", "-precision 2").passes->most);
+
+  const auto error = [&](const std::string& text, const std::string& more = "") {
+    return error_of([&] { options(text, more); });
+  };
+  const std::string example = "; a variant is a line such as ring coll_tuned_allreduce_algorithm=4";
+  CHECK(error("a\nb=1\n") == "f:2: the label is missing before \"b=1\"" + example);
+  CHECK(error("a b\n") == "f:1: \"b\" is not NAME=VALUE" + example);
+  CHECK(error("a =b\n") == "f:1: \"=b\" is not NAME=VALUE" + example);
+  CHECK(error("a b=1 b=2\n") == "f:1: \"b\" is set twice" + example);
+  CHECK(error("a\na c=1\n") == "f:2: a second variant \"a\"" + example);
+  CHECK(error(std::string(61, 'x')).find("is not a label of up to 60 ASCII characters") != std::string::npos);
+  CHECK(error("\xC3\xBC\n").find("is not a label") != std::string::npos);
+  CHECK(error("# nothing\n") == "-alternate: f holds no variants; write one per line");
+  CHECK(error("a\n", "-show_tail on") == "-alternate and -show_tail cannot be combined; give one of them");
+  CHECK(error("a\n", "-json f") ==
+        "-json would overwrite f, which this command line reads; name another file");
+}
+
 TEST_CASE("long words of the command line are cut in errors") {
   const std::string word(5000, 'q');
   for (const std::string& line :

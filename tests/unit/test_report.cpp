@@ -1163,6 +1163,37 @@ void passes_run(Reporter& out) {
   out.end(ending);
 }
 
+// Two variants, the second of which cannot be measured at one length.
+void alternating_run(Reporter& out) {
+  RunFacts facts = facts_of_passes();
+  facts.command_line = {"./IMB-MPI1", "-alternate", "variants.txt", "Allreduce"};
+  facts.benchmarks = {"Allreduce"};
+  facts.variants = {{.label = "default", .variables = {}},
+                    {.label = "ring", .variables = {{"coll_tuned_allreduce_algorithm", "ring"}}}};
+  facts.variables_at_start = {{"coll_tuned_allreduce_algorithm", "0"}};
+  Options options = example_options();
+  options.passes = Passes{.most = 20, .precision = {}, .budget = {}};
+  options.variants = facts.variants;
+  out.begin(facts, options);
+  std::vector<Table> tables(2, table_of_passes(allreduce, all_of(2)));
+  tables[0].variant = "default";
+  tables[1].variant = "ring";
+  for (int i = 0; i < 2; ++i) sample_of(out, tables[static_cast<std::size_t>(i)], i, 8, row_of(1, 2, 1.5));
+  Row row = precise_row(2e-6, 0.0078125);
+  for (int i = 0; i < 2; ++i) {
+    const Table& table = tables[static_cast<std::size_t>(i)];
+    out.open_table(table);
+    row_of_passes(out, table, i, 8, row);
+    out.close_table(table);
+  }
+  out.failure(tables[1], failed(Failure::Cause::out_of_memory, 16, 32, "above the limit set by -mem"));
+  Ending ending = ended(2, 1, 0);
+  ending.passes = 20;
+  ending.seconds = 0.25;
+  ending.measuring_seconds = 0.125;
+  out.end(ending);
+}
+
 void overlap_in_passes(Reporter& out) {
   RunFacts facts = facts_of_passes();
   facts.component = "NBC";
@@ -1393,6 +1424,7 @@ constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"files.jsonl", file_run},
                                 {"passes.jsonl", passes_run, options_in_passes},
                                 {"passes-overlap.jsonl", overlap_in_passes, options_in_passes},
+                                {"variants.jsonl", alternating_run},
                                 {"partitioned.jsonl", partitioned_run},
                                 {"threads.jsonl", thread_run},
                                 {"pairs.jsonl", pairs_run},
@@ -1558,6 +1590,18 @@ TEST_CASE("the banner states when passes end") {
   CHECK(stated({.most = 8, .precision = {}, .budget = {}}) == start + "8 passes are done" + end);
   CHECK(stated({.most = 1, .precision = 0.005, .budget = 2.5}) ==
         start + "each row is within +-0.5 % or 1 pass is done or 2.5 s have passed" + end);
+}
+
+TEST_CASE("a table and the banner name the variant") {
+  const std::string text = text_of(alternating_run);
+  CHECK(text.find("# Variant                        :   default\n"
+                  "# Variant                        :   ring coll_tuned_allreduce_algorithm=ring\n") !=
+        std::string::npos);
+  for (const std::string variant : {"default", "ring"}) {
+    CHECK(text.find("\n# Benchmarking Allreduce \n# #processes = 2 \n# variant = " + variant + "\n#---") !=
+          std::string::npos);
+  }
+  CHECK(head_of(table_of(allreduce, all_of(2))).find("variant") == std::string::npos);
 }
 
 TEST_CASE("the number of passes stands before the footer") {

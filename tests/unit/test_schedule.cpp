@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "plan/schedule.h"
 #include "plan/sending.h"
@@ -89,6 +92,41 @@ TEST_CASE("a benchmark that is asked for twice runs twice") {
   Planned planned{.catalog = {pingpong}};
   planned.options.selection = {{.index = 0}, {.index = 0}};
   CHECK(planned.tables().size() == 2);
+}
+
+TEST_CASE("each table has all variants, one after the other") {
+  Planned planned{.catalog = {bcast}, .ranks = 4};
+  planned.options.variants = {{.label = "default", .variables = {}}, {.label = "ring", .variables = {}}};
+  CHECK(planned.tables() == Keys{{0, Multi::off, 2, Transfers::unmarked, 0},
+                                 {0, Multi::off, 2, Transfers::unmarked, 1},
+                                 {0, Multi::off, 4, Transfers::unmarked, 0},
+                                 {0, Multi::off, 4, Transfers::unmarked, 1}});
+  CHECK(planned.plan(0).table.variant == "default");
+  CHECK(planned.plan(3).table.variant == "ring");
+  CHECK(planned.plan(3).variant == 1);
+  planned.options.variants.clear();
+  CHECK(planned.plan(0).table.variant.empty());
+  CHECK(planned.plan(0).variant == -1);
+}
+
+TEST_CASE("no variant is always first, and none always follows the same other one") {
+  CHECK(order_of_variants(1, 7) == std::vector{0});
+  for (int turn = 0; turn < 8; ++turn) {
+    const std::vector<int> expected[] = {{0, 1}, {1, 0}, {1, 0}, {0, 1}};
+    CHECK(order_of_variants(2, turn) == expected[turn % 4]);
+  }
+  std::map<int, int> first;
+  std::map<std::pair<int, int>, int> after;
+  for (int turn = 0; turn < 6; ++turn) {
+    std::vector<int> order = order_of_variants(3, turn);
+    ++first[order[0]];
+    for (std::size_t i = 1; i < order.size(); ++i) ++after[{order[i - 1], order[i]}];
+    std::ranges::sort(order);
+    CHECK(order == std::vector{0, 1, 2});
+  }
+  CHECK(first == std::map<int, int>{{0, 2}, {1, 2}, {2, 2}});
+  CHECK(after.size() == 6);
+  for (const auto& [pair, times] : after) CHECK(times == 2);
 }
 
 TEST_CASE("nothing selected, no table") {

@@ -65,6 +65,65 @@ TEST_CASE("in passes the whole selection is walked again and again, and tables c
   CHECK(outcome.ending().passes == 3);
 }
 
+TEST_CASE("variants alternate at each point, and their variables are in force for what is measured alone") {
+  const Spec catalog[] = {bcast};
+  Options options = in_passes(1, exactly(4));
+  options.lengths = {8, 64};
+  options.check = true;
+  options.warm_up = true;
+  options.variants = {{.label = "default", .variables = {}}, {.label = "ring", .variables = {{"a", "1"}}}};
+  const Outcome outcome = launch(catalog, options, 2, {});
+  Lines order;
+  for (const Told& told : outcome.told) {
+    if (told.what != Told::What::sample) continue;
+    order.push_back(std::string(told.table.variant) + ' ' + std::to_string(told.sample.measurement.bytes));
+  }
+  const Lines first = {"default 8", "ring 8", "ring 64", "default 64"};
+  const Lines second = {"ring 8", "default 8", "ring 64", "default 64"};
+  REQUIRE(order.size() == 16);
+  CHECK(Lines(order.begin(), order.begin() + 4) == first);
+  CHECK(Lines(order.begin() + 4, order.begin() + 8) == second);
+  CHECK(without_samples(outcome) == Lines{"open Bcast 2", "row Bcast 2 8", "row Bcast 2 64", "close Bcast 2",
+                                          "open Bcast 2", "row Bcast 2 8", "row Bcast 2 64",
+                                          "close Bcast 2"});
+  for (const int rank : {0, 1}) CHECK(outcome.log(rank, {"run under", "probe under", "agreement"}).empty());
+  CHECK(outcome.log(0, {"run ", "check"}).size() > 32);
+}
+
+TEST_CASE("a point goes on under all variants until it is done under each") {
+  const Spec catalog[] = {sendrecv};
+  Passes passes = exactly(40);
+  passes.precision = 0.01;
+  Options options = in_passes(1, passes);
+  options.lengths = {8, 64};
+  options.settings.repetitions = 1;
+  options.variants = {{.label = "quiet", .variables = {}}, {.label = "noisy", .variables = {}}};
+  Model model;
+  int noisy = 0;
+  model.seconds = [&](const At& at) {
+    if (at.bytes != 64 || at.table.variant != "noisy") return tick;
+    if (at.rank == 0) ++noisy;
+    return at.rank == 0 && noisy % 3 == 0 ? 2 * tick : tick * (1 + 0.1 * (noisy % 5));
+  };
+  const std::vector<Measurement> rows = launch(catalog, options, 2, model).rows("Sendrecv");
+  REQUIRE(rows.size() == 4);
+  std::vector<int> samples;
+  for (const Measurement& row : rows) samples.push_back(row.rows.front().passes->samples);
+  CHECK(samples[0] < 40);
+  CHECK(samples == std::vector{samples[0], 40, samples[0], 40});
+}
+
+TEST_CASE("a benchmark that is named twice has no variants") {
+  const Spec catalog[] = {sendrecv};
+  Options options = in_passes(1, exactly(2));
+  options.selection.push_back(options.selection.front());
+  const std::vector<PassSample> samples = samples_of(launch(catalog, options, 2, {}));
+  REQUIRE(samples.size() == 12);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    CHECK(samples[i].measurement.first_row == static_cast<int>(i % 6));
+  }
+}
+
 TEST_CASE("whatever ends a launch in passes, it has counted the rows that are written") {
   const Spec catalog[] = {sendrecv, bcast};
   Model model;

@@ -210,7 +210,8 @@ def _of_records(
     rows = [record for record in log.records if isinstance(record, Result | Failure)]
     report.failures = sum(isinstance(row, Failure) for row in rows)
     report.rows = len(rows) - report.failures
-    report.tables = len({(row.benchmark, row.mode, row.multi, row.processes, row.threads) for row in rows})
+    tables = {(row.benchmark, row.mode, row.variant, row.multi, row.processes, row.threads) for row in rows}
+    report.tables = len(tables)
     content = Content(records=text, facts=facts, origin=str(Path(report.file).absolute()), labels=labels)
     yield report, content, Entry(facts, records=log.records, problems=len(log.problems))
 

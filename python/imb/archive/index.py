@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from imb.archive.entries import Entry
 
 # Of the columns and of what is read from logs; another one, or other figures, are another folder, which is filled anew.
-VERSION = 7
+VERSION = 8
 _FOLDER = f"index-{VERSION}-{zlib.crc32(repr(FIGURES).encode()):08x}"
 _RUNS_FILE = "runs.msgpack"
 _AT_ONCE = 32_000_000  # bytes of logs that are read together

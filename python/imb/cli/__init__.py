@@ -21,6 +21,7 @@ GROUPS = {
         "latency": "Measure the one-way latency between two cores or two hosts.",
         "startup": "Measure how long an MPI takes to start ranks, and which part takes how long.",
         "rails": "Measure the bandwidth between two hosts over all their rails at once.",
+        "tune": "Write a tuning file of the MPI library that is proven not slower than its own choices.",
         "fabric": "Find the slow host, core, link or switch of a fabric, with known error rates.",
     },
     "Judge": {

@@ -51,14 +51,24 @@ if TYPE_CHECKING:
 
 VARIANT = "Settings of variant A: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., launcher options; see above."
 
+VARIABLE = "Control variable (MPI_T) of %s; repeatable."
+
 FIRST = ("--a", "--b", "--both", "--launches", "--until-decided", "--mpi", "--np", "--name")
 
 
 def command(
-    a: Annotated[str, typer.Option("--a", metavar="SETTINGS", help=VARIANT)],
+    a: Annotated[str | None, typer.Option("--a", metavar="SETTINGS", help=VARIANT)] = None,
     b: Annotated[
-        str, typer.Option("--b", metavar="SETTINGS", help="Settings of variant B, in the same form.")
-    ],
+        str | None, typer.Option("--b", metavar="SETTINGS", help="Settings of variant B, in the same form.")
+    ] = None,
+    a_cvar: Annotated[
+        list[str] | None,
+        typer.Option("--a-cvar", metavar="NAME=VALUE", help=VARIABLE % "A"),
+    ] = None,
+    b_cvar: Annotated[
+        list[str] | None,
+        typer.Option("--b-cvar", metavar="NAME=VALUE", help=VARIABLE % "B"),
+    ] = None,
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -162,21 +172,22 @@ def command(
       imb ab --a "mpi=openmpi" --b "mpi=mpich" --both "cpus=0,1" -- PingPong Exchange
       imb ab --a "--mca btl self,sm" --b "--mca btl self,tcp" --mpi openmpi PingPong
       imb ab --a "UCX_TLS=rc" --b "UCX_TLS=tcp" --both "hosts=n1,n2 ppn=1" -- PingPong
+      imb ab --b-cvar MPIR_CVAR_BCAST_INTRA_ALGORITHM=binomial --mpi mpich --np 8 Bcast
       imb ab --a "bind=core" --b "bind=none" --until-decided --launches 40 -- PingPong
 
     Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs); 1 launches failed and
     nothing is left to compare; 2 usage error; 130 interrupted.
     \f
-    Each round launches both variants once, with the given process count only (-npmin N, unless given). Where both cannot
-    run side by side (IMB-IO, srun, GPU memory, rows in one burst), one runs after the other. With --classic, a segment
-    should last 0.1 s (-time 0.2).
+    Each round launches both variants once (--a-cvar, --b-cvar: one launch in which their samples alternate), with the
+    given process count only (-npmin N, unless given). Where both cannot run side by side (IMB-IO, srun, GPU memory, rows
+    in one burst), one runs after the other. With --classic, a segment should last 0.1 s (-time 0.2).
 
     A launch whose state probe is outside the dominant state of the machine is repeated at the end, with its partner, and
     the repeat is judged in its place (not with --classic). With --until-decided, results are checked after each round
     from the fifth on instead; verdicts allow for that.
 
-    Without --timeout, a launch in passes ends after a minute and ten times its budget. Campaign files have more
-    settings. --submit prints the command that compares.
+    Without --timeout, a launch in passes ends after a minute and ten times its budget. --submit prints the command that
+    compares.
     """
     import msgspec
 
@@ -186,6 +197,15 @@ def command(
     settings = CompareSettings(metric=metric, relevant=share_of(relevant, "--relevant"))
     sampling = sampling_of(classic, precision, launch_budget)
     store = Archive(archive)
+    if a_cvar or b_cvar:
+        if a or b or until_decided or segments or sampling.classic:
+            raise ImbError(
+                "--a-cvar and --b-cvar are variants of one launch; give other settings by --both, without --until-decided, --segments and --classic"
+            )
+        file = _variants_file(store, a_cvar or [], b_cvar or [])
+        names, launch_by_launch, repeats = [*(names or ["mpi1"]), "-alternate", str(file)], True, 0
+    elif a is None or b is None:
+        raise ImbError(f"no variant {'A' if a is None else 'B'}: give --a and --b, or --a-cvar and --b-cvar")
     if budget is not None and not until_decided:
         raise ImbError(
             "--budget needs --until-decided, as it is of the whole session; launch_budget in a campaign file is of a launch"
@@ -197,14 +217,20 @@ def command(
     job = Job(submit, minutes, queue, account, jobs)
     job.examine()
     chosen, plans = _planned(
-        names or [], (a, b, both), (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
+        names or [], (a, b, both) if not (a_cvar or b_cvar) else both, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
         until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
     )  # fmt: skip
     if not submit:  # of a job, the command that compares is printed
         refuse_missing_cpus_of(plans)
-        options = {"relevant": settings.relevant, "metric": metric, "rows": rows, "format": format}
+        options = {
+            "cvars": bool(a_cvar or b_cvar),
+            "relevant": settings.relevant,
+            "metric": metric,
+            "rows": rows,
+            "format": format,
+        }
         plans = [msgspec.structs.replace(plan, command="ab", report=options) for plan in plans]
     build_variants(chosen, plans)
     for plan in plans:
@@ -216,9 +242,32 @@ def command(
         judging += [] if metric == "time" else ["--metric", metric]
         judging += (["--rows"] if rows else []) + ([] if format == "terminal" else ["--format", format])
         for plan in plans:
-            say(shlex.join(["imb", "compare", f"{plan.campaign}/a", f"{plan.campaign}/b", *judging]))
+            sides = [f"{plan.campaign}/{variant}" for variant in "ab"]
+            if a_cvar or b_cvar:
+                sides = [*[f"{plan.campaign}/ab"] * 2, "--variants", "a,b"]
+            say(shlex.join(["imb", "compare", *sides, *judging]))
         raise typer.Exit(status)
     raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True, verbose=verbose)))
+
+
+def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
+    """For -alternate, in the archive, which all hosts see. Raises ImbError."""
+    import hashlib
+
+    from imb.archive.durable import write_whole
+
+    for word in (*a, *b):
+        name, equals, _ = word.partition("=")
+        if not name or not equals or any(letter.isspace() or letter == "#" for letter in word):
+            raise ImbError(f"a control variable: {word!r} is not NAME=VALUE, without blanks")
+    text = "".join(" ".join([label, *words]) + "\n" for label, words in (("a", a), ("b", b)))
+    file = store.folder / "variants" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, text.encode())
+    except OSError as error:
+        raise ImbError(f"cannot write {file}: {error.strerror}") from error
+    return file
 
 
 def report(store: Archive, carried: Carried) -> int:
@@ -228,13 +277,18 @@ def report(store: Archive, carried: Carried) -> int:
     from imb.archive.names import side_of
     from imb.cli.peers import earlier
     from imb.judge.compare import EXIT, CompareSettings, compare
+    from imb.model.observations import of_variant
 
     all_measured(carried)
     plan, options = carried.plan, carried.plan.report
     settings = CompareSettings(metric=options["metric"], relevant=options["relevant"])
     kept = [done for done in carried.over if done.outcome != "stopped"]  # those have lost their partner
-    sides = [side_of(store, [d.run for d in kept if plan.items[d.number - 1].variant == i], f"{plan.campaign}/{v}")
-             for i, v in enumerate("ab")]  # fmt: skip
+    if options.get("cvars"):
+        both = side_of(store, [done.run for done in kept], plan.campaign or "")
+        sides = [of_variant(both, label) for label in "ab"]
+    else:
+        sides = [side_of(store, [d.run for d in kept if plan.items[d.number - 1].variant == i], f"{plan.campaign}/{v}")
+                 for i, v in enumerate("ab")]  # fmt: skip
     every = [launch for side in sides for launch in side.launches]
     comparison = compare(sides[0], sides[1], settings, earlier(store, every))
     if comparison.sequential:
@@ -249,7 +303,7 @@ def report(store: Archive, carried: Carried) -> int:
 
 def _planned(
     words: list[str],
-    spoken: tuple[str, str, str],
+    spoken: tuple[str, str, str] | str,
     given: tuple[str | None, Path | None, str | None, str | None],
     seed: int | None,
     host_pairs: str | None,
@@ -258,7 +312,8 @@ def _planned(
     name: str | None,
     **keys: Any,
 ) -> tuple[Campaign, list[Plan]]:
-    """A campaign, and its plan, or one per pair of hosts. `given`: --mpi, --programs, --memory, --gpu; `keys` are those of a campaign's file."""
+    """A campaign, and its plan, or one per pair of hosts. `spoken`: --a, --b, --both, or --both alone, of launches
+    with both variants. `given`: --mpi, --programs, --memory, --gpu; `keys` are those of a campaign's file."""
     import secrets
 
     import msgspec
@@ -266,7 +321,8 @@ def _planned(
     from imb.measure import campaign, planning, session
 
     split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
-    a, b, both = map(campaign.spoken, spoken)
+    *settings, both = map(campaign.spoken, [spoken] if isinstance(spoken, str) else spoken)
+    variants = dict(zip("ab", settings, strict=True)) if settings else {"ab": campaign.VariantSettings()}
     mpi, programs, memory, gpu = given
     usual = campaign.VariantSettings(
         mpi=mpi, programs=str(programs) if programs else None, memory=memory, gpu=gpu
@@ -276,7 +332,7 @@ def _planned(
         benchmarks=list(words[:split] or ["mpi1"]),
         arguments=words[split:],
         common=campaign.merged(usual, both),
-        variants={"a": a, "b": b},
+        variants=variants,
         **{key: value for key, value in keys.items() if value is not None},
     )
     reason = campaign.why_launch_by_launch(asked) if keys["segments"] is None else None

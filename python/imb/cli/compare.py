@@ -28,6 +28,7 @@ from imb.render.terminal import data
 
 if TYPE_CHECKING:
     from imb.judge.compare import Comparison, Verdict
+    from imb.model.observations import Side
 
 FIRST = (
     "--relevant",
@@ -56,6 +57,14 @@ def command(
     ] = "time",
     bands: BandsOption = USUAL_BANDS,
     benchmark: BenchmarkOption = None,
+    variants: Annotated[
+        str | None,
+        typer.Option(
+            "--variants",
+            metavar="LABEL,LABEL",
+            help="Variants of -alternate: the first one of A, the second one of B; A and B may be the same runs.",
+        ),
+    ] = None,
     rows: RowsOption = False,
     format: Annotated[Literal["terminal", "markdown", "json", "junit", "html"], FORMAT] = "terminal",
     force: ForceOption = False,
@@ -73,6 +82,7 @@ def command(
     Examples:
       imb compare before after
       imb compare before after --relevant 10% --benchmark Allreduce --rows
+      imb compare night night --variants default,ring
       imb compare old-logs/ new-logs/ --format markdown > changes.md
       imb compare "sql:SELECT run FROM runs WHERE date < '2026-10-01'" after
 
@@ -107,6 +117,8 @@ def command(
     )
     store = Archive(archive)
     sides = load(store, a), load(store, b)
+    if variants is not None:
+        sides = _of_variants(sides, variants)
     launches = [launch for side in sides for launch in side.launches]
     comparison = compare(*sides, settings, earlier(store, launches))
     if format == "json":
@@ -128,6 +140,17 @@ def command(
     else:
         show(comparison, all_rows=rows)
     raise typer.Exit(EXIT[comparison.verdict])
+
+
+def _of_variants(sides: tuple[Side, Side], spoken: str) -> tuple[Side, Side]:
+    """Raises ImbError."""
+    from imb.model.errors import ImbError
+    from imb.model.observations import of_variant
+
+    labels = [label.strip() for label in spoken.split(",")]
+    if len(labels) != 2 or not all(labels):
+        raise ImbError(f"--variants: {spoken!r} is not two labels; for example: --variants default,ring")
+    return of_variant(sides[0], labels[0]), of_variant(sides[1], labels[1])
 
 
 # The worst first.

@@ -18,7 +18,7 @@ _ALL = "--help-all"
 # The group of an option, in the order of a page; the others are "Options".
 _GROUPS = {
     "What to measure": (
-        "--a --b --both --class --benchmark --bytes --endpoint --ranks --pairs --np --map --memory --gpu --with-old --setting --placement"
+        "--a --b --a-cvar --b-cvar --both --class --benchmark --bytes --endpoint --ranks --pairs --np --map --memory --gpu --with-old --setting --placement"
     ),
     "How to measure": (
         "--learn --within --launches --until-decided --quick --classic --precision --budget --repetitions --passes --rounds --serial --segments --launch-by-launch --repeats --seed"
@@ -28,7 +28,7 @@ _GROUPS = {
         "--name --label --resume --force-owner --dry-run --submit --minutes --queue --account --drain --page"
     ),
     "Judgement": (
-        "--relevant --metric --bands --tolerance --baseline --topology --since --force --assume-one-session --assume-stable --link --memory-bandwidth --gpu-link"
+        "--relevant --variants --metric --bands --tolerance --baseline --topology --since --force --assume-one-session --assume-stable --link --memory-bandwidth --gpu-link"
         " --threshold --thresholds --strict"
     ),
     "Output": "--verbose --file --rows --format --output --title --separator --samples --chart --notes --newest --archive",

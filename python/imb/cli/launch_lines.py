@@ -46,7 +46,13 @@ def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
         case "failed":
             return f"{_failure(ended.status or 0)}{_reason(archive, ended)}"
         case "timed_out":
-            limit = f" after {plan.timeout:.3g} s (--timeout)" if plan.timeout else " at its time limit"
+            own = plan.items[ended.number - 1].timeout
+            limit = (
+                f" after {plan.timeout:.3g} s (--timeout)"
+                if plan.timeout and not own
+                else " at its time limit"
+            )
+            limit = f" after {own:.3g} s" if own else limit
             return f"killed{limit}; if it did not hang, give a longer limit"
         case "interrupted":
             return "interrupted"

@@ -9,9 +9,9 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
 import typer
 
@@ -373,8 +373,12 @@ def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
         carry_out(archive, plan, verbose=verbose)
         return
     lines = name not in ("fabric", "latency", "rails", "startup")  # whose report has every launch
-    carried = launch_all(archive, plan, results_to_stderr=True, commands=lines, verbose=verbose)
-    raise typer.Exit(importlib.import_module(f"imb.cli.{name}").report(archive, carried))
+    module = importlib.import_module(f"imb.cli.{name}")
+    grow = getattr(module, "grow", None)  # of a command whose launches depend on those before
+    carried = launch_all(
+        archive, plan, results_to_stderr=True, commands=lines and not grow, verbose=verbose, grow=grow
+    )
+    raise typer.Exit(module.report(archive, carried))
 
 
 def all_measured(carried: Carried) -> bool:
@@ -391,6 +395,10 @@ def all_measured(carried: Carried) -> bool:
     return not bad and not left_out
 
 
+# A session and what of it is over -> the session with the launches that follow; None: none.
+Grow: TypeAlias = "Callable[[Archive, Plan, Sequence[Done]], Plan | None]"
+
+
 def launch_all(
     archive: Archive,
     plan: Plan,
@@ -398,9 +406,11 @@ def launch_all(
     results_to_stderr: bool = False,
     commands: bool = True,
     verbose: bool = False,
+    grow: Grow | None = None,
 ) -> Carried:
     """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted. `commands`:
-    whether they, and a line of each launch that was measured, are shown. `verbose`: all commands are, whole.
+    whether they, and a line of each launch that was measured, are shown. `verbose`: all commands are, whole. `grow`: which launches
+    follow; None: repeats.
 
     Raises ImbError where another process executes the session.
     """
@@ -409,22 +419,30 @@ def launch_all(
 
     try:
         with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
-            for variant in plan.variants:
+            # The variants of a session that grows are on the same CPUs.
+            for variant in plan.variants[:1] if grow else plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
                 warn_of_shared_cpus(variant.intent, most_ranks, variant.name)
             shown = {"results_to_stderr": results_to_stderr, "commands": commands, "verbose": verbose}
             carried = _launch_all(archive, plan, **shown)
-            if again := with_repeats(archive, plan, carried.over):
-                session.extend(archive, again)
-                carried = _launch_all(archive, again, **shown)
+            while more := (grow or with_repeats)(archive, carried.plan, carried.over):
+                session.extend(archive, more)
+                carried = _launch_all(archive, more, **shown, announced=bool(grow))
             return carried
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
 
 
 def _launch_all(
-    archive: Archive, plan: Plan, *, results_to_stderr: bool, commands: bool, verbose: bool
+    archive: Archive,
+    plan: Plan,
+    *,
+    results_to_stderr: bool,
+    commands: bool,
+    verbose: bool,
+    announced: bool = False,
 ) -> Carried:
+    """`announced`: the caller has said what follows."""
     from imb.cli.deciding import Deciding
     from imb.cli.show import print_tables
     from imb.measure import execution, session, stored_sessions
@@ -439,7 +457,9 @@ def _launch_all(
     most = " at most" if plan.until else ""
     may_repeat = plan.repeats and not any(item.repeats for item in plan.items)
     most += f", at most {plan.repeats} repeats" if may_repeat else ""
-    if todo:
+    if announced:
+        pass
+    elif todo:
         say(f"{title_of(plan)}: {len(todo)} of {len(plan.items)} launches to run{most}, {versions}", err=True)
     else:
         say(f"{title_of(plan)}: nothing left to run, {counted(len(plan.items), 'launch')} done", err=True)
@@ -511,7 +531,7 @@ def _launch_all(
         stopped = stopped or deciding.at_the_end(over, display.say)
     if stopped:
         session.stop(archive, plan, stopped)
-    if not plan.until:  # then the last line is the reason for stopping
+    if not plan.until and not announced:  # then the last line is the reason for stopping
         warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
     none_else = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
     return Carried(over, left_out, stopped, plan, none_else)

@@ -13,6 +13,7 @@ import numpy as np
 
 from imb.judge import condition_diff
 from imb.judge.figures import NO_MESSAGE, levels_of_launches
+from imb.judge.pairing import of_same_launches
 from imb.judge.usual import unusual, words
 from imb.model.observations import Key, Launch, Side, in_parts
 from imb.model.text import natural
@@ -43,7 +44,7 @@ def caveats(
     earlier: Sequence[Launch] = (),
 ) -> Iterator[str]:
     """Sentences, the most important first; `made`, `both` and the `conditions` of both sides are what `imb.judge.compare` found."""
-    if shared := _in_both(a, b):
+    if not of_same_launches(a, b) and (shared := _in_both(a, b)):
         yield (
             f"the same runs on both sides: {counted(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
             " differences; remove them from one"
@@ -229,7 +230,7 @@ def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
                 f"half of the rows are shorter than {duration(LONG_ENOUGH)}, too short to interleave: each segment starts"
                 " with cold caches; use -time 0.2 -iter 1000000,100000"
             )
-    elif made.pairs and made.needed and made.needed > few:
+    elif made.pairs and not of_same_launches(a, b) and made.needed and made.needed > few:
         yield (
             "launches differ much: interleaved launches detect smaller changes:"
             " imb ab --segments 100, or segments = 100 in the campaign file"

@@ -4,6 +4,7 @@ A session is what `imb` launched in one go: on one day, after one boot, in one a
 (pages, neighbors, temperature, other users) is shared by all launches of a session, so launches of different sessions
 are never compared with the spread of launches alone.
 
+- Launches under two variants of -alternate are pairs with themselves.
 - Launches of one round of one session that measured the same cell are pairs: what the session has is in neither difference.
 - Launches of the same sessions, which are no pairs, are compared as launches.
 - Sessions of a side that began within APART of the first of them count as one: what differs between hours and days is common to
@@ -123,7 +124,13 @@ def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
 
 def fewest_pairs(a: Side, b: Side) -> int:
     """Pairs of one cell from which on launches are judged two by two."""
-    return FEWEST if in_parts(a, b) else FEWEST_PAIRS
+    return FEWEST if in_parts(a, b) or of_same_launches(a, b) else FEWEST_PAIRS
+
+
+def of_same_launches(a: Side, b: Side) -> bool:
+    """Whether the sides are two variants of -alternate in the same launches, whose samples alternate: each launch is a pair."""
+    labels = {launch.name: launch.run.variants for launch in a.launches if launch.run.variants}
+    return any(labels.get(launch.name, launch.run.variants) != launch.run.variants for launch in b.launches)
 
 
 def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
@@ -194,7 +201,7 @@ def _numbers(side: Side) -> list[int]:
 
 def _paired(a: Side, b: Side) -> Design | None:
     """The pairs of both sides, in the order of A; None where there are too few."""
-    places = _places(a), _places(b)
+    places = (_launches(a), _launches(b)) if of_same_launches(a, b) else (_places(a), _places(b))
     common = [place for place in places[0] if place in places[1]]
     if max(Counter(place.cell for place in common).values(), default=0) < fewest_pairs(a, b):
         return None
@@ -206,6 +213,16 @@ def _paired(a: Side, b: Side) -> Design | None:
     )
 
 
+def _launches(side: Side) -> dict[Place, Launch]:
+    """Those with rows, each as a place of its own."""
+    return {Place(launch.name, 0, _what(launch)): launch for launch in side.launches if launch.rows}
+
+
+def _what(launch: Launch) -> Hashable:
+    cell = launch.facts.get("cell")
+    return cell if isinstance(cell, int) else launch.experiment()
+
+
 def _places(side: Side) -> dict[Place, Launch]:
     """Launches with rows by place; without those of a place that has several."""
     found: dict[Place, list[Launch]] = {}
@@ -213,9 +230,7 @@ def _places(side: Side) -> dict[Place, Launch]:
     for launch in side.launches:
         session, turn = session_of(launch), launch.facts.get("turn")
         if session is not None and isinstance(turn, int) and launch.rows:
-            cell = launch.facts.get("cell")
-            what = cell if isinstance(cell, int) else launch.experiment()
-            place = Place(session, turn, what, parts and is_repeat(launch))
+            place = Place(session, turn, _what(launch), parts and is_repeat(launch))
             found.setdefault(place, []).append(launch)
     return {place: launches[0] for place, launches in found.items() if len(launches) == 1}
 

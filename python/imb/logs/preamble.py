@@ -81,6 +81,7 @@ _GROUPS = re.compile(r"#?\s*\(\s*(\d+) groups of (\d+) processes[^)]*\)?\s*(?:\(
 _GROUP = re.compile(r"#?\s*Group\s+(\d+):((?:\s+\d+)*)$")
 _RANKS = re.compile(r"#((?:\s+\d+)+)$")
 _WAITING = re.compile(r"#?\s*\(\s*\d+ additional process(?:es)? waiting")
+_VARIANT = re.compile(r"# variant = (\S{1,60})$")
 _MODE = re.compile(r"#?\s*MODE:\s*(NON-)?AGGREGATE")
 _INVALID = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+)\s+(?:is\s+)?invalid for (\d+) process")
 _UNAVAILABLE = re.compile(r"#?\s*!!\s*Benchmark\s+(\S+) is not available:\s*(.*?)\s*!*$")
@@ -258,6 +259,8 @@ def _read(text: bytes) -> Preamble:
             groups[-1].extend(int(rank) for rank in found[1].split() if len(rank) < 12)
         elif _WAITING.match(bare):
             pass
+        elif collecting and (found := _VARIANT.match(bare)):
+            head = head._replace(variant=found[1])
         elif found := _MODE.match(bare):
             mode: Mode = "non_aggregate" if found[1] else "aggregate"
             head = head._replace(mode=mode)

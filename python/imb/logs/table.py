@@ -48,6 +48,7 @@ class Head(NamedTuple):
     threads: int = 1
     group_count: int | None = None
     groups: tuple[tuple[int, ...], ...] | None = None
+    variant: str | None = None
 
     def place(self) -> dict[str, Any]:
         """As rows have it."""

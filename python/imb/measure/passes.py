@@ -119,7 +119,7 @@ def budget_of(arguments: Sequence[str]) -> float | None:
 
 
 def rows_of(component: Component, names: Sequence[str], arguments: Sequence[str], ranks: int) -> int:
-    """About how many rows a launch has: lengths, process counts and transfer modes of every benchmark."""
+    """About how many rows a launch has: lengths, process counts, transfer modes and variants of every benchmark."""
     said = _options(arguments)
     lengths = _lengths(component, said)
     modes = 2 if component in ("EXT", "RMA", "IO") and said.get("aggregate_mode", "multi") == "multi" else 1
@@ -129,7 +129,20 @@ def rows_of(component: Component, names: Sequence[str], arguments: Sequence[str]
         kind = facts.kind if facts else None
         counts = 1 if kind == "single_transfer" else _counts(component, said, ranks)
         rows += counts * modes * (1 if kind == "synchronisation" else lengths)
-    return rows
+    return rows * _variants(said)
+
+
+def _variants(said: dict[str, str]) -> int:
+    """How often -alternate has each row."""
+    with contextlib.suppress(OSError):
+        return max(len(_entries(said["alternate"])), 1) if "alternate" in said else 1
+    return 1
+
+
+def _entries(path: str) -> list[str]:
+    """Of a file with an entry per line, without comments."""
+    lines = (line.partition("#")[0].strip() for line in Path(path).read_text().splitlines())
+    return [line for line in lines if line]
 
 
 def _lengths(component: Component, said: dict[str, str]) -> int:
@@ -140,8 +153,7 @@ def _lengths(component: Component, said: dict[str, str]) -> int:
             if listed in said:
                 return said[listed].count(",") + 1
         if "msglen" in said:
-            lines = Path(said["msglen"]).read_text().splitlines()
-            return max(sum(bool(line.partition("#")[0].strip()) for line in lines), 1)
+            return max(len(_entries(said["msglen"])), 1)
         if "msglog" in said:
             least, colon, most = said["msglog"].rpartition(":")
             return max(int(most) - (int(least) if colon else 0) + 2, 1)

@@ -86,7 +86,7 @@ class Progress:
     def _point(self, record: Result | Failure) -> None:
         self.benchmark, self.bytes = record.benchmark, record.bytes
         self.points += 1
-        table = (record.benchmark, record.processes, record.threads, record.mode)
+        table = (record.benchmark, record.processes, record.threads, record.mode, record.variant)
         self._tables[table] = self._tables.get(table, 0) + 1
 
     @property

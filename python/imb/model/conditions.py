@@ -127,6 +127,15 @@ def _cpus(launch: Launch) -> str | None:
     return " | ".join(known) if known and len(known) <= _MOST_RANKS else None
 
 
+def _variants(launch: Launch) -> str | None:
+    """`default; ring: coll_tuned_allreduce_algorithm=4`"""
+    texts = []
+    for variant in launch.run.variants or []:
+        variables = " ".join(f"{name}={value}" for name, value in variant.variables.items())
+        texts.append(f"{variant.label}: {variables}" if variables else variant.label)
+    return "; ".join(texts) or None
+
+
 def _is_on_host(launch: Launch) -> bool:
     return memory_of(launch.run) == "host" and not launch.run.gpus
 
@@ -254,6 +263,7 @@ CONDITIONS = (
     Condition("clock.source", "clock"),
     Condition("options.turns", "interleaved segments"),
     Condition("passes", "passes", lambda launch: launch.passes() if launch.rows else None),
+    Condition("variants", "variants of the MPI's variables", _variants, names_side="value"),
     Condition("options.topo", "topology of neighborhood collectives", names_side="labeled"),
     Condition("launcher", "launcher"),
     Condition("intent.bind", "binding", names_side="labeled"),

@@ -7,7 +7,7 @@ of them has seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -30,6 +30,8 @@ from imb.model.records import (
 )
 from imb.stats.arrays import Values
 
+_Row = TypeVar("_Row")
+
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
     """What a row is of; rows are compared where all of it is equal. What a log does not have is None."""
@@ -37,6 +39,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     component: Component | None
     benchmark: str
     mode: Mode | None
+    variant: str | None = None  # of -alternate, its label
     multi: Multi | None
     processes: int | None
     threads: int = 1
@@ -53,6 +56,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         """`Allreduce, 8 ranks, 64 bytes`: as short as it can be said."""
         words = [self.benchmark]
         words += [self.mode.replace("_", "-")] if self.mode else []
+        words += [f"variant {self.variant}"] if self.variant is not None else []
         words += [f"{self.group_count} groups"] if (self.group_count or 1) > 1 else []
         words += [f"group {self.group}"] if self.group is not None else []
         words += [f"{self.processes} rank{'' if self.processes == 1 else 's'}"] if self.processes else []
@@ -244,6 +248,7 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
         component=run.component if run else None,
         benchmark=row.benchmark,
         mode=row.mode,
+        variant=row.variant,
         multi=row.multi,
         processes=row.processes,
         threads=row.threads,
@@ -251,6 +256,38 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
         group=row.group,
         bytes=row.bytes,
         in_flight=None if isinstance(row, Failure) else row.in_flight,
+    )
+
+
+def of_variant(side: Side, label: str) -> Side:
+    """Its rows under one variant of -alternate, as rows without one, so that variants of the same launches can be compared. Raises
+    ImbError where no launch has it."""
+    labels = dict.fromkeys(one.label for launch in side.launches for one in launch.run.variants or [])
+    if label not in labels:
+        known = f"; they have {', '.join(labels)}" if labels else "; none was launched with -alternate"
+        raise ImbError(f"no launch of {side.name} has the variant {label}{known}")
+    launches = [
+        _under(launch, label)
+        for launch in side.launches
+        if label in {one.label for one in launch.run.variants or []}
+    ]
+    return msgspec.structs.replace(side, name=f"{side.name}, {label}", launches=launches)
+
+
+def _under(launch: Launch, label: str) -> Launch:
+    def rows(of: dict[Key, _Row]) -> dict[Key, _Row]:
+        return {without(key): row for key, row in of.items() if key.variant == label}
+
+    def without(key: Key) -> Key:
+        return msgspec.structs.replace(key, variant=None)
+
+    variants = [one for one in launch.run.variants or [] if one.label == label]
+    return msgspec.structs.replace(
+        launch,
+        run=msgspec.structs.replace(launch.run, variants=variants),
+        rows=rows(launch.rows),
+        failures=rows(launch.failures),
+        sampled=lambda: [(without(key), one) for key, one in launch.sampled() if key.variant == label],
     )
 
 

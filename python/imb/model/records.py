@@ -170,6 +170,13 @@ class GpuSupport(msgspec.Struct, kw_only=True):
         return " by ".join(filter(None, [self.answer, self.source]))
 
 
+class Variant(msgspec.Struct):
+    """A line of -alternate's file: control variables of the MPI, under which every row is measured."""
+
+    label: str
+    variables: dict[str, str] = {}
+
+
 class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     """What is known before the first point. `program` is OpenIMB, Intel MPI Benchmarks or OSU Micro-Benchmarks."""
 
@@ -181,6 +188,8 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     command_line: list[str] | None = None
     benchmarks: list[str] | None = None
     options: dict[str, Any] | None = None  # of OptionValue, once it is decoded
+    variants: OrAbsent[list[Variant]] = None
+    variables_at_start: OrAbsent[dict[str, str]] = None
     file: OrAbsent[File] = None
     load_flops_per_second: OrAbsent[float] = None
     off_cache: OffCache | None = None
@@ -290,6 +299,7 @@ class Place(msgspec.Struct, kw_only=True):
     benchmark: str
     kind: Kind | None = None
     mode: Mode | None = None
+    variant: OrAbsent[str] = None
     multi: Multi | None = None
     processes: int | None = None
     threads: int = 1
@@ -641,7 +651,7 @@ class _Sampled:
 
 
 def _place(row: SampledRow | Failure) -> tuple[object, ...]:
-    return row.benchmark, row.mode, row.multi, row.processes, row.threads, row.group_count
+    return row.benchmark, row.mode, row.variant, row.multi, row.processes, row.threads, row.group_count
 
 
 def from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:

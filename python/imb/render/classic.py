@@ -33,6 +33,7 @@ class _Place(NamedTuple):
 
     benchmark: str
     mode: str | None
+    variant: str | None
     multi: str | None
     processes: int | None
     threads: int
@@ -64,7 +65,9 @@ def _parts(records: list[Record]) -> Iterator[str]:
 
 
 def _place(row: Result | Failure) -> _Place:
-    return _Place(row.benchmark, row.mode, row.multi, row.processes, row.threads, row.group_count)
+    return _Place(
+        row.benchmark, row.mode, row.variant, row.multi, row.processes, row.threads, row.group_count
+    )
 
 
 def _banner(run: Run, unit: float) -> str:
@@ -112,6 +115,7 @@ def _head(row: Result | Failure, columns: list[str]) -> str:
         )
     elif row.processes is not None:
         lines.append(f"# #processes = {row.processes}{threads} ")
+    lines += [f"# variant = {row.variant}"] if row.variant is not None else []
     lines.append(rule)
     if row.mode:
         lines += ["#", f"#    MODE: {'AGGREGATE' if row.mode == 'aggregate' else 'NON-AGGREGATE'} ", "#"]

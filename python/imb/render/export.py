@@ -55,7 +55,7 @@ def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
         SELECT chosen.name AS run, (SELECT string_agg(label, ', ') FROM labels l WHERE l.run = r.run) AS labels,
                u.program, u.version, u.component, u.memory, coalesce(u.date, nullif(u.added, '')) AS date, r.* EXCLUDE (run)
         FROM {tables["results"]} r JOIN chosen USING (run) JOIN {tables["runs"]} u USING (run)
-        ORDER BY chosen.place, r.line, r.benchmark, r.processes, r.bytes, r.group_index
+        ORDER BY chosen.place, r.line, r.benchmark, r.processes, r.variant, r.bytes, r.group_index
         """
     ).to_arrow_table()
 
@@ -98,6 +98,7 @@ _OF_SAMPLE = {
 _OF_ROW = {
     "benchmark": pa.string(),
     "mode": pa.string(),
+    "variant": pa.string(),
     "processes": pa.int64(),
     "threads": pa.int64(),
     "group_count": pa.int64(),

@@ -131,6 +131,7 @@ def _labels(series: Series) -> str:
         "component": key.component,
         "benchmark": key.benchmark,
         "mode": key.mode,
+        "variant": key.variant,
         "processes": key.processes,
         "threads": key.threads if key.threads > 1 else None,
         "groups": key.group_count if (key.group_count or 1) > 1 else None,

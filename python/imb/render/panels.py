@@ -172,6 +172,8 @@ def layout_of(key: Key) -> str:
     words = [counted(key.processes, "rank") if key.processes else "unknown number of ranks"]
     if key.threads > 1:
         words.append(counted(key.threads, "thread"))
+    if key.variant is not None:
+        words.append(f"variant {key.variant}")
     if (key.group_count or 1) > 1:
         words.append(f"in each of {key.group_count} groups")
     if key.group is not None:

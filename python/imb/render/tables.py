@@ -84,6 +84,8 @@ def title_of(record: Result | Failure) -> str:
         words.append(f"{record.threads} threads")
     if record.mode:
         words.append(record.mode.replace("_", "-"))
+    if record.variant is not None:
+        words.append(f"variant {record.variant}")
     return ", ".join(words)
 
 

@@ -1,0 +1,383 @@
+#include "mpi/variables.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+
+#include "mpi/errors.h"
+#include "mpi/optional.h"
+
+namespace openimb {
+
+#ifdef OPENIMB_TOOLS
+
+namespace {
+
+/// The type of a variable's value. A value is the bytes that MPI_T reads and writes.
+struct ValueType {
+  std::string (*parse)(std::string_view text) = nullptr;  ///< empty: not such a value
+  std::string (*shown)(const std::string& value) = nullptr;
+  const char* name = "";  ///< for messages; empty: values of this type cannot be set
+};
+
+template <class Number>
+std::string bytes_of(Number number) {
+  std::string bytes(sizeof number, '\0');
+  std::memcpy(bytes.data(), &number, sizeof number);
+  return bytes;
+}
+
+template <class Number>
+constexpr ValueType number_type(const char* name) {
+  return {.parse = [](std::string_view text) -> std::string {
+            Number number{};
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+            if (error != std::errc() || end != text.data() + text.size()) return {};
+            return bytes_of(number);
+          },
+          .shown =
+              [](const std::string& value) {
+                Number number{};
+                std::memcpy(&number, value.data(), sizeof number);
+                std::array<char, 64> text{};
+                const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+                return std::string(text.data(), end);
+              },
+          .name = name};
+}
+
+constexpr ValueType switch_type{
+    .parse = [](std::string_view text) -> std::string {
+      if (text == "1" || text == "true") return bytes_of(true);
+      return text == "0" || text == "false" ? bytes_of(false) : "";
+    },
+    .shown = [](const std::string& value) -> std::string { return value.front() != 0 ? "1" : "0"; },
+    .name = "0 or 1"};
+
+// With the null that ends it.
+constexpr ValueType text_type{
+    .parse = [](std::string_view text) { return std::string(text) + '\0'; },
+    .shown = [](const std::string& value) { return value.substr(0, value.find('\0')); },
+    .name = "text"};
+
+ValueType value_type(MPI_Datatype type) {
+  if (type == MPI_CHAR) return text_type;
+  if (type == MPI_C_BOOL) return switch_type;
+  if (type == MPI_DOUBLE) return number_type<double>("number");
+  if (type == MPI_INT) return number_type<int>("whole number");
+  if (type == MPI_LONG) return number_type<long>("whole number");
+  if (type == MPI_INT32_T) return number_type<std::int32_t>("whole number");
+  if (type == MPI_INT64_T) return number_type<std::int64_t>("whole number");
+  if (type == MPI_COUNT) return number_type<MPI_Count>("whole number");
+  constexpr const char* from_0 = "whole number from 0 on";
+  if (type == MPI_UNSIGNED) return number_type<unsigned>(from_0);
+  if (type == MPI_UNSIGNED_LONG) return number_type<unsigned long>(from_0);
+  if (type == MPI_UNSIGNED_LONG_LONG) return number_type<unsigned long long>(from_0);
+  if (type == MPI_UINT32_T) return number_type<std::uint32_t>(from_0);
+  if (type == MPI_UINT64_T) return number_type<std::uint64_t>(from_0);
+  return {};
+}
+
+/// What MPI_T reports of a variable.
+struct Description {
+  std::string name, text;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_T_enum items = MPI_T_ENUM_NULL;
+  int bind = 0, scope = 0;
+};
+
+std::optional<Description> describe_variable(int index) {
+  Description found;
+  int name_length = 0, text_length = 0, verbosity = 0;
+  const auto ask = [&](char* name, char* text) {
+    return MPI_T_cvar_get_info(index, name, &name_length, &verbosity, &found.type, &found.items, text,
+                               &text_length, &found.bind, &found.scope);
+  };
+  if (ask(nullptr, nullptr) != MPI_SUCCESS) return std::nullopt;  // only the lengths
+  std::string name(static_cast<std::size_t>(name_length) + 1, '\0');
+  std::string text(static_cast<std::size_t>(text_length) + 1, '\0');
+  if (ask(name.data(), text.data()) != MPI_SUCCESS) return std::nullopt;
+  found.name = name.c_str();
+  found.text = text.c_str();
+  return found;
+}
+
+/// Items that stand for numbers.
+using Items = std::vector<std::pair<std::string, int>>;
+
+Items reported_items(MPI_T_enum items) {
+  Items words;
+  int count = 0, length = 0;
+  if (items == MPI_T_ENUM_NULL || MPI_T_enum_get_info(items, &count, nullptr, &length) != MPI_SUCCESS) {
+    return words;
+  }
+  for (int i = 0; i < count; ++i) {
+    std::array<char, 256> name{};
+    int value = 0;
+    length = static_cast<int>(name.size());
+    if (MPI_T_enum_get_item(items, i, &value, name.data(), &length) == MPI_SUCCESS) {
+      words.emplace_back(name.data(), value);
+    }
+  }
+  return words;
+}
+
+// MPICH numbers the words of a variable from 0 on, in the order of its description, where each has a line
+// "ring - Force ring algorithm". MPI_T does not report them.
+Items described_items(std::string_view text) {
+  Items words;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::string_view word = line.substr(0, line.find(' '));
+    const std::size_t after = line.find_first_not_of(' ', word.size());
+    const bool is_word = !word.empty() && std::ranges::all_of(word, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    });
+    if (is_word && after != std::string_view::npos && line.substr(after).starts_with("- ")) {
+      words.emplace_back(word, static_cast<int>(words.size()));
+    }
+  }
+  return words.size() > 1 ? words : Items();
+}
+
+std::string listed_words(const Items& words) {
+  std::string text;
+  for (const auto& [word, number] : words) {
+    text += (text.empty() ? "" : ", ") + word + " (" + std::to_string(number) + ")";
+  }
+  return text;
+}
+
+std::optional<int> index_of(const std::string& name) {
+  int index = 0;
+  if (MPI_T_cvar_get_index(name.c_str(), &index) != MPI_SUCCESS) return std::nullopt;
+  return index;
+}
+
+// Open MPI copies a whole text, whatever length it reports.
+constexpr std::size_t longest_text = 1 << 16;
+
+std::string read_value(MPI_T_cvar_handle handle, MPI_Datatype type) {
+  std::string bytes(longest_text, '\0');
+  if (MPI_T_cvar_read(handle, bytes.data()) != MPI_SUCCESS) return {};
+  if (type == MPI_CHAR) {
+    bytes.back() = '\0';
+    bytes.resize(bytes.find('\0') + 1);
+    return bytes;
+  }
+  int size = 0;
+  MPI_Type_size(type, &size);
+  bytes.resize(static_cast<std::size_t>(size));
+  return bytes;
+}
+
+/// The value of a variable that is a number, now; nothing where there is none.
+std::optional<bool> is_on(const std::string& name) {
+  const std::optional<int> index = index_of(name);
+  const std::optional<Description> description = index ? describe_variable(*index) : std::nullopt;
+  if (!description || description->type == MPI_CHAR) return std::nullopt;
+  MPI_T_cvar_handle handle{};
+  int count = 0;
+  if (MPI_T_cvar_handle_alloc(*index, nullptr, &handle, &count) != MPI_SUCCESS) return std::nullopt;
+  const std::string value = read_value(handle, description->type);
+  MPI_T_cvar_handle_free(&handle);
+  return std::ranges::any_of(value, [](char c) { return c != 0; });
+}
+
+}  // namespace
+
+struct Variables::Variable {
+  std::string name;
+  MPI_Datatype data_type = MPI_DATATYPE_NULL;
+  ValueType type;
+  Items words;
+  MPI_T_cvar_handle handle{};
+  bool allocated = false;
+  bool only_words = false;  ///< the library takes any number and ignores what it does not know
+  std::string at_start, in_force;
+  std::vector<std::optional<std::string>> by_variant;
+
+  Variable(const std::string& wanted, std::size_t variants);
+  ~Variable() {
+    if (allocated) MPI_T_cvar_handle_free(&handle);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  std::string parse(const std::string& text) const;
+  std::string shown(const std::string& value) const { return type.shown(value); }
+  void write(const std::string& value);
+};
+
+Variables::Variable::Variable(const std::string& wanted, std::size_t variants)
+    : name(wanted), by_variant(variants) {
+  const std::optional<int> index = index_of(name);
+  const std::optional<Description> description = index ? describe_variable(*index) : std::nullopt;
+  if (!description) throw std::out_of_range(name);
+  if (description->scope == MPI_T_SCOPE_CONSTANT || description->scope == MPI_T_SCOPE_READONLY) {
+    throw std::runtime_error(name + ": this MPI lets it only be read after MPI_Init");
+  }
+  if (description->bind != MPI_T_BIND_NO_OBJECT) {
+    throw std::runtime_error(name + ": a variable of single MPI objects, which cannot be set for a launch");
+  }
+  data_type = description->type;
+  type = value_type(data_type);
+  int count = 0;
+  if (const int code = MPI_T_cvar_handle_alloc(*index, nullptr, &handle, &count); code != MPI_SUCCESS) {
+    throw std::runtime_error(name + ": " + error_text(code));
+  }
+  allocated = true;
+  if (type.parse == nullptr || (count != 1 && data_type != MPI_CHAR)) {
+    throw std::runtime_error(name + ": has no single number, switch or text, and cannot be set");
+  }
+  words = reported_items(description->items);
+  if (words.empty() && data_type == MPI_INT) {
+    words = described_items(description->text);
+    only_words = !words.empty();
+  }
+  at_start = in_force = read_value(handle, data_type);
+  if (at_start.empty()) throw std::runtime_error(name + ": this MPI cannot read it");
+}
+
+// A word stands for its number.
+std::string Variables::Variable::parse(const std::string& text) const {
+  for (const auto& [word, number] : words) {
+    if (word == text) return type.parse(std::to_string(number));
+  }
+  const std::string value = type.parse(text);
+  const auto is_value = [&](const auto& word) { return type.parse(std::to_string(word.second)) == value; };
+  if (!value.empty() && (!only_words || std::ranges::any_of(words, is_value))) return value;
+  throw std::runtime_error(name + "=" + text + ": the value is not " +
+                           (words.empty() ? std::string("a ") + type.name : "one of " + listed_words(words)));
+}
+
+void Variables::Variable::write(const std::string& value) {
+  if (value == in_force) return;
+  if (const int code = MPI_T_cvar_write(handle, value.data()); code != MPI_SUCCESS) {
+    throw std::runtime_error(name + "=" + shown(value) + ": this MPI refuses it: " + error_text(code));
+  }
+  in_force = value;
+}
+
+Variables::Variables(std::span<const Variant> variants) {
+  for (const char* const call : {"T_init_thread", "T_finalize", "T_cvar_get_index", "T_cvar_write"}) {
+    if (const std::string_view why = call::why_unusable(call); !why.empty()) {
+      why_not_ = why;
+      return;
+    }
+  }
+  int granted = 0;
+  if (const int code = MPI_T_init_thread(MPI_THREAD_SINGLE, &granted); code != MPI_SUCCESS) {
+    why_not_ = "MPI_T_init_thread: " + error_text(code);
+    return;
+  }
+  started_ = true;
+  find(variants);
+  for (std::size_t i = 0; i < variants.size() && why_not_.empty(); ++i) {
+    try_variant(variants[i], static_cast<int>(i));
+  }
+}
+
+Variables::~Variables() {
+  try {
+    use(std::nullopt);
+  } catch (const std::runtime_error&) {
+    // Nothing is measured any more.
+  }
+  variables_.clear();
+  if (started_) MPI_T_finalize();
+}
+
+void Variables::find(std::span<const Variant> variants) {
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    for (const auto& [name, value] : variants[i].variables) {
+      try {
+        auto known = std::ranges::find_if(variables_, [&](const auto& each) { return each->name == name; });
+        if (known == variables_.end()) {
+          variables_.push_back(std::make_unique<Variable>(name, variants.size()));
+          known = variables_.end() - 1;
+          at_start_.emplace_back(name, (*known)->shown((*known)->at_start));
+        }
+        (*known)->by_variant[i] = (*known)->parse(value);
+      } catch (const std::out_of_range&) {
+        unknown_ = name;
+        why_not_ = variants[i].label + ": this MPI has no variable " + name;
+        return;
+      } catch (const std::runtime_error& error) {
+        why_not_ = variants[i].label + ": " + error.what();
+        return;
+      }
+    }
+  }
+}
+
+void Variables::try_variant(const Variant& variant, int index) {
+  try {
+    use(index);
+    for (const auto& variable : variables_) {
+      const std::string value = read_value(variable->handle, variable->data_type);
+      if (value == variable->in_force) continue;
+      throw std::runtime_error(variable->name + "=" + variable->shown(variable->in_force) +
+                               ": this MPI makes it " + variable->shown(value));
+    }
+    check_effect(variant);
+    use(std::nullopt);
+  } catch (const std::runtime_error& error) {
+    why_not_ = variant.label + ": " + error.what();
+  }
+}
+
+// Both libraries take values that have no effect, without a message.
+void Variables::check_effect(const Variant& variant) {
+  constexpr std::string_view rules = "coll_tuned_use_dynamic_rules", algorithm = "_INTRA_ALGORITHM";
+  for (const auto& [name, value] : variant.variables) {
+    if (name.starts_with("coll_tuned_") && name != rules && is_on(std::string(rules)) == false) {
+      throw std::runtime_error(name + ": Open MPI ignores it unless OMPI_MCA_" + std::string(rules) +
+                               "=1 is in the environment of all ranks");
+    }
+    if (!name.starts_with("MPIR_CVAR_") || !name.ends_with(algorithm) || is_on(name) == false) continue;
+    const std::string device = name.substr(0, name.size() - algorithm.size()) + "_DEVICE_COLLECTIVE";
+    if (is_on(device) != true) continue;
+    warnings_.push_back("-alternate: " + variant.label + ": " + name +
+                        " has no effect where MPICH uses collectives of the device, as on one host; set " +
+                        device + "=0 with it");
+  }
+}
+
+void Variables::use(std::optional<int> variant) {
+  for (const auto& variable : variables_) {
+    const auto& wanted =
+        variant ? variable->by_variant[static_cast<std::size_t>(*variant)] : std::optional<std::string>();
+    variable->write(wanted ? *wanted : variable->at_start);
+  }
+}
+
+std::vector<std::string> Variables::names() {
+  std::vector<std::string> names;
+  int count = 0;
+  MPI_T_cvar_get_num(&count);
+  for (int i = 0; i < count; ++i) {
+    if (const std::optional<Description> found = describe_variable(i)) names.push_back(found->name);
+  }
+  return names;
+}
+
+#else
+
+struct Variables::Variable {};
+Variables::Variables(std::span<const Variant>) : why_not_("this MPI has no control variables (MPI_T)") {}
+Variables::~Variables() = default;
+void Variables::use(std::optional<int>) {}
+std::vector<std::string> Variables::names() { return {}; }
+
+#endif
+
+}  // namespace openimb
