@@ -9,13 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
 namespace {
 
 int variable = -1, value = -1;
-MPI_T_cvar_handle handle{};
+std::set<MPI_T_cvar_handle> handles;
 bool inside = false;
 std::map<std::pair<int, std::string>, long> counts;
 
@@ -42,12 +43,12 @@ int MPI_T_cvar_get_index(const char* name, int* index) {
 
 int MPI_T_cvar_handle_alloc(int index, void* object, MPI_T_cvar_handle* allocated, int* elements) {
   const int rc = PMPI_T_cvar_handle_alloc(index, object, allocated, elements);
-  if (rc == MPI_SUCCESS && index == variable) handle = *allocated;
+  if (rc == MPI_SUCCESS && index == variable) handles.insert(*allocated);
   return rc;
 }
 
 int MPI_T_cvar_write(MPI_T_cvar_handle written, const void* data) {
-  if (written == handle) std::memcpy(&value, data, sizeof value);
+  if (handles.count(written) > 0) std::memcpy(&value, data, sizeof value);
   return PMPI_T_cvar_write(written, data);
 }
 

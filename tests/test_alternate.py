@@ -148,7 +148,7 @@ ERRORS = {
         r"x: \w+=99: (this MPI refuses it: .+|the value is not one of auto \(0\), .+)",
     ),
     "a text for a number": (
-        {"openmpi": "x coll_tuned_init_tree_fanout=many", "mpich": "x MPIR_CVAR_ALLREDUCE_RECURSIVE_MULTIPLYING_RADIX=many"},
+        {"openmpi": "x coll_tuned_init_tree_fanout=many", "mpich": "x MPIR_CVAR_BCAST_MIN_PROCS=many"},
         r"x: \w+=many: the value is not a whole number",
     ),
 }  # fmt: skip
