@@ -130,7 +130,7 @@ def test_variants_share_the_memory(mpi, liars: Libraries, tmp_path, monkeypatch)
     assert used[1] - used[0] < 24 << 10, used  # kB; a buffer has 16 MiB
 
 
-ERRORS = {
+ERRORS: dict[str, tuple[dict[str, str | None], str]] = {
     "unknown variable": (
         {"openmpi": "x coll_tuned_allreduce_algoritm=1", "mpich": "x MPIR_CVAR_ALLREDUCE_INTRA_ALGORITM=1"},
         r"x: this MPI has no variable \S+; did you mean (coll_tuned|MPIR_CVAR)_\w+\?",

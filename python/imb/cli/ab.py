@@ -204,8 +204,11 @@ def command(
             )
         file = _variants_file(store, a_cvar or [], b_cvar or [])
         names, launch_by_launch, repeats = [*(names or ["mpi1"]), "-alternate", str(file)], True, 0
+        settings_of_sides: tuple[str, str, str] | str = both
     elif a is None or b is None:
         raise ImbError(f"no variant {'A' if a is None else 'B'}: give --a and --b, or --a-cvar and --b-cvar")
+    else:
+        settings_of_sides = a, b, both
     if budget is not None and not until_decided:
         raise ImbError(
             "--budget needs --until-decided, as it is of the whole session; launch_budget in a campaign file is of a launch"
@@ -217,7 +220,7 @@ def command(
     job = Job(submit, minutes, queue, account, jobs)
     job.examine()
     chosen, plans = _planned(
-        names or [], (a, b, both) if not (a_cvar or b_cvar) else both, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
+        names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
         until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
