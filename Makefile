@@ -113,9 +113,7 @@ cxx_wrapper = $(if $(filter mpi% smpi% CC,$(notdir $(1))),$(if $(findstring /,$(
 given = $(if $(filter $(2),$(firstword $(origin $(1)))),$(call cxx_wrapper,$(firstword $($(1)))))
 WRAPPER := $(firstword $(call given,CXX,command) $(call given,CC,command) \
   $(call given,CXX,environment) $(call given,CC,environment) $(if $(MPI_HOME),$(wildcard $(MPI_HOME)/bin/mpicxx)) mpicxx)
-# An optimization level that is given is used for all files.
 FLAGS = $(strip $(CPPFLAGS) $(OPTFLAGS) $(CXXFLAGS))
-CLASSIC_CONFIGURE = $(if $(filter -O%,$(FLAGS)),-DCMAKE_BUILD_TYPE=None) $(CMAKE_ARGS)
 SYSTEM_CMAKE = $(or $(shell command -v cmake 2>/dev/null),$(wildcard $(ENV)/bin/cmake))
 # Neither make's own words nor CC and CXX shall reach cmake: the wrapper is all it needs to know. It reads LDFLAGS itself.
 QUIETLY = env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u CC -u CXX
@@ -131,7 +129,7 @@ IMB-MPI1_GPU: MPI1 # GPU memory is an option of IMB-MPI1
 	@cp -f IMB-MPI1 $@
 
 classic: export CLASSIC_FLAGS = $(FLAGS)
-classic: export CONFIGURED = $(WRAPPER) $(FLAGS) $(LDFLAGS) $(CLASSIC_CONFIGURE)
+classic: export CONFIGURED = $(WRAPPER) $(FLAGS) $(LDFLAGS) $(CMAKE_ARGS)
 classic:
 	@[ -n '$(SYSTEM_CMAKE)' ] || { echo 'make: cmake is not on the PATH; install cmake >= 3.20,' \
 	  'or use `make run`, which downloads what is missing' >&2; exit 2; }
@@ -145,7 +143,7 @@ classic:
 	  command -v "$$compiler" >/dev/null || compiler=$$(command -v $(WRAPPER)); \
 	  CXXFLAGS="$$CLASSIC_FLAGS" $(QUIETLY) $(SYSTEM_CMAKE) -S . -B $(CLASSIC) $(if $(shell command -v ninja 2>/dev/null),-G Ninja) \
 	    -DMPI_CXX_COMPILER="$$(command -v $(WRAPPER))" -DCMAKE_CXX_COMPILER="$$compiler" \
-	    $(CLASSIC_CONFIGURE) >$(CLASSIC)/configure.log 2>&1 \
+	    $(CMAKE_ARGS) >$(CLASSIC)/configure.log 2>&1 \
 	    || { cat $(CLASSIC)/configure.log >&2; exit 2; }; \
 	  printf '%s\n' "$$CONFIGURED" >$(CLASSIC)/configured; \
 	fi

@@ -112,10 +112,6 @@ def test_flags_also_when_they_change(sources: Sources) -> None:
     assert (sources.read("cxxflags"), sources.read("ldflags")) == ("-fplt", "-s")
 
 
-def test_an_optimization_level_is_that_of_all_files(sources: Sources) -> None:
-    assert "-DCMAKE_BUILD_TYPE=None" in sources.make("MPI1", "OPTFLAGS=-g -O2")[0]
-
-
 def test_executables_may_be_copied(mpi: lab.Mpi) -> None:
     """RUNPATH has no folder of the build, and no empty entry, which would be the current folder."""
     dynamic = subprocess.check_output(["readelf", "-d", mpi.program()], text=True)
