@@ -188,9 +188,7 @@ def test_open_mpi_ignores_the_variables_without_rules(tmp_path, monkeypatch):
 def test_mpich_is_told_of_collectives_of_the_device(tmp_path):
     mpi = next((mpi for mpi in lab.MAIN if mpi.flavor == "mpich"), None) or lab.missing("MPICH")
     (tmp_path / "variants.txt").write_text(f"default\nring {MPICH}=ring\nboth {ON_ONE_HOST} {MPICH}=ring\n")
-    done = lab.run(
-        mpi, 2, f"-alternate {tmp_path / 'variants.txt'} -passes 1 -msgsize 8 Allreduce"
-    )
+    done = lab.run(mpi, 2, f"-alternate {tmp_path / 'variants.txt'} -passes 1 -msgsize 8 Allreduce")
     assert done.code == 0 and done.own_errors == [
         f"IMB-MPI1: warning: -alternate: ring: {MPICH} has no effect where MPICH uses collectives of the device, as on one"
         f" host; set {ON_ONE_HOST} with it"
