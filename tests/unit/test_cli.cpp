@@ -582,7 +582,8 @@ constexpr Spec random_pairs[] = {
     {.name = "Multi_pair", .message_rate = true, .in_pairs = true}};
 
 TEST_CASE("the example of every option is a command line that parses") {
-  const Files files{{{"chosen.txt", "Bcast"}, {"lengths.txt", "4"}, {"rounds.txt", "0-1 2-3"}}, {}};
+  const Files files{
+      {{"chosen.txt", "Bcast"}, {"lengths.txt", "4"}, {"rounds.txt", "0-1 2-3"}, {"variants.txt", "a"}}, {}};
   constexpr Spec others[] = {{.name = "Bcast", .in_place = InPlace::everywhere, .overlap = Overlap::matched},
                              {.name = "Alltoall"},
                              {.name = "Alltoallv"},
