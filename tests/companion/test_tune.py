@@ -303,7 +303,7 @@ def test_what_launches_have_in_common_is_taken_off() -> None:
         proof = Proof([True, False], 0.05)
         while pairs := proof.pairs_needed():
             level = random.normal(0, 0.24, (pairs, 1))
-            gains = drawn(random, [0.15, 0.0], pairs, 0.04) + level
+            gains = drawn(random, [0.1, 0.0], pairs, 0.04) + level
             proof.add(gains, None, level[:, 0] + random.normal(0, 0.01, pairs) if control else None)
         found.append(proof.good)
     assert found == [True, False]

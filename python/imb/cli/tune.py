@@ -120,7 +120,7 @@ def command(
     \f
     Stages: the library's own choice with -check; every algorithm once, with -check, through a file; rounds of all algorithms that are
     left (in one launch where the library can change algorithms in it, else in interleaved launches); pairs of launches with the file and
-    without, looked at after 5, 10 and 20. docs/evidence-tuning.md has the error rates. After Ctrl-C, `imb run --resume` continues.
+    without, looked at after 5, 10, 20 and 40. docs/evidence-tuning.md has the error rates. After Ctrl-C, `imb run --resume` continues.
 
     On several hosts, archive and FOLDER are on a file system that all of them share.
 

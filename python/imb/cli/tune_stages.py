@@ -21,7 +21,7 @@ from imb import __version__
 from imb.archive.durable import write_whole
 from imb.archive.store import Archive
 from imb.cli.display import in_time
-from imb.judge.tuning import FAMILY, FIRST, MOST, CellResult, Proof, Screened, Search, Tuned
+from imb.judge.tuning import FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
 from imb.measure import tuning
 from imb.measure.session import Done, Plan, folder_of
 from imb.measure.tuning import Figures, Group, Launch, Row, Settings
@@ -56,6 +56,7 @@ class Stages:
         self.finished = False
         self._figures: dict[int, Figures] = {}
         self._spent = 0.0
+        self._pair_seconds = 0.0
         self._lines = self._printed = 0  # on standard error: of this walk through the stages, and of all
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
 
@@ -432,7 +433,12 @@ class Stages:
         words, seconds = tuning.interleaved(
             [group.collective for group in cells], ranks, lengths, self.settings, 2
         )
-        needed = pairs * (seconds + 2 * tuning.START)
+        each = self._pair_seconds if judge.launched else seconds + 2 * tuning.START
+        needed = pairs * each
+        if judge.next_look == len(LOOKS) - 2:
+            # The last look takes the most pairs, and what fails in it takes another confirmation.
+            enough = self._spent + needed + LOOKS[-1] * each <= self.settings.budget
+            judge.last = len(LOOKS) - (1 if enough else 2)
         if self._spent + needed > self.settings.budget:
             done = f"after {counted(judge.launched, 'pair')}" if judge.launched else "before the proof"
             self.result.stopped = (
@@ -454,7 +460,9 @@ class Stages:
             launches += (
                 sides if Random(f"{self.settings.seed}/{ranks}/{turn}").random() < 0.5 else sides[::-1]
             )
+        before = self._spent
         got = yield launches
+        self._pair_seconds = (self._spent - before) / pairs
         named = [(one.name, one) for one in got]
         self.result.evidence += [one.run for one in got]
         self.result.pairs += pairs
@@ -598,10 +606,7 @@ class Stages:
             self.result.unproven = (
                 said.reason or f"{counted(len(said.missing), 'cell')} not executed by any rank"
             )
-        if said.alike:
-            self.result.notes.append(
-                f"{counted(len(said.alike), 'changed cell')}: ranks execute the same functions without the file; only times show its effect"
-            )
+        self.result.alike = len(said.alike)
         self.result.acts = said.evidence
         return said.wrong, ""
 

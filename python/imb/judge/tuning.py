@@ -7,8 +7,7 @@ Two steps on separate launches, since the best of many estimates is too good on 
   be better by less than the margin. Nothing is claimed from these figures.
 - **Proof**: pairs of fresh launches, with the file and without. A changed cell is confirmed where the lower bound of its speedup
   is above 1, an unchanged one where it is not slower by the margin. FAMILY bounds the probability that any cell is wrongly
-  called so, over all cells (Holm), all looks (shares as in imb.model.sequential_design) and all confirmations (half, a
-  quarter, ...). Cells that fail go back to the default, and the rest is confirmed again on fresh pairs.
+  called so, over all cells (Holm), all looks (shares in proportion to their pairs) and all confirmations (half, a quarter, ...). Cells that fail go back to the default, and the rest is confirmed again on fresh pairs.
 
 docs/evidence-tuning.md has the error rates on drawn launches of known truth.
 """
@@ -33,10 +32,11 @@ FIRST = 4  # rounds before any candidate is out
 MOST = 20  # rounds of a search; what is open then is chosen by its estimate, and the proof decides
 ERRORS = 3.0  # standard errors
 PROPOSED = 0.5  # of the margin: a smaller estimated gain is not worth a line in the file
-LOOKS = (5, 10, 20)  # pairs
+LOOKS = (5, 10, 20, 40)  # pairs
 SPARE = 3  # times the pairs of a look are launched at most, where launches are outside the dominant state
 FAMILY = 0.01
-RESERVE = 1.4  # halves of its interval that a gain has at least from the second confirmation that failed on
+_MOST = 700.0  # a logarithm
+RESERVE = 1.2  # halves of its interval that a gain has at least from the second confirmation that failed on
 CONFIRMATIONS = 5  # 0.5, 0.25, ... %; cells that fail even then are many, and there is no file
 
 Verdict: TypeAlias = Literal[
@@ -80,7 +80,8 @@ class Screened(NamedTuple):
 
 class Tuned:
     """What came of a session so far. `limited`: cells that a file cannot express, by the reason; `acts`: evidence that the file acts;
-    `unproven`: why that is not known; `stopped`: why it is not decided; `evidence`: runs of the proof."""
+    `unproven`: why that is not known; `alike`: changed cells in which ranks execute the same
+    functions without the file; `stopped`: why it is not decided; `evidence`: runs of the proof."""
 
     def __init__(self) -> None:
         self.cells: list[CellResult] = []
@@ -93,6 +94,7 @@ class Tuned:
         self.stopped = ""
         self.evidence: list[str] = []
         self.pairs = 0
+        self.alike = 0
         self.slower = False
 
     def changed(self) -> list[CellResult]:
@@ -196,6 +198,12 @@ class Proof:
         self._probes: Values = np.empty((0, 2))
         self._control: Values = np.empty(0)
         self._look = 0
+        self.last = len(LOOKS) - 1  # look of a confirmation; an earlier one where there is no time for more
+
+    @property
+    def next_look(self) -> int:
+        """Its index in LOOKS."""
+        return self._look
 
     @property
     def level(self) -> float:
@@ -237,7 +245,7 @@ class Proof:
         return np.asarray(~away.reshape(-1, 2).any(axis=1))
 
     def _take_look(self) -> None:
-        share = 1 / LOOKS[self._look] / sum(1 / one for one in LOOKS)
+        share = LOOKS[self._look] / sum(LOOKS)
         clean = self._clean()
         level = self.level * share
         now = judged(self._gains[clean], self.changed, self._margin, level, self._control[clean])
@@ -247,7 +255,7 @@ class Proof:
             before if said.verdict == "inconclusive" != before.verdict else said
             for before, said in zip(self.judged if self._look else now, now, strict=True)
         ]
-        last = self._look == len(LOOKS) - 1
+        last = self._look >= self.last
         slower = [one.verdict == "slower" for one in self.judged]
         open_ = [one.verdict == "inconclusive" for one in self.judged]
         failed = self.changed & np.array(
@@ -321,14 +329,15 @@ def judged(
     shown = holm(p, each) <= level
     half = found.half(level * each / _left(p, each, shown))
     low, high = found.mean - half, found.mean + half
+    slower = found.mean + found.half(each) < 0  # by Bonferroni's limit: a false one costs the file
     cells = []
     for at in range(len(found.mean)):
         verdict: Verdict = "inconclusive"
-        if high[at] < 0:
-            verdict = "slower"
-        elif shown[at]:
+        if shown[at]:
             verdict = "confirmed" if changed[at] else "not slower"
-        speedup, least, most = (float(np.exp(one[at])) for one in (found.mean, low, high))
+        elif slower[at]:
+            verdict = "slower"
+        speedup, least, most = (float(np.exp(min(one[at], _MOST))) for one in (found.mean, low, high))
         cells.append(Judged(verdict, speedup, least, most, int(found.pairs[at])))
     return cells
 

@@ -91,6 +91,9 @@ def notes(result: Tuned) -> Iterator[str]:
         yield f"{counted(many, 'cell')} cannot be in a file: {why}"
     if result.acts and not result.unproven:
         yield f"that the file acts in the cells that it names and in no other is proven by {result.acts}"
+    if result.alike:
+        same = "ranks execute the same functions without the file; only times show its effect"
+        yield f"{counted(result.alike, 'changed cell')}: {same}"
     if result.unproven:
         yield f"not proven that the file acts: {result.unproven}"
     yield from result.notes
