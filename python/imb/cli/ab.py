@@ -22,6 +22,7 @@ from imb.cli.launching import (
     PrecisionOption,
     ProgramsOption,
     TimeoutOption,
+    VerboseOption,
     all_measured,
     build_variants,
     launch_all,
@@ -139,6 +140,7 @@ def command(
         ),
     ] = None,
     timeout: TimeoutOption = None,
+    verbose: VerboseOption = False,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the random order.")] = None,
     relevant: RelevantOption = "5%",
     metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
@@ -201,10 +203,12 @@ def command(
                 "--a-cvar and --b-cvar are variants of one launch; give other settings by --both, without --until-decided, --segments and --classic"
             )
         file = _variants_file(store, a_cvar or [], b_cvar or [])
-        a = b = None
         names, launch_by_launch, repeats = [*(names or ["mpi1"]), "-alternate", str(file)], True, 0
+        settings_of_sides: tuple[str, str, str] | str = both
     elif a is None or b is None:
         raise ImbError(f"no variant {'A' if a is None else 'B'}: give --a and --b, or --a-cvar and --b-cvar")
+    else:
+        settings_of_sides = a, b, both
     if budget is not None and not until_decided:
         raise ImbError(
             "--budget needs --until-decided, as it is of the whole session; launch_budget in a campaign file is of a launch"
@@ -216,7 +220,7 @@ def command(
     job = Job(submit, minutes, queue, account, jobs)
     job.examine()
     chosen, plans = _planned(
-        names or [], both if a is None or b is None else (a, b, both), (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
+        names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
         until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
@@ -246,7 +250,7 @@ def command(
                 sides = [*[f"{plan.campaign}/ab"] * 2, "--variants", "a,b"]
             say(shlex.join(["imb", "compare", *sides, *judging]))
         raise typer.Exit(status)
-    raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True)))
+    raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True, verbose=verbose)))
 
 
 def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:

@@ -89,7 +89,7 @@ def execute(
 
     with contextlib.ExitStack() as stack:
         turns = None
-        if made.parts > 1:
+        if made.parts > 1 and not items[0].alone:
             intents = [intent_of(made, item) for item in items]
             seed = (made.seed or 0) + items[0].number
             ranks = [intent.ranks for intent in intents]
@@ -184,7 +184,7 @@ def _see_through(
     def tick(seconds: float) -> None:
         nonlocal stopped
         if line := progress.stall(seconds):
-            on_problem(one.item, f"{line}; {limit_in_words(made.timeout, made.id)}")
+            on_problem(one.item, f"{line}; {limit_in_words(one.item.timeout or made.timeout, made.id)}")
         try:
             on_progress(progress, seconds)
         except _Stopped as stop:
@@ -198,7 +198,7 @@ def _see_through(
             one.command,
             output=spool / "output.txt",
             errors=spool / "stderr.txt",
-            timeout=made.timeout,
+            timeout=one.item.timeout or made.timeout,
             hide=one.secrets,
             follow=spool / "records.jsonl",
             on_line=progress.feed,
@@ -298,7 +298,7 @@ def _see_all_through(
 def _ask_transports(made: Plan, one: _Started) -> bool:
     """Records the transports that the MPI reports, where the launch ended by itself. Afterwards, so that a launch that fails or
     hangs does so once. Returns whether that was interrupted."""
-    if one.facts["outcome"] not in ("measured", "failed") or one.progress.end is None:
+    if one.item.alone or one.facts["outcome"] not in ("measured", "failed") or one.progress.end is None:
         return False
     reported, interrupted = reported_transports(made, one.item, one.secrets)
     one.facts["conditions"]["transports"] = reported

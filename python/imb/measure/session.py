@@ -44,7 +44,7 @@ from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
-from imb.mpi.installations import Installation
+from imb.mpi.installations import Installation, executable
 from imb.mpi.launchers import Command, spell
 
 _STOPPED = "stopped.json"
@@ -68,7 +68,8 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 class Item(msgspec.Struct, frozen=True):
     """One launch: `arguments` are IMB's, `turn` counts repetitions of the same (rounds) from 1, `variant` is an index,
     `ranks` take the place of those of the variant; `cell` is what is measured, whatever the variant; `repeats` is the number of
-    the launch that it takes the place of (imb.model.repeats)."""
+    the launch that it takes the place of (imb.model.repeats); `timeout` takes the place of the plan's; `alone`: not interleaved with
+    others of its round and cell, nor compared with them, so that its transports are not asked for."""
 
     number: int
     component: Component
@@ -79,6 +80,8 @@ class Item(msgspec.Struct, frozen=True):
     labels: list[str] = []
     cell: int = 0
     repeats: int | None = None
+    timeout: float | None = None
+    alone: bool = False
 
     def like(self) -> tuple[object, ...]:
         """The same for all launches of the same, which take about the same time."""
@@ -296,7 +299,7 @@ class NotStarted(ImbError):
 
 def program_of(made: Plan, item: Item) -> Path:
     """The executable of a launch, which may be missing."""
-    return Path(made.variants[item.variant].programs, f"IMB-{item.component}")
+    return executable(Path(made.variants[item.variant].programs), item.component)
 
 
 def refuse_missing_programs(made: Plan, items: Iterable[Item] | None = None) -> None:
@@ -310,9 +313,10 @@ def launch_batches(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
     """What is to be launched in its order; what is in one list at the same time."""
     if made.parts == 1:
         return [[item] for item in todo]
-    found: dict[tuple[int, int, bool], list[Item]] = {}
+    found: dict[tuple[int, int, bool, int], list[Item]] = {}
     for item in todo:
-        found.setdefault((item.turn, item.cell, item.repeats is not None), []).append(item)
+        own = item.number if item.alone else 0
+        found.setdefault((item.turn, item.cell, item.repeats is not None, own), []).append(item)
     return list(found.values())
 
 

@@ -1,0 +1,369 @@
+"""imb tune"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from imb.archive.store import Archive
+from imb.cli.common import ArchiveOption, FormatOption, RowsOption, share_of
+from imb.cli.display import in_time
+from imb.cli.launch_lines import warn_of_others
+from imb.cli.launching import (
+    BindOption,
+    Carried,
+    CpusOption,
+    EnvOption,
+    HostsOption,
+    LauncherOption,
+    MpiOption,
+    PpnOption,
+    ProgramsOption,
+    TimeoutOption,
+    VerboseOption,
+    build_for,
+    intent_of,
+    launch_all,
+    prepare,
+    refuse_missing_cpus,
+)
+from imb.model.errors import ImbError
+from imb.model.units import counted
+from imb.render.terminal import data, say
+
+if TYPE_CHECKING:
+    from imb.measure.session import Done, Plan
+    from imb.measure.tuning import Settings
+    from imb.mpi.tuning import Tuner
+
+FIRST = ("--mpi", "--np", "--ppn", "--budget", "--margin", "--output", "--dry-run", "--verify")
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[COLLECTIVE]... [-- IMB arguments]",
+            help="Collectives of IMB-MPI1.",
+            show_default="all that a file can decide",
+        ),
+    ] = None,
+    np: Annotated[
+        str | None, typer.Option("--np", "-n", metavar="N,N...", help="Numbers of ranks.", show_default="2")
+    ] = None,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="Limit the total duration: 600, 30m, 2h.")
+    ] = "30m",
+    margin: Annotated[
+        str, typer.Option("--margin", metavar="PERCENT", help="Smallest gain that is searched for.")
+    ] = "5%",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Write the files there.", show_default="tuned-MPI"
+        ),
+    ] = None,
+    verify: Annotated[
+        Path | None,
+        typer.Option("--verify", metavar="FOLDER", help="Confirm the files in FOLDER again; search nothing."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the stages and the predicted duration; launch nothing.")
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", help="Seed of the random order.", show_default="drawn"),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="Label runs NAME/none, NAME/file ...", show_default="a new one"
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="FILE", help="Write an HTML page with a heat map of all cells."),
+    ] = None,
+    rows: RowsOption = False,
+    format: FormatOption = "terminal",
+    timeout: TimeoutOption = None,
+    verbose: VerboseOption = False,
+    mpi: MpiOption = None,
+    programs: ProgramsOption = None,
+    hosts: HostsOption = None,
+    ppn: PpnOption = None,
+    bind: BindOption = None,
+    cpus: CpusOption = None,
+    env: EnvOption = None,
+    launcher: LauncherOption = "mpiexec",
+    archive: ArchiveOption = None,
+) -> None:
+    """Write a tuning file of the MPI library that is proven not slower than its own choices.
+
+    For each collective, number of ranks and length, the algorithms of the library are measured side by side. A cell leaves the
+    library's own choice only where fresh launches, with the file and without, confirm that it is faster; all else keeps the default.
+    Where nothing is faster, no file is written. FOLDER/switch.sh sets the variables that switch a file on.
+
+    \b
+    Examples:
+      imb tune --mpi openmpi --np 64 --ppn 32 Allreduce Bcast
+      imb tune --np 4 Alltoall --dry-run -- -msglog 6:18
+      imb tune --mpi openmpi --verify tuned-openmpi
+
+    Exit status: 0 a file, or nothing is faster; with --verify confirmed; 1 launches failed; 2 usage error; 10 the file is slower
+    (--verify); 11 not decided within the budget; 130 interrupted.
+    \f
+    Stages: the library's own choice with -check; every algorithm once, with -check, through a file; rounds of all algorithms that are
+    left (in one launch where the library can change algorithms in it, else in interleaved launches); pairs of launches with the file and
+    without, looked at after 5, 10, 20 and 40. docs/evidence-tuning.md has the error rates. After Ctrl-C, `imb run --resume` continues.
+
+    On several hosts, archive and FOLDER are on a file system that all of them share.
+
+    A file holds for this version of the MPI, these hosts and this number of ranks per host. `imb tune --verify` confirms it again.
+    """
+    import secrets
+
+    import msgspec
+
+    from imb.cli.extras import need
+    from imb.cli.tune_stages import stages_of
+    from imb.measure import session, tuning
+    from imb.measure.campaign import examine_name
+    from imb.measure.fabric import hosts_offered
+
+    if name is not None:
+        examine_name(name)
+    if verify is not None:
+        for option, given in (("COLLECTIVE", names), ("--np", np), ("--output", output)):
+            if given:
+                raise ImbError(
+                    f"{option} cannot be combined with --verify, which measures the cells of the files"
+                )
+    words = names or []
+    split = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+    tuning.refuse_own(words[split:])
+    installation, folder = prepare(mpi, programs)
+    hosts_named = [one for one in (hosts or "").split(",") if one]
+    many_hosts = hosts_offered(hosts_named)
+    tuner = _tuner(installation, many_hosts)
+    ranks = _numbers(np)
+    if verify is not None:
+        ranks = sorted({cell.ranks for cell in tuner.read(verify)[1]})
+    intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
+    refuse_missing_cpus(intent)
+    named = name or f"tune-{secrets.token_hex(3)}"
+    settings = tuning.Settings(
+        name=named,
+        collectives=_collectives(words[:split], tuner),
+        ranks=ranks,
+        arguments=words[split:],
+        margin=share_of(margin, "--margin"),
+        budget=_seconds(budget),
+        hosts=many_hosts,
+        segments=1 if launcher == "srun" else tuning.SEGMENTS,  # steps of srun share no CPUs
+        output=str((output or Path(f"tuned-{installation.flavor}")).absolute()),
+        verify=str(verify.absolute()) if verify else None,
+        page=str(page.absolute()) if page else None,
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        format=format,
+        rows=rows,
+    )
+    if page is not None:
+        need("imb tune --page", "jinja2", "plotly")
+        if page.is_dir() or not page.absolute().parent.is_dir():
+            raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
+    if verify is None:
+        _refuse_used(Path(settings.output))
+    plan = tuning.new_plan(settings, installation, folder, intent, timeout)
+    if dry_run:
+        say(*_planned(settings, tuner))
+        return
+    build_for([msgspec.structs.replace(plan, items=[session.Item(1, "MPI1", [])])], installation, programs)
+    store = Archive(archive)
+    session.save(store, plan)
+    first = stages_of(store, plan).grow(plan, [])
+    assert first is not None  # the reference
+    session.extend(store, first)
+    carried = launch_all(store, first, results_to_stderr=True, commands=False, verbose=verbose, grow=grow)
+    raise typer.Exit(report(store, carried))
+
+
+def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
+    """The session with the launches of its next stage."""
+    from imb.cli.tune_stages import stages_of
+
+    return stages_of(archive, plan).grow(plan, over)
+
+
+def report(store: Archive, carried: Carried) -> int:
+    """What was found; the exit status. Raises ImbError."""
+    import msgspec
+
+    from imb.cli.tune_stages import stages_of
+    from imb.render import tuning
+    from imb.render.terminal import Screen
+
+    plan = carried.plan
+    stages = stages_of(store, plan)
+    settings, verify = stages.settings, stages.settings.verify is not None
+    if not stages.finished:
+        left = len(plan.items) - len(carried.over)
+        say(f"imb: {counted(left, 'launch')} skipped; retry with `imb run --resume {plan.id}`", err=True)
+        return 2 if carried.usage_errors else 1
+    result = stages.result
+    if settings.format == "json":
+        shown = tuning.value(result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify)
+        data(msgspec.json.format(msgspec.json.encode(shown)).decode() + "\n")
+    else:
+        say(tuning.headline(result, settings.margin, verify=verify))
+        table = list(tuning.rows(result, every=settings.rows))
+        if table:
+            Screen().table(tuning.HEADINGS, table, right=tuning.RIGHT)
+        for line in tuning.screened(result):
+            say(f"not tried: {line}")
+        for line in tuning.notes(result):
+            say(f"note: {line}")
+        if result.switch:
+            say(f"files: {settings.output}; switch them on with `. {Path(settings.output) / 'switch.sh'}`:")
+            say(*(f"  {name}={value}" for name, value in result.switch.environment.items()))
+    warn_of_others(store, result.evidence)
+    if settings.page:
+        _write_page(Path(settings.page), stages.result, plan, settings)
+    return _status(stages.result, verify=verify)
+
+
+def _write_page(file: Path, result: object, plan: Plan, settings: Settings) -> None:
+    from datetime import datetime
+
+    from imb.archive.durable import write_whole
+    from imb.judge.tuning import Tuned
+    from imb.render.tuning_page import tuning_page
+
+    assert isinstance(result, Tuned)
+    text = tuning_page(
+        result,
+        settings.margin,
+        mpi=plan.variants[0].mpi.version,
+        session=plan.id,
+        verify=settings.verify is not None,
+        now=datetime.now().astimezone(),
+    )
+    try:
+        write_whole(file, text.encode())
+    except OSError as error:
+        raise ImbError(f"cannot write {file}: {error.strerror or error}") from error
+    say(f"page: {file}", err=True)
+
+
+def _status(result: object, *, verify: bool) -> int:
+    from imb.judge.tuning import Tuned
+
+    assert isinstance(result, Tuned)
+    if result.stopped:
+        return 11
+    if not result.cells:
+        return 1
+    if not verify:
+        return 0
+    if result.slower:
+        return 10
+    confirmed = all(one.judged and one.judged.verdict == "confirmed" for one in result.changed())
+    return 0 if confirmed and result.changed() else 11
+
+
+def _tuner(installation: object, hosts: int) -> Tuner:
+    from imb.mpi.installations import Installation
+    from imb.mpi.tuning import tuner_of
+
+    assert isinstance(installation, Installation)
+    return tuner_of(installation, hosts)
+
+
+def _numbers(text: str | None) -> list[int]:
+    words = (text or "2").split(",")
+    if not all(word.isdecimal() and int(word) > 1 for word in words):
+        raise ImbError(f"--np: not numbers of ranks: {text}; give some such as 4 or 2,4,8")
+    return sorted(set(map(int, words)))
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", text.strip())
+    if not found or not float(found[1]):
+        raise ImbError(f"--budget: not a duration: {text}; give one such as 600, 30m or 2h")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
+    """In IMB's spelling. Raises ImbError for one that a file cannot decide."""
+    from difflib import get_close_matches
+
+    known = {one.lower(): one for one in tuner.collectives()}
+    for name in names:
+        if name.lower() not in known:
+            near = get_close_matches(name.lower(), known, 1)
+            hint = f"did you mean {known[near[0]]}?" if near else f"choose from {', '.join(known.values())}"
+            raise ImbError(f"{name} cannot be tuned by a {tuner.files}; {hint}")
+    return list(dict.fromkeys(known[name.lower()] for name in names)) or list(known.values())
+
+
+def _refuse_used(output: Path) -> None:
+    """Raises ImbError for a folder that has files."""
+    try:
+        used = output.exists() and any(output.iterdir())
+    except OSError as error:
+        raise ImbError(f"--output: {output}: {error.strerror}; give a new or an empty folder") from error
+    if used:
+        raise ImbError(f"--output: {output} has files; give a new or an empty folder, or --verify {output}")
+
+
+def _planned(settings: Settings, tuner: Tuner) -> list[str]:
+    """The stages, and how long they take at least and at most."""
+    from imb.judge.tuning import FIRST, LOOKS, MOST
+    from imb.measure import passes, tuning
+
+    if settings.verify:
+        cells = tuner.read(Path(settings.verify))[1]
+        groups = {(cell.collective, cell.ranks) for cell in cells}
+        lengths = max(1, -(-len(cells) // len(groups)))
+        many = dict.fromkeys(groups, 1)
+    else:
+        groups = {(one, ranks) for ranks in settings.ranks for one in settings.collectives}
+        lengths = passes.rows_of("MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2)
+        many = {group: len(tuner.algorithms(group[0])) for group in groups}
+    row = tuning.SECONDS_PER_ROW
+    check = tuning.START + 0.05 * lengths
+    rounds = (
+        0.0
+        if settings.verify
+        else sum(max(tuning.LEAST, row * lengths * (count + 1)) + tuning.START for count in many.values())
+    )
+    pair = sum(
+        max(tuning.LEAST, row * lengths * (1 + sum(group[1] == ranks for group in groups)) * 2)
+        + 2 * tuning.START
+        for ranks in {group[1] for group in groups}
+    )
+    candidates = sum(many.values())
+    fixed = check * (2 * len(groups) + candidates)
+    least, most = fixed + FIRST * rounds + LOOKS[0] * pair, fixed + MOST * rounds + 2 * LOOKS[-1] * pair
+    within = f"; --budget {in_time(settings.budget)}" + (
+        " may end it before" if most > settings.budget else ""
+    )
+    lines = [f"reference: {counted(len(groups), 'launch')} with -check, the library's own choice"]
+    lines += [
+        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {in_time(check * candidates)}"
+    ]
+    if not settings.verify:
+        lines += [
+            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {in_time(rounds)} each at first"
+        ]
+    lines += [
+        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {in_time(pair)} each;"
+        " again where cells go back to the default",
+        f"about {in_time(least)} to {in_time(most)} in all{within}; nothing was run",
+    ]
+    return lines

@@ -1,0 +1,717 @@
+"""What `imb tune` launches next: reference, screening, rounds of the search, looks of the proof, the final file.
+
+All that is decided follows from the plan and from what its launches left, so a session that was interrupted goes on where it was: the
+stages are gone through again, and those whose launches are over are not launched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shlex
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+import numpy as np
+
+from imb import __version__
+from imb.archive.durable import write_whole
+from imb.archive.store import Archive
+from imb.cli.display import in_time
+from imb.judge.tuning import FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
+from imb.measure import tuning
+from imb.measure.session import Done, Plan, folder_of
+from imb.measure.tuning import Figures, Group, Launch, Row, Settings
+from imb.model.errors import ImbError
+from imb.model.text import now
+from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
+from imb.model.units import counted
+from imb.mpi.tuning import Executed, Tuner, proof, tuner_of
+from imb.render.terminal import say
+
+if TYPE_CHECKING:
+    from imb.stats.arrays import Values
+
+SEARCH_SHARE = 0.4  # of the budget that the search has at most
+CORRECTED = 3  # times that cells in which the file does not act go back to the default
+_AT_ONCE = 6  # candidates whose launches are interleaved with one of the default
+
+Forced: TypeAlias = Mapping[tuple[str, Algorithm], Executed]
+Step: TypeAlias = Generator[list[Launch], list[Figures], None]
+
+
+class Stages:
+    """Of one session."""
+
+    def __init__(self, archive: Archive, plan: Plan) -> None:
+        self.archive = archive
+        self.settings = msgspec.convert(plan.report, Settings)
+        self.folder = folder_of(archive, plan.id) / "tuning"
+        self.mpi = plan.variants[0].mpi
+        self.tuner: Tuner = tuner_of(self.mpi, self.settings.hosts)
+        self.result = Tuned()
+        self.finished = False
+        self._figures: dict[int, Figures] = {}
+        self._spent = 0.0
+        self._pair_seconds = 0.0
+        self._lines = self._printed = 0  # on standard error: of this walk through the stages, and of all
+        self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
+
+    def grow(self, plan: Plan, over: Sequence[Done]) -> Plan | None:
+        """The plan with the launches of the next stage; None: there is none, or some launches are not over."""
+        if len(over) < len(plan.items):
+            return None
+        for ended in over:
+            if ended.number not in self._figures:
+                self._figures[ended.number] = tuning.figures_of(self.archive, plan, ended)
+        self.result, self._spent, self._lines, at = Tuned(), 0.0, 0, 0
+        steps = self._steps()
+        launches = next(steps, None)
+        while launches is not None:
+            if at + len(launches) > len(plan.items):
+                return tuning.grown(plan, self.settings, launches)
+            got = [self._figures[at + 1 + number] for number in range(len(launches))]
+            self._spent += sum(one.wall for one in got)
+            at += len(launches)
+            try:
+                launches = steps.send(got)
+            except StopIteration:
+                launches = None
+        self.finished = True
+        return None
+
+    def _say(self, line: str) -> None:
+        """On standard error, once."""
+        self._lines += 1
+        if self._lines > self._printed:
+            self._printed = self._lines
+            say(f"imb: {line}", err=True)
+
+    # --- All stages ---
+
+    def _steps(self) -> Step:
+        settings = self.settings
+        groups = [Group(one, ranks) for ranks in settings.ranks for one in settings.collectives]
+        chosen_before: dict[Cell, Algorithm] = {}
+        if settings.verify:
+            chosen_before, measured, _ = self.tuner.read(Path(settings.verify))
+            for cell in sorted(measured):
+                self._lengths.setdefault(Group(cell.collective, cell.ranks), []).append(cell.bytes)
+            groups = list(self._lengths)
+        cells, without, took = yield from self._reference(groups)
+        candidates = {
+            group: [
+                one
+                for one in self.tuner.algorithms(group.collective)
+                if not settings.verify
+                or any(
+                    one == choice and (cell.collective, cell.ranks) == group
+                    for cell, choice in chosen_before.items()
+                )
+            ]
+            for group in cells
+        }
+        alive, forced = yield from self._screening(cells, candidates, took)
+        if settings.verify:
+            proposed = {cell: one for cell, one in chosen_before.items() if alive.get((cell, one), False)}
+            lost = sorted(chosen_before.keys() - proposed.keys())
+            if lost:
+                self.result.notes.append(
+                    f"{counted(len(lost), 'cell')} of the file cannot be confirmed, as screening shows"
+                )
+                self.result.slower = True
+            estimates: dict[Cell, float] = {}
+        else:
+            proposed, estimates = yield from self._search(cells, candidates, alive)
+        for every in cells.values():
+            for cell in every:
+                tried = proposed.get(cell, DEFAULT)
+                self.result.cells.append(CellResult(cell, DEFAULT, tried, estimates.get(cell, 1.0), None))
+        if not proposed:
+            return
+        final: dict[Cell, Algorithm] = {}
+        for ranks in dict.fromkeys(group.ranks for group in cells):
+            of_ranks = {group: every for group, every in cells.items() if group.ranks == ranks}
+            mine = {cell: one for cell, one in proposed.items() if cell.ranks == ranks}
+            final |= yield from self._proof(of_ranks, mine, without, forced, len({g.ranks for g in cells}))
+            if self.result.stopped:
+                return
+        if final and not settings.verify:
+            yield from self._final(cells, final, without, forced)
+
+    def _reference(
+        self, groups: Sequence[Group]
+    ) -> Generator[list[Launch], list[Figures], tuple[dict[Group, list[Cell]], Executed, dict[Group, float]]]:
+        """The library's own choice with -check: lengths, what it executes, how long it takes."""
+        launches = []
+        for group in groups:
+            words = self._checking(group)
+            switch = together(self.tuner.base(), self._watch(f"default-{group.collective}-{group.ranks}"))
+            launches.append(
+                Launch("reference", group.ranks, words, switch, tuning.time_limit(words, group.ranks))
+            )
+        got = yield launches
+        cells: dict[Group, list[Cell]] = {}
+        without: dict[Cell, frozenset[str]] = {}
+        took: dict[Group, float] = {}
+        for group, figures in zip(groups, got, strict=True):
+            if figures.why or figures.defects:
+                why = "wrong data received" if figures.defects else figures.why
+                self.result.notes.append(
+                    f"{group.collective} on {counted(group.ranks, 'rank')} is left out: {why} with the library's own choice"
+                )
+                continue
+            cells[group], took[group] = tuning.cells_of(group, figures), figures.wall
+            without |= self._executed(f"default-{group.collective}-{group.ranks}")
+        return cells, without, took
+
+    def _checking(self, group: Group) -> list[str]:
+        return tuning.checking(group, self.settings, self._lengths.get(group, []))
+
+    def _screening(
+        self,
+        cells: Mapping[Group, list[Cell]],
+        candidates: Mapping[Group, list[Algorithm]],
+        took: Mapping[Group, float],
+    ) -> Generator[
+        list[Launch],
+        list[Figures],
+        tuple[dict[tuple[Cell, Algorithm], bool], Forced],
+    ]:
+        """Every candidate once, with -check, through a file of the final form."""
+        launches, tried = [], []
+        alive: dict[tuple[Cell, Algorithm], bool] = {}
+        reasons: dict[tuple[Group, Algorithm], dict[Cell, str]] = {}
+        limits: dict[Cell, str] = {}
+        for group, every in cells.items():
+            limits |= {cell: why for cell in every if (why := self.tuner.limits(cell))}
+            for algorithm in candidates[group]:
+                out = {
+                    cell: why
+                    for cell in every
+                    if (why := limits.get(cell) or self.tuner.excluded(cell, algorithm))
+                }
+                reasons[group, algorithm] = {cell: why for cell, why in out.items() if cell not in limits}
+                able = [cell for cell in every if cell not in out]
+                if not able:
+                    continue
+                name = f"{group.collective}-{group.ranks}-{tuning.label_of(algorithm)}"
+                file = self._written(dict.fromkeys(able, algorithm), every, f"screen-{name}")
+                limit = max(tuning.SCREENED, tuning.SCREENED * took[group])
+                switch = together(self._watch(name), file)
+                launches.append(Launch("screen", group.ranks, self._checking(group), switch, limit))
+                tried.append((group, algorithm, able, name, switch))
+        for why in limits.values():
+            self.result.limited[why] = self.result.limited.get(why, 0) + 1
+        if launches:
+            self._say(f"screening {counted(len(launches), 'candidate')} with -check, each through a file")
+        got = (yield launches) if launches else []
+        forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
+        for (group, algorithm, able, name, switch), figures in zip(tried, got, strict=True):
+            executed = {} if figures.why else self._executed(name)
+            why = "delivers wrong data" if figures.defects else figures.why
+            why = why or self.tuner.complaint(figures.errors) or self._unread(switch, figures)
+            forced.setdefault((group.collective, algorithm), {}).update(executed)
+            for cell in able:
+                there = Row(cell.collective, "", cell.bytes) in figures.seconds
+                out_here = (
+                    why or ("" if there else "not measured") or self.tuner.replaced(cell, algorithm, executed)
+                )
+                if out_here:
+                    reasons[group, algorithm][cell] = out_here
+                alive[cell, algorithm] = not out_here
+        for (group, algorithm), out in reasons.items():
+            for why in dict.fromkeys(out.values()):
+                many = sum(one == why for one in out.values())
+                self.result.screened.append(Screened(*group, algorithm, why, many, len(cells[group])))
+        return alive, forced
+
+    def _search(
+        self,
+        cells: Mapping[Group, list[Cell]],
+        candidates: Mapping[Group, list[Algorithm]],
+        alive: Mapping[tuple[Cell, Algorithm], bool],
+    ) -> Generator[list[Launch], list[Figures], tuple[dict[Cell, Algorithm], dict[Cell, float]]]:
+        """Rounds of all groups that are not settled, in random order."""
+        races: dict[Group, tuple[list[Algorithm], Search]] = {}
+        for group, every in cells.items():
+            able = [one for one in candidates[group] if any(alive.get((cell, one)) for cell in every)]
+            mask = np.array([[True, *(alive.get((cell, one), False) for one in able)] for cell in every])
+            races[group] = [DEFAULT, *able], Search(len(every), len(able) + 1, self.settings.margin, mask)
+        turn = 0
+        last = 0.0
+        while open_ := {group: race for group, race in races.items() if race[1].rounds_needed()}:
+            if turn >= FIRST and self._spent + last > SEARCH_SHARE * self.settings.budget:
+                left = sum(int((~race.settled).sum()) for _, race in open_.values())
+                self.result.notes.append(
+                    f"search ended after {counted(turn, 'round')} by the budget; {counted(left, 'cell')} chosen by estimates"
+                )
+                break
+            before = self._spent
+            for _ in range(FIRST if not turn else 1):
+                turn += 1
+                order = list(open_)
+                Random(f"{self.settings.seed}/{turn}").shuffle(order)
+                launches = {group: self._round(group, cells[group], *open_[group], turn) for group in order}
+                if turn == 1 or turn % 5 == 0:
+                    left = sum(int((~race.settled).sum()) for _, race in open_.values())
+                    self._say(f"search, round {turn} ({MOST} at most): {counted(left, 'cell')} to settle")
+                got = iter((yield [one for every in launches.values() for one in every]))
+                for group, planned in launches.items():
+                    figures = [next(got) for _ in planned]
+                    algorithms, race = open_[group]
+                    race.add(self._logs(cells[group], algorithms, figures)[None])
+            last = (self._spent - before) / (FIRST if turn == FIRST else 1)
+        proposed: dict[Cell, Algorithm] = {}
+        estimates: dict[Cell, float] = {}
+        for group, (algorithms, race) in races.items():
+            for cell, choice, gain in zip(cells[group], race.chosen(), race.gain, strict=True):
+                estimates[cell] = math.exp(float(gain))
+                if choice:
+                    proposed[cell] = algorithms[choice]
+        return proposed, estimates
+
+    def _round(
+        self, group: Group, cells: Sequence[Cell], algorithms: Sequence[Algorithm], race: Search, turn: int
+    ) -> list[Launch]:
+        """One launch in which candidates alternate, or several that are interleaved."""
+        at, who = race.needed()
+        lengths = [cells[one].bytes for one in at]
+        wanted = [algorithms[one] for one in who if one]
+        variables = {one: self.tuner.variables(group.collective, one) for one in wanted}
+        if all(variables.values()):
+            text = tuning.variants_text(
+                {DEFAULT: {}, **{one: dict(said or {}) for one, said in variables.items()}}
+            )
+            # Files of the same content are one: launches that are alike have the same command.
+            name = hashlib.sha256(text.encode()).hexdigest()[:12]
+            path = self.folder / f"alternate-{group.collective}-{group.ranks}-{name}.txt"
+            if not path.exists():
+                self._file(path, text)
+            words, _ = tuning.alternating(group, lengths, path, len(wanted) + 1, self.settings)
+            limit = tuning.time_limit(words, group.ranks)
+            return [Launch("search", group.ranks, words, self.tuner.base(), limit, turn)]
+        launches = []
+        for begin in range(0, len(wanted), _AT_ONCE):
+            some = [DEFAULT, *wanted[begin : begin + _AT_ONCE]]
+            words, _ = tuning.interleaved([group.collective], group.ranks, lengths, self.settings, len(some))
+            limit = tuning.time_limit(words, group.ranks, len(some))
+            number = (
+                1
+                + begin // _AT_ONCE
+                + 1000 * (1 + sorted(self.settings.collectives).index(group.collective))
+                + 100_000 * group.ranks
+            )
+            for one in some:
+                switch = self.tuner.base() if one == DEFAULT else self.tuner.forced(group.collective, one)
+                name = f"search-{tuning.label_of(one)}"
+                launches.append(Launch(name, group.ranks, words, switch, limit, turn, number))
+        return launches
+
+    def _logs(
+        self, cells: Sequence[Cell], algorithms: Sequence[Algorithm], figures: Sequence[Figures]
+    ) -> Values:
+        """Logarithms of seconds, shape (cells, candidates). Of interleaved launches, less the level of each launch, and against the
+        default that ran beside it."""
+        found = np.full((len(cells), len(algorithms)), np.nan)
+        if len(figures) == 1:
+            for place, cell in enumerate(cells):
+                for at, one in enumerate(algorithms):
+                    seconds = figures[0].seconds.get(Row(cell.collective, tuning.label_of(one), cell.bytes))
+                    if seconds is not None:
+                        found[place, at] = math.log(seconds)
+            return found
+        return self._logs_of_launches(cells, algorithms, figures, found)
+
+    def _logs_of_launches(
+        self,
+        cells: Sequence[Cell],
+        algorithms: Sequence[Algorithm],
+        figures: Sequence[Figures],
+        found: Values,
+    ) -> Values:
+        which = self._launched_algorithms(figures, algorithms)
+        default: Figures | None = None
+        for one, launched in zip(which, figures, strict=True):
+            if one == 0:
+                default = launched
+            if default is None or launched.why or default.why:
+                continue
+            level = launched.control() - default.control()
+            for place, cell in enumerate(cells):
+                row = Row(cell.collective, "", cell.bytes)
+                mine, beside = launched.seconds.get(row), default.seconds.get(row)
+                if mine is not None and beside is not None:
+                    # The default is at 0 in every batch.
+                    found[place, one] = (
+                        0.0
+                        if one == 0
+                        else math.log(mine / beside) - (level if math.isfinite(level) else 0.0)
+                    )
+        return found
+
+    @staticmethod
+    def _launched_algorithms(figures: Sequence[Figures], algorithms: Sequence[Algorithm]) -> list[int]:
+        """By the names of their variants."""
+        places = {f"search-{tuning.label_of(one)}": at for at, one in enumerate(algorithms)}
+        return [places[one.name] for one in figures]
+
+    def _proof(
+        self,
+        cells: Mapping[Group, list[Cell]],
+        proposed: dict[Cell, Algorithm],
+        without: Executed,
+        forced: Forced,
+        families: int,
+    ) -> Generator[list[Launch], list[Figures], dict[Cell, Algorithm]]:
+        """Pairs of launches on one number of ranks; the choices that are confirmed."""
+        every = [cell for mine in cells.values() for cell in mine]
+        ranks = every[0].ranks if every else 0
+        verify = bool(self.settings.verify)
+        if not proposed:
+            return {}
+        choices = dict(proposed)
+        judge: Proof | None = None
+        confirmation = 0
+        file: Switch | None = None
+        while True:
+            if judge is None or (not judge.over and judge.confirmation != confirmation):
+                confirmation = judge.confirmation if judge else 1
+                if judge:
+                    choices = {
+                        cell: choices[cell] for cell, kept in zip(every, judge.changed, strict=True) if kept
+                    }
+                file = yield from self._acting(
+                    cells, choices, without, forced, f"file-{ranks}-{confirmation}"
+                )
+                if file is None or not choices:
+                    return {}
+                if judge:
+                    judge.changed = np.array([cell in choices for cell in every])
+                else:
+                    judge = Proof(
+                        [cell in choices for cell in every],
+                        self.settings.margin,
+                        FAMILY / families,
+                        1 if verify else 5,
+                    )
+            if file is None or not (pairs := judge.pairs_needed()):
+                break
+            got = yield from self._pairs(cells, ranks, file, judge, pairs, confirmation)
+            if got is None:
+                break
+            judge.add(*self._gains(every, got))
+            self._tell(every, judge, confirmation)
+        self._keep(every, choices, judge)
+        unchanged = [
+            one
+            for at, one in enumerate(judge.judged)
+            if at not in dict(judge.reverted) and not judge.changed[at]
+        ]
+        if verify:
+            self.result.slower |= any(one.verdict == "slower" for one in judge.judged)
+        elif choices and any(one.verdict == "slower" for one in unchanged):
+            self.result.notes.append(
+                f"{counted(ranks, 'rank')}: cells that the file does not change are slower with it; no file for this number of ranks"
+            )
+        return choices if judge.good else {}
+
+    def _pairs(
+        self,
+        cells: Mapping[Group, list[Cell]],
+        ranks: int,
+        file: Switch,
+        judge: Proof,
+        pairs: int,
+        confirmation: int,
+    ) -> Generator[list[Launch], list[Figures], list[tuple[Figures, Figures]] | None]:
+        """So many more; None where the budget does not suffice."""
+        lengths = sorted({cell.bytes for every in cells.values() for cell in every})
+        words, seconds = tuning.interleaved(
+            [group.collective for group in cells], ranks, lengths, self.settings, 2
+        )
+        each = self._pair_seconds if judge.launched else seconds + 2 * tuning.START
+        needed = pairs * each
+        if judge.next_look == len(LOOKS) - 2:
+            # The last look takes the most pairs, and what fails in it takes another confirmation.
+            enough = self._spent + needed + LOOKS[-1] * each <= self.settings.budget
+            judge.last = len(LOOKS) - (1 if enough else 2)
+        if self._spent + needed > self.settings.budget:
+            done = f"after {counted(judge.launched, 'pair')}" if judge.launched else "before the proof"
+            self.result.stopped = (
+                f"the budget of {in_time(self.settings.budget)} ends {done}: {in_time(self._spent)} are spent and"
+                f" {counted(pairs, 'pair')} more need {in_time(needed)}; give a larger --budget, or fewer collectives or lengths"
+            )
+            return None
+        self._say(
+            f"proof, confirmation {confirmation}, {counted(ranks, 'rank')}: {counted(pairs, 'pair')} of launches, with the file and without"
+        )
+        limit = tuning.time_limit(words, ranks, 2)
+        launches = []
+        for number in range(judge.launched + 1, judge.launched + pairs + 1):
+            turn = 1000 * confirmation + number
+            sides = [
+                Launch("none", ranks, words, Switch({}), limit, turn, ranks),
+                Launch("file", ranks, words, file, limit, turn, ranks),
+            ]
+            launches += (
+                sides if Random(f"{self.settings.seed}/{ranks}/{turn}").random() < 0.5 else sides[::-1]
+            )
+        before = self._spent
+        got = yield launches
+        self._pair_seconds = (self._spent - before) / pairs
+        named = [(one.name, one) for one in got]
+        self.result.evidence += [one.run for one in got]
+        self.result.pairs += pairs
+        return [
+            (first[1], second[1]) if first[0] == "none" else (second[1], first[1])
+            for first, second in zip(named[::2], named[1::2], strict=True)
+        ]
+
+    @staticmethod
+    def _gains(
+        every: Sequence[Cell], pairs: Sequence[tuple[Figures, Figures]]
+    ) -> tuple[Values, Values, Values]:
+        """Logarithms of the speedup by pair and cell, probes of both launches, and the gain of the rows that no file changes."""
+        gains = np.full((len(pairs), len(every)), np.nan)
+        for at, (none, file) in enumerate(pairs):
+            for place, cell in enumerate(every):
+                row = Row(cell.collective, "", cell.bytes)
+                before, after = none.seconds.get(row), file.seconds.get(row)
+                if before is not None and after is not None and not none.why and not file.why:
+                    gains[at, place] = math.log(before / after)
+        probes = np.array([[none.probe, file.probe] for none, file in pairs])
+        control = np.array([none.control() - file.control() for none, file in pairs])
+        return gains, probes, control
+
+    def _tell(self, every: Sequence[Cell], judge: Proof, confirmation: int) -> None:
+        good = sum(one.verdict == "confirmed" for one in judge.judged)
+        if judge.confirmation != confirmation:
+            back = sum(1 for _ in judge.reverted)
+            self._say(
+                f"{counted(back, 'cell')} back at the default; {int(judge.changed.sum())} to be confirmed again"
+            )
+        elif judge.judged:
+            self._say(
+                f"{good} of {counted(int(judge.changed.sum()), 'changed cell')} confirmed after {counted(judge.launched, 'pair')}"
+            )
+
+    def _keep(self, every: Sequence[Cell], choices: Mapping[Cell, Algorithm], judge: Proof) -> None:
+        """What the report has of each cell."""
+        reverted = dict(judge.reverted)
+        for at, cell in enumerate(every):
+            place = next(n for n, one in enumerate(self.result.cells) if one.cell == cell)
+            before = self.result.cells[place]
+            if at in reverted:
+                said = reverted[at]
+                why = {"below the margin": "gain below the margin", "slower": "slower"}.get(
+                    said.verdict, "not confirmed"
+                )
+                self.result.cells[place] = before._replace(judged=said, why=why)
+            elif judge.judged:
+                chosen = choices.get(cell, DEFAULT) if judge.good else DEFAULT
+                if self.settings.verify:
+                    chosen = choices.get(cell, DEFAULT)
+                self.result.cells[place] = before._replace(chosen=chosen, judged=judge.judged[at])
+
+    def _acting(
+        self,
+        cells: Mapping[Group, list[Cell]],
+        choices: dict[Cell, Algorithm],
+        without: Executed,
+        forced: Forced,
+        name: str,
+    ) -> Generator[list[Launch], list[Figures], Switch | None]:
+        """A file of these choices that acts where it should; of cells where it does not, the choice is taken out. None: there is no
+        such file."""
+        every = [cell for mine in cells.values() for cell in mine]
+        for attempt in range(CORRECTED):
+            if not choices:
+                return None
+            label = f"{name}-{attempt}"
+            file = self._written(choices, every, label)
+            if self.settings.verify:
+                file = self.tuner.read(Path(self.settings.verify))[2]
+            wrong, why = yield from self._acts(cells, choices, without, forced, file, label)
+            if why:
+                self.result.stopped = why
+                return None
+            if not wrong:
+                return file
+            interacting = {
+                one
+                for cell, choice in choices.items()
+                for one in self.tuner.interacts(cell.collective, choice)
+            }
+            bad = [cell for cell in choices if cell in wrong]
+            if not bad:  # cells that should not change do
+                bad = [
+                    cell for cell, choice in choices.items() if self.tuner.interacts(cell.collective, choice)
+                ]
+            if not bad or self.settings.verify:
+                cell, said = next(iter(wrong.items()))
+                self.result.stopped = f"the file does not act as it should: {cell_name(cell)} executes {said}"
+                return None
+            for cell in bad:
+                at = next(n for n, one in enumerate(self.result.cells) if one.cell == cell)
+                said = wrong.get(cell, f"changes {', '.join(sorted(interacting))} as well")
+                self.result.cells[at] = self.result.cells[at]._replace(
+                    why=f"does not act in the file: {said}"
+                )
+                del choices[cell]
+        self.result.stopped = f"the file does not act as it should after {counted(CORRECTED, 'correction')}"
+        return None
+
+    def _acts(
+        self,
+        cells: Mapping[Group, list[Cell]],
+        choices: Mapping[Cell, Algorithm],
+        without: Executed,
+        forced: Forced,
+        file: Switch,
+        label: str,
+    ) -> Generator[list[Launch], list[Figures], tuple[Mapping[Cell, str], str]]:
+        """Launches with the file and -check: cells in which it does not act, and what is wrong with it as a whole."""
+        launches = [
+            Launch(
+                "check",
+                group.ranks,
+                words := self._checking(group),
+                together(self._watch(f"{label}-{group.collective}-{group.ranks}"), file),
+                tuning.time_limit(words, group.ranks),
+            )
+            for group in cells
+        ]
+        got = yield launches
+        executed: dict[Cell, frozenset[str]] = {}
+        for group, launch, figures in zip(cells, launches, got, strict=True):
+            if figures.why or figures.defects:
+                why = "wrong data received" if figures.defects else figures.why
+                return {}, f"{group.collective} on {counted(group.ranks, 'rank')} with the file: {why}"
+            if unread := self._unread(launch.switch, figures):
+                return {}, unread
+            executed |= self._executed(f"{label}-{group.collective}-{group.ranks}")
+        watch = self.tuner.watch(self.folder)
+        if watch.switch is None:
+            self.result.unproven = watch.reason
+            return {}, ""
+        every = [cell for mine in cells.values() for cell in mine]
+        said = proof(
+            choices, every, without=without, with_file=executed, forced=forced, evidence=watch.evidence
+        )
+        if said.reason or said.missing:
+            self.result.unproven = (
+                said.reason or f"{counted(len(said.missing), 'cell')} not executed by any rank"
+            )
+        self.result.alike = len(said.alike)
+        self.result.acts = said.evidence
+        return said.wrong, ""
+
+    def _final(
+        self,
+        cells: Mapping[Group, list[Cell]],
+        final: dict[Cell, Algorithm],
+        without: Executed,
+        forced: Forced,
+    ) -> Step:
+        """The file of all numbers of ranks, where the user wants it."""
+        every = [cell for mine in cells.values() for cell in mine]
+        tried = self._written(final, every, "final")
+        wrong, why = yield from self._acts(cells, final, without, forced, tried, "final")
+        if why or wrong:
+            cell, said = next(iter(wrong.items()), (None, ""))
+            where = cell_name(cell) if cell else ""
+            self.result.stopped = why or f"the file does not act as it should: {where} executes {said}"
+            return
+        output = Path(self.settings.output)
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+            switch = self.tuner.write(final, every, output, self._header(), self.settings.hosts)
+            lines = [f"export {name}={shlex.quote(value)}" for name, value in switch.environment.items()]
+            lines += [f"# launcher arguments: {shlex.join(switch.arguments)}"] if switch.arguments else []
+            head = [f"# {line}" for line in self._header()]
+            write_whole(output / "switch.sh", "\n".join([*head, *lines]).encode() + b"\n")
+        except OSError as error:
+            raise ImbError(f"cannot write {output}: {error.strerror or error}") from error
+        self.result.switch = switch
+
+    # --- Files ---
+
+    def _header(self) -> list[str]:
+        evidence = hashlib.sha256("\n".join(sorted(self.result.evidence)).encode()).hexdigest()[:16]
+        settings = self.settings
+        ranks = ", ".join(map(str, settings.ranks))
+        return [
+            f"imb tune {__version__}, {now()}, session {settings.name}",
+            f"{self.mpi.version}; {counted(settings.hosts, 'host')}; ranks: {ranks}",
+            f"margin {settings.margin:.3g}; confirmed by {counted(self.result.pairs, 'pair')} of launches; evidence {evidence}",
+            f"another version of the MPI, other hosts or another number of ranks per host: imb tune --verify {settings.output or '.'}",
+        ]
+
+    def _written(self, choices: Mapping[Cell, Algorithm], measured: Iterable[Cell], name: str) -> Switch:
+        folder = self.folder / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return self.tuner.write(
+                choices, list(measured), folder, ["written by imb tune to be tried"], self.settings.hosts
+            )
+        except OSError as error:
+            raise self.archive.refusal(error) from error
+
+    def _file(self, path: Path, text: str) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text.encode())
+        except OSError as error:
+            raise self.archive.refusal(error) from error
+
+    def _watch(self, name: str) -> Switch:
+        folder = self.folder / f"watch-{name}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self.archive.refusal(error) from error
+        watch = self.tuner.watch(folder)
+        if watch.switch is None:
+            self.result.unproven = watch.reason
+        return watch.switch or Switch({})
+
+    def _unread(self, switch: Switch, figures: Figures) -> str:
+        file = self.tuner.unread(switch, figures.output + figures.errors)
+        return f"the library did not read {file}" if file else ""
+
+    def _executed(self, name: str) -> Executed:
+        folder = self.folder / f"watch-{name}"
+        if self.tuner.watch(folder).switch is None:
+            return {}
+        try:
+            return self.tuner.executed(folder)
+        except ImbError as error:
+            self.result.unproven = str(error)
+            return {}
+
+
+def together(*switches: Switch) -> Switch:
+    """All of them; the last one that sets a variable."""
+    environment: dict[str, str] = {}
+    for one in switches:
+        environment |= one.environment
+    return Switch(environment, tuple(word for one in switches for word in one.arguments))
+
+
+def cell_name(cell: Cell) -> str:
+    """`Allreduce, 4 ranks, 65536 bytes`."""
+    return f"{cell.collective}, {counted(cell.ranks, 'rank')}, {counted(cell.bytes, 'byte')}"
+
+
+_STAGES: dict[str, Stages] = {}
+
+
+def stages_of(archive: Archive, plan: Plan) -> Stages:
+    """Those of a session, once in a process."""
+    if plan.id not in _STAGES:
+        _STAGES[plan.id] = Stages(archive, plan)
+    return _STAGES[plan.id]

@@ -1,0 +1,302 @@
+"""The launches of `imb tune`: one session that grows, stage by stage, and what their records tell.
+
+Each launch measures one collective on one number of ranks, but those of the proof, which measure all of them. What a stage needs
+besides (rule files, the variants of -alternate, what ranks report) is in the session's folder.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from imb.archive.store import Archive
+from imb.measure import passes
+from imb.measure.session import Done, Item, Plan, Variant, examine, new_id
+from imb.model.errors import ImbError
+from imb.model.intent import Intent
+from imb.model.observations import completion_time_of
+from imb.model.records import Result
+from imb.model.text import now
+from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
+from imb.mpi.installations import Installation
+
+CONTROL = "Sendrecv"  # of every launch that is compared with others: no tuning file changes it
+SEGMENTS = 50  # of interleaved launches
+SECONDS_PER_ROW = 0.05  # of a launch, for each row and variant
+LEAST = 2.0  # seconds of a launch
+CHECKED = ["-check", "-iter", "3", "-iter_policy", "off", "-time", "5"]
+SCREENED = 20.0  # seconds that a candidate has at least, and times what the library's own choice took
+START = 2.0  # seconds of a launch, about, besides what it measures
+_LENGTHS = ("msglog", "msgsize", "msgsz", "msglen", "count")
+_OURS = (
+    "alternate",
+    "npmin",
+    "check",
+    "passes",
+    "precision",
+    "budget",
+    "include",
+    "exclude",
+    "iter",
+    "iter_policy",
+)
+_NOTHING = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "map", "input")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for, as the plan keeps it. `hosts`: how many; `segments` of interleaved launches, 1: one runs after the other; `output`: the folder of the files; `page`: the file of the page; `verify`: a folder whose files are
+    confirmed, in place of a search. `budget`: seconds of all launches."""
+
+    name: str
+    collectives: list[str]
+    ranks: list[int]
+    arguments: list[str] = []
+    margin: float = 0.05
+    budget: float = 1800.0
+    hosts: int = 1
+    segments: int = SEGMENTS
+    output: str = ""
+    verify: str | None = None
+    page: str | None = None
+    seed: int = 1
+    rows: bool = False
+    format: str = "terminal"
+
+
+class Group(NamedTuple):
+    """What a launch of a search measures."""
+
+    collective: str
+    ranks: int
+
+
+class Launch(NamedTuple):
+    """A launch to be planned. `switch`: what it needs; `at_once`: launches of the same number are interleaved."""
+
+    name: str
+    ranks: int
+    arguments: list[str]
+    switch: Switch
+    timeout: float | None
+    turn: int = 1
+    at_once: int | None = None
+
+
+class Row(NamedTuple):
+    """Seconds of a length under a variant of -alternate ("": the launch has none)."""
+
+    benchmark: str
+    variant: str
+    bytes: int
+
+
+class Figures(NamedTuple):
+    """What a launch left: `why` it is incomplete (empty: it is not), what it printed, its state probe (NaN: none)."""
+
+    run: str
+    name: str  # of its variant
+    seconds: Mapping[Row, float]
+    defects: frozenset[tuple[str, int]]
+    why: str
+    output: str
+    errors: str
+    probe: float
+    wall: float
+
+    def control(self) -> float:
+        """Mean logarithm of the rows that no tuning file changes; NaN where there are none."""
+        logs = [math.log(one) for row, one in self.seconds.items() if row.benchmark == CONTROL and one > 0]
+        return sum(logs) / len(logs) if logs else math.nan
+
+
+def refuse_own(arguments: Sequence[str]) -> None:
+    """IMB arguments that `imb tune` gives itself, or that measure nothing. Raises ImbError."""
+    for word in arguments:
+        name = word.lstrip("-").lower() if word.startswith("-") else ""
+        if name in _OURS:
+            raise ImbError(f"{word} is set by imb tune; omit it")
+        if name in _NOTHING:
+            raise ImbError(f"{word} cannot be combined with imb tune; omit it")
+
+
+def new_plan(
+    settings: Settings, mpi: Installation, programs: Path, intent: Intent, timeout: float | None
+) -> Plan:
+    """A session without launches yet."""
+    return Plan(
+        id=new_id(),
+        created=now(),
+        timeout=timeout,
+        variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
+        items=[],
+        seed=settings.seed,
+        parts=settings.segments,
+        command="tune",
+        report=msgspec.to_builtins(settings),
+    )
+
+
+def grown(plan: Plan, settings: Settings, launches: Iterable[Launch]) -> Plan:
+    """The plan with these launches behind those that it has. Raises ImbError where a launcher does not support one."""
+    base = plan.variants[0]
+    variants, items = list(plan.variants), list(plan.items)
+    known: dict[tuple[object, ...], int] = {}
+    for launch in launches:
+        key = launch.name, *sorted(launch.switch.environment.items()), *launch.switch.arguments
+        if key not in known:
+            known[key] = len(variants)
+            intent = msgspec.structs.replace(
+                base.intent,
+                env={**base.intent.env, **launch.switch.environment},
+                extra=(*base.intent.extra, *launch.switch.arguments),
+            )
+            variants.append(msgspec.structs.replace(base, name=launch.name, intent=intent))
+        items.append(
+            Item(
+                number=len(items) + 1,
+                component="MPI1",
+                arguments=launch.arguments,
+                turn=launch.turn,
+                variant=known[key],
+                ranks=launch.ranks,
+                labels=[f"{settings.name}/{launch.name}"],
+                cell=launch.at_once or 0,
+                timeout=launch.timeout,
+                alone=launch.at_once is None,
+            )
+        )
+    made = msgspec.structs.replace(plan, variants=variants, items=items)
+    examine(made)
+    return made
+
+
+def checking(group: Group, settings: Settings, lengths: Sequence[int] = ()) -> list[str]:
+    """IMB arguments of a launch that verifies data, at these lengths; none: at those that were asked for."""
+    if lengths:
+        return [*_measured([group.collective], group.ranks, lengths, settings), *CHECKED]
+    return [group.collective, "-npmin", str(group.ranks), *CHECKED, *settings.arguments]
+
+
+def alternating(
+    group: Group, lengths: Sequence[int], variants: Path, count: int, settings: Settings
+) -> tuple[list[str], float]:
+    """IMB arguments of a launch in which so many variants alternate, and the seconds that it measures."""
+    seconds = max(LEAST, SECONDS_PER_ROW * len(lengths) * count)
+    words = [*_measured([group.collective], group.ranks, lengths, settings), "-alternate", str(variants)]
+    return [*words, "-precision", "1", "-budget", f"{seconds:.6g}"], seconds
+
+
+def interleaved(
+    collectives: Sequence[str], ranks: int, lengths: Sequence[int], settings: Settings, at_once: int
+) -> tuple[list[str], float]:
+    """IMB arguments of a launch that is compared with others that run at the same time, and the seconds that it measures."""
+    names = [*collectives, CONTROL]
+    seconds = max(LEAST, SECONDS_PER_ROW * len(lengths) * len(names) * at_once)
+    words = _measured(names, ranks, lengths, settings)
+    more = passes.words_of(
+        passes.Sampling(budget=seconds), "MPI1", names, words, ranks, parts=settings.segments
+    )
+    return [*words, *more], seconds
+
+
+def time_limit(arguments: Sequence[str], ranks: int, at_once: int = 1) -> float | None:
+    """Seconds after which such a launch hangs."""
+    return passes.time_limit("MPI1", arguments, ranks, at_once)
+
+
+def _measured(names: Sequence[str], ranks: int, lengths: Sequence[int], settings: Settings) -> list[str]:
+    sizes = ["-msgsize", ",".join(map(str, lengths))] if any(lengths) else []
+    return [*names, "-npmin", str(ranks), *sizes, *without_lengths(settings.arguments)]
+
+
+def without_lengths(arguments: Sequence[str]) -> list[str]:
+    """IMB arguments without those that choose lengths."""
+    kept: list[str] = []
+    drop = False
+    for word in arguments:
+        if word.startswith("-") and word.lstrip("-").lower() in _LENGTHS:
+            drop = True
+        elif drop:
+            drop = False
+        else:
+            kept.append(word)
+    return kept
+
+
+def label_of(algorithm: Algorithm) -> str:
+    """One word, for -alternate and for names of files."""
+    parts = [algorithm.name.replace(" ", "_")]
+    parts += [f"s{algorithm.segment}"] if algorithm.segment else []
+    parts += [f"f{algorithm.fanout}"] if algorithm.fanout else []
+    return "+".join(parts)
+
+
+def variants_text(variants: Mapping[Algorithm, Mapping[str, str]]) -> str:
+    """The file of -alternate."""
+    lines = []
+    for algorithm, variables in variants.items():
+        assert (algorithm == DEFAULT) == (not variables)
+        lines.append(
+            " ".join([label_of(algorithm), *(f"{name}={value}" for name, value in variables.items())])
+        )
+    return "\n".join(lines) + "\n"
+
+
+def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
+    """Of a launch that is over."""
+    stored = archive.run(ended.run)
+    seconds: dict[Row, float] = {}
+    defects: set[tuple[str, int]] = set()
+    probe = math.nan
+    for row in stored.records().of(Result):
+        variant = row.variant or ""
+        time = completion_time_of(row)
+        if time is not None and time > 0:
+            seconds.setdefault(Row(row.benchmark, variant, row.bytes or 0), time)
+        if row.defects:
+            defects.add((row.benchmark, row.bytes or 0))
+        if math.isnan(probe) and row.passes and row.passes.states:
+            probe = row.passes.states[0].probe_seconds
+    output, errors = (
+        (stored.part(one) or b"").decode(errors="replace") for one in ("output.txt", "stderr.txt")
+    )
+    return Figures(
+        ended.run,
+        plan.variants[plan.items[ended.number - 1].variant].name,
+        seconds,
+        frozenset(defects),
+        why_incomplete(plan, ended),
+        output,
+        errors,
+        probe,
+        ended.wall or ended.seconds or 0.0,
+    )
+
+
+def why_incomplete(plan: Plan, ended: Done) -> str:
+    """In a clause; empty where the launch was measured."""
+    match ended.outcome:
+        case "measured":
+            return ""
+        case "timed_out":
+            limit = plan.items[ended.number - 1].timeout or plan.timeout
+            return f"did not end within {limit:.3g} s" if limit else "did not end"
+        case "failed":
+            return ended.problem or (
+                f"killed by signal {-(ended.status or 0)}"
+                if (ended.status or 0) < 0
+                else f"exit status {ended.status}"
+            )
+        case other:
+            return ended.problem or other
+
+
+def cells_of(group: Group, figures: Figures) -> list[Cell]:
+    """Those of a launch; the one of 0 bytes only where there is no other."""
+    lengths = sorted({row.bytes for row in figures.seconds if row.benchmark == group.collective})
+    positive = [length for length in lengths if length]
+    return [Cell(group.collective, group.ranks, length) for length in positive or lengths]

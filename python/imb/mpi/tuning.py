@@ -1,0 +1,261 @@
+"""What an MPI library offers `imb tune`: its algorithms, its tuning files, and proof that a file acts. One tuner for each library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from imb.model.errors import ImbError
+from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
+from imb.mpi.installations import Installation
+
+# What ranks executed in each cell, as a tuner's `watch` reports it: names of functions, or counts of messages.
+Executed: TypeAlias = Mapping[Cell, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What a launch needs so that ranks report what they execute. `switch` is None where that is impossible, and `reason` says why.
+    `evidence`: what such a report is."""
+
+    switch: Switch | None
+    evidence: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Whether a file acts in the cells that it names and nowhere else. `wrong`: cells where it does not, and what was seen;
+    `missing`: cells that were not executed; `alike`: changed cells where the evidence cannot tell the algorithm from the library's
+    own choice, as with other segments; `reason`: why nothing is proven."""
+
+    evidence: str = ""
+    wrong: Mapping[Cell, str] = field(default_factory=dict)
+    missing: tuple[Cell, ...] = ()
+    alike: tuple[Cell, ...] = ()
+    reason: str = ""
+
+    @property
+    def proven(self) -> bool:
+        return not (self.wrong or self.missing or self.reason)
+
+
+class Tuner(Protocol):
+    """What is known of one MPI library. Raises ImbError where the library at hand cannot be asked."""
+
+    mpi: Installation
+    files: str  # what `write` writes, in words: "rule file of coll/tuned"
+    unproven: str  # why what it writes is not proven to act, whatever is tried; empty: it can be
+
+    def collectives(self) -> Sequence[str]:
+        """IMB's names of the collectives that a file of this library can decide by length."""
+
+    def algorithms(self, collective: str) -> Sequence[Algorithm]:
+        """Those of the library at hand, without its own choice."""
+
+    def limits(self, cell: Cell) -> str | None:
+        """Why a file cannot express this cell; None: it can."""
+
+    def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
+        """Why an algorithm is no candidate in a cell, as known before it is tried: `two_proc` on 4 ranks; None: try it."""
+
+    def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
+        """Collectives whose rules the algorithm uses as well: their cells are to be measured together."""
+
+    def base(self) -> Switch:
+        """What every launch of a search needs, that of the library's own choice included."""
+
+    def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
+        """MPI_T variables that select it on a new communicator, for -alternate; None: it cannot change within a launch."""
+
+    def forced(self, collective: str, algorithm: Algorithm) -> Switch:
+        """Selects it for all lengths of a launch."""
+
+    def write(
+        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
+    ) -> Switch:
+        """Writes the files of these choices. Lengths between two measured neighbors with the same choice have it too; all else
+        keeps the library's own choice. `header`: lines of comment."""
+
+    def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
+        """The choices, the measured cells and the switch of files that `write` wrote. Raises ImbError."""
+
+    def watch(self, folder: Path) -> Watch:
+        """Ranks of a launch with its switch write what they execute to `folder`."""
+
+    def executed(self, folder: Path) -> Executed:
+        """What ranks wrote there."""
+
+    def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
+        """What the library executed in place of an algorithm that was forced; None: the algorithm, or it is not known."""
+
+    def unread(self, switch: Switch, output: str) -> str | None:
+        """A file of the switch that a launch under `watch` does not report to have read; None: all, or nothing is reported."""
+
+    def complaint(self, errors: str) -> str | None:
+        """The line of standard error with which the library refuses or replaces an algorithm."""
+
+
+def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
+    """The tuner of an MPI whose launches use so many hosts. Raises ImbError where this MPI cannot be tuned."""
+    from imb.mpi.tuning_intel import IntelTuner
+    from imb.mpi.tuning_mpich import MpichTuner
+    from imb.mpi.tuning_openmpi import OpenMpiTuner
+
+    if mpi.flavor == "openmpi":
+        return OpenMpiTuner(mpi, hosts)
+    if mpi.flavor == "mpich":
+        return MpichTuner(mpi, hosts)
+    if mpi.flavor == "intel":
+        return IntelTuner(mpi, hosts)
+    raise ImbError(
+        f"{mpi.version} cannot be tuned; imb tune knows the files of Open MPI, MPICH and Intel MPI"
+    )
+
+
+def proof(
+    choices: Choices,
+    measured: Iterable[Cell],
+    *,
+    without: Executed,
+    with_file: Executed,
+    forced: Mapping[tuple[str, Algorithm], Executed],
+    evidence: str = "",
+) -> Proof:
+    """Compares launches under `Tuner.watch`: without a file, with it, and with each chosen algorithm of a collective
+    forced. A changed cell must execute what the forced algorithm executes there, any other what the library executes without a file."""
+    wrong, missing, alike = {}, [], []
+    for cell in sorted({*measured, *choices}):
+        algorithm = choices.get(cell, DEFAULT)
+        own = without.get(cell)
+        expected = own if algorithm == DEFAULT else forced.get((cell.collective, algorithm), {}).get(cell)
+        seen = with_file.get(cell)
+        if not seen or not expected:
+            missing.append(cell)
+        elif seen != expected:
+            wrong[cell] = f"{_listed(seen)} in place of {_listed(expected)}"
+        elif algorithm != DEFAULT and seen == own:
+            alike.append(cell)
+    return Proof(evidence, wrong, tuple(missing), tuple(alike))
+
+
+def prove(
+    tuner: Tuner,
+    choices: Choices,
+    measured: Iterable[Cell],
+    switch: Switch,
+    folder: Path,
+    launch: Callable[[Switch, Sequence[Cell]], str],
+) -> Proof:
+    """Proves that the files of `switch` act, by launches of its own, a few repetitions of each cell: one without files, one with them, one
+    for each chosen algorithm of a collective. `launch` runs these cells with a switch and returns what ranks and launcher printed;
+    `folder` is empty, and all hosts see it."""
+    measured = sorted({*measured, *choices})
+    watched = tuner.watch(folder / "without")
+    if watched.switch is None:
+        return Proof(reason=watched.reason)
+
+    def executed(name: str, cells: Sequence[Cell], more: Switch) -> tuple[Executed, str]:
+        watch = tuner.watch(folder / name).switch
+        assert watch
+        both = Switch({**more.environment, **watch.environment}, (*more.arguments, *watch.arguments))
+        printed = launch(both, cells)
+        return tuner.executed(folder / name), printed
+
+    try:
+        without, _ = executed("without", measured, Switch({}))
+        with_file, printed = executed("file", measured, switch)
+        if unread := tuner.unread(switch, printed):
+            return Proof(
+                watched.evidence, reason=f"{tuner.mpi.version} does not report that it read {unread}"
+            )
+        forced = {}
+        for number, (collective, algorithm) in enumerate(
+            sorted({(cell.collective, used) for cell, used in choices.items()})
+        ):
+            cells = [
+                cell for cell, used in choices.items() if (cell.collective, used) == (collective, algorithm)
+            ]
+            found, _ = executed(f"forced-{number}", sorted(cells), tuner.forced(collective, algorithm))
+            forced[collective, algorithm] = found
+    except ImbError as error:  # ranks that do not report, or a launch that fails
+        return Proof(watched.evidence, reason=str(error))
+    return proof(
+        choices, measured, without=without, with_file=with_file, forced=forced, evidence=watched.evidence
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(sorted(names))
+
+
+def ranges(
+    choices: Choices, measured: Iterable[Cell]
+) -> dict[tuple[str, int], list[tuple[int, int, Algorithm]]]:
+    """Of each collective and number of ranks with a choice, the lengths from and to which an algorithm is chosen, ascending.
+    Neighbors of the same choice, with no measured length between them, are one range; a single length is a range of itself."""
+    lengths: dict[tuple[str, int], set[int]] = {}
+    for cell in {*measured, *choices}:
+        lengths.setdefault((cell.collective, cell.ranks), set()).add(cell.bytes)
+    found: dict[tuple[str, int], list[tuple[int, int, Algorithm]]] = {}
+    for key, of_key in lengths.items():
+        runs: list[tuple[int, int, Algorithm]] = []
+        before = DEFAULT
+        for length in sorted(of_key):
+            algorithm = choices.get(Cell(*key, length), DEFAULT)
+            if algorithm != DEFAULT and algorithm == before:
+                runs[-1] = (runs[-1][0], length, algorithm)
+            elif algorithm != DEFAULT:
+                runs.append((length, length, algorithm))
+            before = algorithm
+        if runs:
+            found[key] = runs
+    return dict(sorted(found.items()))
+
+
+# --- The cells of a file, which its rules alone do not say ---
+
+
+def cells_lines(measured: Iterable[Cell]) -> list[str]:
+    """`measured Allreduce 4: 1024 2048`: lines of comment."""
+    lengths: dict[tuple[str, int], list[int]] = {}
+    for cell in sorted(set(measured)):
+        lengths.setdefault((cell.collective, cell.ranks), []).append(cell.bytes)
+    return [
+        f"measured {name} {ranks}: {' '.join(map(str, of_key))}" for (name, ranks), of_key in lengths.items()
+    ]
+
+
+def cells_in(lines: Iterable[str]) -> Iterator[Cell]:
+    """Reads lines of `cells_lines`, whatever precedes `measured` in them."""
+    for line in lines:
+        words = line.partition("measured ")[2].replace(":", " ").split()
+        if len(words) > 2 and all(word.isdecimal() for word in words[1:]):
+            yield from (Cell(words[0], int(words[1]), int(length)) for length in words[2:])
+
+
+def choices_lines(choices: Choices) -> list[str]:
+    """`chosen Allreduce 4 1024: ring 4 0 0`: algorithm, number, segment and fan-out, for formats that do not say them."""
+    return [
+        f"chosen {cell.collective} {cell.ranks} {cell.bytes}: {used.name} {used.number or 0} {used.segment} {used.fanout}"
+        for cell, used in sorted(choices.items())
+    ]
+
+
+def choices_in(lines: Iterable[str]) -> dict[Cell, Algorithm]:
+    """Reads lines of `choices_lines`, whatever precedes `chosen` in them. Raises ValueError."""
+    found = {}
+    for line in lines:
+        words = line.partition("chosen ")[2].replace(":", " ").split()
+        if words:
+            collective, ranks, length, name, number, segment, fanout = words
+            cell = Cell(collective, int(ranks), int(length))
+            found[cell] = Algorithm(name, int(number) or None, int(segment), int(fanout))
+    return found
+
+
+def one_line(text: str) -> str:
+    """For a comment: no control characters, which would end it."""
+    return "".join(char if char.isprintable() else " " for char in text)

@@ -1,0 +1,181 @@
+"""Intel MPI: presets of its collectives, and the variables I_MPI_ADJUST_* that select them by length.
+
+Sources: the descriptions of its MPI_T variables, text in the library; the developer reference, "I_MPI_ADJUST Family"; what the library
+does (tests/companion/test_tuning_files.py has a test of each fact).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from imb.model.errors import ImbError
+from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
+from imb.mpi.installations import Installation
+from imb.mpi.tuning import Executed, Watch, cells_in, cells_lines, choices_in, choices_lines, one_line, ranges
+from imb.mpi.tuning_watch import FOLDER, NoWatch, compiled, executed_in, library_of
+
+_COLLECTIVES = ("Allgather", "Allreduce", "Alltoall", "Reduce_scatter", "Reduce_scatter_block")
+_OWN_CHOICE = ("Bcast", "Reduce")  # of which preset 0 is not what the library uses without a variable
+_MOST = 2**31 - 1
+_FILE = "intel-adjust.sh"
+
+
+class IntelTuner:
+    """`hosts`: of a launch."""
+
+    unproven = ""
+
+    def __init__(self, mpi: Installation, hosts: int = 1) -> None:
+        self.mpi = mpi
+        self.hosts = hosts
+        self.files = "file of variables I_MPI_ADJUST_*"
+
+    @cached_property
+    def _presets(self) -> dict[str, int]:
+        """The largest preset of each collective."""
+        path = library_of(self.mpi)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ImbError(f"cannot read {path}: {error.strerror}") from error
+        pattern = rb"algorithm presets\.[^\0]{0,80}?range: 0-(\d+)[^\0]{0,20}?@Alias:# (I_MPI_ADJUST_\w+)"
+        found = {name.decode(): int(most) for most, name in re.findall(pattern, data)}
+        if not found:
+            raise ImbError(f"{self.mpi.version}: its library does not describe presets of collectives")
+        return found
+
+    def collectives(self) -> Sequence[str]:
+        return [name for name in _COLLECTIVES if _variable(name) in self._presets]
+
+    def algorithms(self, collective: str) -> Sequence[Algorithm]:
+        return [
+            Algorithm(f"preset-{number}", number)
+            for number in range(1, self._presets.get(_variable(collective), 0) + 1)
+        ]
+
+    def limits(self, cell: Cell) -> str | None:
+        if cell.collective in _OWN_CHOICE:
+            return f"the variable cannot leave other lengths to the library: preset 0 is not its own choice for {cell.collective}"
+        if cell.collective not in _COLLECTIVES:
+            return f"rules of {cell.collective} by length are not known to act"
+        if cell.ranks < 2:
+            return "one rank has no choice of algorithms"
+        if cell.bytes == 0:
+            return "no algorithm is called for 0 bytes"
+        if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
+            return "MPI rounds the block up, so that the rule would be that of a longer message"
+        if cell.bytes >= _MOST:
+            return "I_MPI_ADJUST has no lengths of 2 GiB and more"
+        return None
+
+    def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
+        return None
+
+    def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
+        return ()
+
+    def base(self) -> Switch:
+        return Switch({})
+
+    def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
+        return None  # read in MPI_Init
+
+    def forced(self, collective: str, algorithm: Algorithm) -> Switch:
+        return self.base() if algorithm == DEFAULT else Switch({_variable(collective): str(algorithm.number)})
+
+    def write(
+        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
+    ) -> Switch:
+        measured = sorted({cell for cell in measured if self.limits(cell) is None} | set(choices))
+        for cell in choices:
+            if reason := self.limits(cell):
+                raise ImbError(f"{cell.collective}, {cell.ranks} ranks, {cell.bytes} B: {reason}")
+        sizes = {cell.ranks for cell in choices}
+        if len(sizes) > 1:
+            raise ImbError(
+                f"{self.mpi.version} does not heed communicator sizes in I_MPI_ADJUST: a file for"
+                f" {' and '.join(map(str, sorted(sizes)))} ranks cannot be written; tune one number of ranks at a time"
+            )
+        environment = _adjusted(choices, measured)
+        comments = [*header, *cells_lines(measured), *choices_lines(choices)]
+        lines = [*(f"# {one_line(line)}" for line in comments)]
+        lines += [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _FILE).write_text("\n".join(lines) + "\n")
+        return Switch(environment)
+
+    def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
+        path = folder / _FILE
+        try:
+            text = path.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ImbError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'not text'}") from error
+        comments = [line for line in text.splitlines() if line.startswith("#")]
+        measured = list(cells_in(comments))
+        try:
+            choices = choices_in(comments)
+            exports = re.findall(r"(?m)^export (I_MPI_ADJUST_\w+)=(.*)$", text)
+            environment = {name: "".join(shlex.split(value)) for name, value in exports}
+        except ValueError as error:
+            raise ImbError(f"{path}: not a file that imb tune wrote") from error
+        if not measured or environment != _adjusted(choices, measured):
+            raise ImbError(f"{path}: its variables are not those of its header; write it again with imb tune")
+        return choices, measured, Switch(environment)
+
+    def watch(self, folder: Path) -> Watch:
+        try:
+            library = compiled(self.mpi, (), ["-DWATCH_SOCKETS"])
+        except NoWatch as error:
+            return Watch(None, reason=str(error))
+        folder.mkdir(parents=True, exist_ok=True)
+        environment = {
+            "LD_PRELOAD": str(library),
+            FOLDER: str(folder.absolute()),
+            "I_MPI_FABRICS": "ofi",
+            "FI_PROVIDER": "tcp",
+            "I_MPI_COLL_INTRANODE": "pt2pt",
+        }
+        return Watch(
+            Switch(environment),
+            "messages of each rank, counted by a preloaded library over TCP (I_MPI_FABRICS=ofi, FI_PROVIDER=tcp,"
+            " I_MPI_COLL_INTRANODE=pt2pt)",
+        )
+
+    def executed(self, folder: Path) -> Executed:
+        return executed_in(folder, by_rank=True, rare=0.5)
+
+    def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
+        return None  # messages have no names
+
+    def unread(self, switch: Switch, output: str) -> str | None:
+        return None  # it reports no files
+
+    def complaint(self, errors: str) -> str | None:
+        found = re.search(r"(?m)^.*Incorrect (?:algorithm|adjust value):.*$", errors)
+        return found[0].strip() if found else None
+
+
+def _variable(collective: str) -> str:
+    return f"I_MPI_ADJUST_{collective.upper()}"
+
+
+def _adjusted(choices: Choices, measured: Iterable[Cell]) -> dict[str, str]:
+    """The variables. Parts are read as a chain of upper limits, so they cover all lengths. Sizes of communicators (`@4-4`) are left out:
+    the library then uses one part for all lengths. So the rules are those of all communicators of a launch."""
+    parts: dict[str, list[str]] = {}
+    for (collective, ranks), runs in ranges(choices, measured).items():
+        chain, done = parts.setdefault(_variable(collective), []), 0
+        # Of Reduce_scatter_block the length is that of a block.
+        shares = ranks if collective == "Reduce_scatter_block" else 1
+        for first, last, used in runs:
+            low, high = first // shares, last // shares
+            if low > done:
+                chain.append(f"0:{done}-{low - 1}")
+            chain.append(f"{used.number}:{low}-{high}")
+            done = high + 1
+        chain.append(f"0:{done}-{_MOST}")
+    return {name: ";".join(chain) for name, chain in parts.items()}

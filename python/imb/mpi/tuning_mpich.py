@@ -1,0 +1,489 @@
+"""MPICH: the algorithms that its variables name, and its selection trees, which are read from the library, changed in some cells, and
+written as JSON.
+
+Sources: `mpivars`; the trees, plain JSON in the library; what the library does (tests/companion/test_tuning_files.py has a test of each
+fact).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from imb.model.errors import ImbError
+from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
+from imb.mpi.installations import Installation
+from imb.mpi.tuning import Executed, Watch, cells_in, cells_lines, choices_in, choices_lines, one_line, ranges
+from imb.mpi.tuning_watch import FOLDER, NoWatch, compiled, executed_in, library_of, symbols
+
+_Tree: TypeAlias = dict[str, Any]  # of trees: mypy knows no recursive types here
+
+GENERIC, COMPOSITIONS = (
+    "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
+    "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE",
+)
+_FILE, _COMPOSITION_FILE = "mpich-algorithms.json", "mpich-compositions.json"
+_NEEDED = "imb tune has been tried with MPICH 5.0"
+_MOST_BYTES = 2**31 - 1  # lengths of trees are read by atoi
+
+
+class _Collective(NamedTuple):
+    """`length`: the operator of trees that has its length, which counts the messages of `all` ranks or of one. `reduces`: what a leaf is
+    guarded with, since a tree does not check whether an algorithm can serve an operation."""
+
+    length: str
+    all: bool = False
+    reduces: tuple[str, ...] = ()
+
+
+_COMMUTATIVE, _BUILT_IN, _ENOUGH = "is_commutative=yes", "is_op_built_in=yes", "count=any"
+_COLLECTIVES = {
+    "Allgather": _Collective("total_msg_size", all=True),
+    "Allreduce": _Collective("avg_msg_size", reduces=(_COMMUTATIVE, _BUILT_IN, _ENOUGH)),
+    "Alltoall": _Collective("avg_msg_size"),
+    "Barrier": _Collective(""),
+    "Bcast": _Collective("avg_msg_size"),
+    "Reduce": _Collective("avg_msg_size", reduces=(_COMMUTATIVE, _BUILT_IN, _ENOUGH)),
+    "Reduce_scatter": _Collective("total_msg_size", reduces=(_COMMUTATIVE,)),
+    "Reduce_scatter_block": _Collective("total_msg_size", reduces=(_COMMUTATIVE,)),
+}
+_OPPOSITES = {_COMMUTATIVE: "is_commutative=no", _BUILT_IN: "is_op_built_in=no", _ENOUGH: "count<pow2"}
+# Those that a tree must not name: wrong data, or a library that is not there.
+_NEVER = {
+    "smp": "MPICH uses it for parts of a communicator alone",
+    "ccl": "it needs a library for GPUs",
+}
+_IN_PLACE = {("Alltoall", "pairwise_sendrecv_replace")}
+_POWERS_OF_TWO = {
+    ("Allgather", "recursive_doubling"),
+    ("Bcast", "scatter_recursive_doubling_allgather"),
+    ("Reduce_scatter", "noncommutative"),
+    ("Reduce_scatter_block", "noncommutative"),
+}
+_MANY_ELEMENTS = {
+    ("Allreduce", "reduce_scatter_allgather"),
+    ("Allreduce", "k_reduce_scatter_allgather"),
+    ("Reduce", "reduce_scatter_gather"),
+}
+# The parameters of a leaf, and the variables that have their values (after MPIR_CVAR_ and the collective) with the same algorithm.
+PARAMETERS: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("Allreduce", "recursive_multiplying"): {"k": "RECURSIVE_MULTIPLYING_KVAL"},
+    ("Allreduce", "tree"): {
+        "tree_type": "TREE_TYPE",
+        "k": "TREE_KVAL",
+        "chunk_size": "TREE_PIPELINE_CHUNK_SIZE",
+        "buffer_per_child": "TREE_BUFFER_PER_CHILD",
+        "topo_overhead": "TOPO_OVERHEAD",
+        "topo_diff_groups": "TOPO_DIFF_GROUPS",
+        "topo_diff_switches": "TOPO_DIFF_SWITCHES",
+        "topo_same_switches": "TOPO_SAME_SWITCHES",
+    },
+    ("Allreduce", "recexch"): {"k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV"},
+    ("Allreduce", "k_reduce_scatter_allgather"): {
+        "k": "RECEXCH_KVAL",
+        "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV",
+    },
+    ("Bcast", "tree"): {
+        "tree_type": "TREE_TYPE",
+        "k": "TREE_KVAL",
+        "is_non_blocking": "IS_NON_BLOCKING",
+        "topo_overhead": "TOPO_OVERHEAD",
+        "topo_diff_groups": "TOPO_DIFF_GROUPS",
+        "topo_diff_switches": "TOPO_DIFF_SWITCHES",
+        "topo_same_switches": "TOPO_SAME_SWITCHES",
+    },
+    ("Bcast", "pipelined_tree"): {
+        "tree_type": "TREE_TYPE",
+        "k": "TREE_KVAL",
+        "is_non_blocking": "IS_NON_BLOCKING",
+        "chunk_size": "TREE_PIPELINE_CHUNK_SIZE",
+        "recv_pre_posted": "RECV_PRE_POST",
+    },
+    ("Allgather", "k_brucks"): {"k": "BRUCKS_KVAL"},
+    ("Allgather", "recexch_doubling"): {
+        "k": "RECEXCH_KVAL",
+        "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV",
+    },
+    ("Allgather", "recexch_halving"): {"k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV"},
+    ("Alltoall", "k_brucks"): {"k": "BRUCKS_KVAL"},
+    ("Barrier", "k_dissemination"): {"k": "DISSEM_KVAL"},
+    ("Barrier", "recexch"): {"k": "RECEXCH_KVAL", "single_phase_recv": "RECEXCH_SINGLE_PHASE_RECV"},
+}
+
+
+class MpichTuner:
+    """`hosts`: of a launch."""
+
+    unproven = ""
+
+    def __init__(self, mpi: Installation, hosts: int = 1) -> None:
+        self.mpi = mpi
+        self.hosts = hosts
+        self.files = "file of selection trees (JSON)"
+
+    @cached_property
+    def _library(self) -> bytes:
+        path = library_of(self.mpi)
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise ImbError(f"cannot read {path}: {error.strerror}") from error
+
+    @cached_property
+    def _trees(self) -> dict[str, _Tree]:
+        """Those of the library: `algorithm` for any communicator, `composition` for one that spans or fills nodes."""
+        found: dict[str, _Tree] = {}
+        for mark in re.finditer(rb'\{"collective=', self._library):
+            end = self._library.find(b"\0", mark.start())
+            try:
+                tree = json.loads(self._library[mark.start() : end])
+            except ValueError:
+                continue
+            leaves = list(_leaves(tree))
+            kind = "composition" if all(leaf.startswith("composition=") for leaf in leaves) else "algorithm"
+            if not any(
+                "POSIX" in leaf for leaf in leaves
+            ):  # of algorithms in shared memory, which compositions choose
+                found[kind] = tree
+        if set(found) != {"algorithm", "composition"}:
+            raise ImbError(f"{self.mpi.version}: its library has no selection trees as JSON; {_NEEDED}")
+        return found
+
+    @cached_property
+    def _variables(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Values and descriptions of its MPI_T variables."""
+        text = self.mpi.ask("mpivars") or ""
+        pattern = r"(?ms)^\t(MPIR_CVAR_\w+) *=([^\t\n]*)\tSCOPE_\w+\t[^\t]*\t\w+\t\w+\t(.*?)(?=^\t|\Z)"
+        rows = re.findall(pattern, text)
+        if not rows:
+            raise ImbError(f"{self.mpi.version}: mpivars lists no variables; install it beside the launcher")
+        return {name: value for name, value, _ in rows}, {name: said for name, _, said in rows}
+
+    @cached_property
+    def _leaf_names(self) -> frozenset[str]:
+        """Algorithms that a tree can name."""
+        found = re.findall(rb"algorithm=(MPIR_\w+_(?:intra|allcomm)_\w+)\0", self._library)
+        return frozenset(name.decode() for name in found)
+
+    def collectives(self) -> Sequence[str]:
+        names = [name for name in _COLLECTIVES if f"collective={name.lower()}" in self._trees["algorithm"]]
+        known = [name for name in names if self.algorithms(name)]
+        if not known:
+            raise ImbError(
+                f"{self.mpi.version}: its variables do not list their values line by line; {_NEEDED}"
+            )
+        return known
+
+    def algorithms(self, collective: str) -> Sequence[Algorithm]:
+        """By the description of the variable, whose values are counted in its order, and by what a tree can name."""
+        said = self._variables[1].get(_variable(collective, "INTRA_ALGORITHM"), "")
+        names = re.findall(r"(?m)^(\w+) +- ", said)
+        usable = [
+            name for name in names if name not in _NEVER and self._leaf(collective, name) in self._leaf_names
+        ]
+        return [
+            Algorithm(name, names.index(name))
+            for name in usable
+            if (collective, name) not in _IN_PLACE and self._parameters(collective, name) is not None
+        ]
+
+    def _leaf(self, collective: str, name: str) -> str:
+        return f"MPIR_{collective}_allcomm_nb" if name == "nb" else f"MPIR_{collective}_intra_{name}"
+
+    def _parameters(self, collective: str, name: str) -> dict[str, str] | None:
+        """With the values of the variables; None: one is not known here."""
+        values = self._variables[0]
+        wanted = PARAMETERS.get((collective, name), {})
+        found = {
+            parameter: values.get(_variable(collective, variable)) for parameter, variable in wanted.items()
+        }
+        found = {
+            one: value for one, value in found.items() if value is not None or not one.startswith("topo_")
+        }
+        return {one: str(value) for one, value in found.items()} if None not in found.values() else None
+
+    def limits(self, cell: Cell) -> str | None:
+        one = _COLLECTIVES.get(cell.collective)
+        if one is None:
+            return f"{cell.collective} has no rules by length that all ranks read alike"
+        if cell.ranks < 2:
+            return "one rank has no choice of algorithms"
+        if cell.bytes == 0 and cell.collective != "Barrier":
+            return "no algorithm is called for 0 bytes"
+        if cell.bytes * (cell.ranks if one.all else 1) > _MOST_BYTES:
+            return "trees of MPICH have no lengths of 2 GiB and more"
+        if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
+            return "MPI rounds the block up, so that the rule would be that of a longer message"
+        return None
+
+    def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
+        key = (cell.collective, algorithm.name)
+        if key in _POWERS_OF_TWO and cell.ranks & (cell.ranks - 1):
+            return "for powers of two only"
+        if key in _MANY_ELEMENTS and cell.bytes // 4 < 1 << (cell.ranks.bit_length() - 1):
+            return "fewer elements than ranks"
+        return None
+
+    def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
+        if algorithm == DEFAULT and self.hosts > 1:  # compositions use the trees for nodes and their leaders
+            return [name for name in ("Allreduce", "Barrier", "Bcast", "Reduce") if name != collective]
+        return ()
+
+    # --- Switches ---
+
+    def base(self) -> Switch:
+        return Switch({})
+
+    def _settings(self, collective: str) -> dict[str, str]:
+        """With which the algorithm of a variable serves whole communicators: the device's own come first otherwise."""
+        return {_variable(collective, "DEVICE_COLLECTIVE"): "0"}
+
+    def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
+        if algorithm == DEFAULT:
+            return {}
+        number = str(algorithm.number)  # MPI_T has no names for the values
+        return {_variable(collective, "INTRA_ALGORITHM"): number, **self._settings(collective)}
+
+    def forced(self, collective: str, algorithm: Algorithm) -> Switch:
+        if algorithm == DEFAULT:
+            return self.base()
+        return Switch(
+            {_variable(collective, "INTRA_ALGORITHM"): algorithm.name, **self._settings(collective)}
+        )
+
+    # --- Files ---
+
+    def write(
+        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
+    ) -> Switch:
+        measured = sorted({cell for cell in measured if self.limits(cell) is None} | set(choices))
+        for cell in choices:
+            if reason := self.limits(cell):
+                raise ImbError(f"{cell.collective}, {cell.ranks} ranks, {cell.bytes} B: {reason}")
+        found = ranges(choices, measured)
+        comments = [*header, *cells_lines(measured), *choices_lines(choices)]
+        folder.mkdir(parents=True, exist_ok=True)
+
+        def algorithm(collective: str, used: Algorithm) -> _Tree:
+            parameters = self._parameters(collective, used.name) or {}
+            return {
+                f"algorithm={self._leaf(collective, used.name)}": {
+                    f"{one}={value}": {} for one, value in parameters.items()
+                }
+            }
+
+        def composition(collective: str, used: Algorithm) -> _Tree:
+            return self._network_composition(collective)
+
+        (folder / _FILE).write_text(_text(_changed(self._trees["algorithm"], found, algorithm), comments))
+        composed = {key: runs for key, runs in found.items() if self._network_composition(key[0])}
+        if composed:
+            tree = _changed(self._trees["composition"], composed, composition)
+            (folder / _COMPOSITION_FILE).write_text(_text(tree, comments))
+        else:
+            (folder / _COMPOSITION_FILE).unlink(missing_ok=True)
+        return self._switch(folder)
+
+    def _network_composition(self, collective: str) -> _Tree:
+        """That which passes a whole communicator to the tree of algorithms, where others come first: what the library uses
+        on communicators without hierarchy. Empty: it always does."""
+        tree = self._trees["composition"].get(f"collective={collective.lower()}", {})
+        leaves = set(_leaves(tree))
+        if len(leaves) < 2:
+            return {}
+        plain = next(_below(tree, "comm_hierarchy=any"), {})
+        if len(plain) != 1 or not next(iter(plain)).startswith("composition="):
+            raise ImbError(
+                f"{self.mpi.version}: its tree of compositions is not known; {collective} cannot be tuned"
+            )
+        return plain
+
+    def _switch(self, folder: Path) -> Switch:
+        environment = {GENERIC: str((folder / _FILE).absolute())}
+        if (folder / _COMPOSITION_FILE).exists():
+            environment[COMPOSITIONS] = str((folder / _COMPOSITION_FILE).absolute())
+        return Switch(environment)
+
+    def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
+        path = folder / _FILE
+        try:
+            text = path.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ImbError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'not text'}") from error
+        comments = text.partition("*/")[0].splitlines() if text.startswith("/*") else []
+        measured = list(cells_in(comments))
+        try:
+            choices = choices_in(comments)
+            tree = json.loads(text.partition("*/")[2] if comments else text)
+            wrong = [
+                cell
+                for cell, used in choices.items()
+                if _decided(tree, cell) != f"algorithm={self._leaf(cell.collective, used.name)}"
+            ]
+        except (ValueError, AttributeError, TypeError, KeyError) as error:
+            raise ImbError(f"{path}: not a tree that imb tune wrote") from error
+        if not measured:
+            raise ImbError(f"{path}: does not list the measured lengths; imb tune wrote it?")
+        if wrong:
+            cell = wrong[0]
+            raise ImbError(
+                f"{path}: the tree has another algorithm than its header for {cell.collective}, {cell.ranks} ranks, {cell.bytes} B"
+            )
+        return choices, measured, self._switch(folder)
+
+    # --- Proof ---
+
+    def watch(self, folder: Path) -> Watch:
+        if "ucp_tag_send_nbx" not in symbols(library_of(self.mpi)):
+            return Watch(
+                None, reason=f"{self.mpi.version} does not send through UCX, where messages could be counted"
+            )
+        try:
+            library = compiled(self.mpi, (), ["-DWATCH_SENDS"])
+        except NoWatch as error:
+            return Watch(None, reason=str(error))
+        folder.mkdir(parents=True, exist_ok=True)
+        # Messages in shared memory are not seen: all pass UCX.
+        environment = {
+            "LD_PRELOAD": str(library),
+            FOLDER: str(folder.absolute()),
+            "MPIR_CVAR_NOLOCAL": "1",
+            "MPIR_CVAR_CH4_NETMOD": "ucx",
+            "MPIR_CVAR_DEBUG_SUMMARY": "1",
+        }
+        return Watch(
+            Switch(environment),
+            "messages of each rank, counted by a preloaded library without shared memory (MPIR_CVAR_NOLOCAL), and the"
+            " files that the library reports (MPIR_CVAR_DEBUG_SUMMARY)",
+        )
+
+    def executed(self, folder: Path) -> Executed:
+        return executed_in(folder, by_rank=True)
+
+    def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
+        return None  # messages have no names
+
+    def unread(self, switch: Switch, output: str) -> str | None:
+        for variable, level in ((GENERIC, "MPIR"), (COMPOSITIONS, "MPID")):
+            if (path := switch.environment.get(variable)) and f"{level}: {path}" not in output:
+                return path
+        return None
+
+    def complaint(self, errors: str) -> str | None:
+        found = re.search(r"(?m)^.*(?:unknown key|Assertion failed|opencolltuningfile).*$", errors)
+        return found[0].strip() if found else None
+
+
+def _variable(collective: str, name: str) -> str:
+    return f"MPIR_CVAR_{collective.upper()}_{name}"
+
+
+def _leaves(tree: _Tree) -> Iterator[str]:
+    for key, below in tree.items():
+        if key.startswith(("algorithm=", "composition=")):
+            yield key
+        else:
+            yield from _leaves(below)
+
+
+def _below(tree: _Tree, wanted: str) -> Iterator[_Tree]:
+    for key, below in tree.items():
+        if key == wanted:
+            yield below
+        yield from _below(below, wanted)
+
+
+def _changed(
+    tree: _Tree,
+    found: Mapping[tuple[str, int], Sequence[tuple[int, int, Algorithm]]],
+    leaf: Callable[[str, Algorithm], _Tree],
+) -> _Tree:
+    """The tree with leaves for these ranges of lengths; what is not in a range finds what it found before."""
+    changed = dict(tree)
+    for collective in dict.fromkeys(name for name, _ in found):
+        key = f"collective={collective.lower()}"
+        before = tree[key]["comm_type=intra"]
+        sizes: _Tree = {}
+        # A tree has no "=": a size is what is not below it. "comm_size<" is not used: the library reads it as "<=" at places.
+        done = 1
+        for (name, ranks), runs in sorted(found.items()):
+            if name == collective:
+                if ranks - 1 > done:
+                    sizes[f"comm_size<={ranks - 1}"] = before
+                lengths = _lengths(collective, ranks, runs, before, leaf)
+                sizes[f"comm_size<={ranks}"] = _guarded(collective, lengths, before)
+                done = ranks
+        sizes["comm_size=any"] = before
+        changed[key] = {**tree[key], "comm_type=intra": sizes}
+    return changed
+
+
+def _lengths(
+    collective: str,
+    ranks: int,
+    runs: Sequence[tuple[int, int, Algorithm]],
+    before: _Tree,
+    leaf: Callable[[str, Algorithm], _Tree],
+) -> _Tree:
+    one = _COLLECTIVES[collective]
+    if not one.length:
+        return leaf(collective, runs[0][2])
+    scale = ranks if one.all else 1
+    lengths: _Tree = {}
+    for low, high, used in runs:
+        # Equal keys: the range begins where the last one ends.
+        lengths.setdefault(f"{one.length}<={low * scale - 1}", before)
+        lengths[f"{one.length}<={high * scale}"] = leaf(collective, used)
+    lengths[f"{one.length}=any"] = before
+    return lengths
+
+
+def _guarded(collective: str, lengths: _Tree, before: _Tree) -> _Tree:
+    """Keeps operations to which an algorithm may not apply from it: a tree does not check that."""
+    guarded = lengths
+    for condition in reversed(_COLLECTIVES[collective].reduces):
+        guarded = {_OPPOSITES[condition]: before, condition: guarded}
+    if collective == "Alltoall":
+        guarded = {"is_sendbuf_inplace=yes": before, "is_sendbuf_inplace=no": guarded}
+    return guarded
+
+
+def _text(tree: _Tree, comments: Sequence[str]) -> str:
+    lines = [one_line(line).replace("*/", "* /") for line in comments]
+    return "\n".join(["/*", *lines, "*/", json.dumps(tree, indent=1)]) + "\n"
+
+
+def _decided(tree: _Tree, cell: Cell) -> str:
+    """The leaf of a cell, of a sum of numbers on one node."""
+    one = _COLLECTIVES[cell.collective]
+    length = cell.bytes * (cell.ranks if one.all else 1)
+    facts = {"comm_size": cell.ranks, one.length: length}
+    truths = {
+        "comm_type=intra",
+        "comm_hierarchy=parent",
+        "is_commutative=yes",
+        "is_op_built_in=yes",
+        "is_sendbuf_inplace=no",
+    }
+    node = tree[f"collective={cell.collective.lower()}"]
+    while True:
+        for key, below in node.items():
+            if key.startswith("algorithm="):
+                return str(key)
+            limit = re.match(r"(\w+)(<=?)(\d+)$", key)
+            if limit and limit[1] in facts:
+                value, most = facts[limit[1]], int(limit[3])
+                holds = value <= most if limit[2] == "<=" else value < most
+            elif key == "comm_size=pow2":
+                holds = not cell.ranks & (cell.ranks - 1)
+            else:
+                holds = key in truths or key.endswith("=any")
+            if holds:
+                node = below
+                break
+        else:
+            raise KeyError(cell)

@@ -1,0 +1,64 @@
+"""The page of `imb tune`: verdict, what switches the file on, a heat map of all cells."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from imb.judge.tuning import CellResult, Tuned
+from imb.model.tuning import DEFAULT
+from imb.model.units import counted, size
+from imb.render.page import rendered
+from imb.render.tuning import headline, notes, screened
+
+_SHADES = ((1.5, "f3"), (1.2, "f2"), (1.0, "f1"))  # from which speedup on
+
+
+def tuning_page(
+    result: Tuned, margin: float, *, mpi: str, session: str, verify: bool, now: datetime | None = None
+) -> str:
+    """One file that loads nothing."""
+    groups = list(dict.fromkeys((one.cell.collective, one.cell.ranks) for one in result.cells))
+    lengths = sorted({one.cell.bytes for one in result.cells})
+    cells = {(one.cell.collective, one.cell.ranks, one.cell.bytes): one for one in result.cells}
+    good = bool(result.changed()) and not result.slower and not result.stopped
+    slug = "slower" if result.slower else "inconclusive" if result.stopped else "faster" if good else "same"
+    word, colon, sentence = headline(result, margin, verify=verify).partition(": ")
+    page: dict[str, Any] = {
+        "title": f"Tuning of {mpi}",
+        "subtitle": f"session {session}; {counted(len(result.cells), 'cell')}",
+        "slug": slug,
+        "mark": {"slower": "✗", "inconclusive": "?", "faster": "✓"}.get(slug, "="),
+        "word": word if colon else slug,
+        "sentence": sentence if colon else word,
+        "contents": [("Verdict", "verdict"), ("Cells", "cells"), ("Notes", "notes")],
+        "switch": [f"{name}={value}" for name, value in result.switch.environment.items()]
+        if result.switch
+        else [],
+        "caption": "What the file has in each cell, with the speedup over no file and its interval",
+        "columns": [f"{name}, {counted(ranks, 'rank')}" for name, ranks in groups],
+        "rows": [
+            {"title": size(length), "cells": [_cell(cells.get((*group, length))) for group in groups]}
+            for length in lengths
+        ],
+        "legend": "Shaded: confirmed to be faster, from 1, 1.2 and 1.5 times on. Intervals hold for all cells and looks together."
+        " In brackets: what was tried and not confirmed.",
+        "screened": list(screened(result)),
+        "notes": list(notes(result)),
+        "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
+    }
+    return rendered("tune.html.j2", page, {}, drawn=False)
+
+
+def _cell(one: CellResult | None) -> dict[str, str] | None:
+    if one is None:
+        return None
+    judged, sub = one.judged, ""
+    if judged and (one.chosen != DEFAULT or one.tried != DEFAULT) and judged.low == judged.low:
+        sub = f"{judged.speedup:.2f}x [{judged.low:.2f}, {judged.high:.2f}]"
+    if one.chosen == DEFAULT:
+        shade = "l2" if judged and judged.verdict == "slower" else ""
+        return {"shade": shade, "text": "default" if one.tried == DEFAULT else f"({one.tried})", "sub": sub}
+    speedup = judged.speedup if judged else 0.0
+    shade = next((name for least, name in _SHADES if speedup >= least), "l2")
+    return {"shade": shade, "text": str(one.chosen), "sub": sub}
