@@ -22,14 +22,15 @@ FORCE:
 # older than tools/setup.py, or when the mpicxx of the PATH has become another one.
 MPI ?= auto
 on_path := $(if $(filter auto,$(MPI)),$(realpath $(shell command -v mpicxx 2>/dev/null)))
-CHOICE_FILE := $(ENV)/choice/$(subst /,_,$(MPI)$(on_path)).mk
+empty :=
+CHOICE_FILE := $(ENV)/choice/$(subst $(empty) $(empty),_,$(subst /,_,$(MPI)$(on_path))).mk
 BUILD = build/$(KEY)
 
 ifneq ($(filter run build bench names man,$(MAKECMDGOALS)),)
 include $(CHOICE_FILE)
 endif
 $(CHOICE_FILE): tools/setup.py tools/windows_mpi.py python/imb/mpi/compiler_wrappers.py python/imb/model/mpis.py
-	@$(PYTHON) tools/setup.py mpi '$(MPI)' $@
+	@$(PYTHON) tools/setup.py mpi '$(MPI)' '$@'
 
 $(ENV)/bin/cmake:
 	@$(PYTHON) tools/setup.py tools run
@@ -112,9 +113,7 @@ cxx_wrapper = $(if $(filter mpi% smpi% CC,$(notdir $(1))),$(if $(findstring /,$(
 given = $(if $(filter $(2),$(firstword $(origin $(1)))),$(call cxx_wrapper,$(firstword $($(1)))))
 WRAPPER := $(firstword $(call given,CXX,command) $(call given,CC,command) \
   $(call given,CXX,environment) $(call given,CC,environment) $(if $(MPI_HOME),$(wildcard $(MPI_HOME)/bin/mpicxx)) mpicxx)
-# An optimization level that is given is used for all files.
 FLAGS = $(strip $(CPPFLAGS) $(OPTFLAGS) $(CXXFLAGS))
-CLASSIC_CONFIGURE = $(if $(filter -O%,$(FLAGS)),-DCMAKE_BUILD_TYPE=None) $(CMAKE_ARGS)
 SYSTEM_CMAKE = $(or $(shell command -v cmake 2>/dev/null),$(wildcard $(ENV)/bin/cmake))
 # Neither make's own words nor CC and CXX shall reach cmake: the wrapper is all it needs to know. It reads LDFLAGS itself.
 QUIETLY = env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u CC -u CXX
@@ -130,12 +129,13 @@ IMB-MPI1_GPU: MPI1 # GPU memory is an option of IMB-MPI1
 	@cp -f IMB-MPI1 $@
 
 classic: export CLASSIC_FLAGS = $(FLAGS)
-classic: export CONFIGURED = $(WRAPPER) $(FLAGS) $(LDFLAGS) $(CLASSIC_CONFIGURE)
+classic: export CONFIGURED = $(WRAPPER) $(FLAGS) $(LDFLAGS) $(CMAKE_ARGS)
 classic:
 	@[ -n '$(SYSTEM_CMAKE)' ] || { echo 'make: cmake is not on the PATH; install cmake >= 3.20,' \
 	  'or use `make run`, which downloads what is missing' >&2; exit 2; }
 	@command -v $(WRAPPER) >/dev/null || { echo 'make: the MPI wrapper $(WRAPPER) is not on the PATH; name one' \
 	  '(make CC=mpicc), or use `make run`, which downloads an MPI if need be' >&2; exit 2; }
+	@echo "MPI wrapper: $$(command -v $(WRAPPER))"
 	@printf '%s\n' "$$CONFIGURED" | cmp -s - $(CLASSIC)/configured || { rm -rf $(CLASSIC); mkdir -p $(CLASSIC); }
 	@if [ ! -f $(CLASSIC)/configured ]; then \
 	  compiler=$$($(WRAPPER) -show 2>/dev/null | awk 'NR == 1 { print $$1 }'); \
@@ -143,13 +143,13 @@ classic:
 	  command -v "$$compiler" >/dev/null || compiler=$$(command -v $(WRAPPER)); \
 	  CXXFLAGS="$$CLASSIC_FLAGS" $(QUIETLY) $(SYSTEM_CMAKE) -S . -B $(CLASSIC) $(if $(shell command -v ninja 2>/dev/null),-G Ninja) \
 	    -DMPI_CXX_COMPILER="$$(command -v $(WRAPPER))" -DCMAKE_CXX_COMPILER="$$compiler" \
-	    $(CLASSIC_CONFIGURE) >$(CLASSIC)/configure.log 2>&1 \
+	    $(CMAKE_ARGS) >$(CLASSIC)/configure.log 2>&1 \
 	    || { cat $(CLASSIC)/configure.log >&2; exit 2; }; \
 	  printf '%s\n' "$$CONFIGURED" >$(CLASSIC)/configured; \
 	fi
 
 install: all ## classic: install into PREFIX=/usr/local (DESTDIR is honored)
-	@$(QUIETLY) $(SYSTEM_CMAKE) --install $(CLASSIC) --prefix '$(abspath $(PREFIX))'
+	@$(QUIETLY) $(SYSTEM_CMAKE) --install $(CLASSIC) --prefix "$$(realpath -m -- '$(PREFIX)')"
 
 # --- Tests: with PyPI's Open MPI and MPICH and every other MPI of the lab that is here --------------------------------
 # pytest learns the MPIs from $(ENV)/mpi/*.json; build/<key>/ holds each one's programs.

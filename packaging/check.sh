@@ -5,10 +5,16 @@ set -euo pipefail
 sources=$(cd "$(dirname "$0")/.." && pwd)
 work=$sources/build/packaging
 python=${PYTHON:-python3}
-archive=$(cd "$work" && echo openimb-*.tar.gz)
-version=${archive#openimb-}
+
+fail() {
+  echo "check.sh: $1" >&2
+  exit 2
+}
+
+archive=$(echo "$work"/openimb-*.tar.gz)
+[ -f "$archive" ] || fail "not one source archive: $archive; use make packaging-check"
+version=${archive##*/openimb-}
 version=${version%.tar.gz}
-cd "$work"
 
 # Two ranks of an installation in a folder.
 two_ranks() {
@@ -18,24 +24,27 @@ two_ranks() {
 }
 
 debian() {
+  ! dpkg-query -W openimb >/dev/null 2>&1 || fail "the package openimb is installed here; remove it (dpkg --purge openimb)"
   cp "$archive" "openimb_$version.orig.tar.gz"
   tar -xf "$archive"
   cp -r "$sources/packaging/debian" "openimb-$version/"
   (cd "openimb-$version" && DEB_BUILD_OPTIONS="noautodbgsym ${DEB_BUILD_OPTIONS-parallel=$(nproc)}" dpkg-buildpackage -us -uc)
   lintian --info --fail-on error,warning openimb_*.changes
+  trap 'dpkg --purge openimb' EXIT  # also where the test fails
   autopkgtest -B openimb_*.deb openimb_*.dsc -- null  # installs the package on this machine
   dpkg --purge openimb
+  trap - EXIT
 }
 
 # Debian has no packages of RPM: --nodeps.
 rpm() {
-  mkdir -p rpm/SOURCES
-  cp "$archive" rpm/SOURCES
-  rpmbuild -ba --nodeps --define "_topdir $work/rpm" "$sources/packaging/rpm/openimb.spec"
-  rpmlint --strict --config "$sources/packaging/rpm/rpmlint.toml" rpm/SRPMS/*.rpm rpm/RPMS/*/*.rpm
+  mkdir SOURCES
+  cp "$archive" SOURCES
+  rpmbuild -ba --nodeps --define "_topdir $PWD" "$sources/packaging/rpm/openimb.spec"
+  rpmlint --strict --config "$sources/packaging/rpm/rpmlint.toml" SRPMS/*.rpm RPMS/*/*.rpm
   # Each for its own MPI.
-  command rpm -qp --requires rpm/RPMS/*/openimb-openmpi-*.rpm | grep '^libmpi\.so\.40'
-  command rpm -qp --requires rpm/RPMS/*/openimb-mpich-*.rpm | grep '^libmpi.*\.so\.12'
+  command rpm -qp --requires RPMS/*/openimb-openmpi-*.rpm | grep '^libmpi\.so\.40'
+  command rpm -qp --requires RPMS/*/openimb-mpich-*.rpm | grep '^libmpi.*\.so\.12'
 }
 
 # With the compiler and the MPI of the system, instead of the toolchain.
@@ -43,13 +52,13 @@ easybuild() {
   export LMOD_CMD=${LMOD_CMD:-/usr/share/lmod/lmod/libexec/lmod} EB_PYTHON=$python MPICXX=mpicxx
   sed 's/^toolchain = .*/toolchain = SYSTEM/; /^builddependencies/d' "$sources"/packaging/easybuild/*.eb >"OpenIMB-$version.eb"
   "$python" -m easybuild.main --allow-use-as-root-and-accept-consequences --disable-rpath \
-    --prefix="$work/easybuild" --sourcepath="$work" "OpenIMB-$version.eb"
-  two_ranks "$(echo "$work"/easybuild/software/OpenIMB/*/bin)"
+    --prefix="$PWD" --sourcepath="$work" "OpenIMB-$version.eb"
+  two_ranks "$(echo "$PWD"/software/OpenIMB/*/bin)"
 }
 
 # With those of the system, instead of packages of conda-forge, which a test of the package needs too.
 conda() {
-  "$python" - "$sources/packaging/conda/recipe.yaml" "$work/$archive" <<'END'
+  "$python" - "$sources/packaging/conda/recipe.yaml" "$archive" <<'END'
 import sys
 from rattler_build import Package, Stage0Recipe, VariantConfig
 
@@ -57,7 +66,7 @@ recipe = Stage0Recipe.from_file(sys.argv[1]).to_dict()
 del recipe["requirements"]
 recipe["source"] = {"path": sys.argv[2]}
 recipe["build"]["dynamic_linking"]["binary_relocation"] = False
-(result,) = Stage0Recipe.from_dict(recipe).run_build(VariantConfig(), channels=[], output_dir="conda")
+(result,) = Stage0Recipe.from_dict(recipe).run_build(VariantConfig(), channels=[], output_dir="packages")
 files = set(Package.from_file(result.packages[0]).files)
 wanted = {"bin/IMB-MPI1", "bin/IMB-FABRIC", "share/man/man1/IMB-FABRIC.1"}
 wanted |= set(recipe["tests"][0]["package_contents"]["files"]["exists"])
@@ -66,7 +75,13 @@ sys.exit(f"not in the package: {wanted - files}" if wanted - files else 0)
 END
 }
 
-for part in "$@"; do
-  echo "== $part"
-  "$part"
+for recipe in "$@"; do
+  case $recipe in debian | rpm | easybuild | conda) ;; *) fail "no recipe $recipe; give debian, rpm, easybuild or conda" ;; esac
+done
+for recipe in "$@"; do
+  echo "== $recipe"
+  rm -rf "${work:?}/$recipe"  # of a check that failed
+  mkdir "$work/$recipe"
+  cd "$work/$recipe"
+  "$recipe"
 done

@@ -130,7 +130,7 @@ def test_variants_share_the_memory(mpi, liars: Libraries, tmp_path, monkeypatch)
     assert used[1] - used[0] < 24 << 10, used  # kB; a buffer has 16 MiB
 
 
-ERRORS = {
+ERRORS: dict[str, tuple[dict[str, str | None], str]] = {
     "unknown variable": (
         {"openmpi": "x coll_tuned_allreduce_algoritm=1", "mpich": "x MPIR_CVAR_ALLREDUCE_INTRA_ALGORITM=1"},
         r"x: this MPI has no variable \S+; did you mean (coll_tuned|MPIR_CVAR)_\w+\?",
@@ -193,6 +193,15 @@ def test_mpich_is_told_of_collectives_of_the_device(tmp_path):
         f"IMB-MPI1: warning: -alternate: ring: {MPICH} has no effect where MPICH uses collectives of the device, as on one"
         f" host; set {ON_ONE_HOST} with it"
     ]
+
+
+@pytest.mark.needs_mpi
+def test_the_simulator_has_no_variables(tmp_path):
+    from test_simulated import simulate
+
+    (tmp_path / "variants.txt").write_text("default\n")
+    done = simulate(tmp_path, 2, f"-alternate {tmp_path / 'variants.txt'} Bcast", status=2)
+    assert "IMB-MPI1: -alternate: this MPI has no control variables (MPI_T)" in done.errors
 
 
 @pytest.mark.parametrize("rank", [0, 1])

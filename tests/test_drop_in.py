@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,12 +112,44 @@ def test_flags_also_when_they_change(sources: Sources) -> None:
     assert (sources.read("cxxflags"), sources.read("ldflags")) == ("-fplt", "-s")
 
 
-def test_an_optimization_level_is_that_of_all_files(sources: Sources) -> None:
-    assert "-DCMAKE_BUILD_TYPE=None" in sources.make("MPI1", "OPTFLAGS=-g -O2")[0]
-
-
 def test_executables_may_be_copied(mpi: lab.Mpi) -> None:
     """RUNPATH has no folder of the build, and no empty entry, which would be the current folder."""
     dynamic = subprocess.check_output(["readelf", "-d", mpi.program()], text=True)
     entries = [entry for path in re.findall(r"R(?:UN)?PATH.*\[(.*)\]", dynamic) for entry in path.split(":")]
     assert not [entry for entry in entries if not entry.startswith("/") or str(lab.TOP / "build") in entry]
+
+
+SETUP = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(lab.TOP / "tools")!r})
+import setup
+Path("asked").open("a").write("asked\\n")
+wrapper = Path(sys.argv[2], "bin", "mpicxx")
+mpi = setup.Mpi("key", "", "mpich", "MPICH 5", str(wrapper), "", ["mpiexec"], [])
+setup.write(Path(sys.argv[3]), setup.make_lines(mpi, sys.argv[3]))
+sys.exit(not wrapper.exists())
+"""
+
+
+@pytest.mark.parametrize("name", ["mpi", "mpi~5.0", "mpi (new)"])
+def test_an_mpi_is_looked_for_once(sources: Sources, name: str) -> None:
+    """Whatever its folder is called; and again where its wrapper is missing."""
+    for file in (
+        "tools/windows_mpi.py",
+        "python/imb/mpi/compiler_wrappers.py",
+        "python/imb/model/mpis.py",
+        ".env/bin/cmake",
+    ):
+        (sources.folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (sources.folder / file).touch()
+    (sources.folder / "tools" / "setup.py").write_text(SETUP)
+    (sources.folder / "mpi").rename(sources.folder / name)
+    words = ["-n", "build", f"MPI={name}", f"PYTHON={sys.executable}"]
+    for _ in range(2):
+        sources.make(*words)
+        assert sources.read("asked").split() == ["asked"]
+    (sources.folder / name / "bin" / "mpicxx").unlink()
+    with pytest.raises(AssertionError, match="Error 1"):
+        sources.make(*words)
+    assert sources.read("asked").split() == ["asked"] * 2

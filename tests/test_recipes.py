@@ -8,6 +8,7 @@ import os
 import re
 import runpy
 import shutil
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -107,12 +108,17 @@ def test_its_build_line_and_renamed_programs(spack: SpackStandIn, tmp_path: Path
         *names,
         *spack.recipe.cmake_args(),
     ]
-    run(*configure, folder=lab.TOP, **lab.environment(mpi))
+    mapped = f"-O2 -ffile-prefix-map={tmp_path}=."  # as Debian's
+    run(*configure, folder=lab.TOP, **lab.environment(mpi), CXXFLAGS=mapped)
     assert f"MPI_CXX_COMPILER:STRING={mpi.wrapper}\n" in (tmp_path / "CMakeCache.txt").read_text()
-    built = set(re.findall(r"(?m)^build bin/(\S+):", (tmp_path / "build.ninja").read_text()))
+    ninja_file = (tmp_path / "build.ninja").read_text()
+    assert mapped in ninja_file and r'OPENIMB_BUILD_FLAGS="\"-O2\""' in ninja_file
+    built = set(re.findall(r"(?m)^build bin/(\S+):", ninja_file))
     renamed = {f"mpitests-IMB-{name}_openmpi" for name in COMPONENTS}
     assert built == renamed
-    run(cmake, "--install", tmp_path, "--component", "pages", "--prefix", tmp_path / "prefix")
+    for part in ("pages", "license"):
+        run(cmake, "--install", tmp_path, "--component", part, "--prefix", tmp_path / "prefix")
+    assert {path.name for path in (tmp_path / "prefix/share/doc/openimb").iterdir()} == {"LICENSE", "NOTICE"}
     pages = {path.name: path.read_text() for path in (tmp_path / "prefix/share/man/man1").iterdir()}
     assert set(pages) == {f"{name}.1" for name in renamed}
     page = "mpitests-IMB-MPI1_openmpi.1"
@@ -204,6 +210,91 @@ def test_debian_recipe(tmp_path: Path) -> None:
     for test in tests.split():
         run("sh", "-n", tmp_path / "debian" / "tests" / test)
         assert os.access(tmp_path / "debian" / "tests" / test, os.X_OK)
+
+
+# What a build of a package starts from, by the rules of its tool: the archive under its name, and unpacked beside it.
+DPKG_BUILDPACKAGE = """#!/bin/sh -e
+archive=$(echo ../openimb_*.orig.tar.gz) unpacked=$(mktemp -d)
+tar -xf "$archive" -C "$unpacked"
+diff -r --exclude=debian "$unpacked/${PWD##*/}" .
+test -f debian/changelog && ! test -e debian/debian
+: >../openimb_1_all.deb >../openimb_1.dsc >../openimb_1.changes
+echo built
+"""
+RPMBUILD = """#!/bin/sh -e
+for spec; do :; done
+source=$(sed -n 's/^Version: *//p' "$spec")
+test -f "$HOME/rpmbuild/SOURCES/openimb-$source.tar.gz"
+echo built
+"""
+
+
+def stand_ins(folder: Path, **programs: str) -> str:
+    """A PATH on which these come first; `_` is `-` in a name."""
+    folder.mkdir()
+    for name, text in programs.items():
+        (folder / name.replace("_", "-")).write_text(text)
+        (folder / name.replace("_", "-")).chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+@pytest.fixture
+def with_archive(tmp_path: Path) -> Path:
+    """Sources, as far as recipes are concerned, with a small archive of them."""
+    top = tmp_path / f"openimb-{version()}"
+    shutil.copytree(PACKAGING, top / "packaging")
+    for folder in ("dist", "build/packaging"):
+        archive = shutil.make_archive(str(tmp_path / "archive"), "gztar", tmp_path, top.name)
+        (top / folder).mkdir(parents=True)
+        shutil.copy(archive, top / folder / f"openimb-{version()}.tar.gz")
+    return top
+
+
+@pytest.mark.parametrize("heading", ["Debian", "RPM"])
+def test_commands_of_the_page_build(with_archive: Path, heading: str) -> None:
+    page = (lab.TOP / "docs" / "packaging.md").read_text()
+    commands = page.partition(f"\n## {heading}\n")[2].partition("```sh\n")[2].partition("```")[0]
+    path = stand_ins(with_archive.parent / "bin", dpkg_buildpackage=DPKG_BUILDPACKAGE, rpmbuild=RPMBUILD)
+    for _ in range(2):
+        said = run("bash", "-ec", commands, folder=with_archive, PATH=path, HOME=str(with_archive.parent))
+        assert said.splitlines()[-1] == "built"
+
+
+def test_the_check_of_the_packages_leaves_none_behind(with_archive: Path) -> None:
+    """Also where a test of the package fails, and a second check does not see files of the first."""
+    log = with_archive / "log"
+    path = stand_ins(
+        with_archive.parent / "bin",
+        dpkg_buildpackage=DPKG_BUILDPACKAGE,
+        lintian="#!/bin/sh\n",
+        dpkg_query="#!/bin/sh\nexit 1\n",
+        dpkg=f'#!/bin/sh\necho "$@" >>{log}\n',
+        autopkgtest=f"#!/bin/sh\n! [ -e stale ] && : >stale && ! [ -e {log}.fails ]\n",
+    )
+    for fails in (True, False):
+        (log.with_name("log.fails").touch if fails else log.with_name("log.fails").unlink)()
+        done = subprocess.run(
+            ["packaging/check.sh", "debian"],
+            cwd=with_archive,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+        )
+        assert bool(done.returncode) == fails, done.stderr
+    assert log.read_text() == "--purge openimb\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("remove", "recipe", "line"),
+    [(False, "gentoo", "no recipe gentoo; give debian, rpm, "), (True, "debian", "not one source archive: ")],
+)
+def test_errors_of_the_check_of_the_packages(
+    with_archive: Path, remove: bool, recipe: str, line: str
+) -> None:
+    if remove:
+        shutil.rmtree(with_archive / "build")
+    words = ["packaging/check.sh", recipe]
+    done = subprocess.run(words, cwd=with_archive, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith(f"check.sh: {line}")
 
 
 # --- RPM -----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ shared := $(if $(OPENIMB_CI),CMAKE_ARGS=-DOPENIMB_PURE_FROM=$(CURDIR)/build/mpic
 suites:
 	@for choice in $(CHOICES); do \
 	  case $$choice in mpich) more='WARNINGS=1 TESTS=programs' ;; openmpi) more='WARNINGS=1 TESTS=programs $(shared)' ;; \
-	    smpi) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O0 ;; windows) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O1 ;; \
+	    smpi|windows) more=CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O0 ;; \
 	    $(or $(ALSO),none)) more= ;; *) continue ;; esac; \
 	  echo "== build with $$choice"; $(MAKE) --no-print-directory build MPI=$$choice $$more || exit 2; \
 	done
@@ -26,7 +26,7 @@ suites:
 .PHONY: sanitized
 sanitized:
 	@$(MAKE) --no-print-directory -f Makefile build MPI=mpich BUILD=build/sanitized TESTS=1 PROGRAM='openimb-unit-tests openimb-all' \
-	  CMAKE_ARGS='-DOPENIMB_SANITIZE=ON -DHAVE_OPENIMB_LARGE_COUNT=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O1 $(if $(OPENIMB_CI),-DOPENIMB_TOGETHER=ON)'
+	  CMAKE_ARGS='-DOPENIMB_SANITIZE=ON -DHAVE_OPENIMB_LARGE_COUNT=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0 $(if $(OPENIMB_CI),-DOPENIMB_TOGETHER=ON)'
 
 wheel:
 	@$(if $(WHOLE),$(MAKE) --no-print-directory lowest)

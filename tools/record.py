@@ -73,7 +73,15 @@ class Scratch:
             "PYTHONPATH": str(TOP / "python"),
             "NO_COLOR": "1",
             "IMB_MPI": str(_mpis()["mpich"]),
-            "PATH": f"{folder}/bin:{_mpis()['mpich']}/bin:{TOP}/build/mpich/bin:{os.environ['PATH']}",
+            # `mpirun` is MPICH's, and a word such as `openmpi` is the one that `make` built with, not the system's.
+            "PATH": os.pathsep.join(
+                [
+                    f"{folder}/bin",
+                    *(f"{prefix}/bin" for prefix in _mpis().values()),
+                    f"{TOP}/build/mpich/bin",
+                    os.environ["PATH"],
+                ]
+            ),
         }
         self._link_builds()
 
@@ -83,10 +91,12 @@ class Scratch:
 
         with patch.dict(os.environ, {"XDG_CACHE_HOME": str(self.cache)}):
             for key, prefix in _mpis().items():
-                if (programs := TOP / "build" / key / "bin").is_dir():
-                    place = build.build_folder(build.build_key(installations.find(str(prefix))))
-                    place.parent.mkdir(parents=True)
-                    place.symlink_to(programs.resolve())
+                programs = TOP / "build" / key / "bin"
+                if not build.has(programs, build.all_components()):
+                    sys.exit(f"not all programs are in {programs}; `make build MPI={key}` builds them")
+                place = build.build_folder(build.build_key(installations.find(str(prefix))))
+                place.parent.mkdir(parents=True)
+                place.symlink_to(programs.resolve())
 
     def usual(self, text: bytes) -> bytes:
         """With paths of a usual machine."""
@@ -172,7 +182,7 @@ def record(name: str, of_name: Iterable[Block]) -> None:
                 continue
             done.add(step.command)
             if step.command.endswith("&"):
-                stack.enter_context(_background(step.command.removesuffix("&"), scratch))
+                stack.enter_context(in_background(step.command.removesuffix("&"), scratch))
             elif step.words[0] == "cat":
                 write_shown(step, scratch.work)
             elif step.measures and name in AS_PRINTED:
@@ -188,13 +198,16 @@ def record(name: str, of_name: Iterable[Block]) -> None:
 
 
 @contextlib.contextmanager
-def _background(command: str, scratch: Scratch) -> Iterator[None]:
+def in_background(command: str, scratch: Scratch) -> Iterator[None]:
+    """Until the context ends."""
     process = subprocess.Popen(
         ["bash", "-c", command], cwd=scratch.work, env=scratch.environment, start_new_session=True
     )
-    yield
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    try:
+        yield
+    finally:  # also where a command after it was not measured
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 On = Callable[[list[str]], list[str]]  # from the words of a command to those that execute it where it belongs

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import json
 import os
 import platform
@@ -31,6 +30,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -143,16 +143,16 @@ BEAT = 4.0  # seconds between lines of what takes longer
 
 def carried_out(command: list[str], what: str, log: Path, env: dict[str, str] | None = None) -> int:
     """Exit status of a command that may take long; what it prints is appended to `log`."""
+    began = time.monotonic()
     with log.open("a") as text:
         process = subprocess.Popen(
             command, env=env, cwd=TOP, stdin=subprocess.DEVNULL, stdout=text, stderr=text
         )
-        for beat in itertools.count(1):
+        while True:
             try:
                 return process.wait(BEAT)
             except subprocess.TimeoutExpired:
-                say(f"{what} ... {beat * BEAT:.0f} s")
-    raise AssertionError
+                say(f"{what} ... {time.monotonic() - began:.0f} s")
 
 
 def write(path: Path, text: str) -> None:
@@ -442,7 +442,7 @@ def set_up_wrapper(choice: str) -> Mpi:
 
 
 def make_lines(mpi: Mpi, made: str) -> str:
-    """For make to include as the file `made`, which is stale once the wrapper is gone. Quoted for recipes."""
+    """For make to include as the file `made`, which is stale where the wrapper is missing. Quoted for recipes."""
     lines = {
         "KEY": mpi.key,
         "MPI_VERSION": shlex.quote(mpi.version),
@@ -454,7 +454,7 @@ def make_lines(mpi: Mpi, made: str) -> str:
         "MPI_ENV": " ".join(f"{name}={shlex.quote(value)}" for name, value in mpi.env.items()),
     }
     escaped = {name: value.replace("$", "$$").replace("#", "\\#") for name, value in lines.items()}
-    stale = f"{made}: $(if $(wildcard $(MPI_WRAPPER)),,FORCE)\n"
+    stale = f"{made}: $(shell [ -e $(MPI_WRAPPER) ] || echo FORCE)\n"
     return "".join(f"{name} := {value}\n" for name, value in escaped.items()) + stale
 
 

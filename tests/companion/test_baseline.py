@@ -5,6 +5,7 @@ import multiprocessing
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -414,6 +415,22 @@ def test_a_check_under_another_mpi_takes_programs_of_that_mpi(
     commands = commands_in(said.err)
     assert len(commands) == 1 and all(f"{cached}/bin/IMB-MPI1" in line for line in commands)
     assert not any(str(tmp_path / "old") in line for line in commands)
+
+
+def test_a_check_under_another_mpi_builds_the_component_that_it_needs(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build has only those that launches have needed."""
+    said = imb("run", "PingPong", *fake_mpi.make(tmp_path / "old"), "--label", "first")
+    assert said.code == 0 and imb("baseline", "set", "ours", "first").code == 0
+    fake_mpi.make(tmp_path / "new")
+    bin_folder = build.build_folder(build.build_key(installations.find(str(tmp_path / "new"))))
+    bin_folder.mkdir(parents=True)
+    (bin_folder / "IMB-RMA").touch()
+    built = Mock(return_value=tmp_path / "new" / "bin")
+    monkeypatch.setattr("imb.cli.launching.built", built)
+    said = imb("baseline", "check", "ours", "--mpi", tmp_path / "new")
+    assert "no program" not in said.err and built.call_args.args[2] == {"MPI1"}
 
 
 def test_mistakes_are_one_line(imb: Imb, kept: Archive, tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import lab
 import pytest
+from companion import fake_mpi
 from companion.door import Imb
 from imb.cli import launching
 from imb.model import suite
-from imb.mpi import builds, installations
+from imb.mpi import build, builds, installations
 
 CMAKE = """cmake_minimum_required(VERSION 3.20)
 project(small LANGUAGES CXX)
@@ -87,6 +88,33 @@ def test_what_make_builds_is_used(imb: Imb, small: Path, monkeypatch: pytest.Mon
     assert said.out == f"{newer}\n" and len(list(newer.iterdir())) == 9, said.err
 
 
+def test_what_make_builds_otherwise_is_not_used(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With another compiler or other flags, which the name of a build does not have then."""
+    monkeypatch.delenv("CXXFLAGS")
+    _, prefix, *_ = fake_mpi.make(tmp_path / "mpi")
+    mpi = installations.find(str(prefix))
+    compiler = shutil.which("c++")
+    cache = small / "build" / "key" / "CMakeCache.txt"
+    cache.parent.mkdir(parents=True)
+
+    def of(**changed: str) -> Path | None:
+        entries = {
+            "MPI_CXX_COMPILER": mpi.wrapper,
+            "CMAKE_CXX_COMPILER": compiler,
+            "CMAKE_BUILD_TYPE": "Release",
+        }
+        lines = (f"{name}:STRING={value}\n" for name, value in {**entries, **changed}.items())
+        cache.write_text("".join(lines))
+        return build.folder_of_make(mpi, None)
+
+    assert of() == cache.parent
+    assert of(CMAKE_CXX_COMPILER=sys.executable) is None
+    assert of(CMAKE_EXE_LINKER_FLAGS="-static") is None
+    assert of(MPI_CXX_COMPILER="/usr/bin/env") is None
+
+
 def test_a_dry_run_and_a_usage_error_build_nothing(mpi: lab.Mpi, imb: Imb, small: Path) -> None:
     said = imb("run", "PingPong", "--mpi", mpi.wrapper, "--dry-run")
     assert said.code == 0 and said.err == "", said.err
@@ -148,3 +176,22 @@ def test_the_suite_is_built_and_runs(imb: Imb, tmp_path: Path, monkeypatch: pyte
     assert "building the suite for" in said.err and ": 4 rows in " in said.out
     [folder] = imb("build", "--mpi", lab.MAIN[0].wrapper).out.split()
     assert [program.name for program in Path(folder).iterdir()] == ["IMB-MPI1"]
+
+
+def test_a_folder_may_have_the_name_of_an_mpi(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are others of this kind, but it was not chosen among them."""
+    for name in ("one", "other", "openmpi"):
+        fake_mpi.make(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENIMB_ENV", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/one/bin:{tmp_path}/other/bin")
+    said = imb("run", "PingPong", "--mpi", "openmpi", "--dry-run")
+    assert said.code == 0 and said.err == "" and said.out.startswith(f"{tmp_path}/openmpi/bin/"), said
+    said = imb("run", "PingPong", "--mpi", "intel", "--dry-run")
+    assert said.code == 2 and "no intel found" in said.err
+    (tmp_path / "openmpi").rename(tmp_path / "third")
+    said = imb("run", "PingPong", "--mpi", "openmpi", "--dry-run")
+    assert said.code == 0 and said.out.startswith(f"{tmp_path}/one/bin/")
+    assert re.fullmatch(r"imb: openmpi is .*/one/bin/mpicxx; there is also .*/other/bin/mpicxx\n", said.err)

@@ -29,6 +29,7 @@ from imb.judge.compare import (
 from imb.judge.condition_diff import differences, names_of_sides
 from imb.judge.effects import together, verdict_of
 from imb.judge.state_shares import fisher
+from imb.model import conditions
 from imb.model.errors import ImbError
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import (
@@ -309,6 +310,19 @@ def test_pairs_see_what_the_drift_of_a_machine_hides() -> None:
     fewer = msgspec.structs.replace(turns_b, launches=turns_b.launches[:7])
     found = compare(turns_a, fewer)
     assert (found.pairs, found.launches_a, found.verdict) == (True, 7, "slower")
+
+
+def test_conditions_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of each launch: they take as long as all else that is read of it."""
+    read: list[str] = []
+
+    def conditions_of(launch: Launch) -> dict[str, str]:
+        read.append(launch.name)
+        return conditions.conditions_of(launch)
+
+    monkeypatch.setattr("imb.judge.condition_diff.conditions_of", conditions_of)
+    compare(side_of(rows_of(3), "a"), side_of(rows_of(3, seed=2), "b"))
+    assert len(read) == len(set(read)) == 6
 
 
 def test_bands_are_read_as_they_are_written() -> None:

@@ -1,5 +1,6 @@
 """Launches that fail before they measure anything: the reason is printed by every command that meets them."""
 
+import shutil
 from pathlib import Path
 
 import lab
@@ -245,3 +246,14 @@ def test_settings_of_real_launchers_that_the_latter_overrides(
     )
     said = imb("campaign", file)
     assert said.code == 0 and f" {then} " in said.err and f" {first} " not in said.err, said.err
+
+
+def test_programs_that_a_package_renamed_are_found(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    program = tmp_path / "mpi" / "bin" / "IMB-MPI1"
+    renamed = program.rename(program.with_name("mpitests-IMB-MPI1_openmpi"))
+    said = imb("run", "PingPong", *options, "--launches", 1)
+    assert said.code == 0 and str(renamed) in said.err.replace(" \\\n    ", " "), said
+    shutil.copy(renamed, renamed.with_name("IMB-MPI1_mpich"))
+    said = imb("run", "PingPong", *options, "--launches", 1)
+    assert said.code == 2 and f"no program {program}" in said.err, said

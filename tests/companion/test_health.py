@@ -14,17 +14,21 @@ from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import lab
+import msgspec
 import numpy as np
 import pytest
 from companion import cluster, fake_mpi
 from companion.door import Imb, Said
 from imb.judge import health as judge
 from imb.measure import health
+from imb.model.errors import ImbError
 from imb.model.health import Watched
 from imb.model.intent import Intent
-from imb.mpi import installations, load
+from imb.model.records import Mpi
+from imb.mpi import build, installations, load
 
 US = 1e-6
 
@@ -68,10 +72,17 @@ class Site:
 
         self.edit(add)
 
-    def learn_again(self) -> Said:
+    def run_is(self, **facts: Any) -> None:
+        """What its launches record of themselves."""
+        for file in Path(str(self.options[1]), "bin").glob("records-*"):
+            run, *rest = file.read_bytes().splitlines(True)
+            changed = {**json.loads(run), **msgspec.to_builtins(facts)}
+            file.write_bytes(b"".join([json.dumps(changed).encode() + b"\n", *rest]))
+
+    def learn_again(self, *words: object) -> Said:
         """Less than 50, and the last one long ago."""
         self.edit(lambda kept: kept["sessions"].pop())
-        return self("--learn")
+        return self("--learn", *words)
 
     def edit(self, change: Callable[[dict[str, Any]], None]) -> None:
         kept = json.loads(self.file.read_text())
@@ -113,6 +124,19 @@ def test_sessions_are_learned_an_hour_apart(site: Site) -> None:
     assert said.code == 2 and "has sessions already" in said.err
     said = site("--strict")
     assert said.code == 2 and "has 2 sessions, a check needs 16" in said.err
+
+
+def test_the_component_of_sessions_is_built(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build has only those that launches have needed."""
+    mpi = Path(str(site.options[1]))
+    folder = build.build_folder(build.build_key(installations.find(str(mpi))))
+    folder.mkdir(parents=True)
+    (folder / "IMB-RMA").touch()
+    built = Mock(return_value=mpi / "bin")
+    monkeypatch.setattr("imb.cli.launching.built", built)
+    said = site("--learn", "--mpi", mpi, "--np", "2", times=[1] * 4)
+    assert said.code == 0 and "session 1 of 50" in said.out, said
+    assert built.call_args.args[2] == ["MPI1"]
 
 
 def test_fifty_sessions_are_enough(site: Site) -> None:
@@ -217,6 +241,7 @@ def test_errors_exit_with_0_unless_strict(site: Site, words: list[str], line: st
     said = site(*words)
     assert (said.code, said.out) == (0, "") and line in said.err
     assert len(said.err.splitlines()) == 1
+    assert "--learn" in words or not site.file.parent.exists()  # a misspelled name leaves nothing
     assert site(*words, "--strict").code == 2
 
 
@@ -248,11 +273,75 @@ def test_a_busy_host_is_inconclusive(site: Site, monkeypatch: pytest.MonkeyPatch
     assert site(times=[1]).out.startswith("healthy: ")
 
 
-def test_sessions_of_another_host_or_mpi_judge_nothing(site: Site) -> None:
+@pytest.mark.parametrize(
+    ("kept", "line", "launches"),
+    [
+        ({"host": "n17"}, "has sessions of host n17, now ", 0),
+        ({"library": "MPICH 3"}, "has sessions of MPI MPICH 3, now MPICH 5.0.2;", 1),
+        ({"settings": {"UCX_TLS": "rc"}}, "has sessions of $OMPI_MCA_btl unset, now tcp and $UCX_TLS rc, now unset;", 1),
+    ],
+)  # fmt: skip
+def test_sessions_of_other_conditions_judge_nothing(
+    site: Site, kept: dict[str, Any], line: str, launches: int
+) -> None:
+    """Another host, MPI or setting of its transports: neither checks nor further sessions."""
+    site.run_is(mpi=Mpi(name="MPICH 5.0.2"), environment={"OMPI_MCA_btl": "tcp", "OMPI_MCA_x": "1"})
     site.learn()
-    site.edit(lambda kept: kept.update(host="n17"))
+    assert site.kept()["settings"] == {"OMPI_MCA_btl": "tcp"}
+    site.edit(lambda now: now.update(kept))
+    before = site.file.read_text()
     said = site("--strict")
-    assert said.code == 2 and "has sessions of host n17, now " in said.err
+    assert said.code == 2 and line in said.err and site.launches == launches
+    assert site.file.read_text() == before
+    said = site.learn_again("--strict")
+    assert said.code == 2 and line in said.err and site.launches == launches
+
+
+def test_a_file_that_changes_during_a_check_is_left_alone(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who removes it, as after an update of the MPI, does not get its old sessions back."""
+    site.learn()
+    measured = health.measured
+
+    def remove(*words: Any) -> health.Launched:
+        site.file.unlink(missing_ok=True)
+        return measured(*words)
+
+    monkeypatch.setattr(health, "measured", remove)
+    said = site("--strict", times=[1])
+    assert said.code == 2 and "was changed or removed meanwhile" in said.err
+    assert not site.file.exists()
+
+
+def test_a_launch_without_a_figure_is_no_session(site: Site) -> None:
+    """Limits are of figures that all sessions have."""
+    site.learn()
+
+    def with_another(kept: dict[str, Any]) -> None:
+        for session in kept["sessions"]:
+            session["values"]["Allreduce 8 bytes"] = [1.0] * 4
+
+    site.edit(with_another)
+    said = site("--strict")
+    assert said.code == 11 and "the launch has no time of Allreduce 8 bytes" in said.out
+    said = site.learn_again("--strict")
+    assert said.code == 11 and "the launch has no time of Allreduce 8 bytes" in said.err
+    assert len(site.kept()["sessions"]) == 49
+
+
+def test_a_clock_that_was_set_back(site: Site) -> None:
+    site.learn()
+    site.edit(lambda kept: kept["watched"].update({"PingPong 8 bytes": {"suspect": ago(hours=-9)}}))
+    assert site(times=[2] * 4).out.startswith("suspect: ")
+    assert site.kept()["watched"]["PingPong 8 bytes"]["suspect"] <= ago()
+    site(times=[1])
+
+    def later(kept: dict[str, Any]) -> None:
+        kept["sessions"][-2]["at"] = ago(hours=-9)
+
+    site.edit(later)
+    assert "session 50 of 50" in site.learn_again().out
 
 
 def test_files_that_are_not_usable(site: Site) -> None:
@@ -263,7 +352,7 @@ def test_files_that_are_not_usable(site: Site) -> None:
     lock = site.file.with_name(".health.json.lock").open()
     fcntl.flock(lock, fcntl.LOCK_EX)
     said = site("--strict")
-    assert said.code == 11 and "another check is running" in said.err
+    assert said.code == 11 and "another imb health is running" in said.err
     lock.close()
     site.file.write_text('{"format": "openimb-health/1"')
     said = site("--strict")
@@ -271,12 +360,29 @@ def test_files_that_are_not_usable(site: Site) -> None:
 
 
 def test_an_error_of_imb_is_no_bad_host(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A traceback exits with 1."""
+    """A traceback exits with 1, and so do some errors of other commands."""
     site.learn()
+    monkeypatch.setattr(health, "measured", Mock(side_effect=ImbError("no build", status=1)))
+    said = site()
+    assert (said.code, said.err) == (0, "imb: no build\n")
+    assert site("--strict").code == 3
     monkeypatch.setattr(judge, "Check", None)
     said = site()
     assert said.code == 0 and "imb: an error of imb: TypeError: " in said.err
     assert site("--strict").code == 3
+
+
+def test_a_bad_host_is_bad_whatever_takes_the_verdict(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its line does not get to a full disk; the status does."""
+    site.learn()
+    monkeypatch.setattr(
+        "imb.cli.health._print", Mock(side_effect=OSError(28, "No space left", "standard output"))
+    )
+    assert site(times=[1]).code == 0
+    assert site("--strict", times=[1]).code == 2
+    site.edit(lambda kept: kept["watched"].update({"PingPong 8 bytes": {"suspect": ago(minutes=9)}}))
+    said = site(times=[2] * 4)
+    assert said.code == 1 and "is bad; standard output: No space left" in said.err
 
 
 # --- Surroundings ----------------------------------------------------------------------------------------------------
@@ -340,6 +446,36 @@ def test_surroundings_in_which_imb_cannot_start(tmp_path: Path) -> None:
         assert line in first and line in second and (status, done.returncode) == ("0", 2)
 
 
+def test_a_launch_is_not_begun_that_would_not_end_in_time(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left has the seconds in which a launch is ended, too."""
+    site.learn()
+
+    def slow_launches(kept: dict[str, Any]) -> None:
+        for session in kept["sessions"]:
+            session["seconds"] = 1.5
+
+    site.edit(slow_launches)
+    assert site("--within", "2").out.startswith("inconclusive: ") and site.launches == 0
+    assert site("--within", "3", times=[1]).out.startswith("healthy: ")
+
+
+def test_a_launcher_that_hangs_after_its_records_ends_in_time(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of Open MPI 5 sometimes does. The figures count."""
+    site.learn()
+    monkeypatch.setattr(health, "LINGER", 60.0)
+    monkeypatch.setenv("FAKE_END", str(tmp_path / "never"))
+    said = site("--within", "3", times=[1])
+    assert said.out.startswith("healthy: ")
+    monkeypatch.setattr(health, "GRACE", 0.1)
+    kept = health.load_kept(site.file)
+    assert kept is not None
+    assert 0.5 < health.measured(kept, 0.5).seconds < 3
+
+
 @pytest.mark.alone
 def test_a_launch_that_hangs_ends_in_time(site: Site, tmp_path: Path) -> None:
     site.learn()
@@ -378,7 +514,8 @@ def file_of(path: Path, mpi: lab.Mpi, seconds: float) -> Path:
         sessions=[session] * judge.FEWEST,
         watched={figure: Watched(beyond=judge.LAUNCHES - 1, suspect=ago(minutes=15))},
     )
-    health.save(path, kept)
+    path.unlink(missing_ok=True)
+    health.save(path, kept, None)
     return path
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import sys
+import time
+from pathlib import Path
 
 import lab
+import psutil
 import pytest
+from companion import fake_mpi
+from imb.mpi import installations
 
 sys.path.insert(0, str(lab.TOP / "tools"))
 
+import record
 import recordings
 
 NAMED = recordings.all_blocks()
@@ -29,7 +35,7 @@ def test_other_outputs_have_a_reason() -> None:
 def test_recordings_are_small_and_used() -> None:
     files = list(recordings.FOLDER.iterdir())
     assert {file.name.removesuffix(".tar.xz") for file in files} <= set(NAMED)
-    assert sum(file.stat().st_size for file in files) < 300_000
+    assert sum(file.stat().st_size for file in files) < 500_000
 
 
 PRINTED = ["A: old, 5 launches", "", "row     us", "PingPong 8 B  1.03", "PingPong 16 B  1.05", "slower"]
@@ -61,3 +67,43 @@ def test_blocks_are_written_anew() -> None:
     after = recordings.renewed(shown, now)
     assert after == ["…", "row     us   ±", "a rule", "PingPong 16 B  1.07 2", "…", "slow …"]
     assert recordings.stale_line(after, now) is None
+
+
+class Made(record.Scratch):
+    """With builds that need not be there."""
+
+    def _link_builds(self) -> None:
+        pass
+
+
+def test_a_command_in_the_background_ends_with_what_is_measured_beside_it(tmp_path: Path) -> None:
+    """Also where that fails."""
+    scratch = Made(tmp_path)
+    pid = tmp_path / "work" / "pid"
+    command = "sh -c 'echo $$ >new; mv new pid; while :; do sleep 1; done'"
+    with pytest.raises(SystemExit), record.in_background(command, scratch):
+        while not pid.exists():
+            time.sleep(0.01)
+        sys.exit("not all was measured")
+    assert not psutil.pid_exists(int(pid.read_text()))
+
+
+def test_words_for_mpis_are_those_that_make_builds_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever others the machine has, and whether `make` has built with them."""
+    of_make, system = tmp_path / "env" / "mpi", tmp_path / "system"
+    for folder in (of_make / "mpich", of_make / "openmpi", system):
+        fake_mpi.make(folder)
+    (of_make / "mpich" / "bin" / "mpiexec").write_text("#!/bin/sh\necho HYDRA build details\n")
+    monkeypatch.setenv("OPENIMB_ENV", str(tmp_path / "env"))
+    monkeypatch.setenv("PATH", str(system / "bin"))
+    record._mpis.cache_clear()
+    (tmp_path / "scratch").mkdir()
+    scratch = Made(tmp_path / "scratch")
+    for name, value in scratch.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("IMB_MPI")
+    found = installations.find("openmpi")
+    record._mpis.cache_clear()
+    assert found.wrapper == str(of_make / "openmpi" / "bin" / "mpicxx")

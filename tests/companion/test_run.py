@@ -473,7 +473,9 @@ def test_doctor_examines_machine_and_installation(mpi: lab.Mpi, imb: Imb) -> Non
     assert imb("doctor", "--mpi", mpi.wrapper, "--strict").code == warned
 
 
-def test_doctor_finds_a_broken_installation(imb: Imb, tmp_path: Path) -> None:
+def test_doctor_finds_a_broken_installation(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, text in (
@@ -485,6 +487,9 @@ def test_doctor_finds_a_broken_installation(imb: Imb, tmp_path: Path) -> None:
     said = imb("doctor", "--mpi", tmp_path)
     assert said.code == 2 and "✗ Open MPI 5.0.9: two ranks: the wrapper builds no MPI program" in said.out
     assert "no compiler here" in said.out and "install the compiler" in said.out
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "mpicxx"))
+    said = imb("doctor", "--mpi", tmp_path)
+    assert said.code == 2 and "✗ Open MPI 5.0.9: two ranks: cannot write to the cache " in said.out, said
 
 
 @pytest.mark.needs_mpi

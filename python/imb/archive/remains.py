@@ -20,7 +20,7 @@ def remains(archive: Archive) -> list[Path]:
 
 
 def sweep(archive: Archive) -> None:
-    """Deletes what is older than an hour, if its writer ran on this host and is gone. Writers of other hosts cannot be seen
+    """Deletes what is older than an hour, if its writer ran on this host and has ended. Writers of other hosts cannot be seen
     from here."""
     for folder in remains(archive):
         host, _, pid = folder.name.rpartition("-")[0].rpartition("-")

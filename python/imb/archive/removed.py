@@ -14,10 +14,10 @@ def removed_runs(archive: Archive, names: Iterable[str]) -> dict[str, Path]:
     """The removed runs of these names, by whole name: of a label all that have it, of the beginning of a run's name that
     run; and where the last copy of each is. Raises ImbError where there is none, or several names begin so."""
     copies, present = archive.removed_copies(), archive.ids()
-    gone = sorted(copies.keys() - set(present))
+    absent = sorted(copies.keys() - set(present))
     found: dict[str, Path] = {}
     for name in names:
-        if not (runs := matching(name, gone, archive.tags)):
+        if not (runs := matching(name, absent, archive.tags)):
             raise _none(archive, name, present)
         found |= {run: copies[run] for run in runs}
     return found

@@ -50,7 +50,8 @@ COMMANDS = tuple(name for summaries in GROUPS.values() for name in summaries)
 
 # Allocations between two garbage collections. With Python's default they take a sixth of the time of a long list.
 _OBJECTS = 100_000
-BAD = 1  # exit status of a health check
+BAD = 111  # what `imb health` returns for a bad host, and no error: `main` exits with 1 then
+_OWN_ERROR = 3
 
 
 def main(words: list[str] | None = None) -> None:
@@ -58,12 +59,13 @@ def main(words: list[str] | None = None) -> None:
     words = sys.argv[1:] if words is None else words
     if words[:1] != ["health"]:
         sys.exit(_status(words))
-    # Schedulers drain a host for any status of its health check but 0, and a traceback has that of a bad host.
+    # Schedulers drain a host for any status of its health check but 0; a traceback and some errors have that of a bad host.
     try:
         status = _status(words)
     except Exception as error:
-        status = _complain(f"an error of imb: {type(error).__name__}: {error}", 3)
-    sys.exit(status if status == BAD or "--strict" in words else 0)
+        status = _complain(f"an error of imb: {type(error).__name__}: {error}", _OWN_ERROR)
+    strict = {1: _OWN_ERROR}.get(status, status) if "--strict" in words else 0
+    sys.exit(1 if status == BAD else strict)
 
 
 def _status(words: list[str]) -> int:

@@ -22,6 +22,7 @@ from imb.cli.launching import (
     PrecisionOption,
     ProgramsOption,
     TimeoutOption,
+    VerboseOption,
     all_measured,
     build_variants,
     launch_all,
@@ -139,6 +140,7 @@ def command(
         ),
     ] = None,
     timeout: TimeoutOption = None,
+    verbose: VerboseOption = False,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the random order.")] = None,
     relevant: RelevantOption = "5%",
     metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
@@ -178,14 +180,13 @@ def command(
     \f
     Each round launches both variants once (--a-cvar, --b-cvar: one launch in which their samples alternate), with the
     given process count only (-npmin N, unless given). Where both cannot run side by side (IMB-IO, srun, GPU memory, rows
-    in one burst), one runs after the other. With --classic, a segment should last 0.1 s (-time 0.2).
+    in one burst), one runs after the other. With --classic give -time 0.2.
 
     A launch whose state probe is outside the dominant state of the machine is repeated at the end, with its partner, and
     the repeat is judged in its place (not with --classic). With --until-decided, results are checked after each round
     from the fifth on instead; verdicts allow for that.
 
-    Without --timeout, a launch in passes ends after a minute and ten times its budget. --submit prints the command that
-    compares.
+    Without --timeout, a launch in passes ends after a minute and ten times its budget. --submit prints the command that compares.
     """
     import msgspec
 
@@ -202,8 +203,11 @@ def command(
             )
         file = _variants_file(store, a_cvar or [], b_cvar or [])
         names, launch_by_launch, repeats = [*(names or ["mpi1"]), "-alternate", str(file)], True, 0
+        settings_of_sides: tuple[str, str, str] | str = both
     elif a is None or b is None:
         raise ImbError(f"no variant {'A' if a is None else 'B'}: give --a and --b, or --a-cvar and --b-cvar")
+    else:
+        settings_of_sides = a, b, both
     if budget is not None and not until_decided:
         raise ImbError(
             "--budget needs --until-decided, as it is of the whole session; launch_budget in a campaign file is of a launch"
@@ -215,7 +219,7 @@ def command(
     job = Job(submit, minutes, queue, account, jobs)
     job.examine()
     chosen, plans = _planned(
-        names or [], (a, b, both) if not (a_cvar or b_cvar) else both, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
+        names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
         until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
         turn_timeout=turn_timeout,
         classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
@@ -245,7 +249,7 @@ def command(
                 sides = [*[f"{plan.campaign}/ab"] * 2, "--variants", "a,b"]
             say(shlex.join(["imb", "compare", *sides, *judging]))
         raise typer.Exit(status)
-    raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True)))
+    raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True, verbose=verbose)))
 
 
 def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:

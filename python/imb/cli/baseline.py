@@ -28,6 +28,7 @@ from imb.cli.launching import (
     MpiOption,
     ProgramsOption,
     TimeoutOption,
+    VerboseOption,
     all_measured,
     launch_all,
     ready,
@@ -226,6 +227,7 @@ def check(
         ),
     ] = None,
     timeout: TimeoutOption = None,
+    verbose: VerboseOption = False,
     with_old: Annotated[
         bool,
         typer.Option(
@@ -308,7 +310,7 @@ def check(
     plan = _planned(store, here, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
     plan = msgspec.structs.replace(plan, command="baseline", report=options)
     session.save(store, plan)
-    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True)))
+    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True, verbose=verbose)))
 
 
 def report(store: Archive, carried: Carried) -> int:
@@ -437,7 +439,7 @@ def _planned(
     wrapper = fact(str, chosen.launches[0].facts, "conditions", "mpi_wrapper")
     installation = installations.find(mpi or wrapper)
     if programs is None and installation.place != wrapper:
-        programs = ready(installation, None)
+        programs = ready(installation, None, {one.facts["component"] for one in chosen.launches})
     if with_old:
         seed = secrets.randbelow(2**31)
         before = installations.find(wrapper)

@@ -12,6 +12,7 @@ from imb.cli.common import ArchiveOption
 from imb.cli.display import in_time
 from imb.cli.launching import (
     TimeoutOption,
+    VerboseOption,
     build_variants,
     carry_out,
     locate_variant,
@@ -52,6 +53,7 @@ def command(
         ),
     ] = None,
     timeout: TimeoutOption = None,
+    verbose: VerboseOption = False,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Resume the newest session, or the newest of FILE."),
@@ -141,7 +143,7 @@ def command(
             session.save(store, plan)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
-    (resume_session if resume else carry_out)(store, plans[0])
+    (resume_session if resume else carry_out)(store, plans[0], verbose=verbose)
 
 
 def _print_dry_run(store: Archive, plan: session.Plan) -> None:

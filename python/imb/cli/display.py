@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from imb.render.terminal import Screen, folded, text_width
 
 if TYPE_CHECKING:
     from imb.measure.session import Done, Item, Plan
+
+LONGEST_SILENCE = 4.0  # seconds, where no bar moves
 
 
 def in_time(seconds: float) -> str:
@@ -21,14 +24,22 @@ def in_time(seconds: float) -> str:
 
 class Display:
     """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only, and the
-    time left at the beginning of a round. `commands`: whether they are shown."""
+    time left at the beginning of a round. `commands`: whether they are shown; `verbose`: all of them, whole."""
 
-    def __init__(self, plan: Plan, known: dict[tuple[object, ...], float], *, commands: bool = True) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        known: dict[tuple[object, ...], float],
+        *,
+        commands: bool = True,
+        verbose: bool = False,
+    ) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
         self.plan = plan
         self.known = known
         self.commands = commands
+        self.verbose = verbose
         self.shown: set[tuple[object, ...]] = set()
         self.total = len(plan.items)
         self.screen = Screen(err=True)
@@ -43,6 +54,7 @@ class Display:
         self.count = 0
         self.at_once = 1
         self.usual: float | None = None
+        self.said = time.monotonic()
 
     def __enter__(self) -> Display:
         return self
@@ -53,10 +65,11 @@ class Display:
     def say(self, line: str) -> None:
         """A line of its own."""
         self.bar.stop()
-        self.screen.line(line)
+        self.warn(line)
 
     def warn(self, line: str) -> None:
         """The same while launches run; from any thread."""
+        self.said = time.monotonic()
         self.screen.line(line)
 
     def show_time_left(self, over: list[Done], turn: int | None) -> None:
@@ -79,10 +92,14 @@ class Display:
         self.at_once = len(items)
         self.usual = session.remaining_seconds(self.plan, over, self.known)
         self.count = len(over)
+        if not (self.live or self.commands) and time.monotonic() > self.said + LONGEST_SILENCE:
+            self.say(f"launch {self.number} of {self.total}")
 
     def show_command(self, item: Item, command: object) -> None:
         """Shown once of launches that are alike, without the file of its records; whole in the facts of each run."""
-        if self.commands and item.like() not in self.shown:
+        if self.verbose:
+            self.say(f"$ {command}")
+        elif self.commands and item.like() not in self.shown:
             self.shown.add(item.like())
             shown, _, _ = str(command).partition(" -json ")
             for line in folded(f"$ {shown}", text_width(err=True), end=" \\"):

@@ -118,8 +118,8 @@ def judged_of(
         sweeps = [leveled(sweep, topology) for sweep in sweeps]
         before = {endpoint.name for endpoint in endpoints_of(against.past)}  # their indices are others
         new = [endpoint.name for endpoint in endpoints if endpoint.name not in before]
-        if gone := [endpoint.name for endpoint in known[len(endpoints) :]]:
-            every.append(f"in {against.past_name}, but not measured now: {and_more(gone, _LISTED)}")
+        if missing := [endpoint.name for endpoint in known[len(endpoints) :]]:
+            every.append(f"in {against.past_name}, but not measured now: {and_more(missing, _LISTED)}")
         if new:
             every.append(f"not in {against.past_name}: {and_more(new, _LISTED)}")
         loads = [

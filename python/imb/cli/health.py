@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +31,7 @@ LIMIT = 60.0  # seconds of a launch of a session
 RESERVED = 0.3  # seconds of a check, to judge, write and exit
 SESSIONS_APART = timedelta(minutes=50)  # what an hourly job keeps, also if it starts some minutes early
 FIRST = ("--learn", "--within", "--strict", "--file", "--np", "--benchmark", "--mpi", "--programs")
-STRICT = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
+STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
 _OF_LEARNING = {"learn", "file", "strict", "mpi", "programs", "np", "benchmark", "lengths"}
 _OF_CHECKS = {"within", "file", "strict"}
@@ -124,11 +124,13 @@ def command(
     else:
         refuse_options(context, _OF_CHECKS, "is of --learn; checks measure what the sessions measured")
     path = file or health.default_file()
+    if not learn and not path.exists():
+        raise _too_few(path, 0)
     try:
         with health.held(path):
             kept = health.load_kept(path)
             if not learn:
-                raise typer.Exit(_check(path, kept, began + within - RESERVED, strict=strict))
+                raise typer.Exit(_check(path, kept, began + within - RESERVED))
             given = any(value is not None for value in (np, benchmark, lengths, programs)) or _on_line(
                 context, "mpi"
             )
@@ -136,7 +138,7 @@ def command(
                 raise ImbError(
                     f"{path} has sessions already, which state what is measured; remove it to begin anew"
                 )
-            _learn(path, kept or _new(mpi, programs, np, benchmark or BENCHMARKS, lengths or LENGTHS))
+            _learn(path, kept, kept or _new(mpi, programs, np, benchmark or BENCHMARKS, lengths or LENGTHS))
     except OSError as error:
         raise ImbError(f"{error.filename or path}: {error.strerror or error}") from error
 
@@ -173,7 +175,7 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
     installation, folder = prepare(mpi, programs)
     if programs is None:
         try:
-            folder = ready(installation, None)
+            folder = ready(installation, None, [component])
         except typer.Exit as failed:  # with the status of a bad host
             raise ImbError(f"no programs for {installation.version}") from failed
     usable = min(cores(), len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores()
@@ -189,18 +191,20 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
     )
 
 
-def _learn(path: Path, kept: Kept) -> None:
-    """Adds a session. Raises ImbError, OSError."""
+def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
+    """Adds a session to what the file had `before`. Raises ImbError, OSError."""
     from msgspec.structs import replace
 
     from imb.judge import health as judge
     from imb.measure import health
 
+    _refuse_other_host(path, kept)
     start = now()
     if len(kept.sessions) >= judge.ENOUGH:
         say(f"{counted(len(kept.sessions), 'session')} in {path}: enough; nothing measured")
         return
-    if kept.sessions and (age := _between(kept.sessions[-1].at, start)) < SESSIONS_APART:
+    # A clock that was set back says nothing.
+    if kept.sessions and timedelta(0) <= (age := _between(kept.sessions[-1].at, start)) < SESSIONS_APART:
         say(
             f"the last session in {path} began {age.total_seconds() / 60:.0f} min ago; nothing measured, since sessions"
             f" {SESSIONS_APART.total_seconds() / 60:.0f} min apart show how they differ"
@@ -211,16 +215,19 @@ def _learn(path: Path, kept: Kept) -> None:
             f"{', '.join(suspects)} of {kept.host} suspect; nothing measured before a check has found the host healthy"
         )
         return
-    launches = [health.measured(kept, LIMIT) for _ in range(judge.LAUNCHES)]
-    _refuse_other(path, kept, launches[0])
+    launches = []
+    for _ in range(judge.LAUNCHES):
+        launches.append(health.measured(kept, LIMIT))
+        _refuse_other_launch(path, kept, launches[-1])
     values = {figure: [one.values[figure] for one in launches] for figure in launches[0].values}
     session = health.Learned(at=start, seconds=round(max(one.seconds for one in launches), 3), values=values)
     kept = replace(
         kept,
         library=kept.library or launches[0].library,
+        settings=launches[0].settings if kept.settings is None else kept.settings,
         sessions=[*kept.sessions, session],
     )
-    health.save(path, kept)
+    health.save(path, kept, before)
     say(f"session {len(kept.sessions)} of {judge.ENOUGH} in {path}: {_medians([values])}")
     if (others := max(one.others or 0.0 for one in launches)) > health.BUSY:
         say(f"imb: warning: other processes used {others:.1f} CPUs; limits of a busy host are high", err=True)
@@ -228,8 +235,8 @@ def _learn(path: Path, kept: Kept) -> None:
         say(*_sight(kept))
 
 
-def _check(path: Path, kept: Kept | None, deadline: float, *, strict: bool) -> int:
-    """Measures and judges; the exit status. Raises ImbError, OSError."""
+def _check(path: Path, kept: Kept | None, deadline: float) -> int:
+    """Measures and judges; the exit status with --strict. Raises ImbError, OSError."""
     from msgspec.structs import replace
 
     from imb.judge import health as judge
@@ -237,20 +244,31 @@ def _check(path: Path, kept: Kept | None, deadline: float, *, strict: bool) -> i
 
     many = len(kept.sessions) if kept else 0
     if kept is None or many < judge.FEWEST:
-        raise ImbError(
-            f"no limits: {path} has {counted(many, 'session')}, a check needs {judge.FEWEST};"
-            " measure one with `imb health --learn`, hourly"
-        )
-    sessions = kept.values()
-    check = judge.Check(judge.limits_of(sessions), kept.watched)
+        raise _too_few(path, many)
+    _refuse_other_host(path, kept)
+    check = judge.Check(judge.limits_of(kept.values()), kept.watched)
     why = _launch(path, kept, check, deadline)
     verdict, since = check.verdict(now())
-    health.save(
-        path,
-        replace(kept, watched=check.watched, checks=kept.checks + 1, suspects=kept.suspects + bool(since)),
+    checked = replace(
+        kept, watched=check.watched, checks=kept.checks + 1, suspects=kept.suspects + bool(since)
     )
-    _print(kept, check, verdict, since, why)
-    return STRICT[verdict] if strict or verdict == "bad" else 0
+    health.save(path, checked, kept)
+    try:
+        _print(kept, check, verdict, since, why)
+    except OSError as error:
+        if verdict != "bad":
+            raise
+        say(f"imb: {kept.host} is bad; {error.filename}: {error.strerror}", err=True)
+    return STATUS[verdict]
+
+
+def _too_few(path: Path, sessions: int) -> ImbError:
+    from imb.judge.health import FEWEST
+
+    return ImbError(
+        f"no limits: {path} has {counted(sessions, 'session')}, a check needs {FEWEST};"
+        " measure one with `imb health --learn`, hourly"
+    )
 
 
 def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
@@ -261,16 +279,14 @@ def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
 
     usual = median(one.seconds for one in kept.sessions)
     while check.undecided:
-        left = deadline - time.monotonic()
+        left = deadline - time.monotonic() - health.GRACE
         if usual > left:
             return f"time is up: a launch takes {usual:.1f} s"
         try:
-            found = health.measured(kept, left - health.GRACE)
-            _refuse_other(path, kept, found)
+            found = health.measured(kept, left)
         except health.NotMeasured as error:
             return str(error)
-        if missing := check.limits.keys() - found.values.keys():
-            return f"no value of {', '.join(sorted(missing))}"
+        _refuse_other_launch(path, kept, found)
         if (found.others or 0.0) > health.BUSY and (slow := check.beyond(found.values)):
             return f"{', '.join(slow)} beyond the limit while other processes used {found.others:.1f} CPUs"
         check.add(found.values)
@@ -278,14 +294,28 @@ def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
     return ""
 
 
-def _refuse_other(path: Path, kept: Kept, found: Launched) -> None:
-    """Raises ImbError where the sessions are of another host or MPI."""
+def _refuse_other_host(path: Path, kept: Kept) -> None:
+    """Raises ImbError where the sessions are of another one."""
     import socket
 
-    host = socket.gethostname()
+    _refuse_changed(path, {"host": (kept.host, socket.gethostname())})
+
+
+def _refuse_other_launch(path: Path, kept: Kept, found: Launched) -> None:
+    """Raises ImbError where the sessions are of another MPI, or of other settings of its transports."""
+    compared = {"MPI": (kept.library, found.library)}
+    if None not in (kept.settings, found.settings):
+        old, new = kept.settings or {}, found.settings or {}
+        compared |= {
+            f"${name}": (old.get(name, "unset"), new.get(name, "unset")) for name in sorted({*old, *new})
+        }
+    _refuse_changed(path, compared)
+
+
+def _refuse_changed(path: Path, compared: Mapping[str, tuple[str | None, str | None]]) -> None:
     changed = [
         f"{what} {old}, now {new}"
-        for what, old, new in (("host", kept.host, host), ("MPI", kept.library, found.library))
+        for what, (old, new) in compared.items()
         if None not in (old, new) and old != new
     ]
     if changed:

@@ -31,7 +31,7 @@ _GROUPS = {
         "--relevant --variants --metric --bands --tolerance --baseline --topology --since --force --assume-one-session --assume-stable --link --memory-bandwidth --gpu-link"
         " --threshold --thresholds --strict"
     ),
-    "Output": "--file --rows --format --output --title --separator --samples --chart --notes --newest --archive",
+    "Output": "--verbose --file --rows --format --output --title --separator --samples --chart --notes --newest --archive",
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names.split()}
 _RANGE = re.compile(r"; \d*[\d.<=]*x[<>]=?[\d.]+(?=\])|  \[\d*[\d.<=]*x[<>]=?[\d.]+\]")

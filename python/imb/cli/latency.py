@@ -9,7 +9,7 @@ import typer
 
 from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, LabelOption
-from imb.cli.launch_lines import load_of_others, problem_of
+from imb.cli.launch_lines import problem_of
 from imb.cli.launching import (
     Carried,
     ClassicOption,
@@ -20,8 +20,10 @@ from imb.cli.launching import (
     LimitOption,
     MpiOption,
     ProgramsOption,
+    VerboseOption,
     build_for,
     intent_of,
+    launch_all,
     prepare,
     refuse_missing_cpus,
 )
@@ -30,7 +32,6 @@ from imb.model.units import NOT_KNOWN, counted, decimal, known_width
 from imb.render.terminal import say
 
 if TYPE_CHECKING:
-    from imb.measure.session import Done
     from imb.model.intent import Intent
     from imb.model.observations import Launch
     from imb.model.records import Result
@@ -68,6 +69,7 @@ def command(
         ),
     ] = None,
     timeout: LimitOption = 60,
+    verbose: VerboseOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     env: EnvOption = None,
@@ -91,7 +93,7 @@ def command(
     """
     import msgspec
 
-    from imb.measure import execution, lock, passes, session
+    from imb.measure import passes, session
 
     if budget is not None and (classic or repetitions is not None):
         raise ImbError("--budget needs passes; omit --classic and --repetitions")
@@ -119,19 +121,9 @@ def command(
     build_for([plan], installation, programs)
     plan = msgspec.structs.replace(plan, command="latency")
     session.save(store, plan)
-    ended: list[Done] = []
-    with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
-        for item in plan.items:
-            [over] = execution.execute(
-                store,
-                plan,
-                [item],
-                on_problem=lambda item, line: say(f"imb: launch {item.number}: {line}", err=True),
-            )
-            if over.outcome == "interrupted":
-                raise KeyboardInterrupt
-            ended.append(over)
-    raise typer.Exit(report(store, Carried(ended, 0, None, plan)))
+    raise typer.Exit(
+        report(store, launch_all(store, plan, results_to_stderr=True, commands=False, verbose=verbose))
+    )
 
 
 def report(store: Archive, carried: Carried) -> int:
@@ -157,7 +149,7 @@ def report(store: Archive, carried: Carried) -> int:
             status=1,
         )
     say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(variant.intent)}, {variant.mpi.version}")
-    _warn(store, measured, own, [launch_end.run for launch_end in ended])
+    _warn(store, measured, own)
     if len(measured) < len(plan.items):
         say(
             f"imb: {len(plan.items) - len(measured)} of {len(plan.items)} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
@@ -167,7 +159,7 @@ def report(store: Archive, carried: Carried) -> int:
     return 0
 
 
-def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch], runs: Sequence[str]) -> None:
+def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch]) -> None:
     """One line on standard error where the figure is disturbed, with what is known of it."""
     from imb.cli.peers import earlier
     from imb.judge.usual import unusual, words
@@ -175,8 +167,6 @@ def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch], runs:
     known = words(unusual(own, earlier(archive, own)))
     if (error := _error(rows)) is not None and error > WIDE:
         known.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
-    if others := load_of_others(archive, runs):
-        known.append(others)
     if known:
         say(f"imb: warning: {'; '.join(known)}; repeat on an idle machine", err=True)
 

@@ -101,17 +101,11 @@ def _reason(archive: Archive, ended: Done) -> str:
     return f" ({reason})" if reason else ""
 
 
-def load_of_others(archive: Archive, runs: Iterable[str]) -> str | None:
-    """CPUs that other processes used, the largest of these runs; None where no run has more than BUSIER_CPUS."""
+def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
+    """One line where other processes disturbed these runs: the most CPUs that they used."""
     from imb.model.conditions import BUSIER_CPUS
 
     facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)
-    cpus = (fact(float, each, "load", "other_cpus") or 0.0 for each in facts)
-    largest = max(cpus, default=0.0)
-    return f"other processes used {largest:.1f} CPUs" if largest > BUSIER_CPUS else None
-
-
-def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
-    """One line where other processes disturbed these runs."""
-    if others := load_of_others(archive, runs):
-        say(f"imb: warning: {others}; repeat on an idle machine", err=True)
+    largest = max((fact(float, each, "load", "other_cpus") or 0.0 for each in facts), default=0.0)
+    if largest > BUSIER_CPUS:
+        say(f"imb: warning: other processes used {largest:.1f} CPUs; repeat on an idle machine", err=True)

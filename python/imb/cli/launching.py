@@ -79,6 +79,9 @@ TimeoutOption = Annotated[
 LimitOption = Annotated[
     float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
 ]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Show the whole command of each launch, in one line.")
+]
 ClassOption = Annotated[
     Literal["single", "parallel", "collective"] | None,
     typer.Option("--class", help="Select only benchmarks of this class."),
@@ -244,8 +247,8 @@ def name_others(word: str, taken: str) -> None:
         fitting = {
             mpi.launcher: f"{mpi.version}, {mpi.place}" for mpi in reversed(installations.of_kind(known))
         }
-        if len(fitting) > 1:
-            chosen = fitting.pop(taken)
+        # A folder of this name may have another one.
+        if len(fitting) > 1 and (chosen := fitting.pop(taken, None)):
             say(f"imb: {word} is {chosen}; there is also {'; '.join(fitting.values())}", err=True)
 
 
@@ -349,30 +352,32 @@ class Carried(NamedTuple):
     usage_errors: bool = False  # all that was launched was refused by the suite
 
 
-def carry_out(archive: Archive, plan: Plan) -> None:
+def carry_out(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
     """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
     from imb.cli.variance import after_session
     from imb.measure import session
 
     before = len(session.done(archive, plan))
-    carried = launch_all(archive, plan)
+    carried = launch_all(archive, plan, verbose=verbose)
     if len(carried.over) > before:
         after_session(archive, carried.plan, carried.over)
     if not all_measured(carried):
         raise typer.Exit(2 if carried.usage_errors else 1)
 
 
-def resume(archive: Archive, plan: Plan) -> None:
+def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
     """`carry_out` of a session that another process began: it ends with the report of the command that began it."""
     of_fabric = any(item.component == "FABRIC" for item in plan.items)  # also of a plan without a command
     name = "fabric" if of_fabric else plan.command
     if name is None:
-        carry_out(archive, plan)
+        carry_out(archive, plan, verbose=verbose)
         return
     lines = name not in ("fabric", "latency", "rails", "startup")  # whose report has every launch
     module = importlib.import_module(f"imb.cli.{name}")
     grow = getattr(module, "grow", None)  # of a command whose launches depend on those before
-    carried = launch_all(archive, plan, results_to_stderr=True, commands=lines and not grow, grow=grow)
+    carried = launch_all(
+        archive, plan, results_to_stderr=True, commands=lines and not grow, verbose=verbose, grow=grow
+    )
     raise typer.Exit(module.report(archive, carried))
 
 
@@ -400,10 +405,12 @@ def launch_all(
     *,
     results_to_stderr: bool = False,
     commands: bool = True,
+    verbose: bool = False,
     grow: Grow | None = None,
 ) -> Carried:
     """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted. `commands`:
-    whether they, and a line of each launch that was measured, are shown. `grow`: which launches follow; None: repeats.
+    whether they, and a line of each launch that was measured, are shown. `verbose`: all commands are, whole. `grow`: which launches
+    follow; None: repeats.
 
     Raises ImbError where another process executes the session.
     """
@@ -416,23 +423,24 @@ def launch_all(
             for variant in plan.variants[:1] if grow else plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
                 warn_of_shared_cpus(variant.intent, most_ranks, variant.name)
-            carried = _launch_all(archive, plan, results_to_stderr=results_to_stderr, commands=commands)
+            shown = {"results_to_stderr": results_to_stderr, "commands": commands, "verbose": verbose}
+            carried = _launch_all(archive, plan, **shown)
             while more := (grow or with_repeats)(archive, carried.plan, carried.over):
                 session.extend(archive, more)
-                carried = _launch_all(
-                    archive,
-                    more,
-                    results_to_stderr=results_to_stderr,
-                    commands=commands,
-                    announced=bool(grow),
-                )
+                carried = _launch_all(archive, more, **shown, announced=bool(grow))
             return carried
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
 
 
 def _launch_all(
-    archive: Archive, plan: Plan, *, results_to_stderr: bool, commands: bool, announced: bool = False
+    archive: Archive,
+    plan: Plan,
+    *,
+    results_to_stderr: bool,
+    commands: bool,
+    verbose: bool,
+    announced: bool = False,
 ) -> Carried:
     """`announced`: the caller has said what follows."""
     from imb.cli.deciding import Deciding
@@ -469,7 +477,9 @@ def _launch_all(
 
     deciding = Deciding(archive, plan, over)
     with (
-        Display(plan, stored_sessions.usual_seconds(archive, plan), commands=commands) as display,
+        Display(
+            plan, stored_sessions.usual_seconds(archive, plan), commands=commands, verbose=verbose
+        ) as display,
         Standing(archive, plan, display.say) as standing,
     ):
         if not plan.until:  # that may be decided already

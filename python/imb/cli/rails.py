@@ -17,6 +17,7 @@ from imb.cli.launching import (
     MpiOption,
     ProgramsOption,
     TimeoutOption,
+    VerboseOption,
     all_measured,
     build_for,
     intent_of,
@@ -50,6 +51,7 @@ def command(
     ] = None,
     launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Launch N times.")] = 3,
     timeout: TimeoutOption = 120,
+    verbose: VerboseOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     env: EnvOption = None,
@@ -97,11 +99,14 @@ def command(
     build_for([plan], installation, programs)
     plan = msgspec.structs.replace(plan, command="rails", report={"rails": msgspec.to_builtins(rails)})
     session.save(store, plan)
-    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True, commands=False)))
+    raise typer.Exit(
+        report(store, launch_all(store, plan, results_to_stderr=True, commands=False, verbose=verbose))
+    )
 
 
 def report(store: Archive, carried: Carried) -> int:
     """The sum and the share of each rail; the exit status. Raises ImbError."""
+    from itertools import chain
     from statistics import median
 
     from imb.archive.names import launches_in
@@ -129,7 +134,7 @@ def report(store: Archive, carried: Carried) -> int:
     if not all(shares):
         say(f"imb: interfaces of {sender} counted nothing: shares of rails are not known", err=True)
         return 1
-    names = dict.fromkeys((*rails, *shares[0]))
+    names = dict.fromkeys((*rails, *chain.from_iterable(shares)))
     rows, idle = [], []
     for name in names:
         share = median(one.get(name, 0.0) for one in shares)

@@ -25,6 +25,7 @@ from imb.cli.launching import (
     PrecisionOption,
     ProgramsOption,
     TimeoutOption,
+    VerboseOption,
     build_for,
     carry_out,
     intent_of,
@@ -117,6 +118,7 @@ def command(
     cpus: CpusOption = None,
     launcher: LauncherOption = "mpiexec",
     timeout: TimeoutOption = None,
+    verbose: VerboseOption = False,
     label: LabelOption = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume your newest unfinished session, or session NAME.")
@@ -235,4 +237,4 @@ def command(
             session.save(store, plan)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
-    (resume_session if resume else carry_out)(store, plans[0])
+    (resume_session if resume else carry_out)(store, plans[0], verbose=verbose)

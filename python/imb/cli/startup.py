@@ -20,6 +20,7 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
+    VerboseOption,
     build_for,
     intent_of,
     launch_all,
@@ -51,6 +52,7 @@ def command(
         int, typer.Option("--launches", min=1, metavar="N", help="Launch each number of ranks N times.")
     ] = 5,
     timeout: LimitOption = 120,
+    verbose: VerboseOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     bind: BindOption = None,
@@ -102,7 +104,9 @@ def command(
     build_for([plan], installation, programs)
     plan = msgspec.structs.replace(plan, command="startup", report={"format": format})
     session.save(store, plan)
-    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True, commands=False)))
+    raise typer.Exit(
+        report(store, launch_all(store, plan, results_to_stderr=True, commands=False, verbose=verbose))
+    )
 
 
 def report(store: Archive, carried: Carried) -> int:

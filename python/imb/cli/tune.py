@@ -24,6 +24,7 @@ from imb.cli.launching import (
     PpnOption,
     ProgramsOption,
     TimeoutOption,
+    VerboseOption,
     build_for,
     intent_of,
     launch_all,
@@ -91,6 +92,7 @@ def command(
     rows: RowsOption = False,
     format: FormatOption = "terminal",
     timeout: TimeoutOption = None,
+    verbose: VerboseOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     hosts: HostsOption = None,
@@ -187,7 +189,7 @@ def command(
     first = stages_of(store, plan).grow(plan, [])
     assert first is not None  # the reference
     session.extend(store, first)
-    carried = launch_all(store, first, results_to_stderr=True, commands=False, grow=grow)
+    carried = launch_all(store, first, results_to_stderr=True, commands=False, verbose=verbose, grow=grow)
     raise typer.Exit(report(store, carried))
 
 

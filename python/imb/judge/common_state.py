@@ -52,14 +52,14 @@ def common_state(levels: Sequence[Sequence[float]]) -> list[int | None]:
 
 
 def common_states(
-    launches: Sequence[Launch], gone: Set[tuple[str, Ranks]] = frozenset()
+    launches: Sequence[Launch], left_out: Set[tuple[str, Ranks]] = frozenset()
 ) -> dict[tuple[str, Ranks], int]:
     """By name and ranks the index of the state in which these launches are compared; a launch that did not see it is compared
-    in its fastest state, 0. Names and ranks that are `gone` are not compared."""
+    in its fastest state, 0. `left_out`: names and ranks that are not compared."""
     seen: dict[Ranks, list[tuple[str, list[MachineState]]]] = {}
     for launch in launches:
         for ranks, states in states_of(launch).items():
-            if (launch.name, ranks) not in gone:
+            if (launch.name, ranks) not in left_out:
                 seen.setdefault(ranks, []).append((launch.name, states))
     return {
         (name, ranks): index or 0

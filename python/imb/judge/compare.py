@@ -21,7 +21,7 @@ from imb.judge.bands import NO_LENGTH as NO_LENGTH
 from imb.judge.bands import Band as Band
 from imb.judge.bands import members_of
 from imb.judge.bands import parse_bands as parse_bands
-from imb.judge.condition_diff import Difference, differences
+from imb.judge.condition_diff import Difference, differences, values_of
 from imb.judge.effects import EXIT as EXIT
 from imb.judge.effects import CompareSettings as CompareSettings
 from imb.judge.effects import Effect as Effect
@@ -168,6 +168,7 @@ def compare(
         counts = [float(count) for count in known]
     level = planning_level(settings, looks.planning if looks else 1.0, len(deciding))
     found = _detectable(spread, counts[0], counts[1], level, pairs)
+    of_a, of_b = values_of(a, b)
     made = Comparison(
         name_a=a.name,
         name_b=b.name,
@@ -180,7 +181,7 @@ def compare(
         pairs=pairs,
         detectable=found,
         needed=None if needed is None else round(needed),
-        conditions=differences(a, b),
+        conditions=differences(a, b, values=(of_a, of_b)),
         warnings=[],
         bands=found_bands,
         rows=found_rows,
@@ -200,7 +201,9 @@ def compare(
         *design.notes,
     ]
     return msgspec.structs.replace(
-        made, warnings=[*notes, *caveats(a, b, made, both, earlier)], remarks=list(remarks(both))
+        made,
+        warnings=[*notes, *caveats(a, b, made, both, (of_a, of_b), earlier)],
+        remarks=list(remarks(both)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
+from typing import TypeAlias
 
 import msgspec
 
@@ -26,6 +27,8 @@ _NAMED = 2  # choices in the name of a side
 _LONGEST = 40  # characters of each
 _PLACES = {one.id: place for place, one in enumerate(CONDITIONS)}
 
+Values: TypeAlias = dict[str, list[str]]  # of a side: texts by id, each once
+
 
 class Difference(msgspec.Struct, frozen=True):
     """A condition that was not the same in all launches, by its label: its values on side A and on side B, each once."""
@@ -44,9 +47,10 @@ def order(id: str) -> tuple[int, str]:
     return _PLACES.get(id, len(_PLACES)), condition(id).label
 
 
-def differences(a: Side, b: Side) -> list[Difference]:
-    """Conditions that differ between the sides or within one, and are known on both; what matters most comes first."""
-    of_a, of_b = values_of(a, b)
+def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None) -> list[Difference]:
+    """Conditions that differ between the sides or within one, and are known on both; what matters most comes first. `values`: those of
+    both sides, where they are known already."""
+    of_a, of_b = values or values_of(a, b)
     launches = len(a.launches) + len(b.launches)
     differing = [
         Difference(condition(id).label, of_a[id], of_b[id])
@@ -76,14 +80,13 @@ def names_of_sides(found: Sequence[Difference]) -> tuple[str, str] | None:
     return abridged(a, _NAMED), abridged(b, _NAMED)
 
 
-def same_path(a: Side, b: Side, found: Sequence[Difference]) -> str | None:
+def same_path(of_a: Values, of_b: Values, found: Sequence[Difference]) -> str | None:
     """That sides which differ by a setting took the same path for their messages: the setting selected no other. None where it did, or
     where the path is not known."""
     names = names_of_sides(found)
     ids = [one.condition.id for one in found]
     if names is None or not any(id.startswith("$") or id == "intent.extra" for id in ids):
         return None
-    of_a, of_b = values_of(a, b)
     ways = [(of_a.get(id), of_b.get(id)) for id in ("path", "transports")]
     known = [(first, second) for first, second in ways if first and second]
     if not known or any(first != second or len(first) > 1 for first, second in known):
@@ -102,7 +105,7 @@ def _setting(id: str, value: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _with_interface(found: Difference, of_a: dict[str, list[str]], of_b: dict[str, list[str]]) -> Difference:
+def _with_interface(found: Difference, of_a: Values, of_b: Values) -> Difference:
     """Different libraries behind one binary interface: it is named, as the executable can then be the same."""
     interfaces = [values.get("build.interface", []) for values in (of_a, of_b)]
     if found.condition.id != "mpi.name" or interfaces[0] != interfaces[1] or len(interfaces[0]) != 1:
@@ -111,9 +114,8 @@ def _with_interface(found: Difference, of_a: dict[str, list[str]], of_b: dict[st
     return Difference(found.name, a, b)
 
 
-def unknown(a: Side, b: Side) -> tuple[list[str], list[str]]:
+def unknown(of_a: Values, of_b: Values) -> tuple[list[str], list[str]]:
     """Conditions that are known for B only, and those for A only."""
-    of_a, of_b = values_of(a, b)
     without_gpus = ["none"] in (of_a.get("gpus"), of_b.get("gpus"))
     listed = [one for one in CONDITIONS if not (without_gpus and one.id.startswith("gpu."))]
     return (
@@ -131,12 +133,12 @@ def _of_each(id: str, a: Sequence[str], b: Sequence[str], launches: int) -> bool
     return id.startswith("$") and (of_the_job(id) or (launches > 4 and len({*a, *b}) == launches))
 
 
-def values_of(*sides: Side) -> list[dict[str, list[str]]]:
+def values_of(*sides: Side) -> list[Values]:
     """Of each side, texts by id, each once, in the order of launches. A launch without a condition counts for nothing; a
     variable that it could have had and did not is `unset`."""
     texts = [[conditions_of(launch) for launch in side.launches] for side in sides]
     unset = {id: "unset" for of_side in texts for one in of_side for id in one if id.startswith("$")}
-    values: list[dict[str, list[str]]] = []
+    values: list[Values] = []
     for side, of_side in zip(sides, texts, strict=True):
         each: dict[str, dict[str, None]] = {}
         for launch, one in zip(side.launches, of_side, strict=True):

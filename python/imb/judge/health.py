@@ -124,7 +124,7 @@ class Check:
         """With the time of the check that first found each of the suspects; `now` for new ones. To be called once."""
         since: dict[str, str] = {}
         for figure in self.suspects:
-            since[figure] = self.watched[figure].suspect or now
+            since[figure] = min(self.watched[figure].suspect or now, now)  # the clock may have been set back
             self.watched[figure] = Watched(suspect=since[figure])
         if any(_apart(first, now) for first in since.values()):
             return "bad", since

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from imb.judge.condition_diff import same_path, unknown
+from imb.judge import condition_diff
 from imb.judge.figures import NO_MESSAGE, levels_of_launches
 from imb.judge.pairing import of_same_launches
 from imb.judge.usual import unusual, words
@@ -35,14 +35,21 @@ _APART = "are judged as rows, not in a band"
 _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
 
 
-def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[Launch] = ()) -> Iterator[str]:
-    """Sentences, the most important first; `made` and `both` are what `imb.judge.compare` found."""
+def caveats(
+    a: Side,
+    b: Side,
+    made: Comparison,
+    both: Logs,
+    conditions: tuple[condition_diff.Values, condition_diff.Values],
+    earlier: Sequence[Launch] = (),
+) -> Iterator[str]:
+    """Sentences, the most important first; `made`, `both` and the `conditions` of both sides are what `imb.judge.compare` found."""
     if not of_same_launches(a, b) and (shared := _in_both(a, b)):
         yield (
             f"the same runs on both sides: {counted(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
             " differences; remove them from one"
         )
-    if said := same_path(a, b, made.conditions):
+    if said := condition_diff.same_path(*conditions, made.conditions):
         yield said
     for side in (a, b):
         yield from _of_side(side.letter, side)
@@ -67,12 +74,12 @@ def caveats(a: Side, b: Side, made: Comparison, both: Logs, earlier: Sequence[La
     plain = sum(row.quantile is None for row in made.rows)
     if placed < plain:
         yield f"{counted(plain - placed, 'row')} outside all size bands; see --bands"
-    for lacking, side in zip(unknown(a, b), (a, b), strict=True):
+    for lacking, side in zip(condition_diff.unknown(*conditions), (a, b), strict=True):
         if lacking and any(launch.rows for launch in side.launches):
             yield f"unknown for {side.letter} only: {', '.join(lacking)}"
     for side, logs in ((a, both.a), (b, both.b)):
         yield from _outliers(side.letter, side, logs)
-    yield from _power(made, parts=in_parts(a, b))
+    yield from _power(made, _remedy(a, b))
     yield from _by_turns(a, b, made)
 
 
@@ -176,7 +183,14 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
         )
 
 
-def _power(made: Comparison, *, parts: bool) -> Iterator[str]:
+def _remedy(a: Side, b: Side) -> str:
+    """For launches that differ too much."""
+    if of_same_launches(a, b):
+        return "take more passes (-budget) or launches"
+    return "take more segments or launches" if in_parts(a, b) else "interleave with --segments"
+
+
+def _power(made: Comparison, remedy: str) -> Iterator[str]:
     effects = [one.effect for one in made.bands or made.rows]
     of_a, of_b = (
         sorted(counts)[len(effects) // 2]
@@ -195,7 +209,6 @@ def _power(made: Comparison, *, parts: bool) -> Iterator[str]:
         return
     hidden = made.detectable is None or made.detectable > USELESS
     if hidden and made.needed > MOST:
-        remedy = "take more segments or launches" if parts else "interleave with --segments"
         yield f"{sides}: too noisy to judge: free the machine or {remedy}"
         return
     needed = f"{made.needed:,} launches per side" if made.needed and made.needed > few else "these"

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from imb.model.conditions import conditions_of, of_the_job
+from imb.model.conditions import BY_ID, conditions_of, of_the_job
 from imb.model.observations import Launch
 from imb.model.records import MachineState, Result
 from imb.model.units import decimal, us
@@ -27,7 +27,7 @@ EXPECTED = 0.10  # standard deviation, logarithm, of the reference probes of lau
 EXPECTED_WEIGHT = 4.0  # degrees of freedom that EXPECTED counts as
 LEVEL = 0.995  # of the one-sided prediction limit
 SHARE = 0.2  # of launches that must call a state their fastest before it is the usual one
-_SAME = {"hosts", "processes", "mpi.name", "intent.extra", "memory"}
+_SAME = ("hosts", "processes", "mpi.name", "intent.extra", "memory")
 
 
 class Ranks(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,13 +149,13 @@ def surroundings(launch: Launch) -> tuple[object, ...]:
     """What must be the same before launches are expected to see the same states. Where the CPUs of all ranks are known, the
     requested binding adds nothing."""
     cpus = tuple(rank.cpus for rank in launch.run.ranks or [])
-    wanted = _SAME if cpus and all(cpus) else {*_SAME, "intent.bind"}
-    said = [
+    wanted = [BY_ID[id] for id in (_SAME if cpus and all(cpus) else (*_SAME, "intent.bind"))]
+    same = [
         (id, text)
-        for id, text in conditions_of(launch).items()
-        if id in wanted or (id.startswith("$") and not of_the_job(id))
+        for id, text in conditions_of(launch, wanted).items()
+        if BY_ID.get(id) in wanted or (id.startswith("$") and not of_the_job(id))
     ]
-    return (*sorted(said), cpus)
+    return (*sorted(same), cpus)
 
 
 def alike(found: Iterable[Unusual]) -> list[list[Unusual]]:

@@ -123,12 +123,12 @@ def parts_of(
     """The variance components of a sample set. `earlier` launches help to define the dominant state."""
     launches = list({launch.name: launch for launch in side.launches}.values())
     away = unusual(launches, earlier)
-    gone = _left_out(launches, away)
+    left_out = _left_out(launches, away)
     in_passes = any(row.passes for launch in launches for row in launch.rows.values())
     keys = side.all_keys()
-    figures = _figures(keys, launches, gone)
+    figures = _figures(keys, launches, left_out)
     logs = {key: {name: log for name, (log, _) in by_launch.items()} for key, by_launch in figures.items()}
-    rows = [_row(key, launches, gone, figures[key]) for key in keys]
+    rows = [_row(key, launches, left_out, figures[key]) for key in keys]
     count = round(known_median([row.launches for row in rows if row.launches]) or 0)
     degrees = (count - 1) * independent_rows(list(logs.values()), [launch.name for launch in launches])
     parts = [part for name in NAMES if (part := _part(name, rows, degrees)) is not None]
@@ -155,9 +155,9 @@ def parts_of(
 
 def _left_out(launches: Sequence[Launch], away: Sequence[Unusual]) -> set[tuple[str, Ranks]]:
     """Launches that are not compared with the others: those outside the dominant state, where others did."""
-    gone = {(one.launch, one.ranks) for one in away}
-    seen = {ranks for one in launches for ranks in references_of(one) if (one.name, ranks) not in gone}
-    return {(name, ranks) for name, ranks in gone if ranks in seen}
+    left_out = {(one.launch, one.ranks) for one in away}
+    seen = {ranks for one in launches for ranks in references_of(one) if (one.name, ranks) not in left_out}
+    return {(name, ranks) for name, ranks in left_out if ranks in seen}
 
 
 def spread_of(values: Values) -> float:
@@ -183,16 +183,16 @@ Figures: TypeAlias = dict[str, tuple[float, float | None]]
 
 
 def _figures(
-    keys: Sequence[Key], launches: Sequence[Launch], gone: set[tuple[str, Ranks]]
+    keys: Sequence[Key], launches: Sequence[Launch], left_out: set[tuple[str, Ranks]]
 ) -> dict[Key, Figures]:
     """By row and launch, of those that can be compared: logarithm of the time, and its standard error where it is known."""
-    chosen = common_states(launches, gone)
+    chosen = common_states(launches, left_out)
     return {
         key: {
             launch.name: figure
             for launch in launches
             if (row := launch.rows.get(key)) is not None
-            and (launch.name, ranks_of(row)) not in gone
+            and (launch.name, ranks_of(row)) not in left_out
             and (figure := _figure(launch, row, chosen)) is not None
         }
         for key in keys
@@ -210,10 +210,12 @@ def _figure(launch: Launch, row: Result, chosen: Chosen) -> tuple[float, float |
     return (math.log(time), error) if time and not index and _of_one_state(row) else None
 
 
-def _row(key: Key, launches: Sequence[Launch], gone: set[tuple[str, Ranks]], figures: Figures) -> RowParts:
+def _row(
+    key: Key, launches: Sequence[Launch], left_out: set[tuple[str, Ranks]], figures: Figures
+) -> RowParts:
     there = [(launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None]
     usual = [row for name, row in there if name in figures]
-    away = [row for name, row in there if (name, ranks_of(row)) in gone]
+    away = [row for name, row in there if (name, ranks_of(row)) in left_out]
     logs = np.array([log for log, _ in figures.values()])
     errors = [error for _, error in figures.values() if error is not None]
     squares = float(np.mean(np.square(errors))) if errors else None
@@ -365,7 +367,7 @@ def _is_certain(parts: Sequence[Part]) -> bool:
 
 def _stays(
     launches: Sequence[Launch],
-    gone: set[tuple[str, Ranks]],
+    left_out: set[tuple[str, Ranks]],
 ) -> Stays | None:
     """Of the ranks that saw the machine away from its dominant state most."""
     found: list[Stays] = []
@@ -376,7 +378,7 @@ def _stays(
             row = next((row for row in launch.rows.values() if row.passes and ranks_of(row) == ranks), None)
             line = lines[launch.name].get(ranks)
             if row is not None and row.passes is not None and line is not None:
-                seen.append((line, row.passes.states, (launch.name, ranks) not in gone))
+                seen.append((line, row.passes.states, (launch.name, ranks) not in left_out))
         if one := stays(seen):
             found.append(one)
     return max(found, key=lambda one: one.away, default=None)

@@ -21,12 +21,12 @@ from imb.measure import ownership
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.health import Session, Watched
 from imb.model.intent import Intent
-from imb.model.mpis import Host
+from imb.model.mpis import TRANSPORT_SETTINGS, Host
 from imb.model.records import Component, End, Failure, Result, Run, read
 from imb.model.units import size
 from imb.mpi import launch, load
 from imb.mpi.host import cores
-from imb.mpi.installations import Installation
+from imb.mpi.installations import Installation, executable
 from imb.mpi.launchers import spell
 
 FORMAT = "openimb-health/1"
@@ -45,7 +45,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """The file: what is launched on which host, the sessions that limits are made of, and what a check leaves for the next one.
-    `library`: of the MPI, as it says itself. `checks`, `suspects`: how many there were."""
+    `library`: of the MPI, as it says itself. `settings`: variables of the ranks that choose its transports; None: not known. `checks`,
+    `suspects`: how many there were."""
 
     format: str = FORMAT
     host: str
@@ -55,6 +56,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     component: Component
     arguments: list[str]
     library: str | None = None
+    settings: dict[str, str] | None = None
     sessions: list[Learned] = []
     watched: dict[str, Watched] = {}
     checks: int = 0
@@ -66,11 +68,13 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launched(NamedTuple):
-    """Seconds by figure; how long the launch took; the MPI's library; CPUs that other processes used, None: not known."""
+    """Seconds by figure; how long the launch took; the MPI's library, and the variables that choose its transports; CPUs that
+    other processes used. None: not known."""
 
     values: dict[str, float]
     seconds: float
     library: str | None
+    settings: dict[str, str] | None
     others: float | None
 
 
@@ -92,7 +96,7 @@ def held(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise NotMeasured(f"{path}: another check is running; nothing measured", status=11) from None
+            raise NotMeasured(f"{path}: another imb health is running; nothing measured", status=11) from None
         yield
     finally:
         os.close(number)
@@ -117,18 +121,20 @@ def load_kept(path: Path) -> Kept | None:
     return found
 
 
-def save(path: Path, kept: Kept) -> None:
-    """Raises OSError."""
+def save(path: Path, kept: Kept, before: Kept | None) -> None:
+    """In place of what the file had `before`. Raises ImbError where it was changed or removed since then, OSError."""
+    if load_kept(path) != before:
+        raise ImbError(f"{path} was changed or removed meanwhile; nothing added to it")
     write_whole(path, msgspec.json.format(msgspec.json.encode(kept)) + b"\n", mode=0o644)
 
 
 def measured(kept: Kept, timeout: float) -> Launched:
-    """Launches once, for so many seconds at most. Raises NotMeasured, OSError."""
-    program = Path(kept.programs, f"IMB-{kept.component}")
+    """Launches once, for so many seconds at most, and the time that it takes to end. Raises NotMeasured, OSError."""
+    program = executable(Path(kept.programs), kept.component)
     if not os.access(program, os.X_OK):
         raise NotMeasured(f"no program {program}; build it with `imb build`")
     host = Host(cores(), os.geteuid() == 0)
-    with tempfile.TemporaryDirectory(prefix="imb-health-") as made:
+    with tempfile.TemporaryDirectory(prefix="imb-health-", ignore_cleanup_errors=True) as made:
         records, errors = Path(made, "records.jsonl"), Path(made, "stderr.txt")
         words = [str(program), *kept.arguments, "-json", str(records)]
         began, before = time.monotonic(), load.moment()
@@ -137,6 +143,7 @@ def measured(kept: Kept, timeout: float) -> Launched:
             output=Path(made, "output.txt"),
             errors=errors,
             timeout=timeout,
+            at_most=timeout,
             is_over=lambda: _is_complete(records),
             grace=GRACE,
             linger=LINGER,
@@ -159,16 +166,26 @@ def measured(kept: Kept, timeout: float) -> Launched:
             f"{ranks} instead of {kept.intent.ranks} ranks: are launcher and MPI of one kind?", status=11
         )
     others = during.other_cpus + during.stolen_cpus if during else None
-    values = {
-        f"{row.benchmark} {size(row.bytes)}" if row.bytes is not None else row.benchmark: row.time_max_seconds
+    times = {
+        row.benchmark if row.bytes is None else f"{row.benchmark} {size(row.bytes)}": row.time_max_seconds
         or row.time_avg_seconds
         for row in found
         if isinstance(row, Result)
     }
-    if None in values.values() or not values:
+    values = {figure: value for figure, value in times.items() if value}
+    wanted = kept.sessions[0].values if kept.sessions else times
+    if missing := ", ".join(sorted(wanted.keys() - values.keys())):
+        raise NotMeasured(f"the launch has no time of {missing}", status=11)
+    if not values:
         raise NotMeasured("the launch has no times", status=11)
     library = runs[0].mpi.known_as if runs[0].mpi else None
-    return Launched({k: v for k, v in values.items() if v}, seconds, library, others)
+    return Launched(values, seconds, library, _settings(runs[0]), others)
+
+
+def _settings(run: Run) -> dict[str, str] | None:
+    if run.environment is None:
+        return None
+    return {name: text for name, text in sorted(run.environment.items()) if TRANSPORT_SETTINGS.match(name)}
 
 
 def _is_complete(records: Path) -> bool:

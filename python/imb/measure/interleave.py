@@ -52,7 +52,7 @@ class _Side:
         self.wishes: dict[socket.socket, bytes] = {}
         self.connected = 0
         self.measures = False
-        self.gone = False
+        self.ended = False
         self.lost: str | None = None
 
     @property
@@ -153,13 +153,13 @@ class Conductor:
                 elif one is self._alarm:
                     one.recv(4096)
                     while self._left:
-                        self._sides[self._left.pop()].gone = True
+                        self._sides[self._left.pop()].ended = True
                 else:
                     self._hear(one)
             self._pass_on()
 
     def _welcome(self) -> None:
-        with contextlib.suppress(OSError):  # gone again
+        with contextlib.suppress(OSError):  # it hung up
             rank, _ = self._listener.accept()
             rank.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._of[rank], self._heard[rank] = None, b""
@@ -207,11 +207,11 @@ class Conductor:
             line.close()
             del self._of[line], self._heard[line]
         if side is not None:
-            side.gone = True
+            side.ended = True
 
     def _give_up(self) -> None:
         """Loses the launches that have stopped, judged by the clock."""
-        there = [side for side in self._sides if not side.gone]
+        there = [side for side in self._sides if not side.ended]
         arriving = [side for side in there if side.connected < side.ranks]
         if arriving:
             begun = len(arriving) < len(there) or any(side.connected for side in arriving)
@@ -227,16 +227,16 @@ class Conductor:
                 here = len(side.wishes)
                 what = f"end the turn within {limit:.3g} s (turns took {self._longest:.2g} s at most)"
             side.lost = f"{side.ranks - here} of {side.ranks} ranks did not {what}"
-            side.gone = True
+            side.ended = True
             if line := next((one for one, of in self._of.items() if of is side), None):
                 self._farewell(line)  # and the others of this launch
         self._waited = 0.0
 
     def _pass_on(self) -> None:
-        there = [side for side in self._sides if not side.gone]
+        there = [side for side in self._sides if not side.ended]
         if not there or any(side.measures or not side.waits for side in there):
             return
-        self._queue = [side for side in self._queue if not side.gone]
+        self._queue = [side for side in self._queue if not side.ended]
         if not self._queue:
             self._queue = [side for side in there if not side.begins_row] or there
             self._random.shuffle(self._queue)

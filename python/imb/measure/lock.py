@@ -155,7 +155,7 @@ def _owner(file: Path) -> Owner | None:
 
 
 def _time_of(file: Path) -> float:
-    """Of the last change, by the clock of the file system; 0 where the file is gone."""
+    """Of the last change, by the clock of the file system; 0 where the file is missing."""
     try:
         return file.stat().st_mtime
     except OSError:

@@ -71,12 +71,12 @@ def plan_with_old(
     setting = setting or VariantSettings()
     _refuse_options(setting)
     old = msgspec.structs.replace(old, env={**old.env, **environment_of(made)[0]})
-    gone = sorted(
+    missing = sorted(
         {said["programs"] for said in map(msgspec.json.decode, cells) if not Path(said["programs"]).is_dir()}
     )
-    if gone:
+    if missing:
         raise ImbError(
-            f"baseline {made}: its programs do not exist: {', '.join(gone)}; restore them, or omit --with-old"
+            f"baseline {made}: its programs do not exist: {', '.join(missing)}; restore them, or omit --with-old"
         )
     variants: list[session.Variant] = []
     pairs: list[list[session.Item]] = []

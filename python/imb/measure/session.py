@@ -44,7 +44,7 @@ from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
-from imb.mpi.installations import Installation
+from imb.mpi.installations import Installation, executable
 from imb.mpi.launchers import Command, spell
 
 _STOPPED = "stopped.json"
@@ -299,7 +299,7 @@ class NotStarted(ImbError):
 
 def program_of(made: Plan, item: Item) -> Path:
     """The executable of a launch, which may be missing."""
-    return Path(made.variants[item.variant].programs, f"IMB-{item.component}")
+    return executable(Path(made.variants[item.variant].programs), item.component)
 
 
 def refuse_missing_programs(made: Plan, items: Iterable[Item] | None = None) -> None:

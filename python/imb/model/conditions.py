@@ -281,6 +281,7 @@ CONDITIONS = (
     *(Condition(id, id, compare="ignored") for id in _IGNORED),
 )
 BY_ID = {condition.id: condition for condition in CONDITIONS}
+COMPARED = [condition for condition in CONDITIONS if condition.compare in ("equal", "set")]
 _BY_LABEL = {condition.label: condition for condition in CONDITIONS if condition.compare != "ignored"}
 
 
@@ -307,10 +308,10 @@ def of_the_job(id: str) -> bool:
 # --- Of a launch -----------------------------------------------------------------------------------------------------
 
 
-def conditions_of(launch: Launch) -> dict[str, str]:
-    """Texts of what is known, by id: what is in the table, in its order, other facts, variables of the environment (`$NAME`)."""
+def conditions_of(launch: Launch, listed: Sequence[Condition] = COMPARED) -> dict[str, str]:
+    """Texts of what is known, by id: what is in the table, in its order, or of it these; other facts; variables of the environment
+    (`$NAME`)."""
     known = dict(_flat(_facts(launch)))
-    listed = [one for one in CONDITIONS if one.compare in ("equal", "set")]
     values = {one.id: one.get(launch) if one.get else known.get(one.id) for one in listed}
     texts = {id: _text(value) for id, value in values.items() if value is not None}
     texts |= {id: text for id, text in known.items() if id not in BY_ID}

@@ -96,7 +96,7 @@ def build_seconds() -> float:
 def folder_of_make(mpi: Installation, compiler: str | None) -> Path | None:
     """Where `make` builds the same."""
     special = compiler or any(os.environ.get(name) for name in _FLAGS)
-    return None if special else builds.of_make(mpi.wrapper)
+    return None if special else builds.of_make(mpi.wrapper, _compiler(mpi, None))
 
 
 def build(
@@ -107,7 +107,7 @@ def build(
     on_percent: Callable[[float], None] = lambda percent: None,
 ) -> Path:
     """Builds, and returns the folder with the executables, which appear whole, so that several may build at once. `components`:
-    what is compiled where `make` compiles; elsewhere all are.
+    what is compiled where `make` compiles, all where there are none; elsewhere all are.
 
     Raises BuildError with the compiler's output, ImbError where there is no CMake or compiler.
     """
@@ -116,6 +116,7 @@ def build(
     work = cache_folder() / f"{key}.{os.getpid()}-{secrets.token_hex(3)}"
     cmake = tool("cmake")
     made = folder_of_make(mpi, compiler)
+    components = components or all_components()
     log = work / "build.log"
     folder = made or work / "work"
     compiler_command = f"-DCMAKE_CXX_COMPILER={_compiler(mpi, compiler)}"

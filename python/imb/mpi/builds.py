@@ -16,6 +16,7 @@ _USUAL = {
     "CMAKE_BUILD_TYPE": "Release",
     "CMAKE_CXX_FLAGS": "",
     "CMAKE_CXX_FLAGS_RELEASE": "-O3 -DNDEBUG",
+    "CMAKE_EXE_LINKER_FLAGS": "",
     "OPENIMB_PURE": "OFF",
     "OPENIMB_SANITIZE": "OFF",
     "OPENIMB_INTERFACE": "",
@@ -29,16 +30,17 @@ def cache_folder() -> Path:
     return platformdirs.user_cache_path("openimb") / "builds"
 
 
-def of_make(wrapper: str) -> Path | None:
-    """The folder in which `make` builds the suite for the MPI of this wrapper, from the sources of this command; the newest. None
-    also where it belongs to another user."""
+def of_make(wrapper: str, compiler: str | None = None) -> Path | None:
+    """The folder in which `make` builds the suite for the MPI of this wrapper, from the sources of this command, with this compiler or
+    any; the newest. None also where it belongs to another user."""
     found = []
     for cache in (suite_folder() / "build").glob("*/CMakeCache.txt"):
         if not os.access(cache.parent, os.W_OK) or not os.access(cache, os.R_OK):
             continue
-        entries = dict(_ENTRY.findall(cache.read_text()))
+        entries = dict(_ENTRY.findall(cache.read_text(errors="replace")))
         is_usual = all(entries.get(name, value) == value for name, value in _USUAL.items())
-        if is_usual and _is_same(entries.get("MPI_CXX_COMPILER", ""), wrapper):
+        wanted = {"MPI_CXX_COMPILER": wrapper, **({"CMAKE_CXX_COMPILER": compiler} if compiler else {})}
+        if is_usual and all(_is_same(entries.get(name, ""), path) for name, path in wanted.items()):
             found.append(cache)
     return max(found, key=lambda cache: cache.stat().st_mtime).parent if found else None
 

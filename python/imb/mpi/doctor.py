@@ -183,7 +183,11 @@ def suite_for(mpi: Installation) -> Check:
 
 def _two_ranks(mpi: Installation) -> Check:
     what = f"{mpi.version}: two ranks"
-    program, said = _compiled(mpi)
+    try:
+        program, said = _compiled(mpi)
+    except OSError as error:
+        where = f"cannot write to the cache {error.filename}: {error.strerror}"
+        return Check("problem", what, where, "make room there, or set XDG_CACHE_HOME")
     if program is None:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
         return Check("problem", what, f"the wrapper builds no MPI program: {said}", advice)

@@ -200,6 +200,13 @@ def _folders() -> Iterable[Path]:
     return first.values()
 
 
+def executable(programs: Path, component: str) -> Path:
+    """That of a component, which may be missing. Packages may have renamed it (`mpitests-IMB-MPI1_openmpi`); two such names are none."""
+    usual = programs / f"IMB-{component}"
+    renamed = [] if usual.exists() else list(programs.glob(f"*IMB-{component}*"))
+    return renamed[0] if len(renamed) == 1 else usual
+
+
 class Linked(NamedTuple):
     """What programs are linked with: the MPIs that can launch them, and the library."""
 
@@ -210,7 +217,7 @@ class Linked(NamedTuple):
 def linked_with(programs: Path) -> Linked:
     """By what `ldd` prints of a program in this folder; no MPI where that is unknown, as of static programs and
     scripts."""
-    program = next((one for one in sorted(programs.glob("IMB-*")) if os.access(one, os.X_OK)), None)
+    program = next((one for one in sorted(programs.glob("*IMB-*")) if os.access(one, os.X_OK)), None)
     status, printed = output_of(["ldd", str(program)]) if program else (127, "")
     if status:
         return Linked((), None)

@@ -51,6 +51,7 @@ def run(
     output: Path,
     errors: Path,
     timeout: float | None,
+    at_most: float | None = None,
     hide: Collection[str] = (),
     follow: Path | None = None,
     on_line: Callable[[bytes], None] = lambda line: None,
@@ -64,8 +65,8 @@ def run(
 
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `grace`
-    (GRACE) more. From when it `is_over` it has `linger` (LINGER) seconds instead. Ctrl-C does the same at once; a second one kills (in the
-    main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the
+    (GRACE) more. From when it `is_over` it has `linger` (LINGER) seconds instead, but none after `at_most` seconds in all. Ctrl-C does the
+    same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the
     command cannot be started.
     """
     grace = GRACE if grace is None else grace
@@ -73,7 +74,7 @@ def run(
     with orphans.adopting() as mark, masking.printed_to([output, errors], hide, HIDDEN) as files:
         process, launched = _started(command, mark, files)
         return _see_through(
-            process, launched, mark, timeout, _Tail(follow), on_line, on_tick, is_over, grace, linger
+            process, launched, mark, timeout, at_most, _Tail(follow), on_line, on_tick, is_over, grace, linger
         )
 
 
@@ -125,6 +126,7 @@ def _see_through(
     launched: orphans.Launched,
     mark: str,
     timeout: float | None,
+    at_most: float | None,
     tail: _Tail,
     on_line: Callable[[bytes], None],
     on_tick: Callable[[float], None],
@@ -144,7 +146,8 @@ def _see_through(
                 if said_over is None and is_over():
                     said_over = seconds
                 if said_over is not None:
-                    if seconds > said_over + linger:
+                    end = said_over + linger
+                    if seconds > (end if at_most is None else min(end, at_most)):
                         outcome = "lingered"
                         break
                 elif timeout is not None and seconds > timeout:

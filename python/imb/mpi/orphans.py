@@ -21,7 +21,7 @@ MARK = "IMB_LAUNCH"  # a variable of every process of a launch; its value names 
 _SET_CHILD_SUBREAPER = 36  # of prctl(2)
 _ROUNDS = 10  # in which processes are looked for: those of one that was ended may be left over in turn
 _GRACE = 1.0  # seconds
-# PR_SET_PDEATHSIG (1) lasts over exec. It is set after fork, where a parent that is gone already is noticed by its number.
+# PR_SET_PDEATHSIG (1) lasts over exec. It is set after fork, where a parent that has ended already is noticed by its number.
 # The time of day at exec goes to a pipe: Python itself takes longer to start than some launchers.
 _WITH_PARENT = """
 import ctypes, os, sys, time
@@ -63,7 +63,7 @@ def _adopt(more: int) -> None:
 
 
 def with_parent(words: list[str], path: str | None, pipe: int = -1) -> list[str]:
-    """The command, found on `path`, which gets SIGTERM when this process is gone. The time of day at which it begins is written
+    """The command, found on `path`, which gets SIGTERM when this process ends. The time of day at which it begins is written
     to `pipe`, on Linux. Raises ImbError where there is no such program."""
     program = shutil.which(words[0], path=path)
     if program is None:
@@ -109,7 +109,7 @@ class Launched:
 
 
 def end(mark: str) -> None:
-    """Ends the processes of this launch whose parent is gone, with all theirs."""
+    """Ends the processes of this launch whose parent has ended, with all theirs."""
     ended: set[int] = set()
     for number in range(_ROUNDS):
         found = _of(mark)

@@ -24,7 +24,7 @@ WHOLE_MARKS = {**MARKS, "mixed": "◆", "not slower": "≥"}
 ALONE = frozenset({"same", "differs"})  # decided by the interval of a band or row alone
 CHANGED: frozenset[Verdict] = frozenset({"faster", "slower", "differs"})
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
-_TENTH = 0.0995  # rounds to 0.10; speedups below it are fractions: 0.004 and 0.005 are hard to tell apart
+_TENTH = 0.0995  # rounds to 0.10
 _LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
 
 
@@ -58,7 +58,7 @@ def interval_of(effect: Effect) -> Interval | None:
 
 
 def speedup(effect: Effect) -> str:
-    """`0.90x slower`, `1.43x faster`, `1/180x slower`; the number never depends on the verdict."""
+    """`0.90x slower`, `1.43x faster`, `0.0056x slower`; the number never depends on the verdict."""
     return f"{factor(effect.speed)}x {word_of(effect.verdict, effect.speed)}"
 
 
@@ -72,26 +72,21 @@ def bracketed(effect: Effect) -> str:
     found = interval_of(effect)
     if found is None:
         return ""
-    low, high = (factor(end, beside=effect.speed) for end in (found.low, found.high))
+    low, high = (factor(end) for end in (found.low, found.high))
     return f"[{low}, {high}]" + ("" if found.confidence is None else f" {found.confidence:.3g} %")
 
 
-def factor(speed: float, *, beside: float | None = None) -> str:
-    """The only notation of a speedup: `0.57`, `2.28`, `10.6`, `106`; below 0.1 a fraction, `1/180`. An end of an interval is
-    written as the speedup `beside` it: `[0.08, 0.74]`, `[1/230, 1/150]`; `0` and `inf` where it is not known to be within that."""
+def factor(speed: float) -> str:
+    """The only notation of a speedup: `0.57`, `2.28`, `10.6`, `106`, `0.028`; `0` and `inf` where an end of an interval is not known."""
     if speed < _LEAST:
         return "0"
-    if speed > 1 / _LEAST:
-        return "inf"
-    if speed >= _TENTH or (beside or speed) >= _TENTH:
-        return _digits(speed)
-    return f"1/{_digits(1 / speed)}"
+    return "inf" if speed > 1 / _LEAST else _digits(speed)
 
 
 def _digits(value: float) -> str:
-    """Two decimals, from 10 up three digits, below 0.1 one digit."""
+    """Two decimals, from 10 up three digits, below 0.1 two."""
     if value < 9.995:
-        return f"{value:.2f}" if value >= _TENTH else f"{value:.1g}"
+        return f"{value:.2f}" if value >= _TENTH else f"{value:#.2g}"
     return f"{value:.1f}" if value < 99.95 else f"{value:.0f}" if value < 99999.5 else f"{value:.0e}"
 
 

@@ -68,7 +68,7 @@ class ChartLine(msgspec.Struct, kw_only=True):
         between = [
             ""
             if lo is None or hi is None
-            else f"{factor(lo, beside=y)}{TO}{factor(hi, beside=y)}{' (95 %)' if verdict in ALONE else ''}"
+            else f"{factor(lo)}{TO}{factor(hi)}{' (95 %)' if verdict in ALONE else ''}"
             if verdict
             else f"{digits(lo)}{TO}{digits(hi)}"
             for y, lo, hi, verdict in zip(self.y, self.lo, self.hi, verdicts, strict=True)

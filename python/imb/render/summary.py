@@ -16,7 +16,7 @@ from imb.model.conditions import BY_ID, condition
 from imb.model.observations import Key, Side
 from imb.model.units import and_more, as_percent, counted, decimal, size, unit_of
 from imb.render.comparison import error_rate, verdict_in_words, whole_word
-from imb.render.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, speedup, word_of
+from imb.render.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, percent, speedup, word_of
 from imb.stats.medians import percentiles
 
 
@@ -58,7 +58,7 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
 
 
 def _rows(comparison: Comparison) -> list[dict[str, str]]:
-    """Rows that changed, most first: old, new, change of the figure in percent, speedup, status."""
+    """Rows that changed, most first: old, new, change of the figure in percent up to a factor of two, speedup, status."""
     factor = unit_of(comparison.settings.metric)[1]
     changed = [row for row in comparison.rows if row.effect.verdict in CHANGED]
     changed.sort(key=lambda row: -abs(math.log(row.effect.speed)))
@@ -67,7 +67,7 @@ def _rows(comparison: Comparison) -> list[dict[str, str]]:
             "name": str(row),
             "a": decimal(row.a * factor),
             "b": decimal(row.b * factor),
-            "change": f"{(row.b / row.a - 1) * 100:+,.1f} %",
+            "change": percent(row.b / row.a),
             "speedup": f"{speedup(row.effect)} {bracketed(row.effect)}",
             "mark": MARKS[word_of(row.effect.verdict, row.effect.speed)],
             "verdict": word_of(row.effect.verdict, row.effect.speed),
