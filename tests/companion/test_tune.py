@@ -14,6 +14,7 @@ from companion.door import Imb, Said
 from companion.fake_tuning import LENGTHS, FakeTuner, launches, make
 from companion.test_run import with_
 from imb.archive.store import Archive
+from imb.cli import tune_stages
 from imb.judge import tuning as judge
 from imb.judge.tuning import Proof, Search
 from imb.measure.tuning import without_lengths
@@ -30,7 +31,7 @@ def tune(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
 
     def run(tuner: FakeTuner, *words: object) -> Said:
         monkeypatch.setattr(doors, "tuner_of", lambda mpi, hosts=1: tuner)
-        monkeypatch.setattr("imb.cli.tune_stages.tuner_of", lambda mpi, hosts=1: tuner)
+        monkeypatch.setattr(tune_stages, "tuner_of", lambda mpi, hosts=1: tuner)
         return imb("tune", *mpi, "--np", "4", "--seed", "1", "--output", tmp_path / "out", *words)
 
     return run
@@ -160,7 +161,7 @@ def verify(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
     def run(rules: dict[int, str], *words: object) -> Said:
         tuner = FakeTuner(["fast", "slower", "slow"])
         monkeypatch.setattr(doors, "tuner_of", lambda mpi, hosts=1: tuner)
-        monkeypatch.setattr("imb.cli.tune_stages.tuner_of", lambda mpi, hosts=1: tuner)
+        monkeypatch.setattr(tune_stages, "tuner_of", lambda mpi, hosts=1: tuner)
         (tmp_path / "old").mkdir()
         said = {
             "rules": [["Allreduce", 4, length, name] for length, name in rules.items()],
@@ -202,7 +203,7 @@ def test_a_search_goes_on_where_it_was(
     said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--format", "json")
     assert said.code == 130
     before = len(launches(tmp_path / "mpi"))
-    monkeypatch.setattr("imb.cli.tune_stages._STAGES", {})  # as of another process
+    monkeypatch.setattr(tune_stages, "_STAGES", {})  # as of another process
     again = imb("run", "--resume")
     assert again.code == 0, again.err
     assert [one["chosen"] for one in cells(again).values()] == ["default", "fast", "fast"]
