@@ -195,6 +195,15 @@ def test_mpich_is_told_of_collectives_of_the_device(tmp_path):
     ]
 
 
+@pytest.mark.needs_mpi
+def test_the_simulator_has_no_variables(tmp_path):
+    from test_simulated import simulate
+
+    (tmp_path / "variants.txt").write_text("default\n")
+    done = simulate(tmp_path, 2, f"-alternate {tmp_path / 'variants.txt'} Bcast", status=2)
+    assert "IMB-MPI1: -alternate: this MPI has no control variables (MPI_T)" in done.errors
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_variable_that_one_rank_cannot_set_is_an_error_of_all(mpi, rank, liars, tmp_path, monkeypatch):
     """The first write is of the trial."""

@@ -79,7 +79,7 @@ def caveats(
             yield f"unknown for {side.letter} only: {', '.join(lacking)}"
     for side, logs in ((a, both.a), (b, both.b)):
         yield from _outliers(side.letter, side, logs)
-    yield from _power(made, parts=in_parts(a, b))
+    yield from _power(made, _remedy(a, b))
     yield from _by_turns(a, b, made)
 
 
@@ -183,7 +183,14 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
         )
 
 
-def _power(made: Comparison, *, parts: bool) -> Iterator[str]:
+def _remedy(a: Side, b: Side) -> str:
+    """For launches that differ too much."""
+    if of_same_launches(a, b):
+        return "take more passes (-budget) or launches"
+    return "take more segments or launches" if in_parts(a, b) else "interleave with --segments"
+
+
+def _power(made: Comparison, remedy: str) -> Iterator[str]:
     effects = [one.effect for one in made.bands or made.rows]
     of_a, of_b = (
         sorted(counts)[len(effects) // 2]
@@ -202,7 +209,6 @@ def _power(made: Comparison, *, parts: bool) -> Iterator[str]:
         return
     hidden = made.detectable is None or made.detectable > USELESS
     if hidden and made.needed > MOST:
-        remedy = "take more segments or launches" if parts else "interleave with --segments"
         yield f"{sides}: too noisy to judge: free the machine or {remedy}"
         return
     needed = f"{made.needed:,} launches per side" if made.needed and made.needed > few else "these"
