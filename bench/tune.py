@@ -126,14 +126,12 @@ def tuned(truth: Truth, noise: Noise, seed: int, *, apart: bool) -> Drawn:
     proof = Proof([bool(one) for one in changed], MARGIN)
     while pairs := proof.pairs_needed():
         file = np.where(proof.changed, proposed, default)
-        for _ in range(pairs):
-            without, with_it = machine.launch(default), machine.launch(file)
-            probes = np.array([[without.probe, with_it.probe]])
-            proof.add(
-                (without.logs - with_it.logs)[None], probes, np.array([without.control - with_it.control])
-            )
-            if not proof.launched:  # another file is to be confirmed
-                break
+        launched = [(machine.launch(default), machine.launch(file)) for _ in range(pairs)]
+        proof.add(
+            np.array([without.logs - with_it.logs for without, with_it in launched]),
+            np.array([[without.probe, with_it.probe] for without, with_it in launched]),
+            np.array([without.control - with_it.control for without, with_it in launched]),
+        )
     final = np.where(proof.changed, proposed, default) if proof.good else default
     return _drawn(truth, final, machine.launches, proof.good)
 

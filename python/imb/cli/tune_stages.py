@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 SEARCH_SHARE = 0.4  # of the budget that the search has at most
 CORRECTED = 3  # times that cells in which the file does not act go back to the default
+_LONGEST = 32.0  # times the usual duration of a launch
 _AT_ONCE = 6  # candidates whose launches are interleaved with one of the default
 
 Forced: TypeAlias = Mapping[tuple[str, Algorithm], Executed]
@@ -57,6 +58,7 @@ class Stages:
         self._figures: dict[int, Figures] = {}
         self._spent = 0.0
         self._pair_seconds = 0.0
+        self._longer: dict[Group, float] = {}
         self._lines = self._printed = 0  # on standard error: of this walk through the stages, and of all
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
 
@@ -68,6 +70,7 @@ class Stages:
             if ended.number not in self._figures:
                 self._figures[ended.number] = tuning.figures_of(self.archive, plan, ended)
         self.result, self._spent, self._lines, at = Tuned(), 0.0, 0, 0
+        self._longer = {}
         steps = self._steps()
         launches = next(steps, None)
         while launches is not None:
@@ -82,6 +85,12 @@ class Stages:
                 launches = None
         self.finished = True
         return None
+
+    def _lengthen(self, groups: Iterable[Group], figures: Iterable[Figures]) -> None:
+        """Launches are longer from now on where rows had no sample."""
+        if any(one.short for one in figures):
+            for group in groups:
+                self._longer[group] = min(2 * self._longer.get(group, 1.0), _LONGEST)
 
     def _say(self, line: str) -> None:
         """On standard error, once."""
@@ -194,7 +203,9 @@ class Stages:
                     for cell in every
                     if (why := limits.get(cell) or self.tuner.excluded(cell, algorithm))
                 }
-                reasons[group, algorithm] = {cell: why for cell, why in out.items() if cell not in limits}
+                known = {cell: why for cell, why in out.items() if cell not in limits}
+                # That a message is shorter than a segment is no news.
+                reasons[group, algorithm] = known if len(out) == len(every) else {}
                 able = [cell for cell in every if cell not in out]
                 if not able:
                     continue
@@ -263,6 +274,7 @@ class Stages:
                 for group, planned in launches.items():
                     figures = [next(got) for _ in planned]
                     algorithms, race = open_[group]
+                    self._lengthen([group], figures)
                     race.add(self._logs(cells[group], algorithms, figures)[None])
             last = (self._spent - before) / (FIRST if turn == FIRST else 1)
         proposed: dict[Cell, Algorithm] = {}
@@ -291,13 +303,21 @@ class Stages:
             path = self.folder / f"alternate-{group.collective}-{group.ranks}-{name}.txt"
             if not path.exists():
                 self._file(path, text)
-            words, _ = tuning.alternating(group, lengths, path, len(wanted) + 1, self.settings)
+            longer = self._longer.get(group, 1.0)
+            words = tuning.alternating(group, lengths, path, len(wanted) + 1, self.settings, longer)
             limit = tuning.time_limit(words, group.ranks)
             return [Launch("search", group.ranks, words, self.tuner.base(), limit, turn)]
         launches = []
         for begin in range(0, len(wanted), _AT_ONCE):
             some = [DEFAULT, *wanted[begin : begin + _AT_ONCE]]
-            words, _ = tuning.interleaved([group.collective], group.ranks, lengths, self.settings, len(some))
+            words, _ = tuning.interleaved(
+                [group.collective],
+                group.ranks,
+                lengths,
+                self.settings,
+                len(some),
+                self._longer.get(group, 1.0),
+            )
             limit = tuning.time_limit(words, group.ranks, len(some))
             number = (
                 1
@@ -430,9 +450,9 @@ class Stages:
     ) -> Generator[list[Launch], list[Figures], list[tuple[Figures, Figures]] | None]:
         """So many more; None where the budget does not suffice."""
         lengths = sorted({cell.bytes for every in cells.values() for cell in every})
-        words, seconds = tuning.interleaved(
-            [group.collective for group in cells], ranks, lengths, self.settings, 2
-        )
+        longer = max(self._longer.get(group, 1.0) for group in cells)
+        names = [group.collective for group in cells]
+        words, seconds = tuning.interleaved(names, ranks, lengths, self.settings, 2, longer)
         each = self._pair_seconds if judge.launched else seconds + 2 * tuning.START
         needed = pairs * each
         if judge.next_look == len(LOOKS) - 2:
@@ -463,6 +483,7 @@ class Stages:
         before = self._spent
         got = yield launches
         self._pair_seconds = (self._spent - before) / pairs
+        self._lengthen(list(cells), got)
         named = [(one.name, one) for one in got]
         self.result.evidence += [one.run for one in got]
         self.result.pairs += pairs
@@ -481,7 +502,7 @@ class Stages:
             for place, cell in enumerate(every):
                 row = Row(cell.collective, "", cell.bytes)
                 before, after = none.seconds.get(row), file.seconds.get(row)
-                if before is not None and after is not None and not none.why and not file.why:
+                if before is not None and after is not None:
                     gains[at, place] = math.log(before / after)
         probes = np.array([[none.probe, file.probe] for none, file in pairs])
         control = np.array([none.control() - file.control() for none, file in pairs])

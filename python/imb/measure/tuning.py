@@ -19,7 +19,7 @@ from imb.measure.session import Done, Item, Plan, Variant, examine, new_id
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.observations import completion_time_of
-from imb.model.records import Result
+from imb.model.records import Failure, Result
 from imb.model.text import now
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
 from imb.mpi.installations import Installation
@@ -106,6 +106,7 @@ class Figures(NamedTuple):
     errors: str
     probe: float
     wall: float
+    short: bool  # some rows have no sample
 
     def control(self) -> float:
         """Mean logarithm of the rows that no tuning file changes; NaN where there are none."""
@@ -182,20 +183,25 @@ def checking(group: Group, settings: Settings, lengths: Sequence[int] = ()) -> l
 
 
 def alternating(
-    group: Group, lengths: Sequence[int], variants: Path, count: int, settings: Settings
-) -> tuple[list[str], float]:
-    """IMB arguments of a launch in which so many variants alternate, and the seconds that it measures."""
-    seconds = max(LEAST, SECONDS_PER_ROW * len(lengths) * count)
+    group: Group, lengths: Sequence[int], variants: Path, count: int, settings: Settings, longer: float
+) -> list[str]:
+    """IMB arguments of a launch in which so many variants alternate. `longer`: times the usual duration."""
+    seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * count)
     words = [*_measured([group.collective], group.ranks, lengths, settings), "-alternate", str(variants)]
-    return [*words, "-precision", "1", "-budget", f"{seconds:.6g}"], seconds
+    return [*words, "-precision", "1", "-budget", f"{seconds:.6g}"]
 
 
 def interleaved(
-    collectives: Sequence[str], ranks: int, lengths: Sequence[int], settings: Settings, at_once: int
+    collectives: Sequence[str],
+    ranks: int,
+    lengths: Sequence[int],
+    settings: Settings,
+    at_once: int,
+    longer: float,
 ) -> tuple[list[str], float]:
     """IMB arguments of a launch that is compared with others that run at the same time, and the seconds that it measures."""
     names = [*collectives, CONTROL]
-    seconds = max(LEAST, SECONDS_PER_ROW * len(lengths) * len(names) * at_once)
+    seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * len(names) * at_once)
     words = _measured(names, ranks, lengths, settings)
     more = passes.words_of(
         passes.Sampling(budget=seconds), "MPI1", names, words, ranks, parts=settings.segments
@@ -252,7 +258,8 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
     seconds: dict[Row, float] = {}
     defects: set[tuple[str, int]] = set()
     probe = math.nan
-    for row in stored.records().of(Result):
+    records = stored.records()
+    for row in records.of(Result):
         variant = row.variant or ""
         time = completion_time_of(row)
         if time is not None and time > 0:
@@ -274,6 +281,7 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
         errors,
         probe,
         ended.wall or ended.seconds or 0.0,
+        next(records.of(Failure), None) is not None,
     )
 
 

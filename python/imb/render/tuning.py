@@ -28,8 +28,9 @@ def headline(result: Tuned, margin: float, *, verify: bool) -> str:
     if not changed or result.switch is None:
         return f"no algorithm is confirmed to be faster than the library's own choice in any of {counted(many, 'cell')}: no file"
     gains = [one.judged.speedup for one in changed if one.judged]
+    least, most = f"{min(gains):.2f}x", f"{max(gains):.2f}x"
     return (
-        f"faster in {len(changed)} of {counted(many, 'cell')}, {min(gains):.2f}x to {max(gains):.2f}x, confirmed by"
+        f"faster in {len(changed)} of {counted(many, 'cell')}, {least if least == most else f'{least} to {most}'}, confirmed by"
         f" {counted(result.pairs, 'pair')} of fresh launches; probability that a changed cell is slower: at most {as_percent(FAMILY)}"
     )
 
@@ -102,7 +103,7 @@ def notes(result: Tuned) -> Iterator[str]:
 def screened(result: Tuned) -> Iterator[str]:
     """Candidates that are out, those of the same reason together."""
     for (collective, ranks, why), names in _by_reason(result).items():
-        yield f"{collective}, {counted(ranks, 'rank')}: {', '.join(names)}: {why}"
+        yield f"{collective}, {counted(ranks, 'rank')}: {'; '.join(names)}: {why}"
 
 
 def _by_reason(result: Tuned) -> dict[tuple[str, int, str], list[str]]:

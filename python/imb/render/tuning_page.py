@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -23,14 +24,14 @@ def tuning_page(
     cells = {(one.cell.collective, one.cell.ranks, one.cell.bytes): one for one in result.cells}
     good = bool(result.changed()) and not result.slower and not result.stopped
     slug = "slower" if result.slower else "inconclusive" if result.stopped else "faster" if good else "same"
-    word, colon, sentence = headline(result, margin, verify=verify).partition(": ")
+    word, *more = re.split("[:,;] ", headline(result, margin, verify=verify), maxsplit=1)
     page: dict[str, Any] = {
         "title": f"Tuning of {mpi}",
         "subtitle": f"session {session}; {counted(len(result.cells), 'cell')}",
         "slug": slug,
         "mark": {"slower": "✗", "inconclusive": "?", "faster": "✓"}.get(slug, "="),
-        "word": word if colon else slug,
-        "sentence": sentence if colon else word,
+        "word": word,
+        "sentence": "".join(more),
         "contents": [("Verdict", "verdict"), ("Cells", "cells"), ("Notes", "notes")],
         "switch": [f"{name}={value}" for name, value in result.switch.environment.items()]
         if result.switch
@@ -41,7 +42,7 @@ def tuning_page(
             {"title": size(length), "cells": [_cell(cells.get((*group, length))) for group in groups]}
             for length in lengths
         ],
-        "legend": "Shaded: confirmed to be faster, from 1, 1.2 and 1.5 times on. Intervals hold for all cells and looks together."
+        "legend": "Shaded: confirmed to be faster, from 1, 1.2 and 1.5 times on. An interval is at the level of the test of its cell."
         " In brackets: what was tried and not confirmed.",
         "screened": list(screened(result)),
         "notes": list(notes(result)),
