@@ -19,14 +19,14 @@ namespace openimb {
 
 #ifdef OPENIMB_TOOLS
 
-namespace {
-
 /// The type of a variable's value. A value is the bytes that MPI_T reads and writes.
 struct ValueType {
   std::string (*parse)(std::string_view text) = nullptr;  ///< empty: not such a value
   std::string (*shown)(const std::string& value) = nullptr;
   const char* name = "";  ///< for messages; empty: values of this type cannot be set
 };
+
+namespace {
 
 template <class Number>
 std::string bytes_of(Number number) {

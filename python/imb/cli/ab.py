@@ -116,7 +116,7 @@ def command(
             "--repeats",
             min=0,
             metavar="N",
-            help="Repeat at most N launches that are outside the dominant state of the machine; 0: none.",
+            help="Repeat at most N launches outside the dominant state; 0: none.",
             show_default="a quarter of the launches",
         ),
     ] = None,
@@ -180,9 +180,7 @@ def command(
     \f
     Each round launches both variants once (--a-cvar, --b-cvar: one launch in which their samples alternate), with the
     given process count only (-npmin N, unless given). Where both cannot run side by side (IMB-IO, srun, GPU memory, rows
-    in one burst), one runs after the other. With --classic give -time 0.2.
-
-    A launch whose state probe is outside the dominant state of the machine is repeated at the end, with its partner, and
+    in one burst), one runs after the other. With --classic give -time 0.2. A launch whose state probe is outside the dominant state of the machine is repeated at the end, with its partner, and
     the repeat is judged in its place (not with --classic). With --until-decided, results are checked after each round
     from the fifth on instead; verdicts allow for that.
 

@@ -46,7 +46,7 @@ ProgramsOption = Annotated[
     typer.Option(
         "--programs",
         metavar="FOLDER",
-        help="Use the suite's programs in FOLDER; without --mpi, with the MPI that they are linked with.",
+        help="Use the programs in FOLDER; without --mpi, with the MPI that they are linked with.",
         show_default="those of `imb build`, else of the package",
     ),
 ]
@@ -80,7 +80,7 @@ LimitOption = Annotated[
     float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
 ]
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", help="Show the whole command of each launch, in one line.")
+    bool, typer.Option("--verbose", help="Show the whole command of each launch.")
 ]
 ClassOption = Annotated[
     Literal["single", "parallel", "collective"] | None,
@@ -95,7 +95,7 @@ MemoryOption = Annotated[
     typer.Option(
         "--memory",
         metavar="KIND[,KIND]",
-        help="Memory of messages (of sends, of receives): host, pinned, cuda, cuda_managed, rocm, rocm_managed.",
+        help="Memory of sends, of receives: host, pinned, cuda, cuda_managed, rocm, rocm_managed.",
         show_default="host",
     ),
 ]
