@@ -79,9 +79,7 @@ TimeoutOption = Annotated[
 LimitOption = Annotated[
     float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
 ]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", help="Show the whole command of each launch.")
-]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show the whole command of each launch.")]
 ClassOption = Annotated[
     Literal["single", "parallel", "collective"] | None,
     typer.Option("--class", help="Select only benchmarks of this class."),
