@@ -1118,8 +1118,8 @@ constexpr Option method_rows[] = {
      .help = "collectives with one buffer (MPI_IN_PLACE)",
      .example = "-in_place on",
      .details = "on: input and result are in the receive buffer, in rooted collectives at the root, which "
-                "then is rank 0. Collectives that cannot (Bcast, Barrier, Reduce_scatter, neighborhoods) and "
-                "other benchmarks are as with off.",
+                "then is rank 0. Collectives that cannot (Bcast, Barrier, Reduce_scatter, "
+                "Reduce_scatter_block, neighborhoods) and other benchmarks are as with off.",
      .field = at<&Options::in_place>,
      .serves = &in_place},
     {.name = "sync",

@@ -26,6 +26,19 @@ struct ValueType {
   const char* name = "";  ///< for messages; empty: values of this type cannot be set
 };
 
+/// What a variable is read and written by; valid where `code` is MPI_SUCCESS.
+struct Handle {
+  explicit Handle(int index) : code(MPI_T_cvar_handle_alloc(index, nullptr, &value, &count)) {}
+  ~Handle() {
+    if (code == MPI_SUCCESS) MPI_T_cvar_handle_free(&value);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  MPI_T_cvar_handle value{};
+  int count = 0;
+  int code;
+};
+
 namespace {
 
 template <class Number>
@@ -166,9 +179,10 @@ std::optional<int> index_of(const std::string& name) {
 // Open MPI copies a whole text, whatever length it reports.
 constexpr std::size_t longest_text = 1 << 16;
 
-std::string read_value(MPI_T_cvar_handle handle, MPI_Datatype type) {
+// Nothing where the library cannot read it.
+std::optional<std::string> read_value(MPI_T_cvar_handle handle, MPI_Datatype type) {
   std::string bytes(longest_text, '\0');
-  if (MPI_T_cvar_read(handle, bytes.data()) != MPI_SUCCESS) return {};
+  if (MPI_T_cvar_read(handle, bytes.data()) != MPI_SUCCESS) return std::nullopt;
   if (type == MPI_CHAR) {
     bytes.back() = '\0';
     bytes.resize(bytes.find('\0') + 1);
@@ -185,12 +199,11 @@ std::optional<bool> is_on(const std::string& name) {
   const std::optional<int> index = index_of(name);
   const std::optional<Description> description = index ? describe_variable(*index) : std::nullopt;
   if (!description || description->type == MPI_CHAR) return std::nullopt;
-  MPI_T_cvar_handle handle{};
-  int count = 0;
-  if (MPI_T_cvar_handle_alloc(*index, nullptr, &handle, &count) != MPI_SUCCESS) return std::nullopt;
-  const std::string value = read_value(handle, description->type);
-  MPI_T_cvar_handle_free(&handle);
-  return std::ranges::any_of(value, [](char c) { return c != 0; });
+  const Handle handle(*index);
+  if (handle.code != MPI_SUCCESS) return std::nullopt;
+  const std::optional<std::string> value = read_value(handle.value, description->type);
+  if (!value) return std::nullopt;
+  return std::ranges::any_of(*value, [](char c) { return c != 0; });
 }
 
 }  // namespace
@@ -200,18 +213,12 @@ struct Variables::Variable {
   MPI_Datatype data_type = MPI_DATATYPE_NULL;
   ValueType type;
   Items words;
-  MPI_T_cvar_handle handle{};
-  bool allocated = false;
+  std::optional<Handle> handle;
   bool only_words = false;  ///< the library takes any number and ignores what it does not know
   std::string at_start, in_force;
   std::vector<std::optional<std::string>> by_variant;
 
   Variable(const std::string& wanted, std::size_t variants);
-  ~Variable() {
-    if (allocated) MPI_T_cvar_handle_free(&handle);
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
   std::string parse(const std::string& text) const;
   std::string shown(const std::string& value) const { return type.shown(value); }
   void write(const std::string& value);
@@ -230,12 +237,9 @@ Variables::Variable::Variable(const std::string& wanted, std::size_t variants)
   }
   data_type = description->type;
   type = value_type(data_type);
-  int count = 0;
-  if (const int code = MPI_T_cvar_handle_alloc(*index, nullptr, &handle, &count); code != MPI_SUCCESS) {
-    throw std::runtime_error(name + ": " + error_text(code));
-  }
-  allocated = true;
-  if (type.parse == nullptr || (count != 1 && data_type != MPI_CHAR)) {
+  handle.emplace(*index);
+  if (handle->code != MPI_SUCCESS) throw std::runtime_error(name + ": " + error_text(handle->code));
+  if (type.parse == nullptr || (handle->count != 1 && data_type != MPI_CHAR)) {
     throw std::runtime_error(name + ": has no single number, switch or text, and cannot be set");
   }
   words = reported_items(description->items);
@@ -243,8 +247,9 @@ Variables::Variable::Variable(const std::string& wanted, std::size_t variants)
     words = described_items(description->text);
     only_words = !words.empty();
   }
-  at_start = in_force = read_value(handle, data_type);
-  if (at_start.empty()) throw std::runtime_error(name + ": this MPI cannot read it");
+  const std::optional<std::string> value = read_value(handle->value, data_type);
+  if (!value) throw std::runtime_error(name + ": this MPI cannot read it");
+  at_start = in_force = *value;
 }
 
 // A word stands for its number.
@@ -261,7 +266,7 @@ std::string Variables::Variable::parse(const std::string& text) const {
 
 void Variables::Variable::write(const std::string& value) {
   if (value == in_force) return;
-  if (const int code = MPI_T_cvar_write(handle, value.data()); code != MPI_SUCCESS) {
+  if (const int code = MPI_T_cvar_write(handle->value, value.data()); code != MPI_SUCCESS) {
     throw std::runtime_error(name + "=" + shown(value) + ": this MPI refuses it: " + error_text(code));
   }
   in_force = value;
@@ -286,12 +291,16 @@ Variables::Variables(std::span<const Variant> variants) {
   }
 }
 
-Variables::~Variables() {
+void Variables::restore() {
   try {
     use(std::nullopt);
   } catch (const std::runtime_error&) {
     // Nothing is measured any more.
   }
+}
+
+Variables::~Variables() {
+  restore();
   variables_.clear();
   if (started_) MPI_T_finalize();
 }
@@ -323,15 +332,16 @@ void Variables::try_variant(const Variant& variant, int index) {
   try {
     use(index);
     for (const auto& variable : variables_) {
-      const std::string value = read_value(variable->handle, variable->data_type);
+      const std::optional<std::string> value = read_value(variable->handle->value, variable->data_type);
       if (value == variable->in_force) continue;
-      throw std::runtime_error(variable->name + "=" + variable->shown(variable->in_force) +
-                               ": this MPI makes it " + variable->shown(value));
+      throw std::runtime_error(variable->name + "=" + variable->shown(variable->in_force) + ": this MPI " +
+                               (value ? "makes it " + variable->shown(*value) : "cannot read it again"));
     }
     check_effect(variant);
     use(std::nullopt);
   } catch (const std::runtime_error& error) {
     why_not_ = variant.label + ": " + error.what();
+    restore();  // ranks are about to agree on the error
   }
 }
 

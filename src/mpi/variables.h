@@ -45,6 +45,7 @@ class Variables {
   void find(std::span<const Variant> variants);
   void try_variant(const Variant& variant, int index);
   void check_effect(const Variant& variant);
+  void restore();
 
   std::vector<std::unique_ptr<Variable>> variables_;  ///< in the order in which they are first named
   std::string why_not_;

@@ -83,9 +83,11 @@ void PointRun::begin_measuring(std::int64_t total) {
   total_ = total;
   if (timing() != Timing::total) repetition_seconds_.assign(static_cast<std::size_t>(total), 0.0);
   if (settings_.check) {
-    const UnderVariant variant(open_);
     prepare();
-    wrong_ = batch_->check(total);
+    {
+      const UnderVariant variant(open_);
+      wrong_ = batch_->check(total);
+    }
     require_no_error(batch_->take_error());
   }
   begin_observing();
@@ -119,9 +121,12 @@ double PointRun::take(const Step& step) {
     return 0;
   }
   if (step.purpose == Purpose::trial) {
-    const UnderVariant variant(open_);
     prepare();
-    const double seconds = batch_->run(step.repetitions, Timing::total, {});
+    double seconds = 0;
+    {
+      const UnderVariant variant(open_);
+      seconds = batch_->run(step.repetitions, Timing::total, {});
+    }
     require_no_error(batch_->take_error());
     return seconds;
   }
@@ -146,14 +151,20 @@ double PointRun::take(const Step& step) {
 // One measured segment, between barriers of the world, where idle ranks wait.
 double PointRun::timed(std::int64_t first, const Step& step, const Run& run) {
   if (step.further_segment) parts_.surroundings.take_turn(false);
-  const UnderVariant variant(open_);  // before the barriers: ranks begin together
-  if (step.further_segment && parts_.options.warm_up) batch_->run(1, Timing::total, {});
+  if (step.further_segment && parts_.options.warm_up) {
+    const UnderVariant variant(open_);
+    batch_->run(1, Timing::total, {});
+  }
   prepare();
   // Checked again as late as possible: no library of docs/known-mpi-issues.md survives a nonblocking write
   // that fails.
   if (with_load_ && plan_.spec().file.use == FileUse::write) require_space();
   for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
-  const double seconds = run(first, step.repetitions);
+  double seconds = 0;
+  {
+    const UnderVariant variant(open_);  // behind the barriers, which are the same for all variants
+    seconds = run(first, step.repetitions);
+  }
   measured_seconds_ += seconds;
   parts_.world.barrier();
   return seconds;
@@ -195,14 +206,14 @@ void PointRun::run_while_target_computes() {
   if (!parts_.load.calibrated()) parts_.load.calibrate(parts_.options.settings.target_cpu_seconds);
   const double pure = trimmed_mean(seconds_) * static_cast<double>(total_);
   const std::int64_t units = parts_.load.units_for(parts_.world.largest(pure));
+  for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
   double seconds = 0;
   {
     const UnderVariant variant(open_);
-    for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
     if (!idle() && !batch_->takes_part()) parts_.load.compute(units);
     seconds = batch_->run(total_, Timing::total, {});
-    parts_.world.barrier();
   }
+  parts_.world.barrier();
   overlapped_.t_ovrl = parts_.world.gather(mean_of(seconds / static_cast<double>(total_)));
 }
 
@@ -300,7 +311,10 @@ double PointRun::drift_of_load() {
 }
 
 void PointRun::prepare() {
-  batch_->prepare();
+  {
+    const UnderVariant variant(open_);
+    batch_->prepare();
+  }
   require_no_error(batch_->take_error());
 }
 
