@@ -156,9 +156,6 @@ class Builder:
         ]
         if interface is not INTERFACES[0]:
             configure.append(f"-DOPENIMB_PURE_FROM={self.folder / INTERFACES[0].key}")
-            # Tests ask what these programs do, not how fast: two thirds of the time. A cache of cmake keeps what is not said.
-            flags = "-O0" if os.environ.get("OPENIMB_CI") else "-O3 -DNDEBUG"
-            configure.append(f"-DCMAKE_CXX_FLAGS_RELEASE={flags}")
         call(configure, self.log, self.env)
         call([str(ENV / "bin/ninja"), "-C", str(build)], self.log, self.env)
         return [build / "bin" / "openimb-suite", self.check(interface, library)]
