@@ -36,6 +36,7 @@ from imb.model.units import counted
 from imb.render.terminal import data, say
 
 if TYPE_CHECKING:
+    from imb.judge.tuning import Tuned
     from imb.measure.session import Done, Plan
     from imb.measure.tuning import Settings
     from imb.mpi.tuning import Tuner
@@ -135,6 +136,7 @@ def command(
     from imb.measure import session, tuning
     from imb.measure.campaign import examine_name
     from imb.measure.fabric import hosts_offered
+    from imb.mpi.tuning import tuner_of
 
     if name is not None:
         examine_name(name)
@@ -150,7 +152,7 @@ def command(
     installation, folder = prepare(mpi, programs)
     hosts_named = [one for one in (hosts or "").split(",") if one]
     many_hosts = hosts_offered(hosts_named)
-    tuner = _tuner(installation, many_hosts)
+    tuner = tuner_of(installation, many_hosts)
     ranks = _numbers(np)
     if verify is not None:
         ranks = sorted({cell.ranks for cell in tuner.read(verify)[1]})
@@ -233,18 +235,16 @@ def report(store: Archive, carried: Carried) -> int:
             say(*(f"  {name}={value}" for name, value in result.switch.environment.items()))
     warn_of_others(store, result.evidence)
     if settings.page:
-        _write_page(Path(settings.page), stages.result, plan, settings)
-    return _status(stages.result, verify=verify)
+        _write_page(Path(settings.page), result, plan, settings)
+    return _status(result, verify=verify)
 
 
-def _write_page(file: Path, result: object, plan: Plan, settings: Settings) -> None:
+def _write_page(file: Path, result: Tuned, plan: Plan, settings: Settings) -> None:
     from datetime import datetime
 
     from imb.archive.durable import write_whole
-    from imb.judge.tuning import Tuned
     from imb.render.tuning_page import tuning_page
 
-    assert isinstance(result, Tuned)
     text = tuning_page(
         result,
         settings.margin,
@@ -260,10 +260,7 @@ def _write_page(file: Path, result: object, plan: Plan, settings: Settings) -> N
     say(f"page: {file}", err=True)
 
 
-def _status(result: object, *, verify: bool) -> int:
-    from imb.judge.tuning import Tuned
-
-    assert isinstance(result, Tuned)
+def _status(result: Tuned, *, verify: bool) -> int:
     if result.stopped:
         return 11
     if not result.cells:
@@ -274,14 +271,6 @@ def _status(result: object, *, verify: bool) -> int:
         return 10
     confirmed = all(one.judged and one.judged.verdict == "confirmed" for one in result.changed())
     return 0 if confirmed and result.changed() else 11
-
-
-def _tuner(installation: object, hosts: int) -> Tuner:
-    from imb.mpi.installations import Installation
-    from imb.mpi.tuning import tuner_of
-
-    assert isinstance(installation, Installation)
-    return tuner_of(installation, hosts)
 
 
 def _numbers(text: str | None) -> list[int]:

@@ -1,7 +1,7 @@
 """What `imb tune` launches next: reference, screening, rounds of the search, looks of the proof, the final file.
 
-All that is decided follows from the plan and from what its launches left, so a session that was interrupted goes on where it was: the
-stages are gone through again, and those whose launches are over are not launched.
+All that is decided follows from the plan and from what its launches left, so a session that was interrupted continues where it was: the
+stages are repeated, and those whose launches are over are not launched.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -41,7 +41,10 @@ _LONGEST = 32.0  # times the usual duration of a launch
 _AT_ONCE = 6  # candidates whose launches are interleaved with one of the default
 
 Forced: TypeAlias = Mapping[tuple[str, Algorithm], Executed]
-Step: TypeAlias = Generator[list[Launch], list[Figures], None]
+_T = TypeVar("_T")
+Stage: TypeAlias = Generator[
+    list[Launch], list[Figures], _T
+]  # yields launches, gets what they left, returns a _T
 
 
 class Stages:
@@ -55,34 +58,31 @@ class Stages:
         self.tuner: Tuner = tuner_of(self.mpi, self.settings.hosts)
         self.result = Tuned()
         self.finished = False
-        self._figures: dict[int, Figures] = {}
         self._spent = 0.0
         self._pair_seconds = 0.0
         self._longer: dict[Group, float] = {}
-        self._lines = self._printed = 0  # on standard error: of this walk through the stages, and of all
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
+        self._over = 0  # launches that the stages have got
+        self._steps = self._all()
+        self._wanted: list[Launch] | None = next(self._steps, None)
 
     def grow(self, plan: Plan, over: Sequence[Done]) -> Plan | None:
         """The plan with the launches of the next stage; None: there is none, or some launches are not over."""
         if len(over) < len(plan.items):
             return None
-        for ended in over:
-            if ended.number not in self._figures:
-                self._figures[ended.number] = tuning.figures_of(self.archive, plan, ended)
-        self.result, self._spent, self._lines, at = Tuned(), 0.0, 0, 0
-        self._longer = {}
-        steps = self._steps()
-        launches = next(steps, None)
-        while launches is not None:
-            if at + len(launches) > len(plan.items):
-                return tuning.grown(plan, self.settings, launches)
-            got = [self._figures[at + 1 + number] for number in range(len(launches))]
+        ended = {one.number: one for one in over}
+        while self._wanted is not None:
+            end = self._over + len(self._wanted)
+            if end > len(plan.items):
+                return tuning.grown(plan, self.settings, self._wanted)
+            numbers = range(self._over + 1, end + 1)
+            got = [tuning.figures_of(self.archive, plan, ended[number]) for number in numbers]
+            self._over = end
             self._spent += sum(one.wall for one in got)
-            at += len(launches)
             try:
-                launches = steps.send(got)
+                self._wanted = self._steps.send(got)
             except StopIteration:
-                launches = None
+                self._wanted = None
         self.finished = True
         return None
 
@@ -92,16 +92,9 @@ class Stages:
             for group in groups:
                 self._longer[group] = min(2 * self._longer.get(group, 1.0), _LONGEST)
 
-    def _say(self, line: str) -> None:
-        """On standard error, once."""
-        self._lines += 1
-        if self._lines > self._printed:
-            self._printed = self._lines
-            say(f"imb: {line}", err=True)
-
     # --- All stages ---
 
-    def _steps(self) -> Step:
+    def _all(self) -> Stage[None]:
         settings = self.settings
         groups = [Group(one, ranks) for ranks in settings.ranks for one in settings.collectives]
         chosen_before: dict[Cell, Algorithm] = {}
@@ -153,7 +146,7 @@ class Stages:
 
     def _reference(
         self, groups: Sequence[Group]
-    ) -> Generator[list[Launch], list[Figures], tuple[dict[Group, list[Cell]], Executed, dict[Group, float]]]:
+    ) -> Stage[tuple[dict[Group, list[Cell]], Executed, dict[Group, float]]]:
         """The library's own choice with -check: lengths, what it executes, how long it takes."""
         launches = []
         for group in groups:
@@ -185,11 +178,7 @@ class Stages:
         cells: Mapping[Group, list[Cell]],
         candidates: Mapping[Group, list[Algorithm]],
         took: Mapping[Group, float],
-    ) -> Generator[
-        list[Launch],
-        list[Figures],
-        tuple[dict[tuple[Cell, Algorithm], bool], Forced],
-    ]:
+    ) -> Stage[tuple[dict[tuple[Cell, Algorithm], bool], Forced]]:
         """Every candidate once, with -check, through a file of the final form."""
         launches, tried = [], []
         alive: dict[tuple[Cell, Algorithm], bool] = {}
@@ -218,7 +207,7 @@ class Stages:
         for why in limits.values():
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
         if launches:
-            self._say(f"screening {counted(len(launches), 'candidate')} with -check, each through a file")
+            _tell(f"screening {counted(len(launches), 'candidate')} with -check, each through a file")
         got = (yield launches) if launches else []
         forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
         for (group, algorithm, able, name, switch), figures in zip(tried, got, strict=True):
@@ -245,7 +234,7 @@ class Stages:
         cells: Mapping[Group, list[Cell]],
         candidates: Mapping[Group, list[Algorithm]],
         alive: Mapping[tuple[Cell, Algorithm], bool],
-    ) -> Generator[list[Launch], list[Figures], tuple[dict[Cell, Algorithm], dict[Cell, float]]]:
+    ) -> Stage[tuple[dict[Cell, Algorithm], dict[Cell, float]]]:
         """Rounds of all groups that are not settled, in random order."""
         races: dict[Group, tuple[list[Algorithm], Search]] = {}
         for group, every in cells.items():
@@ -269,7 +258,7 @@ class Stages:
                 launches = {group: self._round(group, cells[group], *open_[group], turn) for group in order}
                 if turn == 1 or turn % 5 == 0:
                     left = sum(int((~race.settled).sum()) for _, race in open_.values())
-                    self._say(f"search, round {turn} ({MOST} at most): {counted(left, 'cell')} to settle")
+                    _tell(f"search, round {turn} ({MOST} at most): {counted(left, 'cell')} to settle")
                 got = iter((yield [one for every in launches.values() for one in every]))
                 for group, planned in launches.items():
                     figures = [next(got) for _ in planned]
@@ -386,7 +375,7 @@ class Stages:
         without: Executed,
         forced: Forced,
         families: int,
-    ) -> Generator[list[Launch], list[Figures], dict[Cell, Algorithm]]:
+    ) -> Stage[dict[Cell, Algorithm]]:
         """Pairs of launches on one number of ranks; the choices that are confirmed."""
         every = [cell for mine in cells.values() for cell in mine]
         ranks = every[0].ranks if every else 0
@@ -424,7 +413,7 @@ class Stages:
             if got is None:
                 break
             judge.add(*self._gains(every, got))
-            self._tell(every, judge, confirmation)
+            self._tell_judged(every, judge, confirmation)
         self._keep(every, choices, judge)
         unchanged = [
             one
@@ -447,7 +436,7 @@ class Stages:
         judge: Proof,
         pairs: int,
         confirmation: int,
-    ) -> Generator[list[Launch], list[Figures], list[tuple[Figures, Figures]] | None]:
+    ) -> Stage[list[tuple[Figures, Figures]] | None]:
         """So many more; None where the budget does not suffice."""
         lengths = sorted({cell.bytes for every in cells.values() for cell in every})
         longer = max(self._longer.get(group, 1.0) for group in cells)
@@ -466,7 +455,7 @@ class Stages:
                 f" {counted(pairs, 'pair')} more need {in_time(needed)}; give a larger --budget, or fewer collectives or lengths"
             )
             return None
-        self._say(
+        _tell(
             f"proof, confirmation {confirmation}, {counted(ranks, 'rank')}: {counted(pairs, 'pair')} of launches, with the file and without"
         )
         limit = tuning.time_limit(words, ranks, 2)
@@ -508,15 +497,15 @@ class Stages:
         control = np.array([none.control() - file.control() for none, file in pairs])
         return gains, probes, control
 
-    def _tell(self, every: Sequence[Cell], judge: Proof, confirmation: int) -> None:
+    def _tell_judged(self, every: Sequence[Cell], judge: Proof, confirmation: int) -> None:
         good = sum(one.verdict == "confirmed" for one in judge.judged)
         if judge.confirmation != confirmation:
             back = sum(1 for _ in judge.reverted)
-            self._say(
+            _tell(
                 f"{counted(back, 'cell')} back at the default; {int(judge.changed.sum())} to be confirmed again"
             )
         elif judge.judged:
-            self._say(
+            _tell(
                 f"{good} of {counted(int(judge.changed.sum()), 'changed cell')} confirmed after {counted(judge.launched, 'pair')}"
             )
 
@@ -545,7 +534,7 @@ class Stages:
         without: Executed,
         forced: Forced,
         name: str,
-    ) -> Generator[list[Launch], list[Figures], Switch | None]:
+    ) -> Stage[Switch | None]:
         """A file of these choices that acts where it should; of cells where it does not, the choice is taken out. None: there is no
         such file."""
         every = [cell for mine in cells.values() for cell in mine]
@@ -594,7 +583,7 @@ class Stages:
         forced: Forced,
         file: Switch,
         label: str,
-    ) -> Generator[list[Launch], list[Figures], tuple[Mapping[Cell, str], str]]:
+    ) -> Stage[tuple[Mapping[Cell, str], str]]:
         """Launches with the file and -check: cells in which it does not act, and what is wrong with it as a whole."""
         launches = [
             Launch(
@@ -637,7 +626,7 @@ class Stages:
         final: dict[Cell, Algorithm],
         without: Executed,
         forced: Forced,
-    ) -> Step:
+    ) -> Stage[None]:
         """The file of all numbers of ranks, where the user wants it."""
         every = [cell for mine in cells.values() for cell in mine]
         tried = self._written(final, every, "final")
@@ -713,6 +702,10 @@ class Stages:
         except ImbError as error:
             self.result.unproven = str(error)
             return {}
+
+
+def _tell(line: str) -> None:
+    say(f"imb: {line}", err=True)
 
 
 def together(*switches: Switch) -> Switch:
