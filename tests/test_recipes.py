@@ -112,7 +112,7 @@ def test_its_build_line_and_renamed_programs(spack: SpackStandIn, tmp_path: Path
     run(*configure, folder=lab.TOP, **lab.environment(mpi), CXXFLAGS=mapped)
     assert f"MPI_CXX_COMPILER:STRING={mpi.wrapper}\n" in (tmp_path / "CMakeCache.txt").read_text()
     ninja_file = (tmp_path / "build.ninja").read_text()
-    assert mapped in ninja_file and r'OPENIMB_BUILD_FLAGS=\"-O2\" ' in ninja_file
+    assert mapped in ninja_file and r"OPENIMB_BUILD_FLAGS=\"-O2\" " in ninja_file
     built = set(re.findall(r"(?m)^build bin/(\S+):", ninja_file))
     renamed = {f"mpitests-IMB-{name}_openmpi" for name in COMPONENTS}
     assert built == renamed

@@ -15,6 +15,7 @@ A launch reports what it executes to $FAKE_WATCH. With -alternate (`fake_algorit
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -22,8 +23,7 @@ from pathlib import Path
 import lab
 from imb.model.errors import ImbError
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
-from imb.mpi.installations import Installation
-from imb.mpi.tuning import Executed, Watch
+from imb.mpi.tuning import Executed, Tuner, Watch
 
 LENGTHS = (64, 1024, 16384)
 NAMES = ("fast", "slight", "slow", "lucky", "wrong", "crash", "hang", "same")
@@ -122,12 +122,11 @@ def _schema() -> str:
     return str(json.loads(line)["schema"])
 
 
-class FakeTuner:
+class FakeTuner(Tuner):
     """`names`: its algorithms. `switches`: whether they can change within a launch."""
 
-    mpi: Installation  # no test of the command uses it
     files = "list of rules"
-    unproven = ""
+    complaint = re.compile("refused: .*")
 
     def __init__(self, names: Sequence[str], *, switches: bool = False, watches: bool = True) -> None:
         self.names = names
@@ -143,12 +142,6 @@ class FakeTuner:
 
     def limits(self, cell: Cell) -> str | None:
         return None
-
-    def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
-        return None
-
-    def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
-        return ()
 
     def base(self) -> Switch:
         return Switch({"FAKE_BASE": "1"})
@@ -197,12 +190,6 @@ class FakeTuner:
     def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
         seen = executed.get(cell, frozenset())
         return None if not seen or seen == {algorithm.name} else f"replaced by {', '.join(seen)}"
-
-    def unread(self, switch: Switch, output: str) -> str | None:
-        return None
-
-    def complaint(self, errors: str) -> str | None:
-        return None
 
 
 __all__ = ["DEFAULT", "FakeTuner", "launches", "make"]

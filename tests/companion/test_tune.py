@@ -141,6 +141,13 @@ def test_without_a_compiler_the_file_is_said_not_to_be_proven_to_act(tune: Tune)
     assert "note: not proven that the file acts: there is no compiler" in said.out
 
 
+def test_a_format_that_was_never_tried_is_said_not_to_be_proven_to_act(tune: Tune) -> None:
+    tuner = FakeTuner(["fast"])
+    tuner.unproven = "imb has not been tested with such files"
+    said = tune(tuner, "Allreduce")
+    assert said.code == 0 and f"note: not proven that the file acts: {tuner.unproven}\n" in said.out, said
+
+
 def test_a_file_is_verified_again(tune: Tune, tmp_path: Path) -> None:
     assert tune(FakeTuner(["fast"]), "Allreduce").code == 0
     tuner = FakeTuner(["fast"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import lab
@@ -16,9 +16,9 @@ import pytest
 from companion import cluster
 from companion.cluster import Hosts
 from imb.model.errors import ImbError
-from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
+from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.mpi.installations import Installation, mpi_of
-from imb.mpi.tuning import Executed, Tuner, proof, prove, tuner_of
+from imb.mpi.tuning import Executed, Proof, Tuner, proof, tuner_of
 from imb.mpi.tuning_intel import IntelTuner
 from imb.mpi.tuning_mpich import COMPOSITIONS, GENERIC, PARAMETERS, MpichTuner
 from imb.mpi.tuning_openmpi import OpenMpiTuner
@@ -28,6 +28,52 @@ pytestmark = pytest.mark.needs_mpi
 
 OPEN_MPIS = ("openmpi", "deb-openmpi")
 LENGTHS = "-iter 8 -time 0.3 -msglog 3:7"  # 0, 8 ... 128 bytes; each of four ranks is the root
+
+
+def prove(
+    tuner: Tuner,
+    choices: Choices,
+    measured: Iterable[Cell],
+    switch: Switch,
+    folder: Path,
+    launch: Callable[[Switch, Sequence[Cell]], str],
+) -> Proof:
+    """Proves that the files of `switch` act, by launches of its own, a few repetitions of each cell: one without files, one with them, one
+    for each chosen algorithm of a collective. `launch` runs these cells with a switch and returns what ranks and launcher printed;
+    `folder` is empty, and all hosts see it."""
+    measured = sorted({*measured, *choices})
+    watched = tuner.watch(folder / "without")
+    if watched.switch is None:
+        return Proof(reason=watched.reason)
+
+    def executed(name: str, cells: Sequence[Cell], more: Switch) -> tuple[Executed, str]:
+        watch = tuner.watch(folder / name).switch
+        assert watch
+        both = Switch({**more.environment, **watch.environment}, (*more.arguments, *watch.arguments))
+        printed = launch(both, cells)
+        return tuner.executed(folder / name), printed
+
+    try:
+        without, _ = executed("without", measured, Switch({}))
+        with_file, printed = executed("file", measured, switch)
+        if unread := tuner.unread(switch, printed):
+            return Proof(
+                watched.evidence, reason=f"{tuner.mpi.version} does not report that it read {unread}"
+            )
+        forced = {}
+        for number, (collective, algorithm) in enumerate(
+            sorted({(cell.collective, used) for cell, used in choices.items()})
+        ):
+            cells = [
+                cell for cell, used in choices.items() if (cell.collective, used) == (collective, algorithm)
+            ]
+            found, _ = executed(f"forced-{number}", sorted(cells), tuner.forced(collective, algorithm))
+            forced[collective, algorithm] = found
+    except ImbError as error:  # ranks that do not report, or a launch that fails
+        return Proof(watched.evidence, reason=str(error))
+    return proof(
+        choices, measured, without=without, with_file=with_file, forced=forced, evidence=watched.evidence
+    )
 
 
 def mpi_with(key: str) -> lab.Mpi:
@@ -215,7 +261,7 @@ def test_open_mpi_fails_at_the_call_for_an_unknown_number(key: str, tmp_path: Pa
         wrap=["env", *(f"{k}={v}" for k, v in switch.environment.items())],
     )
     assert done.code
-    assert tuner.complaint(done.errors)
+    assert tuner.complained(done.errors)
     with pytest.raises(ImbError, match="no algorithm 77"):
         (tmp_path / "openmpi-tuned.conf").write_text(
             "# measured Allreduce 4: 64\n" + (tmp_path / "rules").read_text()
@@ -618,7 +664,7 @@ def test_intel_refused_presets_are_seen() -> None:
         wrap = ["env", f"I_MPI_ADJUST_ALLREDUCE={number}", "I_MPI_DEBUG=1"]
         done = lab.run(mpi, 2, "Allreduce -iter 1 -msglog 3:3", wrap=wrap)
         assert done.code == 0
-        assert bool(tuner.complaint(done.text + done.errors)) == is_refused
+        assert bool(tuner.complained(done.text + done.errors)) == is_refused
 
 
 # --- Any -------------------------------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ class Stages:
         self.mpi = plan.variants[0].mpi
         self.tuner: Tuner = tuner_of(self.mpi, self.settings.hosts)
         self.result = Tuned()
+        self.result.unproven = self.tuner.unproven
         self.finished = False
         self._spent = 0.0
         self._pair_seconds = 0.0
@@ -213,7 +214,7 @@ class Stages:
         for (group, algorithm, able, name, switch), figures in zip(tried, got, strict=True):
             executed = {} if figures.why else self._executed(name)
             why = "delivers wrong data" if figures.defects else figures.why
-            why = why or self.tuner.complaint(figures.errors) or self._unread(switch, figures)
+            why = why or self.tuner.complained(figures.errors) or self._unread(switch, figures)
             forced.setdefault((group.collective, algorithm), {}).update(executed)
             for cell in able:
                 there = Row(cell.collective, "", cell.bytes) in figures.seconds

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from imb.model.errors import ImbError
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
@@ -28,7 +30,7 @@ class Watch:
 @dataclass(frozen=True)
 class Proof:
     """Whether a file acts in the cells that it names and nowhere else. `wrong`: cells where it does not, and what was seen;
-    `missing`: cells that were not executed; `alike`: changed cells where the evidence cannot tell the algorithm from the library's
+    `missing`: cells that were not executed; `alike`: changed cells where the evidence is the same for the algorithm and the library's
     own choice, as with other segments; `reason`: why nothing is proven."""
 
     evidence: str = ""
@@ -42,60 +44,91 @@ class Proof:
         return not (self.wrong or self.missing or self.reason)
 
 
-class Tuner(Protocol):
-    """What is known of one MPI library. Raises ImbError where the library at hand cannot be asked."""
+class Tuner(ABC):
+    """What is known of one MPI library. Raises ImbError where the library at hand cannot be asked.
 
-    mpi: Installation
-    files: str  # what `write` writes, in words: "rule file of coll/tuned"
-    unproven: str  # why what it writes is not proven to act, whatever is tried; empty: it can be
+    `hosts`: of a launch. `files`: what `write` writes: "rule file of coll/tuned". `unproven`: why what it writes is not proven to act,
+    whatever is tried; empty: it can be. `complaint`: a line of standard error with which the library refuses or replaces an algorithm."""
 
+    files: str
+    unproven = ""
+    complaint: re.Pattern[str]
+
+    def __init__(self, mpi: Installation, hosts: int = 1) -> None:
+        self.mpi = mpi
+        self.hosts = hosts
+
+    @abstractmethod
     def collectives(self) -> Sequence[str]:
         """IMB's names of the collectives that a file of this library can decide by length."""
 
+    @abstractmethod
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
         """Those of the library at hand, without its own choice."""
 
+    @abstractmethod
     def limits(self, cell: Cell) -> str | None:
         """Why a file cannot express this cell; None: it can."""
 
     def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
         """Why an algorithm is no candidate in a cell, as known before it is tried: `two_proc` on 4 ranks; None: try it."""
+        return None
 
     def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
         """Collectives whose rules the algorithm uses as well: their cells are to be measured together."""
+        return ()
 
     def base(self) -> Switch:
         """What every launch of a search needs, that of the library's own choice included."""
+        return Switch({})
 
     def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
         """MPI_T variables that select it on a new communicator, for -alternate; None: it cannot change within a launch."""
+        return None
 
+    @abstractmethod
     def forced(self, collective: str, algorithm: Algorithm) -> Switch:
         """Selects it for all lengths of a launch."""
 
+    @abstractmethod
     def write(
         self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
     ) -> Switch:
         """Writes the files of these choices. Lengths between two measured neighbors with the same choice have it too; all else
         keeps the library's own choice. `header`: lines of comment."""
 
+    def expressible(self, choices: Choices, measured: Iterable[Cell]) -> list[Cell]:
+        """The cells of a file, the chosen ones among them. Raises ImbError where it cannot express a chosen one."""
+        for cell in choices:
+            if reason := self.limits(cell):
+                raise ImbError(f"{cell.collective}, {cell.ranks} ranks, {cell.bytes} B: {reason}")
+        return sorted({cell for cell in measured if self.limits(cell) is None} | set(choices))
+
+    @abstractmethod
     def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
         """The choices, the measured cells and the switch of files that `write` wrote. Raises ImbError."""
 
+    @abstractmethod
     def watch(self, folder: Path) -> Watch:
         """Ranks of a launch with its switch write what they execute to `folder`."""
 
+    @abstractmethod
     def executed(self, folder: Path) -> Executed:
         """What ranks wrote there."""
 
     def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
-        """What the library executed in place of an algorithm that was forced; None: the algorithm, or it is not known."""
+        """What the library executed in place of an algorithm that was forced; None: the algorithm, or it is not known, as messages
+        have no names."""
+        return None
 
     def unread(self, switch: Switch, output: str) -> str | None:
         """A file of the switch that a launch under `watch` does not report to have read; None: all, or nothing is reported."""
+        return None
 
-    def complaint(self, errors: str) -> str | None:
-        """The line of standard error with which the library refuses or replaces an algorithm."""
+    def complained(self, errors: str) -> str | None:
+        """The first line of standard error that is a complaint."""
+        found = self.complaint.search(errors)
+        return found[0].strip() if found else None
 
 
 def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
@@ -141,52 +174,6 @@ def proof(
     return Proof(evidence, wrong, tuple(missing), tuple(alike))
 
 
-def prove(
-    tuner: Tuner,
-    choices: Choices,
-    measured: Iterable[Cell],
-    switch: Switch,
-    folder: Path,
-    launch: Callable[[Switch, Sequence[Cell]], str],
-) -> Proof:
-    """Proves that the files of `switch` act, by launches of its own, a few repetitions of each cell: one without files, one with them, one
-    for each chosen algorithm of a collective. `launch` runs these cells with a switch and returns what ranks and launcher printed;
-    `folder` is empty, and all hosts see it."""
-    measured = sorted({*measured, *choices})
-    watched = tuner.watch(folder / "without")
-    if watched.switch is None:
-        return Proof(reason=watched.reason)
-
-    def executed(name: str, cells: Sequence[Cell], more: Switch) -> tuple[Executed, str]:
-        watch = tuner.watch(folder / name).switch
-        assert watch
-        both = Switch({**more.environment, **watch.environment}, (*more.arguments, *watch.arguments))
-        printed = launch(both, cells)
-        return tuner.executed(folder / name), printed
-
-    try:
-        without, _ = executed("without", measured, Switch({}))
-        with_file, printed = executed("file", measured, switch)
-        if unread := tuner.unread(switch, printed):
-            return Proof(
-                watched.evidence, reason=f"{tuner.mpi.version} does not report that it read {unread}"
-            )
-        forced = {}
-        for number, (collective, algorithm) in enumerate(
-            sorted({(cell.collective, used) for cell, used in choices.items()})
-        ):
-            cells = [
-                cell for cell, used in choices.items() if (cell.collective, used) == (collective, algorithm)
-            ]
-            found, _ = executed(f"forced-{number}", sorted(cells), tuner.forced(collective, algorithm))
-            forced[collective, algorithm] = found
-    except ImbError as error:  # ranks that do not report, or a launch that fails
-        return Proof(watched.evidence, reason=str(error))
-    return proof(
-        choices, measured, without=without, with_file=with_file, forced=forced, evidence=watched.evidence
-    )
-
-
 def _listed(names: Iterable[str]) -> str:
     return " and ".join(sorted(names))
 
@@ -213,6 +200,14 @@ def ranges(
         if runs:
             found[key] = runs
     return dict(sorted(found.items()))
+
+
+def text_of(path: Path) -> str:
+    """Raises ImbError."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ImbError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'not text'}") from error
 
 
 # --- The cells of a file, which its rules alone do not say ---

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from imb.model.errors import ImbError
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
-from imb.mpi.installations import Installation
-from imb.mpi.tuning import Executed, Watch, cells_in, cells_lines, choices_in, choices_lines, one_line, ranges
+from imb.mpi.tuning import (
+    Executed,
+    Tuner,
+    Watch,
+    cells_in,
+    cells_lines,
+    choices_in,
+    choices_lines,
+    one_line,
+    ranges,
+    text_of,
+)
 from imb.mpi.tuning_watch import FOLDER, NoWatch, compiled, executed_in, library_of
 
 _COLLECTIVES = ("Allgather", "Allreduce", "Alltoall", "Reduce_scatter", "Reduce_scatter_block")
@@ -24,15 +34,9 @@ _MOST = 2**31 - 1
 _FILE = "intel-adjust.sh"
 
 
-class IntelTuner:
-    """`hosts`: of a launch."""
-
-    unproven = ""
-
-    def __init__(self, mpi: Installation, hosts: int = 1) -> None:
-        self.mpi = mpi
-        self.hosts = hosts
-        self.files = "file of variables I_MPI_ADJUST_*"
+class IntelTuner(Tuner):
+    files = "file of variables I_MPI_ADJUST_*"
+    complaint = re.compile(r"(?m)^.*Incorrect (?:algorithm|adjust value):.*$")
 
     @cached_property
     def _presets(self) -> dict[str, int]:
@@ -72,28 +76,13 @@ class IntelTuner:
             return "I_MPI_ADJUST has no lengths of 2 GiB and more"
         return None
 
-    def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
-        return None
-
-    def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
-        return ()
-
-    def base(self) -> Switch:
-        return Switch({})
-
-    def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
-        return None  # read in MPI_Init
-
     def forced(self, collective: str, algorithm: Algorithm) -> Switch:
         return self.base() if algorithm == DEFAULT else Switch({_variable(collective): str(algorithm.number)})
 
     def write(
         self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
     ) -> Switch:
-        measured = sorted({cell for cell in measured if self.limits(cell) is None} | set(choices))
-        for cell in choices:
-            if reason := self.limits(cell):
-                raise ImbError(f"{cell.collective}, {cell.ranks} ranks, {cell.bytes} B: {reason}")
+        measured = self.expressible(choices, measured)
         sizes = {cell.ranks for cell in choices}
         if len(sizes) > 1:
             raise ImbError(
@@ -110,10 +99,7 @@ class IntelTuner:
 
     def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
         path = folder / _FILE
-        try:
-            text = path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ImbError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'not text'}") from error
+        text = text_of(path)
         comments = [line for line in text.splitlines() if line.startswith("#")]
         measured = list(cells_in(comments))
         try:
@@ -147,16 +133,6 @@ class IntelTuner:
 
     def executed(self, folder: Path) -> Executed:
         return executed_in(folder, by_rank=True, rare=0.5)
-
-    def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
-        return None  # messages have no names
-
-    def unread(self, switch: Switch, output: str) -> str | None:
-        return None  # it reports no files
-
-    def complaint(self, errors: str) -> str | None:
-        found = re.search(r"(?m)^.*Incorrect (?:algorithm|adjust value):.*$", errors)
-        return found[0].strip() if found else None
 
 
 def _variable(collective: str) -> str:

@@ -16,8 +16,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 from imb.model.errors import ImbError
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
-from imb.mpi.installations import Installation
-from imb.mpi.tuning import Executed, Watch, cells_in, cells_lines, choices_in, choices_lines, one_line, ranges
+from imb.mpi.tuning import (
+    Executed,
+    Tuner,
+    Watch,
+    cells_in,
+    cells_lines,
+    choices_in,
+    choices_lines,
+    one_line,
+    ranges,
+    text_of,
+)
 from imb.mpi.tuning_watch import FOLDER, NoWatch, compiled, executed_in, library_of, symbols
 
 _Tree: TypeAlias = dict[str, Any]  # of trees: mypy knows no recursive types here
@@ -115,15 +125,9 @@ PARAMETERS: Mapping[tuple[str, str], Mapping[str, str]] = {
 }
 
 
-class MpichTuner:
-    """`hosts`: of a launch."""
-
-    unproven = ""
-
-    def __init__(self, mpi: Installation, hosts: int = 1) -> None:
-        self.mpi = mpi
-        self.hosts = hosts
-        self.files = "file of selection trees (JSON)"
+class MpichTuner(Tuner):
+    files = "file of selection trees (JSON)"
+    complaint = re.compile(r"(?m)^.*(?:unknown key|Assertion failed|opencolltuningfile).*$")
 
     @cached_property
     def _library(self) -> bytes:
@@ -235,9 +239,6 @@ class MpichTuner:
 
     # --- Switches ---
 
-    def base(self) -> Switch:
-        return Switch({})
-
     def _settings(self, collective: str) -> dict[str, str]:
         """With which the algorithm of a variable serves whole communicators: the device's own come first otherwise."""
         return {_variable(collective, "DEVICE_COLLECTIVE"): "0"}
@@ -260,10 +261,7 @@ class MpichTuner:
     def write(
         self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
     ) -> Switch:
-        measured = sorted({cell for cell in measured if self.limits(cell) is None} | set(choices))
-        for cell in choices:
-            if reason := self.limits(cell):
-                raise ImbError(f"{cell.collective}, {cell.ranks} ranks, {cell.bytes} B: {reason}")
+        measured = self.expressible(choices, measured)
         found = ranges(choices, measured)
         comments = [*header, *cells_lines(measured), *choices_lines(choices)]
         folder.mkdir(parents=True, exist_ok=True)
@@ -310,10 +308,7 @@ class MpichTuner:
 
     def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
         path = folder / _FILE
-        try:
-            text = path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ImbError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'not text'}") from error
+        text = text_of(path)
         comments = text.partition("*/")[0].splitlines() if text.startswith("/*") else []
         measured = list(cells_in(comments))
         try:
@@ -364,18 +359,11 @@ class MpichTuner:
     def executed(self, folder: Path) -> Executed:
         return executed_in(folder, by_rank=True)
 
-    def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
-        return None  # messages have no names
-
     def unread(self, switch: Switch, output: str) -> str | None:
         for variable, level in ((GENERIC, "MPIR"), (COMPOSITIONS, "MPID")):
             if (path := switch.environment.get(variable)) and f"{level}: {path}" not in output:
                 return path
         return None
-
-    def complaint(self, errors: str) -> str | None:
-        found = re.search(r"(?m)^.*(?:unknown key|Assertion failed|opencolltuningfile).*$", errors)
-        return found[0].strip() if found else None
 
 
 def _variable(collective: str, name: str) -> str:

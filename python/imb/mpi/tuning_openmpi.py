@@ -15,7 +15,7 @@ from typing import NamedTuple
 from imb.model.errors import ImbError
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.mpi.installations import Installation
-from imb.mpi.tuning import Executed, Watch, cells_in, cells_lines, one_line, ranges
+from imb.mpi.tuning import Executed, Tuner, Watch, cells_in, cells_lines, one_line, ranges, text_of
 from imb.mpi.tuning_watch import FOLDER, NoWatch, Watched, compiled, executed_in, library_of, symbols
 
 TUNED, HAN = "coll_tuned", "coll_han"
@@ -97,13 +97,16 @@ _HAN = re.compile(r"mca_coll_(han_([a-z]+)_intra(?:_(?!dynamic)\w+)?)$")
 _FILE, _HAN_FILE, _JSON = "openmpi-tuned.conf", "openmpi-han.conf", "openmpi-tuned.json"
 
 
-class OpenMpiTuner:
-    """`hosts`: of a launch. On several, HAN may come before `tuned`."""
+class OpenMpiTuner(Tuner):
+    """On several hosts, HAN may come before `tuned`."""
+
+    files = "rule file of coll/tuned"
+    complaint = re.compile(
+        r"(?m)^.*(?:algorithm\w* \d+ .*(?:does not exist|out of range|not )|MPI_ERR_\w+:.*)$"
+    )
 
     def __init__(self, mpi: Installation, hosts: int = 1) -> None:
-        self.mpi = mpi
-        self.hosts = hosts
-        self.files = "rule file of coll/tuned"
+        super().__init__(mpi, hosts)
         self.unproven = "" if mpi.major < 6 else "imb has not been tested with rule files of Open MPI 6"
 
     @cached_property
@@ -227,10 +230,7 @@ class OpenMpiTuner:
     def write(
         self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
     ) -> Switch:
-        measured = sorted({cell for cell in measured if self.limits(cell) is None} | set(choices))
-        for cell in choices:
-            if reason := self.limits(cell):
-                raise ImbError(f"{cell.collective}, {cell.ranks} ranks, {cell.bytes} B: {reason}")
+        measured = self.expressible(choices, measured)
         found = ranges(choices, measured)
         lines = [one_line(line) for line in (*header, *cells_lines(measured))]
         folder.mkdir(parents=True, exist_ok=True)
@@ -256,10 +256,7 @@ class OpenMpiTuner:
 
     def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
         path = folder / (_JSON if self.mpi.major >= 6 else _FILE)
-        try:
-            text = path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ImbError(f"cannot read {path}: {getattr(error, 'strerror', 'not text')}") from error
+        text = text_of(path)
         try:
             if self.mpi.major >= 6:
                 document = json.loads(text)
@@ -330,15 +327,6 @@ class OpenMpiTuner:
         wanted = {f"{collective}_intra_{name}" for name in names} | {f"{collective}_{name}" for name in names}
         seen = {what.partition("/")[0] for what in executed.get(cell, ())}
         return None if not seen or seen <= wanted else " and ".join(sorted(seen - wanted))
-
-    def unread(self, switch: Switch, output: str) -> str | None:
-        return None  # it reports nothing about files
-
-    def complaint(self, errors: str) -> str | None:
-        found = re.search(
-            r"(?m)^.*(?:algorithm\w* \d+ .*(?:does not exist|out of range|not )|MPI_ERR_\w+:.*)$", errors
-        )
-        return found[0].strip() if found else None
 
 
 def _lookup(cell_bytes: int, collective: str, ranks: int) -> int:
