@@ -249,8 +249,3 @@ def choices_in(lines: Iterable[str]) -> dict[Cell, Algorithm]:
             cell = Cell(collective, int(ranks), int(length))
             found[cell] = Algorithm(name, int(number) or None, int(segment), int(fanout))
     return found
-
-
-def one_line(text: str) -> str:
-    """For a comment: no control characters, which would end it."""
-    return "".join(char if char.isprintable() else " " for char in text)

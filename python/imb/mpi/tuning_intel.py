@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from imb.model.errors import ImbError
+from imb.model.text import one_line
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.mpi.tuning import (
     Executed,
@@ -22,7 +23,6 @@ from imb.mpi.tuning import (
     cells_lines,
     choices_in,
     choices_lines,
-    one_line,
     ranges,
     text_of,
 )

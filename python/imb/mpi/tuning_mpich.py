@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from imb.model.errors import ImbError
+from imb.model.text import one_line
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.mpi.tuning import (
     Executed,
@@ -24,7 +25,6 @@ from imb.mpi.tuning import (
     cells_lines,
     choices_in,
     choices_lines,
-    one_line,
     ranges,
     text_of,
 )

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from imb.model.errors import ImbError
+from imb.model.text import one_line
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.mpi.installations import Installation
-from imb.mpi.tuning import Executed, Tuner, Watch, cells_in, cells_lines, one_line, ranges, text_of
+from imb.mpi.tuning import Executed, Tuner, Watch, cells_in, cells_lines, ranges, text_of
 from imb.mpi.tuning_watch import FOLDER, NoWatch, Watched, compiled, executed_in, library_of, symbols
 
 TUNED, HAN = "coll_tuned", "coll_han"
