@@ -153,7 +153,7 @@ class FakeTuner(Tuner):
         return Switch({"FAKE_BASE": "1", "FAKE_ALGORITHM": algorithm.name})
 
     def write(
-        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
+        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
     ) -> Switch:
         folder.mkdir(parents=True, exist_ok=True)
         kept = choices if self.acting or "file" not in folder.name else {}

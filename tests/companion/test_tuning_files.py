@@ -165,7 +165,7 @@ def test_open_mpi_rules_act_in_their_cells_and_nowhere_else(key: str, tmp_path: 
     without = watched(4, words)
     measured = [cell for cell in without if tuner.limits(cell) is None and cell.ranks == 4]
     choices = {cell: chosen(tuner, cell.collective, name) for cell, name in CHANGED.items()}
-    switch = tuner.write(choices, measured, tmp_path / "files", ["by a test"], 1)
+    switch = tuner.write(choices, measured, tmp_path / "files", ["by a test"])
     with_file = watched(4, words, switch)
     forced = {}
     for cell, algorithm in choices.items():
@@ -190,7 +190,7 @@ def test_open_mpi_neighbors_of_a_cell_keep_the_default(key: str, tmp_path: Path)
     (tmp_path / "lengths").write_text("65532\n65536\n65540\n")
     words = f"Allreduce -iter 4 -msglen {tmp_path / 'lengths'}"
     ring = chosen(tuner, "Allreduce", "recursive_doubling")
-    switch = tuner.write({Cell("Allreduce", 4, 65536): ring}, [], tmp_path / "files", [], 1)
+    switch = tuner.write({Cell("Allreduce", 4, 65536): ring}, [], tmp_path / "files", [])
     for ranks in (3, 4, 5):
         without, with_file = watched(ranks, words), watched(ranks, words, switch)
         changed = {cell for cell in without if without[cell] != with_file[cell]}
@@ -231,7 +231,7 @@ def test_open_mpi_line_of_version_2(tmp_path: Path) -> None:
         watched = Watched(mpi, tuner, tmp_path / key / str(len(text)))
         executed = watched(4, f"Allreduce {LENGTHS}", rules(tmp_path / "rules", text))
         assert named(executed, "Allreduce", 4, 64) == wanted
-        tuner.write({Cell("Allreduce", 4, 64): chosen(tuner, "Allreduce", "ring")}, [], tmp_path, [], 1)
+        tuner.write({Cell("Allreduce", 4, 64): chosen(tuner, "Allreduce", "ring")}, [], tmp_path, [])
         assert "version" not in (tmp_path / "openmpi-tuned.conf").read_text()
 
 
@@ -246,7 +246,7 @@ def test_open_mpi_applies_the_first_size_to_smaller_communicators(key: str, tmp_
     for_four = watched(2, words, rules(tmp_path / "rules", "1|2|1|4 3|0 0 0 0|64 4 0 0|65 0 0 0"))
     assert named(for_four, "Allreduce", 2, 64) == "allreduce_intra_ring"
     ring = chosen(tuner, "Allreduce", "ring")
-    own = tuner.write({Cell("Allreduce", 4, 64): ring}, [], tmp_path / "files", [], 1)
+    own = tuner.write({Cell("Allreduce", 4, 64): ring}, [], tmp_path / "files", [])
     assert watched(2, words, own) == without
 
 
@@ -289,7 +289,7 @@ def test_open_mpi_in_place_calls_take_the_rule_of_0_bytes(key: str, tmp_path: Pa
     mpi, tuner = open_mpi(key)
     watched = Watched(mpi, tuner, tmp_path)
     cell = Cell("Allgather", 4, 1024)
-    own = tuner.write({cell: chosen(tuner, "Allgather", "neighbor")}, [], tmp_path / "files", [], 1)
+    own = tuner.write({cell: chosen(tuner, "Allgather", "neighbor")}, [], tmp_path / "files", [])
     of_0_bytes = rules(tmp_path / "rules", "1|0|1|0 2|0 5 0 0|1 0 0 0")  # limits() has no such cell
     seen = []
     for switches in ([], [own], [of_0_bytes]):
@@ -439,7 +439,7 @@ def test_han_decides_all_but_the_changed_cells(two: Hosts, tmp_path: Path) -> No
     choices = {Cell(one, 4, 32): chosen(tuner, one, name) for one, name in names.items()}
     choices[Cell("Barrier", 4, 0)] = chosen(tuner, "Barrier", "tree")
     measured = [Cell(one, 4, length) for one in names for length in (8, 16, 32, 64, 128)]
-    switch = tuner.write(choices, measured, tmp_path / "files", ["by a test"], 2)
+    switch = tuner.write(choices, measured, tmp_path / "files", ["by a test"])
     with_file = watched(words, switch)
     forced: dict[tuple[str, Algorithm], Executed] = {}
     for collectives in (("Allreduce", "Bcast", "Alltoall"), ("Allgather", "Reduce", "Barrier")):
@@ -486,7 +486,7 @@ def test_mpich_trees_act_in_their_cells_and_nowhere_else(tmp_path: Path) -> None
     assert watched(4, words) == without  # messages are the same in each launch
     measured = [cell for cell in without if tuner.limits(cell) is None and cell.ranks == 4]
     choices = {cell: chosen(tuner, cell.collective, name) for cell, name in MPICH_CHANGED.items()}
-    switch = tuner.write(choices, measured, tmp_path / "files", ["by a test */ x"], 1)
+    switch = tuner.write(choices, measured, tmp_path / "files", ["by a test */ x"])
     with_file = watched(4, words, switch)
     assert tuner.unread(switch, watched.last.text + watched.last.errors) is None
     assert tuner.unread(Switch({GENERIC: "/other"}), watched.last.text + watched.last.errors) == "/other"
@@ -500,7 +500,7 @@ def test_mpich_trees_act_in_their_cells_and_nowhere_else(tmp_path: Path) -> None
     judged = prove(tuner, choices, measured, switch, tmp_path / "proof", launch)
     assert judged.proven, judged
     assert "messages" in judged.evidence
-    nothing = tuner.write({}, measured, tmp_path / "nothing", [], 1)
+    nothing = tuner.write({}, measured, tmp_path / "nothing", [])
     assert set(prove(tuner, choices, measured, nothing, tmp_path / "no-proof", launch).wrong) == set(choices)
     assert {cell for cell in without if without[cell] != with_file[cell]} == set(choices)
     assert tuner.read(tmp_path / "files") == (choices, sorted({*measured, *choices}), switch)
@@ -532,7 +532,7 @@ def test_mpich_parameters_of_leaves_are_those_of_the_variables(tmp_path: Path) -
             if (collective, algorithm.name) in PARAMETERS and tuner.excluded(cell, algorithm) is None:
                 words = f"{collective} -iter 8 -msglog 5:6"
                 forced = watched(4, words, tuner.forced(collective, algorithm))
-                switch = tuner.write({cell: algorithm}, [], tmp_path / "files", [], 1)
+                switch = tuner.write({cell: algorithm}, [], tmp_path / "files", [])
                 assert watched(4, words, switch)[cell] == forced[cell], algorithm
 
 
@@ -540,7 +540,7 @@ def test_mpich_other_operations_keep_the_tree_of_the_library(tmp_path: Path) -> 
     """A sum of few elements, for which the chosen algorithm does not serve, ends the launch without the guard."""
     mpi, tuner = mpich()
     cell = Cell("Allreduce", 4, 64)
-    switch = tuner.write({cell: chosen(tuner, "Allreduce", "reduce_scatter_allgather")}, [], tmp_path, [], 1)
+    switch = tuner.write({cell: chosen(tuner, "Allreduce", "reduce_scatter_allgather")}, [], tmp_path, [])
     watched = Watched(mpi, tuner, tmp_path)
     words = "Allreduce -iter 4 -msglog 6:6 -data_type"
     (own,) = {watched(3, f"{words} float")[Cell("Allreduce", 3, 64)]}
@@ -555,17 +555,13 @@ def test_mpich_other_operations_keep_the_tree_of_the_library(tmp_path: Path) -> 
 def test_mpich_both_files_on_one_node(tmp_path: Path) -> None:
     """Collectives that have algorithms in shared memory are passed to the tree by a second file."""
     mpi, tuner = mpich()
-    with_two = tuner.write(
-        {Cell("Allreduce", 4, 64): chosen(tuner, "Allreduce", "ring")}, [], tmp_path, [], 1
-    )
+    with_two = tuner.write({Cell("Allreduce", 4, 64): chosen(tuner, "Allreduce", "ring")}, [], tmp_path, [])
     assert set(with_two.environment) == {GENERIC, COMPOSITIONS}
     assert (
         '"composition=MPIDI_Allreduce_intra_composition_beta"'
         in (tmp_path / "mpich-compositions.json").read_text()
     )
-    with_one = tuner.write(
-        {Cell("Allgather", 4, 64): chosen(tuner, "Allgather", "ring")}, [], tmp_path, [], 1
-    )
+    with_one = tuner.write({Cell("Allgather", 4, 64): chosen(tuner, "Allgather", "ring")}, [], tmp_path, [])
     assert set(with_one.environment) == {GENERIC}
     assert not (tmp_path / "mpich-compositions.json").exists()
     done = lab.run(mpi, 2, "Allgather -msglog 3:3 -iter 1", wrap=["env", f"{GENERIC}={tmp_path / 'missing'}"])
@@ -611,7 +607,7 @@ def test_intel_variables_act_in_their_cells_and_nowhere_else(tmp_path: Path) -> 
     measured = [
         Cell(collective, 4, length) for collective in INTEL_CHANGED for length in (512, 1024, 2048, 4096)
     ]
-    switch = tuner.write(choices, measured, tmp_path / "files", ["by a test"], 1)
+    switch = tuner.write(choices, measured, tmp_path / "files", ["by a test"])
     with_file = watched(4, INTEL_WORDS, switch)
     forced = {
         (cell.collective, used): watched(4, INTEL_WORDS, tuner.forced(cell.collective, used))
@@ -645,7 +641,7 @@ def test_intel_reads_lengths_as_a_chain_and_heeds_no_sizes(tmp_path: Path) -> No
     assert with_sizes[cell] == own[cell]
     preset = tuner.algorithms("Allreduce")[7]
     with pytest.raises(ImbError, match="one number of ranks at a time"):
-        tuner.write({cell: preset, Cell("Allreduce", 2, 2048): preset}, [], tmp_path, [], 1)
+        tuner.write({cell: preset, Cell("Allreduce", 2, 2048): preset}, [], tmp_path, [])
 
 
 def test_intel_own_choice_of_bcast_has_no_preset(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_cells_and_choices_pass_through_comments() -> None:
 def test_classic_file(tmp_path: Path) -> None:
     tuner = open_mpi(tmp_path / "mpi")
     choices = {Cell("Allreduce", 4, 65536): RING}
-    switch = tuner.write(choices, choices, tmp_path, ["made by hand\n1 2 3", "for 4 ranks"], 1)
+    switch = tuner.write(choices, choices, tmp_path, ["made by hand\n1 2 3", "for 4 ranks"])
     text = (tmp_path / "openmpi-tuned.conf").read_text()
     assert text.splitlines()[:3] == ["# made by hand 1 2 3", "# for 4 ranks", "# measured Allreduce 4: 65536"]
     rules = [line.partition("#")[0].strip() for line in text.splitlines() if not line.startswith("#")]
@@ -121,14 +121,14 @@ def test_classic_file(tmp_path: Path) -> None:
 
 def test_lengths_of_all_ranks_where_the_library_counts_so(tmp_path: Path) -> None:
     tuner = open_mpi(tmp_path / "mpi")
-    tuner.write({Cell("Allgather", 6, 100): BRUCK}, [], tmp_path, [], 1)
+    tuner.write({Cell("Allgather", 6, 100): BRUCK}, [], tmp_path, [])
     assert "\n600 2 0 0\n601 0 0 0\n" in (tmp_path / "openmpi-tuned.conf").read_text()
 
 
 def test_neighboring_communicator_sizes_keep_their_own_rules(tmp_path: Path) -> None:
     tuner = open_mpi(tmp_path / "mpi")
     choices = {Cell("Allreduce", 4, 64): RING, Cell("Allreduce", 5, 64): Algorithm("rabenseifner", 6)}
-    tuner.write(choices, choices, tmp_path, [], 1)
+    tuner.write(choices, choices, tmp_path, [])
     text = (tmp_path / "openmpi-tuned.conf").read_text()
     assert "4 3\n0 0 0 0\n64 4 0 0\n65 0 0 0\n5 3\n0 0 0 0\n64 6 0 0\n65 0 0 0\n6 1\n0 0 0 0\n" in text
 
@@ -140,14 +140,14 @@ def test_chains_have_the_fan_out_that_was_measured(tmp_path: Path) -> None:
     assert chain.fanout == 4
     assert variables is None  # the text of ompi_info here lists no variable of fan-outs
     assert tuner.forced("Bcast", chain).environment["OMPI_MCA_coll_tuned_bcast_algorithm_chain_fanout"] == "4"
-    tuner.write({Cell("Bcast", 4, 2**20): chain}, [], tmp_path, [], 1)
+    tuner.write({Cell("Bcast", 4, 2**20): chain}, [], tmp_path, [])
     assert f"{2**20} 2 4 {chain.segment}\n" in (tmp_path / "openmpi-tuned.conf").read_text()
 
 
 def test_on_several_hosts_han_gives_the_changed_cells_to_tuned(tmp_path: Path) -> None:
     tuner = open_mpi(tmp_path / "mpi", OMPI_INFO + HAN_INFO, hosts=2)
     choices = {Cell("Allreduce", 4, 65536): RING, Cell("Alltoall", 4, 64): Algorithm("pairwise", 2)}
-    switch = tuner.write(choices, choices, tmp_path, [], 2)
+    switch = tuner.write(choices, choices, tmp_path, [])
     lines = (tmp_path / "openmpi-han.conf").read_text().splitlines()
     rules = [line for line in lines if not line.startswith("#")]
     assert rules == [
@@ -172,7 +172,8 @@ def test_on_several_hosts_han_gives_the_changed_cells_to_tuned(tmp_path: Path) -
     }
     assert tuner.variables("Alltoall", Algorithm("pairwise", 2)) == {"coll_tuned_alltoall_algorithm": "2"}
     assert "Reduce" in tuner.interacts("Allreduce", DEFAULT)
-    again = tuner.write(choices, choices, tmp_path, [], 1)  # on one host it is not there
+    tuner.hosts = 1
+    again = tuner.write(choices, choices, tmp_path, [])  # on one host it is not there
     assert not (tmp_path / "openmpi-han.conf").exists()
     assert "OMPI_MCA_coll_han_use_dynamic_file_rules" not in again.environment
 
@@ -197,14 +198,14 @@ def test_cells_that_a_rule_cannot_express(tmp_path: Path, cell: Cell, reason: st
     assert said
     assert reason in said
     with pytest.raises(ImbError, match=reason):
-        tuner.write({cell: RING}, [cell], tmp_path / "out", [], 1)
+        tuner.write({cell: RING}, [cell], tmp_path / "out", [])
     assert not (tmp_path / "out").exists()
 
 
 def test_barriers_of_no_bytes_have_a_rule(tmp_path: Path) -> None:
     tuner = open_mpi(tmp_path / "mpi")
     tree = Algorithm("tree", 6)
-    tuner.write({Cell("Barrier", 4, 0): tree}, [], tmp_path, [], 1)
+    tuner.write({Cell("Barrier", 4, 0): tree}, [], tmp_path, [])
     assert "4 2\n0 6 0 0\n1 0 0 0\n" in (tmp_path / "openmpi-tuned.conf").read_text()
     assert tuner.read(tmp_path)[0] == {Cell("Barrier", 4, 0): tree}
 
@@ -250,7 +251,7 @@ def test_what_is_written_is_read(
     for cell, number in numbers.items():
         choices[cell] = next(one for one in tuner.algorithms(cell.collective) if one.number == number)
     measured = sorted({*choices, *(Cell("Allreduce", 4, length) for length in others)})
-    switch = tuner.write(choices, measured, tmp_path, ["header"], 1)
+    switch = tuner.write(choices, measured, tmp_path, ["header"])
     if not measured:
         return
     assert tuner.read(tmp_path) == (choices, measured, switch)
@@ -259,7 +260,7 @@ def test_what_is_written_is_read(
 def test_rules_of_open_mpi_6(tmp_path: Path) -> None:
     tuner = open_mpi(tmp_path / "mpi", major=6)
     assert "not been tested" in tuner.unproven
-    tuner.write({Cell("Alltoall", 4, 64): Algorithm("pairwise", 2)}, [], tmp_path, ["by hand"], 1)
+    tuner.write({Cell("Alltoall", 4, 64): Algorithm("pairwise", 2)}, [], tmp_path, ["by hand"])
     document = json.loads((tmp_path / "openmpi-tuned.json").read_text())
     assert document["rule_file_version"] == 3
     assert document["collectives"]["alltoall"] == [
@@ -286,7 +287,7 @@ def test_rules_of_open_mpi_6(tmp_path: Path) -> None:
 @pytest.mark.parametrize("major", [5, 6])
 def test_damaged_files_are_refused_in_a_line(tmp_path: Path, change: object, major: int) -> None:
     tuner = open_mpi(tmp_path / "mpi", major=major)
-    tuner.write({Cell("Allreduce", 4, 65536): RING}, [], tmp_path, ["by hand"], 1)
+    tuner.write({Cell("Allreduce", 4, 65536): RING}, [], tmp_path, ["by hand"])
     path = tmp_path / ("openmpi-tuned.json" if major == 6 else "openmpi-tuned.conf")
     before = path.read_text()
     after = change(before)  # type: ignore[operator]

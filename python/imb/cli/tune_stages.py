@@ -640,7 +640,7 @@ class Stages:
         output = Path(self.settings.output)
         try:
             output.mkdir(parents=True, exist_ok=True)
-            switch = self.tuner.write(final, every, output, self._header(), self.settings.hosts)
+            switch = self.tuner.write(final, every, output, self._header())
             lines = [f"export {name}={shlex.quote(value)}" for name, value in switch.environment.items()]
             lines += [f"# launcher arguments: {shlex.join(switch.arguments)}"] if switch.arguments else []
             head = [f"# {line}" for line in self._header()]
@@ -666,9 +666,7 @@ class Stages:
         folder = self.folder / name
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            return self.tuner.write(
-                choices, list(measured), folder, ["written by imb tune to be tried"], self.settings.hosts
-            )
+            return self.tuner.write(choices, list(measured), folder, ["written by imb tune to be tried"])
         except OSError as error:
             raise self.archive.refusal(error) from error
 

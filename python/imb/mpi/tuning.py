@@ -92,7 +92,7 @@ class Tuner(ABC):
 
     @abstractmethod
     def write(
-        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
+        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
     ) -> Switch:
         """Writes the files of these choices. Lengths between two measured neighbors with the same choice have it too; all else
         keeps the library's own choice. `header`: lines of comment."""

@@ -80,7 +80,7 @@ class IntelTuner(Tuner):
         return self.base() if algorithm == DEFAULT else Switch({_variable(collective): str(algorithm.number)})
 
     def write(
-        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
+        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
     ) -> Switch:
         measured = self.expressible(choices, measured)
         sizes = {cell.ranks for cell in choices}

@@ -259,7 +259,7 @@ class MpichTuner(Tuner):
     # --- Files ---
 
     def write(
-        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
+        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
     ) -> Switch:
         measured = self.expressible(choices, measured)
         found = ranges(choices, measured)

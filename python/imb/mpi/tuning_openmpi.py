@@ -179,16 +179,12 @@ class OpenMpiTuner(Tuner):
 
     def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
         if algorithm == DEFAULT:
-            return (
-                ("Allreduce", "Bcast", "Gather", "Reduce")
-                if self._han_decides(collective, self.hosts)
-                else ()
-            )
+            return ("Allreduce", "Bcast", "Gather", "Reduce") if self._han_decides(collective) else ()
         return _CALLS.get((collective, algorithm.name), ())
 
-    def _han_decides(self, collective: str, hosts: int) -> bool:
+    def _han_decides(self, collective: str) -> bool:
         values = [int(self._parameters.get(f"{one}_priority", {}).get("value", -1)) for one in (HAN, TUNED)]
-        return hosts > 1 and values[0] > values[1] and collective in _BY_HAN
+        return self.hosts > 1 and values[0] > values[1] and collective in _BY_HAN
 
     # --- Switches ---
 
@@ -208,7 +204,7 @@ class OpenMpiTuner(Tuner):
             name: value for (name, value), is_used in zip(values.items(), used, strict=True) if is_used
         }
         # Without HAN the whole communicator is left to tuned.
-        return {**settings, **({f"{HAN}_priority": "0"} if self._han_decides(collective, self.hosts) else {})}
+        return {**settings, **({f"{HAN}_priority": "0"} if self._han_decides(collective) else {})}
 
     def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
         if algorithm == DEFAULT:
@@ -229,7 +225,7 @@ class OpenMpiTuner(Tuner):
     # --- Files ---
 
     def write(
-        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str], hosts: int
+        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
     ) -> Switch:
         measured = self.expressible(choices, measured)
         found = ranges(choices, measured)
@@ -239,7 +235,7 @@ class OpenMpiTuner(Tuner):
             (folder / _JSON).write_text(_json(found, lines))
         else:
             (folder / _FILE).write_text(_classic(found, lines))
-        by_han = {key: runs for key, runs in found.items() if self._han_decides(key[0], hosts)}
+        by_han = {key: runs for key, runs in found.items() if self._han_decides(key[0])}
         if by_han:
             (folder / _HAN_FILE).write_text(_han(by_han, lines))
         else:
