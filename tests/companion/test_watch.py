@@ -328,7 +328,8 @@ def test_nights_without_a_change(imb: Imb, tmp_path: Path) -> None:
     assert re.search(r"steps below \d+\.\d % may be missed \(five sessions after", said.out)
     assert "newest session" not in said.out
     said = imb("watch", tmp_path / "n", "--format", "html")
-    assert 'id="findings-h"' not in said.out and "No change of level." in said.out
+    assert 'class="finding ' not in said.out and "No change of level." in said.out
+    assert "Note: neighboring sessions are alike (correlation" in said.out  # as on the terminal
 
 
 def test_only_steps_since_a_date_are_news(imb: Imb, tmp_path: Path) -> None:
@@ -347,8 +348,8 @@ def test_one_slow_night_is_an_alarm(imb: Imb, tmp_path: Path) -> None:
     said = imb("watch", nights(tmp_path / "n", 14, 13, 1.5))
     assert said.code == 10 and "slower from" not in said.out
     assert re.search(
-        r"(?m)^newest session: (49|50)\.\d % slower in Bcast, 8 ranks, \S+ bytes and 3 more series than 13 earlier sessions,"
-        r" which differ by less than \d\.\d % but for 1 check in 1000; measure again$",
+        r"(?m)^newest session: (49|50)\.\d % slower in Bcast, 8 ranks, \S+ bytes and 3 more series than 13 earlier sessions;"
+        r" normal range ±\d\.\d % \(1 check in 1000 is outside\); measure again$",
         said.out,
     )
     found = json.loads(imb("watch", tmp_path / "n", "--format", "json").out)
@@ -358,6 +359,23 @@ def test_one_slow_night_is_an_alarm(imb: Imb, tmp_path: Path) -> None:
     assert imb("watch", tmp_path / "n", "-b", "Allreduce").code == 0
     assert imb("watch", tmp_path / "n", "--since", "2026-03-15").code == 0
     assert imb("watch", nights(tmp_path / "faster", 14, 13, 0.7)).code == 0
+
+
+def test_the_page_has_the_newest_session_that_the_verdict_is_about(imb: Imb, tmp_path: Path) -> None:
+    """Two slow nights are no step yet: the page of their verdict has nothing else."""
+    folder = nights(tmp_path / "n", 14, 12, 1.4)
+    said = imb("watch", folder)
+    assert said.code == 10 and "slower from" not in said.out
+    assert (
+        "; slower since 2026-03-13 (2 sessions), a step of this size is found within 5 sessions; measure"
+        in said.out
+    )
+    said = imb("watch", folder, "--format", "html")
+    assert said.code == 10 and "No change of level." not in said.out
+    text = said.out[: said.out.index('id="data"')]
+    assert re.search(r"<p class=\"where\">newest session: run \S*13-0.jsonl, 2026-03-14 02:00</p>", text)
+    assert re.search(r"<p>\d\d\.\d % slower in Bcast, 8 ranks, .* since 2026-03-13 \(2 sessions\)", text)
+    assert 'class="finding l-warning"' in text and "the newest session stands out: see the findings" in text
 
 
 @pytest.mark.parametrize("made", [noise, gaps, correlated])

@@ -74,13 +74,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 class Newest(msgspec.Struct, frozen=True, kw_only=True):
     """A series in which the newest session is outside the prediction interval of `earlier` sessions. `speed` > 1: faster than they.
-    `limit`: the largest slowdown that is still inside, 0.05 is 5 %."""
+    `limit`: the largest slowdown that is still inside, 0.05 is 5 %. `since`: index of the first of the consecutive sessions that were
+    outside to the same side when they were new."""
 
     curve: Key
     band: Band
     speed: float
     earlier: int
     limit: float
+    since: int
 
 
 class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -289,6 +291,7 @@ def _newest(
         Newest(
             curve=places[series][0], band=places[series][1], speed=float(np.exp(-new.size[series])),
             earlier=int(new.earlier[series]), limit=float(np.expm1(limit[series])),
+            since=len(levels) - 1 - int(new.before[series] if new.before is not None else 0),
         )
         for series in np.flatnonzero(np.abs(new.size) > limit).tolist()
     ]  # fmt: skip

@@ -22,12 +22,14 @@ LEVEL = 0.001  # of a check: of 100 nightly checks at most 1 in 10 histories has
 
 class Prediction(NamedTuple):
     """Of each series: how far the new sessions are from the mean of the earlier ones, its standard error, degrees of freedom, and
-    how many earlier sessions there are. NaN where they are fewer than FEWEST, or no new one has the series."""
+    how many earlier sessions there are. NaN where they are fewer than FEWEST, or no new one has the series. `before`: of `newest`, how
+    many sessions directly before it were outside their own limits to the same side."""
 
     size: Values
     error: Values
     degrees: Values
     earlier: Values
+    before: Values | None = None
 
     def limit(self, level: float = LEVEL) -> Values:
         """The largest distance that an unchanged session has, in any series, but for a probability of `level`."""
@@ -71,8 +73,13 @@ def newest(logs: Values, begins: npt.NDArray[np.int64], level: float = LEVEL) ->
     stood out when it was new does not count among the earlier ones, so that one bad night does not hide the next."""
     used = np.where(np.arange(len(logs))[:, None] >= begins, logs, np.nan)
     found = predicted(used[:-1], used[-1:])
+    before = np.zeros(logs.shape[1])
     for at in range(FEWEST, len(logs)):
         found = predicted(used[:at], used[at : at + 1])
         if at < len(logs) - 1:
-            used[at, np.abs(found.size) > found.limit(level)] = np.nan
-    return found
+            outside = np.abs(found.size) > found.limit(level)
+            used[at, outside] = np.nan
+            side = np.where(outside, np.sign(found.size), 0.0)
+            before = np.where(side == 0, 0.0, np.where(side == np.sign(before), before + side, side))
+    same = np.sign(before) == np.sign(found.size)
+    return found._replace(before=np.where(same, np.abs(before), 0.0))

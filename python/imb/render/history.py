@@ -58,7 +58,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
         "first": first,
         "dated": dated,
         "changes": changes[:40],
-        "no_changes": _without_changes(found),
+        "no_changes": without_changes(found),
         "sides": [
             {
                 "letter": letter(number),
@@ -95,7 +95,7 @@ def _changes(found: History | None, curve: Key, band: Band, side: Side) -> list[
     return [number for number, launch in enumerate(side.launches) if launch.name in runs]
 
 
-def _without_changes(found: Sequence[History | None]) -> str:
+def without_changes(found: Sequence[History | None]) -> str:
     """What takes the place of an empty table of changes."""
     if any(one is None or one.verdict == "too little history" for one in found):
         return f"Changes of level are found in histories of {FEWEST} sessions or more, with dates."

@@ -132,7 +132,9 @@ def history_page(found: History, *, now: datetime | None = None) -> str:
         "subtitle": f"{watch.about(found)}: {found.verdict}",
         "sides": [],
         "verdicts": [],
-        "findings": [{"side": found.name, "all": findings, "notes": found.notes}] if findings else None,
+        "findings": [{"side": found.name, "all": findings, "notes": found.notes, "heading": "Note"}]
+        if findings or found.notes
+        else None,
         "heats": [],
         "conditions": [],
         "conditions_caption": "",

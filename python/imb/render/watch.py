@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from imb.judge.compare import Band
-from imb.judge.history import Change, ChangePoint, History, Newest
+from imb.judge.history import AFTER, Change, ChangePoint, History, Newest
 from imb.judge.prediction import LEVEL
 from imb.model.observations import Key
 from imb.model.units import as_percent, counted
+from imb.render.history import without_changes
 from imb.render.marks import apart, short
 
 MOST = 8  # changes of one session on the terminal; the other formats have all
@@ -28,7 +29,7 @@ def history_text(found: History) -> str:
         lines += [f"  {_series(one)}: {change_amount(one)}" for one in found.drifts]
     lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
     if found.newest:
-        lines += ["", _newest(found)]
+        lines += ["", f"newest session: {newest_amount(found)}; measure again"]
     if since and not news and found.verdict != "too little history":
         lines += ["", f"no step since {since}{'; earlier:' if earlier else ''}"]
     elif earlier:
@@ -62,15 +63,22 @@ def _blocks(events: Sequence[ChangePoint], found: History) -> list[str]:
     return lines
 
 
-def _newest(found: History) -> str:
-    """One line, of the series that is off most."""
+def newest_amount(found: History) -> str:
+    """Of the series that is off most, in words: `46 % slower in Scatter, 8 ranks, 64-4K bytes and 17 more series than ...`."""
     first, *rest = found.newest
     word, size, *_ = apart(first.speed, None, None)
     more = f" and {len(rest)} more series" if rest else ""
-    return (
-        f"newest session: {as_percent(size, 1)} {word} in {_series(first)}{more} than {first.earlier} earlier sessions, which differ"
-        f" by less than {as_percent(first.limit, 1)} but for 1 check in {round(1 / LEVEL)}; measure again"
+    text = (
+        f"{as_percent(size, 1)} {word} in {_series(first)}{more} than {first.earlier} earlier sessions;"
+        f" normal range ±{as_percent(first.limit, 1)} (1 check in {round(1 / LEVEL)} is outside)"
     )
+    last = len(found.sessions) - 1
+    if first.since == last:
+        return text
+    text += f"; {word} since {found.sessions[first.since].date[:10]} ({last - first.since + 1} sessions)"
+    if found.detectable is not None and size >= found.detectable:
+        text += f", a step of this size is found within {AFTER} sessions"
+    return text
 
 
 def about(found: History) -> str:
@@ -88,8 +96,8 @@ def change_amount(change: Change) -> str:
 
 
 def findings(found: History) -> list[dict[str, str]]:
-    """Cards of the page, the first session first."""
-    cards = [
+    """Cards of the page: the newest session, then steps, the first session first."""
+    cards = _newest_card(found) + [
         {
             "level": "warning" if "slower" in _what(event) and event.until is None else "information",
             "rule": "step" if event.until is None else "past",
@@ -117,6 +125,22 @@ def findings(found: History) -> list[dict[str, str]]:
     return cards
 
 
+def _newest_card(found: History) -> list[dict[str, str]]:
+    if not found.newest:
+        return []
+    last = found.sessions[-1]
+    slower = any(one.speed < 1 for one in found.newest) and last.date >= (found.settings.since or "")
+    return [
+        {
+            "level": "warning" if slower else "information",
+            "rule": "newest session",
+            "where": f"newest session: run {last.runs[0]}, {last.date[:16].replace('T', ' ')}",
+            "found": newest_amount(found),
+            "advice": "measure again",
+        }
+    ]
+
+
 def charted(found: History) -> dict[str, Any]:
     """As imb.render.history.history_of, with a point per session."""
     places: dict[tuple[Key, Band], list[int]] = {(one.curve, one.band): [] for one in found.series}
@@ -131,14 +155,18 @@ def charted(found: History) -> dict[str, Any]:
         )
     changed = [(event, change) for event in found.events for change in event.changes]
     titles = [str(curve) for curve in curves]
+    shown = changed[0][1].curve if changed else found.newest[0].curve if found.newest else None
     return {
         "about": "A point is a session: the geometric mean of a size band, relative to the median session, above 1 is "
         "slower. Dashed lines are steps.",
         "curves": [
             {"title": title, "bands": bands} for title, bands in zip(titles, curves.values(), strict=True)
         ],
-        "first": titles.index(str(changed[0][1].curve)) if changed else 0,
+        "first": titles.index(str(shown)) if shown else 0,
         "dated": True,
+        "no_changes": "No change of level, but the newest session stands out: see the findings."
+        if found.newest
+        else without_changes([found]),
         "changes": [
             {
                 "side": "A",
