@@ -421,6 +421,29 @@ def test_too_few_nights(imb: Imb, tmp_path: Path) -> None:
     )
 
 
+def test_a_history_in_which_nothing_can_be_seen_is_not_called_unchanged(imb: Imb, tmp_path: Path) -> None:
+    random, folder = np.random.default_rng(4), tmp_path / "n"
+    folder.mkdir()
+    for night in range(14):
+        rows = curve(lambda n, f=float(np.exp(random.normal(0, 2))): f * message(n), "Bcast", 8, "collective")  # type: ignore[misc]
+        save(folder / f"{night:02}.jsonl", launch(rows, date=f"2026-03-{night + 1:02}T02:00:00Z"))
+    for words in ((), ("--since", "2026-03-10")):
+        said = imb("watch", folder, *words)
+        assert said.code == 11 and "note: too noisy: no step can be found; measure more launches" in said.out
+        assert (
+            "may be missed" not in said.out
+            and "no step found" not in said.out
+            and "no step since" not in said.out
+        )
+    said = imb("watch", folder, "--format", "html")
+    assert (
+        said.code == 11
+        and ": too noisy</p>" in said.out
+        and "Note: too noisy: no step can be found" in said.out
+    )
+    assert "Too noisy: no change of level can be found." in said.out and "No change of level" not in said.out
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

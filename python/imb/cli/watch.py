@@ -51,7 +51,7 @@ def command(
       imb watch "sql:SELECT run FROM runs WHERE nodes = 'n1'" -b Allreduce
       imb watch nightly --format html > history.html
 
-    Exit status: 0 no slower step, 10 slower step, drift or newest session, 11 too few sessions (fewer than 6), 2 usage error.
+    Exit status: 0 no slower step, 10 slower step, drift or newest session, 11 too few sessions (fewer than 6) or too noisy, 2 usage error.
     """
     from imb.archive.names import load
     from imb.archive.store import Archive

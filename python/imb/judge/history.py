@@ -24,8 +24,15 @@ from imb.model.units import counted
 from imb.stats.arrays import Values
 from imb.stats.medians import group_means, membership, nanmedian
 
-Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history"]
-EXIT: dict[Verdict, int] = {"no change": 0, "faster": 0, "slower": 10, "too little history": 11}
+Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history", "too noisy"]
+EXIT: dict[Verdict, int] = {
+    "no change": 0,
+    "faster": 0,
+    "slower": 10,
+    "too little history": 11,
+    "too noisy": 11,
+}
+BLIND = 9.0  # of `detectable` and `limit`: what takes less than ten times as long is not seen
 AFTER = 5  # sessions after a step, for `detectable`
 CORRELATED = 0.8  # of neighboring sessions, estimated with its error: from here on steps are found where there are none
 
@@ -104,7 +111,8 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     the noise of neighboring sessions. `detectable`: the slowdown, 0.05 is 5 %, that is found within five sessions in 19
     of 20 cases in the median series; None: unknown. `newest`: where the last session is outside the prediction
     interval of earlier ones, the largest first; `limit`: the slowdown of the newest session that is found in the median
-    series; None: too few sessions. `verdict`: slower where any change that counts is, or the newest session."""
+    series; None: too few sessions. `verdict`: slower where any change that counts is, or the newest session; too noisy where nothing
+    is found and `detectable` (without one, `limit`) is above BLIND."""
 
     name: str
     settings: HistorySettings
@@ -150,19 +158,25 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     else:
         notes.append(f"{counted(len(sessions), 'session')}; {steps.FEWEST} or more are needed to find steps")
     newest, limit = _newest(levels, found, list(members), settings)
+    detectable = _detectable(levels, found, settings) if found else None
+    verdict: Verdict = "too little history"
+    if found is not None or limit is not None:
+        news = newest if named[-1].date >= (settings.since or "") else []
+        verdict = _verdict(events, drifts, news, settings.since)
+    if verdict == "no change" and (limit or 0.0 if detectable is None else detectable) > BLIND:
+        verdict = "too noisy"
+        notes.append(
+            "too noisy: no step can be found; measure more launches in each session, on an idle machine"
+        )
     return History(
         name=side.name,
         settings=settings,
-        verdict="too little history"
-        if found is None and limit is None
-        else _verdict(
-            events, drifts, newest if named[-1].date >= (settings.since or "") else [], settings.since
-        ),
+        verdict=verdict,
         sessions=named,
         events=events,
         drifts=drifts,
         correlation=found.correlation if found else None,
-        detectable=_detectable(levels, found, settings) if found else None,
+        detectable=detectable,
         notes=notes,
         newest=newest,
         limit=limit,

@@ -99,6 +99,8 @@ def without_changes(found: Sequence[History | None]) -> str:
     """What takes the place of an empty table of changes."""
     if any(one is None or one.verdict == "too little history" for one in found):
         return f"Changes of level are found in histories of {FEWEST} sessions or more, with dates."
+    if any(one is not None and one.verdict == "too noisy" for one in found):
+        return "Too noisy: no change of level can be found."
     return "No change of level."
 
 

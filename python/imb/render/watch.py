@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from imb.judge.compare import Band
-from imb.judge.history import AFTER, Change, ChangePoint, History, Newest
+from imb.judge.history import AFTER, BLIND, Change, ChangePoint, History, Newest
 from imb.judge.prediction import LEVEL
 from imb.model.observations import Key
 from imb.model.units import as_percent, counted
@@ -30,7 +30,7 @@ def history_text(found: History) -> str:
     lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
     if found.newest:
         lines += ["", f"newest session: {newest_amount(found)}; measure again"]
-    if since and not news and found.verdict != "too little history":
+    if since and not news and not found.verdict.startswith("too "):
         lines += ["", f"no step since {since}{'; earlier:' if earlier else ''}"]
     elif earlier:
         lines += ["", f"before {since}:"]
@@ -39,12 +39,12 @@ def history_text(found: History) -> str:
     lines += _blocks(earlier, found)
     if past:
         lines += ["", "past:", *_blocks(past, found)]
-    if found.detectable is not None:
+    if found.detectable is not None and found.detectable <= BLIND:
         lines += [""] if earlier or past else []
         lines.append(
             f"steps below {as_percent(found.detectable, 1)} may be missed (five sessions after them, median series, power 95 %)"
         )
-    if found.limit is not None:
+    if found.limit is not None and found.limit <= BLIND:
         lines.append(
             f"changes of a single session below {as_percent(found.limit, 1)} may be missed (median series; false alarms: at most 1"
             f" check in {round(1 / LEVEL)}, or 1 in 10 histories of 100 nights)"
