@@ -674,7 +674,9 @@ def test_files_and_labels_and_parts_of_both(imb: Imb, before: Archive, tmp_path:
     assert "8 launches" in twice.out  # a launch named twice is one
 
 
-def test_names_that_a_job_has_for_itself_are_no_conditions(imb: Imb, archive: Archive) -> None:
+def test_names_that_a_job_has_for_itself_are_no_conditions(
+    imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
     """Open MPI tells its ranks addresses and numbers of the job; a variable of the user's stays one."""
     for side, transport in (("before", "sm"), ("after", "tcp")):
         for number, rows in enumerate(rows_of(4)):
@@ -688,6 +690,15 @@ def test_names_that_a_job_has_for_itself_are_no_conditions(imb: Imb, archive: Ar
     out = imb("compare", "before", "after").out
     told = out[out.index("Environment differences") : out.index("MPI1, 2 ranks")]
     assert "$UCX_TLS" in told and "OMPI_MCA" not in told and "JOB_NAME" not in told
+    pytest.importorskip("plotly")
+    page = tmp_path / "report.html"
+    for sides in (("before", "after"), ("before",)):
+        assert imb("report", *sides, "-o", page).code == 0
+        told = page.read_text()
+        told = told[: told.index('id="data"')]
+        assert "$UCX_TLS" in told and "OMPI_MCA" not in told
+        assert len(sides) == 1 or "JOB_NAME" not in told  # four launches may differ by chance
+        page.unlink()
 
 
 def test_conditions_that_differ_come_first(imb: Imb, before: Archive) -> None:

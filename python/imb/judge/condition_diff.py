@@ -55,7 +55,7 @@ def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None
     differing = [
         Difference(condition(id).label, of_a[id], of_b[id])
         for id in sorted(of_a.keys() & of_b.keys(), key=order)
-        if _differ(id, of_a[id], of_b[id]) and not _of_each(id, of_a[id], of_b[id], launches)
+        if _differ(id, of_a[id], of_b[id]) and not of_each_launch(id, [*of_a[id], *of_b[id]], launches)
     ]
     return [*(_with_interface(one, of_a, of_b) for one in differing), *_apart(a, b)]
 
@@ -128,9 +128,9 @@ def _differ(id: str, a: Sequence[str], b: Sequence[str]) -> bool:
     return set(a) != set(b) if condition(id).compare == "set" else len({*a, *b}) > 1
 
 
-def _of_each(id: str, a: Sequence[str], b: Sequence[str], launches: int) -> bool:
+def of_each_launch(id: str, values: Sequence[str], launches: int) -> bool:
     """A variable that is another one in every launch is a launch's own name for something, such as a job's number."""
-    return id.startswith("$") and (of_the_job(id) or (launches > 4 and len({*a, *b}) == launches))
+    return id.startswith("$") and (of_the_job(id) or (launches > 4 and len(set(values)) == launches))
 
 
 def values_of(*sides: Side) -> list[Values]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from imb.judge.bands import band_of
 from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
-from imb.judge.condition_diff import Difference, order, values_of
+from imb.judge.condition_diff import Difference, of_each_launch, order, values_of
 from imb.model.conditions import BY_ID, condition
 from imb.model.observations import Key, Side
 from imb.model.units import and_more, as_percent, counted, decimal, size, unit_of
@@ -168,11 +168,14 @@ def repeatability(side: Side) -> dict[str, Any]:
 
 def conditions_shown(sides: Sequence[Side]) -> list[dict[str, Any]]:
     """Known conditions, those that differ first: distinct values of each side. Options of the suite that are not in the table
-    only where they differ."""
+    only where they differ; no variables that each launch has for itself."""
     of_sides = values_of(*sides)
+    launches = sum(len(side.launches) for side in sides)
     rows = []
     for id in sorted({id for values in of_sides for id in values}, key=order):
         cells = [values.get(id, []) for values in of_sides]
+        if of_each_launch(id, [value for values in cells for value in values], launches):
+            continue
         differs = len({value for values in cells for value in values}) > 1 or not all(cells)
         if differs or id in BY_ID or not id.startswith("options."):
             rows.append(_shown(condition(id).label, cells, differs=differs))
