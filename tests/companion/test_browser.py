@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import lab
+import msgspec
 import numpy as np
 import pytest
 from companion import fabrics
@@ -358,6 +359,34 @@ def test_printing_draws_every_chart_on_white(page: Any, report: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
     page.emulate_media(media="screen")
     until(page, "document.querySelector('#history-chart .main-svg').getBoundingClientRect().width > 1000")
+
+
+@pytest.fixture(scope="session")
+def differing(report: Path) -> Path:
+    """A comparison of sides that differ by many settings, one with a long text, and with more than two warnings."""
+    archive = Archive(report / "archive")
+    a, b = load(archive, "before"), load(archive, "after")
+    for side, value in ((a, "tcp"), (b, "sm")):
+        for one in side.launches:
+            assert one.run.environment is not None
+            one.run.environment |= {f"UCX_SETTING_{number}": value for number in range(30)}
+            one.run.environment["UCX_NET_DEVICES"] = ",".join(f"mlx5_{n}:{n}" for n in range(20)) + value
+    found = msgspec.structs.replace(compare(a, b), warnings=[f"warning {n}" for n in range(5)])
+    (report / "differing.html").write_text(report_page([a, b], [found], []))
+    return report / "differing.html"
+
+
+def test_on_paper_the_speedups_are_not_after_pages_of_conditions(page: Any, differing: Path) -> None:
+    open_page(page, differing)
+    page.set_viewport_size({"width": 688, "height": 980})
+    page.emulate_media(media="print")
+    until(page, "[...document.querySelectorAll('.chart')].every((c) => c.dataset.drawn)")
+    shown = page.locator(".facts tbody tr").filter(visible=True)
+    assert shown.count() == 8 and page.get_by_text("warning 3").is_hidden()
+    assert page.locator("summary", has_text="24 more").is_visible()
+    assert page.locator("summary", has_text="3 more warnings").is_visible()
+    assert page.locator(".heat").first.bounding_box()["y"] < 980  # on the first sheet
+    assert page.locator(".changed").is_visible()
 
 
 def test_a_comparison_alone_is_drawn(page: Any, report: Path) -> None:
