@@ -385,8 +385,26 @@ def test_on_paper_the_speedups_are_not_after_pages_of_conditions(page: Any, diff
     assert shown.count() == 8 and page.get_by_text("warning 3").is_hidden()
     assert page.locator("summary", has_text="24 more").is_visible()
     assert page.locator("summary", has_text="3 more warnings").is_visible()
-    assert page.locator(".heat").first.bounding_box()["y"] < 980  # on the first sheet
+    assert page.locator(".heat").first.bounding_box()["y"] < 980  # as high as a sheet
     assert page.locator(".changed").is_visible()
+
+
+def test_a_phone_shows_both_values_of_a_condition(chromium: Any, differing: Path) -> None:
+    for page in _page(chromium, viewport={"width": 400, "height": 800}):
+        open_page(page, differing)
+        row = page.locator(".facts tr", has_text="UCX_NET_DEVICES").first
+        boxes = [one.bounding_box() for one in [*row.locator("th").all(), *row.locator("td").all()]]
+        assert len(boxes) == 3 and all(0 <= one["x"] and one["x"] + one["width"] <= 400 for one in boxes)
+        assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
+        height = sum(one["height"] for one in boxes)
+        assert row.bounding_box()["height"] < height + 40  # nothing but the texts
+        labels = [
+            one.evaluate("(td) => getComputedStyle(td, '::before').content")
+            for one in row.locator("td").all()
+        ]
+        assert all("upper-alpha" in one for one in labels)
+        assert page.locator(".facts caption").first.bounding_box()["width"] > 200
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def test_a_comparison_alone_is_drawn(page: Any, report: Path) -> None:

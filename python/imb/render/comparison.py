@@ -316,10 +316,15 @@ def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
 
 
 def _without_change(found: Comparison) -> str:
-    """That no row is called different; where rows could not be judged, how far the farthest is apart."""
+    """That no row is called different, which an inconclusive comparison does not show: how many rows are what; where rows could not be
+    judged, how far the farthest is apart."""
     number = counted(len(found.rows), "row")
-    if not found.inconclusive or not found.rows:
+    if found.verdict != "inconclusive" or not found.rows:
         return f"No significant difference in {number}"
+    if not found.inconclusive:
+        counts = Counter(row.effect.verdict for row in found.rows)
+        first, *rest = [f"{counts[verdict]} {verdict}" for verdict in ("inconclusive", "same") if counts[verdict]]
+        return f"{number}: {first}, {rest[0]}" if rest else f"{number} {first.partition(' ')[2]}"
     with_bytes = [row for row in found.rows if row.key.bytes] or found.rows
     farthest = max(
         with_bytes, key=lambda row: abs(math.log(row.effect.speed)) if row.effect.speed > 0 else 0.0
