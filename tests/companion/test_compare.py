@@ -674,6 +674,16 @@ def test_files_and_labels_and_parts_of_both(imb: Imb, before: Archive, tmp_path:
     assert "8 launches" in twice.out  # a launch named twice is one
 
 
+def test_rows_that_are_undecided_are_not_called_without_difference(imb: Imb, archive: Archive) -> None:
+    for side, seed in (("before", 1), ("after", 2)):
+        archive.add_many(content(rows, labels=[side]) for rows in rows_of(4, spread=0.2, seed=seed))
+    said = imb("compare", "before", "after")
+    assert said.code == 11 and "No significant difference" not in said.out
+    assert re.search(r"(?m)^\d+ rows: [1-9]\d* inconclusive, \d+ same; --rows lists them\.$", said.out), (
+        said.out
+    )
+
+
 def test_names_that_a_job_has_for_itself_are_no_conditions(
     imb: Imb, archive: Archive, tmp_path: Path
 ) -> None:

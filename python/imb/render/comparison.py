@@ -319,12 +319,11 @@ def _without_change(found: Comparison) -> str:
     """That no row is called different, which an inconclusive comparison does not show: how many rows are what; where rows could not be
     judged, how far the farthest is apart."""
     number = counted(len(found.rows), "row")
-    if found.verdict != "inconclusive" or not found.rows:
+    if not found.rows or (not found.inconclusive and found.verdict != "inconclusive"):
         return f"No significant difference in {number}"
     if not found.inconclusive:
-        counts = Counter(row.effect.verdict for row in found.rows)
-        first, *rest = [f"{counts[verdict]} {verdict}" for verdict in ("inconclusive", "same") if counts[verdict]]
-        return f"{number}: {first}, {rest[0]}" if rest else f"{number} {first.partition(' ')[2]}"
+        same = sum(row.effect.verdict == "same" for row in found.rows)
+        return f"{number}: {len(found.rows) - same} inconclusive, {same} same"
     with_bytes = [row for row in found.rows if row.key.bytes] or found.rows
     farthest = max(
         with_bytes, key=lambda row: abs(math.log(row.effect.speed)) if row.effect.speed > 0 else 0.0
