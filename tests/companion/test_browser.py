@@ -394,7 +394,7 @@ def test_a_phone_shows_both_values_of_a_condition(chromium: Any, differing: Path
         open_page(page, differing)
         row = page.locator(".facts tr", has_text="UCX_NET_DEVICES").first
         boxes = [one.bounding_box() for one in [*row.locator("th").all(), *row.locator("td").all()]]
-        assert len(boxes) == 3 and all(0 <= one["x"] and one["x"] + one["width"] <= 400 for one in boxes)
+        assert len(boxes) == 3 and all(one["x"] >= 0 and one["x"] + one["width"] <= 400 for one in boxes)
         assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
         height = sum(one["height"] for one in boxes)
         assert row.bounding_box()["height"] < height + 40  # nothing but the texts

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 from companion.door import Imb
 from companion.machines import curve, launch, message, save
+from imb.archive import names
 from imb.judge import prediction, steps
 from imb.judge.history import CORRELATED, sessions_of
 from imb.model.observations import Launch
 from imb.model.records import Platform, Result, Run
+from imb.render import terminal
 from imb.stats.arrays import Values
 
 FIVE = float(np.log(1.05))
@@ -410,6 +413,31 @@ def test_the_newest_session_is_judged_by_its_own_level() -> None:
     assert np.isnan(new.size[2])
 
 
+def test_a_wait_is_explained_on_a_terminal_only(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*words: Any, ours: Any = names.side_from, **settings: Any) -> Any:
+        time.sleep(0.5)
+        return ours(*words, **settings)
+
+    folder = nights(tmp_path / "n", 6)
+    monkeypatch.setattr(names, "side_from", slow)
+    monkeypatch.setattr(terminal, "PATIENCE", 0.1)
+    pytest.importorskip("plotly")
+    for words in (
+        ("watch", folder),
+        ("compare", folder, folder),
+        ("report", folder, "-o", tmp_path / "page.html"),
+    ):
+        assert not imb(*words).err, words
+        (tmp_path / "page.html").unlink(missing_ok=True)
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stderr.isatty", lambda: True)
+            said = imb(*words)
+        runs = 24 if words[0] == "compare" else 12
+        assert f"imb: reading {runs} runs ...\n" in said.err, (words, said)
+
+
 def test_too_few_nights(imb: Imb, tmp_path: Path) -> None:
     said = imb("watch", nights(tmp_path / "n", 5))
     assert said.code == 11 and "5 sessions; 8 or more are needed to find steps" in said.out
@@ -425,7 +453,8 @@ def test_a_history_in_which_nothing_can_be_seen_is_not_called_unchanged(imb: Imb
     random, folder = np.random.default_rng(4), tmp_path / "n"
     folder.mkdir()
     for night in range(14):
-        rows = curve(lambda n, f=float(np.exp(random.normal(0, 2))): f * message(n), "Bcast", 8, "collective")  # type: ignore[misc]
+        factor = float(np.exp(random.normal(0, 2)))
+        rows = curve(lambda n, f=factor: f * message(n), "Bcast", 8, "collective")  # type: ignore[misc]
         save(folder / f"{night:02}.jsonl", launch(rows, date=f"2026-03-{night + 1:02}T02:00:00Z"))
     for words in ((), ("--since", "2026-03-10")):
         said = imb("watch", folder, *words)

@@ -43,7 +43,8 @@ from imb.cli.submitting import (
     pairs_of,
 )
 from imb.model.errors import ImbError
-from imb.render.terminal import data, say
+from imb.model.units import counted
+from imb.render.terminal import data, explained, say
 
 if TYPE_CHECKING:
     from imb.measure.campaign import Campaign
@@ -216,12 +217,13 @@ def command(
         raise ImbError("turn_timeout is of interleaved launches; omit --launch-by-launch")
     job = Job(submit, minutes, queue, account, jobs)
     job.examine()
-    chosen, plans = _planned(
-        names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
-        until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
-        turn_timeout=turn_timeout,
-        classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
-    )  # fmt: skip
+    with explained("examining the MPI and this machine"):
+        chosen, plans = _planned(
+            names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
+            until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
+            turn_timeout=turn_timeout,
+            classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
+        )  # fmt: skip
     if not submit:  # of a job, the command that compares is printed
         refuse_missing_cpus_of(plans)
         options = {
@@ -290,7 +292,8 @@ def report(store: Archive, carried: Carried) -> int:
         sides = [side_of(store, [d.run for d in kept if plan.items[d.number - 1].variant == i], f"{plan.campaign}/{v}")
                  for i, v in enumerate("ab")]  # fmt: skip
     every = [launch for side in sides for launch in side.launches]
-    comparison = compare(sides[0], sides[1], settings, earlier(store, every))
+    with explained(f"comparing {counted(len(every), 'launch')}"):
+        comparison = compare(sides[0], sides[1], settings, earlier(store, every))
     if comparison.sequential:
         looks = msgspec.structs.replace(comparison.sequential, stopped=carried.stopped)
         comparison = msgspec.structs.replace(comparison, sequential=looks)

@@ -11,10 +11,13 @@ import typer
 from imb.archive.labels import checked
 from imb.archive.store import Archive
 from imb.model.errors import ImbError
+from imb.model.units import counted
+from imb.render.terminal import explained
 
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
     from imb.archive.store import StoredRun
+    from imb.model.observations import Side
 
 USUAL_BANDS = "1-32,64-4K,8K-256K,512K-4M"
 BandsOption = Annotated[str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")]
@@ -101,6 +104,16 @@ def readable(archive: Archive, what: Sequence[str]) -> list[StoredRun | FileRun]
     from imb.archive import names
 
     return list({(run.id, run.name): run for run in names.readable_runs(archive, *what)}.values())
+
+
+def sides_named(archive: Archive, *what: str) -> list[Side]:
+    """As `imb.archive.names.load` of each; a wait on a terminal is explained. Raises ImbError."""
+    from imb.archive.names import named_runs, side_from
+
+    with explained("looking up runs"):
+        runs = [list(named_runs(archive, one)) for one in what]
+    with explained(f"reading {counted(sum(map(len, runs)), 'run')}"):
+        return [side_from(of, one, status=2) for of, one in zip(runs, what, strict=True)]
 
 
 PLANNED = (

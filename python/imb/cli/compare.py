@@ -22,9 +22,11 @@ from imb.cli.common import (
     RelevantOption,
     RowsOption,
     share_of,
+    sides_named,
 )
 from imb.cli.extras import need
-from imb.render.terminal import data
+from imb.model.units import counted
+from imb.render.terminal import data, explained
 
 if TYPE_CHECKING:
     from imb.judge.compare import Comparison, Verdict
@@ -100,7 +102,6 @@ def command(
     inconclusive if a relevant slowdown of some band is not excluded; else faster or differs if any is; else same if every
     band is, else not slower.
     """
-    from imb.archive.names import load
     from imb.cli.peers import earlier
     from imb.judge.compare import EXIT, CompareSettings, compare, parse_bands
 
@@ -116,11 +117,13 @@ def command(
         assume_stable=assume_stable,
     )
     store = Archive(archive)
-    sides = load(store, a), load(store, b)
+    side_a, side_b = sides_named(store, a, b)
+    sides = side_a, side_b
     if variants is not None:
         sides = _of_variants(sides, variants)
     launches = [launch for side in sides for launch in side.launches]
-    comparison = compare(*sides, settings, earlier(store, launches))
+    with explained(f"comparing {counted(len(launches), 'launch')}"):
+        comparison = compare(*sides, settings, earlier(store, launches))
     if format == "json":
         import msgspec
 

@@ -22,7 +22,7 @@ from imb.cli.common import (
 from imb.cli.extras import need
 from imb.model.errors import ImbError
 from imb.model.units import amount, counted
-from imb.render.terminal import Screen, say
+from imb.render.terminal import Screen, explained, say
 
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
@@ -113,7 +113,7 @@ def command(
     from imb import diagnose
     from imb.archive.files import sources_of
     from imb.archive.names import named_runs, side_from
-    from imb.archive.outputs import refuse_overwriting
+    from imb.archive.outputs import refuse_overwriting, write_output
     from imb.judge.compare import CompareSettings
 
     limits = diagnose.Limits(
@@ -136,13 +136,19 @@ def command(
     if path is None and title is not None:
         raise ImbError("--title is of a file; omit it, or give --output FILE")
     store = Archive(archive)
-    runs = [list(named_runs(store, side)) for side in sides]
+    with explained("looking up runs"):
+        runs = [list(named_runs(store, side)) for side in sides]
     if path:
         refuse_overwriting(store, path, (source for of in runs for source in sources_of(of)), "--output")
-    loaded = [side_from(of, side, status=2) for of, side in zip(runs, sides, strict=True)]
+    with explained(f"reading {counted(sum(map(len, runs)), 'run')}"):
+        loaded = [side_from(of, side, status=2) for of, side in zip(runs, sides, strict=True)]
     if chosen == "html":
         assert path
-        _write_page(store, loaded, runs, path, title, settings, thresholds, limits)
+        with explained("judging launches and writing the page"):
+            page = _page_of(store, loaded, runs, title, settings, thresholds, limits)
+        write_output(path, page)
+        launches = sum(len(side.launches) for side in loaded)
+        say(f"{path}: {counted(launches, 'launch')}, {amount(len(page))}")
     else:
         _draw(loaded, metric, benchmark or [], path, chosen, title)
 
@@ -161,27 +167,25 @@ def _chosen(format: Format | None, output: Path | None) -> tuple[Format, Path | 
     return chosen, output or Path(f"report.{chosen}")
 
 
-def _write_page(
+def _page_of(
     store: Archive,
     sides: list[Side],
     runs: list[list[StoredRun | FileRun]],
-    path: Path,
     title: str | None,
     settings: CompareSettings,
     thresholds: Thresholds,
     limits: Limits,
-) -> None:
+) -> bytes:
     from datetime import datetime
 
     from imb import diagnose
-    from imb.archive.outputs import write_output
     from imb.cli.diagnose import failed_among
     from imb.cli.peers import earlier, variance_of
     from imb.judge.compare import compare
     from imb.render.marks import letter
     from imb.render.page import report_page
 
-    page = report_page(
+    return report_page(
         sides,
         [
             compare(
@@ -200,9 +204,6 @@ def _write_page(
         title=title,
         now=datetime.now(),
     ).encode()
-    write_output(path, page)
-    launches = sum(len(side.launches) for side in sides)
-    say(f"{path}: {counted(launches, 'launch')}, {amount(len(page))}")
 
 
 def _draw(

@@ -15,9 +15,11 @@ from imb.cli.common import (
     BandsOption,
     BenchmarkOption,
     share_of,
+    sides_named,
 )
 from imb.model.errors import ImbError
-from imb.render.terminal import data, say
+from imb.model.units import counted
+from imb.render.terminal import data, explained, say
 
 
 def command(
@@ -53,7 +55,6 @@ def command(
 
     Exit status: 0 no slower step, 10 slower step, drift or newest session, 11 too few sessions (fewer than 6) or too noisy, 2 usage error.
     """
-    from imb.archive.names import load
     from imb.archive.store import Archive
     from imb.judge.compare import parse_bands
     from imb.judge.history import EXIT, HistorySettings, history
@@ -67,8 +68,9 @@ def command(
         since=_date(since) if since else None,
     )
     store = Archive(archive)
-    launches = [launch for name in names for launch in load(store, name).launches]
-    judged = history(Side(name=", ".join(names), launches=launches), settings)
+    launches = [launch for side in sides_named(store, *names) for launch in side.launches]
+    with explained(f"judging {counted(len(launches), 'launch')}"):
+        judged = history(Side(name=", ".join(names), launches=launches), settings)
     if format == "json":
         import msgspec
 

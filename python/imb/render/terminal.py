@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import textwrap
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -45,6 +46,26 @@ def say(*lines: str, err: bool = False) -> None:
     """Print each argument as one line, an empty line where there is none. A line break inside an argument is a blank."""
     with _written(err):
         print("\n".join(map(one_line, lines)), file=sys.stderr if err else sys.stdout, flush=True)
+
+
+PATIENCE = 2.0  # seconds of silence
+
+
+@contextlib.contextmanager
+def explained(wait: str) -> Iterator[None]:
+    """Print `imb: reading 20 runs ...` to standard error where the block takes longer than PATIENCE. On a terminal only: what cron mails, and
+    what a program reads, has errors and warnings alone."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    timer = threading.Timer(PATIENCE, say, [f"imb: {wait} ..."], {"err": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # its line is whole before the next one
 
 
 def data(content: str | bytes) -> None:
