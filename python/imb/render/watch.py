@@ -77,7 +77,7 @@ def newest_amount(found: History) -> str:
         return text
     text += f"; {word} since {found.sessions[first.since].date[:10]} ({last - first.since + 1} sessions)"
     if found.detectable is not None and size >= found.detectable:
-        text += f", a step of this size is found within {AFTER} sessions"
+        text += f", a step of this size is usually found within {AFTER} sessions"
     return text
 
 
