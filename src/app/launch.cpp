@@ -112,9 +112,7 @@ std::string first_message(Agreement& world, std::string mine) {
   return world.broadcast(mine);
 }
 
-std::string launch_name(const Component& component) {
-  return "IMB-" + std::string(component.list.facts.name);
-}
+std::string launch_name(const Component& component) { return executable_of(component.list.facts.name); }
 
 Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc, char** argv) {
   const std::string own_arguments = joined(std::vector<std::string>(argv, argv + argc));
@@ -159,7 +157,13 @@ std::unique_ptr<Variables> settle_variants(Agreement& world, Options& options) {
   }
   why = first_message(world, why);
   if (!why.empty()) throw UsageError("-alternate: " + why);
-  options.warnings.insert(options.warnings.end(), variables->warnings().begin(), variables->warnings().end());
+  // A variable may have no effect on some hosts only.
+  std::vector<std::string>& known = options.warnings;
+  for (const std::string& of_rank : world.gather(joined(variables->warnings()))) {
+    for (const std::string& warning : words_in(of_rank)) {
+      if (std::ranges::find(known, warning) == known.end()) known.push_back(warning);
+    }
+  }
   return variables;
 }
 

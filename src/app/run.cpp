@@ -33,8 +33,10 @@
 #include "report/tee.h"
 #include "report/text.h"
 #include "session/session.h"
+#include "system/exit_status.h"
 #include "system/guardian.h"
 #include "system/output_file.h"
+#include "system/rank_variables.h"
 #include "system/signals.h"
 #include "system/sleep.h"
 #include "system/storage.h"
@@ -43,11 +45,6 @@
 namespace openimb {
 
 namespace {
-
-constexpr int exit_usage = 2;       // nothing was measured
-constexpr int exit_incomplete = 3;  // a row that was promised failed, or output that could not be written
-constexpr int exit_defects = 4;     // -check found wrong bytes
-// exit_aborted, 5: a rank could not go on; 128 + signal: a stop that did not come about in time
 
 // Open MPI's launcher kills a quarter of a second after it asked a job to stop; others wait longer.
 constexpr double stop_grace_seconds = 0.15;
@@ -101,7 +98,7 @@ constexpr double start_factor = 10;  // of -pair_timeout: large launches take mi
 // By the launcher's environment variables, as MPI may not be initialized. Without them, every rank is taken
 // for rank 0.
 bool is_rank(const char* which) {
-  for (const char* const name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+  for (const char* const name : rank_variables) {
     if (const char* const rank = std::getenv(name)) return std::strcmp(rank, which) == 0;
   }
   return std::strcmp(which, "0") == 0;
@@ -317,6 +314,7 @@ int print(const std::string& program, const std::string& text) {
 }  // namespace
 
 int run(const Component& component, int argc, char** argv) {
+  if (argc < 1) return exit_usage;
   system::be_guardian_if_asked(argc, argv);
   static const std::string name = launch_name(component);
   abort_on_exceptions(name.c_str());

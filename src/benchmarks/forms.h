@@ -54,6 +54,7 @@ struct StartAndWait : PatternBase {
 
 /// The spec of a form that measures overlap with computation.
 constexpr Spec overlapped(Spec spec) {
+  spec.starts = true;
   spec.overlap = Overlap::matched;
   spec.table = &tables::overlap;
   spec.packs = false;

@@ -5,6 +5,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "benchmarks/parallel_transfer.h"
@@ -95,17 +98,22 @@ inline Neighbors neighbors_in(const Endpoint& e, int round) {
           static_cast<int>(std::ranges::find(next, e.rank) - next.begin())};
 }
 
-/// The partners of all rounds, drawn before the clock starts.
+/// The partners of all rounds, drawn before the clock starts. They are kept for the launch, as passes prepare
+/// a benchmark again for each sample, and at 1,000 ranks a draw takes longer than a sample.
 template <class Of>
 class PartnerTable {
  public:
-  PartnerTable(const Endpoint& e, Of (*draw)(const Endpoint&, int)) {
-    for (int round = 0; round < partner_rounds; ++round) rounds_.push_back(draw(e, round));
+  PartnerTable(const Endpoint& e, Of (*draw)(const Endpoint&, int))
+      : rounds_(drawn[{e.pairs.seed, e.ranks, e.rank}]) {
+    for (int round = static_cast<int>(rounds_.size()); round < partner_rounds; ++round) {
+      rounds_.push_back(draw(e, round));
+    }
   }
   const Of* view() { return rounds_.data(); }
 
  private:
-  std::vector<Of> rounds_;
+  static inline std::map<std::tuple<std::uint64_t, int, int>, std::vector<Of>> drawn;
+  std::vector<Of>& rounds_;
 };
 
 struct RandomPairs : PatternBase {

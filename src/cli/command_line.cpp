@@ -181,8 +181,7 @@ void check(const Draft& draft) {
   for_each_given(draft, [&](const Option& option) {
     for (const std::string_view other : split(option.excludes, ' ')) {
       if (!draft.has(other)) continue;
-      throw UsageError(dashed(option) + " and -" + std::string(other) +
-                       " cannot be combined; give one of them");
+      throw UsageError(cannot_combine(dashed(option), "-" + std::string(other)));
     }
   });
   for_each_given(draft, [&](const Option& option) {

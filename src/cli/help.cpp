@@ -1,5 +1,6 @@
 // -help, -list and -version. Their text is derived from the option table and the catalog.
 #include <algorithm>
+#include <span>
 
 #include "cli/command_line.h"
 #include "cli/option_table.h"
@@ -91,6 +92,22 @@ std::string_view processes_of(Kind kind) {
   return kind == Kind::single_transfer ? "two processes are active" : "all processes of the group are active";
 }
 
+std::string joined(std::span<const std::string> names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// The benchmarks of the program that use an option, where not all of them do.
+std::string users_of(const Program& program, const Option& option) {
+  if (option.serves == nullptr) return {};
+  std::vector<std::string> names;
+  for (const Spec& spec : program.catalog) {
+    if (option.serves->by(spec)) names.emplace_back(spec.name);
+  }
+  return names.size() < program.catalog.size() ? joined(names) : std::string();
+}
+
 std::string option_topic(const Program& program, const Option& option) {
   std::string text = with_syntax(option) + "\n" + wrapped(help_of(option), 2);
   if (!option.details.empty()) text += "\n" + wrapped(option.details, 2);
@@ -106,10 +123,10 @@ std::string option_topic(const Program& program, const Option& option) {
   text += "\n";
   const std::vector<std::string> executables = executables_with(program, option);
   if (executables.size() < program.suite.size() && !executables.empty()) {
-    std::string names;
-    for (const std::string& name : executables) names += (names.empty() ? "" : ", ") + name;
-    text += wrapped("Used by: " + names, 2);
+    text += wrapped("Used by: " + joined(executables), 2);
   }
+  const std::string users = users_of(program, option);
+  if (!users.empty()) text += wrapped(std::string(program.name) + ": " + users, 2);
   const std::string standard = standard_value(option, program.standard);
   if (!standard.empty()) text += "  Default: " + standard + "\n";
   return text + "  Example: mpirun -np 4 " + std::string(program.name) + " " + std::string(option.example) +

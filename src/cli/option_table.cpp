@@ -79,7 +79,7 @@ std::vector<std::string> executables_with(const Program& program, const Option& 
   std::vector<std::string> executables;
   for (const ComponentList& component : program.suite) {
     if (option.serves == nullptr || std::ranges::any_of(component.benchmarks, option.serves->by)) {
-      executables.push_back("IMB-" + std::string(component.facts.name));
+      executables.push_back(executable_of(component.facts.name));
     }
   }
   return executables;

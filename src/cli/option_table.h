@@ -226,6 +226,11 @@ void apply(const Option& option, Draft& draft, std::string_view word);
 /// The default of an option in a component; empty where there is none.
 std::string standard_value(const Option& option, const Standard& standard);
 
+/// The message for two options of which only one can be given.
+inline std::string cannot_combine(const std::string& one, const std::string& other) {
+  return one + " and " + other + " cannot be combined; give one of them";
+}
+
 /// The executables of the suite with a benchmark that uses the option.
 std::vector<std::string> executables_with(const Program& program, const Option& option);
 

@@ -61,6 +61,10 @@ constexpr Served threaded_pairs{
     .by = [](const Spec& spec) { return spec.threaded && spec.kind == Kind::parallel_transfer; }};
 constexpr Served with_gaps{.by = takes_layout};
 
+// What measures a row in many short samples, for options that need all repetitions of a row one after the
+// other.
+constexpr std::string_view in_passes = "passes precision budget alternate";
+
 // Selection and processes
 
 void read_benchmarks(Draft& draft, std::string_view path) {
@@ -446,7 +450,7 @@ void check_layout(const Draft& draft) {
   const std::string layout = "-layout " + name_of(options.layout);
   if (!options.layout.has_gaps()) return;
   if (options.data.contiguity != Contiguity::base) {
-    throw UsageError(layout + " and -contig_type exclude each other; leave one out");
+    throw UsageError(cannot_combine(layout, "-contig_type"));
   }
   if (options.layout.placement == Placement::structure && options.data.type != DataType::byte) {
     throw UsageError(layout + " is a record of several types, counted in bytes; give -data_type byte");
@@ -461,10 +465,10 @@ void check_packing(const Draft& draft) {
     throw UsageError(packing + ": there are no gaps to pack; give -layout, too, as -layout vector:1:8");
   }
   if (options.send_mode != SendMode::standard) {
-    throw UsageError(packing + " and -send_mode exclude each other; leave one out");
+    throw UsageError(cannot_combine(packing, "-send_mode"));
   }
   if (options.in_place) {
-    throw UsageError(packing + " and -in_place exclude each other; leave one out");
+    throw UsageError(cannot_combine(packing, "-in_place"));
   }
   if (options.packing == Packing::hand && options.memory.on_device()) {
     throw UsageError(packing + ": its loops cannot access -memory " + options.memory.names() +
@@ -1076,7 +1080,7 @@ constexpr Option repetition_rows[] = {
      .example = "-msg_pause on",
      .field = at<&Options::message_pause>,
      .serves = &grouped,
-     .excludes = "passes precision budget"},
+     .excludes = in_passes},
     {.name = "pause",
      .syntax = "MICROSECONDS",
      .help = "pause for this long after each length",
@@ -1085,7 +1089,7 @@ constexpr Option repetition_rows[] = {
      .field = at<&Options::pause_seconds>,
      .range = real(0, 1e12, 1e6),
      .serves = &grouped,
-     .excludes = "passes precision budget"},
+     .excludes = in_passes},
 };
 
 constexpr Option method_rows[] = {
@@ -1118,8 +1122,7 @@ constexpr Option method_rows[] = {
      .help = "collectives with one buffer (MPI_IN_PLACE)",
      .example = "-in_place on",
      .details = "on: input and result are in the receive buffer, in rooted collectives at the root, which "
-                "then is rank 0. Collectives that cannot (Bcast, Barrier, Reduce_scatter, "
-                "Reduce_scatter_block, neighborhoods) and other benchmarks are as with off.",
+                "then is rank 0. Other benchmarks are as with off.",
      .field = at<&Options::in_place>,
      .serves = &in_place},
     {.name = "sync",
@@ -1167,7 +1170,7 @@ constexpr Option method_rows[] = {
      .serves = &in_two_modes},
     {.name = "window_size",
      .syntax = "N",
-     .help = "messages per repetition of Uniband and the like",
+     .help = "messages in flight per repetition",
      .example = "-window_size 64",
      .field = at<&Options::in_flight>,
      .range = whole(1, 1000000),
@@ -1176,7 +1179,7 @@ constexpr Option method_rows[] = {
      .syntax = "N",
      .help = "IMB-MPI4: parts of a message of Partitioned_...",
      .example = "-partitions 16",
-     .details = "At most; a message has as many as divide it into equal parts.",
+     .details = "Upper limit: a message has the largest number of equal parts, up to N.",
      .field = at<&Options::partitions>,
      .range = whole(1, 1000000),
      .serves = &partitioned},
@@ -1185,9 +1188,9 @@ constexpr Option method_rows[] = {
      .help = "draw other random partners, or another random graph",
      .standard = "1",
      .example = "-seed 7",
-     .details = "Of Unirandom, Birandom and Corandom (IMB-P2P), of -topo random:N, or the order of rounds of "
-                "IMB-FABRIC. The same number gives the same partners in the same order, with every MPI. Of "
-                "IMB-P2P, 1024 rounds are drawn before the clock starts; further repetitions use them again.",
+     .details = "Seed of random partners, of -topo random:N, and of the order of rounds in IMB-FABRIC. The "
+                "same number gives the same partners in the same order, with every MPI. Partners are drawn "
+                "for 1024 rounds before the clock starts; further repetitions use them again.",
      .field = shown_by<shown_seed>,
      .apply = set_seed,
      .serves = &with_random_choices,
@@ -1258,7 +1261,7 @@ constexpr Option output_rows[] = {
                 "the row are taken over processes, from the mean of each, not over repetitions.",
      .field = at<&Options::show_tail>,
      .serves = &grouped,
-     .excludes = "passes precision budget"},
+     .excludes = in_passes},
     {.name = "dumpfile",
      .syntax = "FILE",
      .help = "write the time of each repetition to FILE",
@@ -1266,7 +1269,7 @@ constexpr Option output_rows[] = {
      .details = "One line per repetition: bytes and microseconds.",
      .field = at<&Options::dump_file>,
      .serves = &grouped,
-     .excludes = "passes precision budget",
+     .excludes = in_passes,
      .check = check_files},
     {.name = "help",
      .alias = "h",
@@ -1533,7 +1536,7 @@ constexpr Option own_rows[] = {
      .details = "fence: MPI_Win_fence. pscw: MPI_Win_post, _start, _complete, _wait. lock, lock_all: "
                 "MPI_Win_lock (shared) or MPI_Win_lock_all around each transfer. flush, flush_local: in a "
                 "lock held around the sample. In aggregate mode: once for all transfers of a sample. "
-                "standard: as each benchmark is defined. IMB-EXT has fence and pscw.",
+                "standard: as each benchmark is defined.",
      .field = at<&Options::sync_mode>,
      .serves = &on_windows,
      .check = check_sync_mode,
@@ -1567,8 +1570,7 @@ constexpr Option own_rows[] = {
      .example = "-layout vector:1:8 -packing hand PingPong",
      .details =
          "none: MPI gets the derived type. mpi: MPI_Pack before and MPI_Unpack after the calls, in the "
-         "clock. hand: the same by loops. For PingPong, PingPing, Sendrecv, Exchange, Bcast, Gather, "
-         "Scatter, Allgather, Alltoall, and the stencils of IMB-P2P; others have a failure row.",
+         "clock. hand: the same by loops. Other benchmarks have a failure row.",
      .field = at<&Options::packing>,
      .serves = &packed,
      .check = check_packing,
@@ -1681,14 +1683,13 @@ constexpr Option own_rows[] = {
      .help = "measure each row under several settings of the MPI",
      .example = "-alternate variants.txt",
      .details =
-         "A variant per line: a label, then NAME=VALUE of control variables of the MPI (MPI_T), between "
-         "blanks; a label alone is the MPI as it was launched. A comment begins with #. In each pass every "
-         "row has a sample of every variant, in the same memory, on a communicator that was made under it. "
-         "A table for each variant follows. Without -passes, -precision and -budget, 20 passes.",
+         "One variant per line: LABEL NAME=VALUE ..., separated by blanks. NAME is a control variable of the "
+         "MPI (MPI_T). A line with only a label measures the values at launch. A comment begins with #. In "
+         "each pass every row has a sample of every variant, in the same memory, on a communicator made "
+         "with its values. Each variant has a table. Without -passes, -precision, -budget: 20 passes.",
      .recorded = false,
      .apply = read_variants,
      .serves = &grouped,
-     .excludes = "msg_pause pause show_tail dumpfile",
      .settle = settle_passes},
     {.name = "turns",
      .syntax = "PARTS,HOST:PORT,TOKEN",

@@ -51,7 +51,7 @@ void BufferBatch::with_own_memory(const std::function<void()>& use) const {
 }
 
 void BufferBatch::synchronize() const {
-  if (exposes()) MPI_Barrier(setup().group.comm);
+  if (exposes()) setup().group.barrier(setup().group.control);
 }
 
 std::int64_t BufferBatch::check_round(BufferCheck& check, const Moving& first, std::int64_t done,

@@ -1,6 +1,10 @@
 // Agreement over the ranks of a communicator.
 #pragma once
 
+#include <span>
+#include <string>
+#include <vector>
+
 #include "mpi/world.h"
 #include "session/agreement.h"
 
@@ -9,6 +13,9 @@ namespace openimb {
 /// The barrier that synchronizes ranks: MPI_Barrier, or that of -imb_barrier.
 using BarrierFunction = void (*)(MPI_Comm);
 inline void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
+
+/// Where the text of each rank begins among those gathered at rank 0. Throws std::length_error above 2 GiB.
+std::vector<int> offsets_of(std::span<const int> lengths);
 
 class MpiAgreement final : public Agreement {
  public:

@@ -2,6 +2,8 @@
 // If only some ranks could allocate a resource, all ranks agree before those free it.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,11 +56,16 @@ class MpiResources final : public Resources {
   const Info info_;
   Device* const device_;
   Variables* const variables_;
-  /// Of the table that was opened last in a launch with variants.
-  struct Control {
+  /// What a communicator of tables is for. Open tables of equal groups share them: an MPI has some 2,000, and
+  /// passes keep all tables open.
+  struct Use {
     std::vector<std::vector<int>> groups;
-    std::weak_ptr<const Communicator> communicator;
-  } control_;
+    int variant = -1;  ///< -1: none
+    int thread = 0;    ///< whose calls under test; -1: messages of the suite
+    auto operator<=>(const Use&) const = default;
+  };
+  std::shared_ptr<const Communicator> communicator(const Use& use, const std::function<Communicator()>& make);
+  std::map<Use, std::weak_ptr<const Communicator>> communicators_;
   Buffers buffers_;
   PackedMemory packed_memory_;
 };

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "engine/mpi_agreement.h"
 #include "mpi/errors.h"
 #include "mpi/optional.h"
 
@@ -271,9 +271,8 @@ std::vector<std::string> PatientAgreement::gather(const std::string& mine) {
   call = complete(std::move(call), [](Call& pending, MPI_Comm comm) {
     MPI_Igather(&pending.length, 1, MPI_INT, pending.lengths.data(), 1, MPI_INT, 0, comm, &pending.request);
   });
-  call->offsets.resize(call->lengths.size());
-  std::exclusive_scan(call->lengths.begin(), call->lengths.end(), call->offsets.begin(), 0);
-  call->text_in.resize(static_cast<std::size_t>(std::reduce(call->lengths.begin(), call->lengths.end())));
+  call->offsets = offsets_of(call->lengths);
+  if (rank_ == 0) call->text_in.resize(static_cast<std::size_t>(call->offsets.back() + call->lengths.back()));
   call = complete(std::move(call), [](Call& pending, MPI_Comm comm) {
     MPI_Igatherv(pending.text_out.data(), pending.length, MPI_CHAR, pending.text_in.data(),
                  pending.lengths.data(), pending.offsets.data(), MPI_CHAR, 0, comm, &pending.request);

@@ -289,13 +289,20 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
 std::vector<std::vector<double>> PointRun::gather_samples() {
   for (double& seconds : repetition_seconds_) seconds *= factor_of(plan_.table, point_.in_flight);
   if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(repetition_seconds_)};
-  const std::vector<double> of_group = open_.group().slowest(repetition_seconds_);
-  const std::vector<std::vector<double>> all =
-      parts_.world.gather(idle() ? std::span<const double>() : std::span<const double>(of_group));
-  std::vector<std::vector<double>> series;
-  if (parts_.world.rank() != 0) return series;
-  for (const std::vector<int>& group : plan_.table.layout.groups) {
-    series.push_back(all[static_cast<std::size_t>(group.front())]);
+  const std::vector<double> of_group =
+      idle() ? std::vector<double>() : open_.group().slowest(repetition_seconds_);
+  const std::vector<std::vector<int>>& groups = plan_.table.layout.groups;
+  std::vector<std::vector<double>> series(parts_.world.rank() == 0 ? groups.size() : 0);
+  // In parts, as what rank 0 gathers at once is limited to 2 GiB.
+  const auto count = static_cast<std::size_t>(parts_.world.largest(static_cast<double>(of_group.size())));
+  const std::size_t part = std::numeric_limits<int>::max() / sizeof(double) / groups.size();
+  for (std::size_t begin = 0; begin < count; begin += part) {
+    const auto mine = std::span(of_group).subspan(std::min(begin, of_group.size()));
+    const std::vector<std::vector<double>> all = parts_.world.gather(mine.first(std::min(part, mine.size())));
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      const std::vector<double>& of_first = all[static_cast<std::size_t>(groups[i].front())];
+      series[i].insert(series[i].end(), of_first.begin(), of_first.end());
+    }
   }
   return series;
 }

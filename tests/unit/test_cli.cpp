@@ -746,11 +746,11 @@ TEST_CASE("-layout and -packing: what they mean, and what excludes them") {
   CHECK(mistake("-layout struct -data_type double") ==
         "-layout struct is a record of several types, counted in bytes; give -data_type byte");
   CHECK(mistake("-layout indexed -contig_type resize") ==
-        "-layout indexed and -contig_type exclude each other; leave one out");
+        "-layout indexed and -contig_type cannot be combined; give one of them");
   CHECK(mistake("-layout indexed -packing mpi -send_mode ready") ==
-        "-packing mpi and -send_mode exclude each other; leave one out");
+        "-packing mpi and -send_mode cannot be combined; give one of them");
   CHECK(mistake("-layout indexed -packing hand -in_place on") ==
-        "-packing hand and -in_place exclude each other; leave one out");
+        "-packing hand and -in_place cannot be combined; give one of them");
   CHECK(mistake("-layout indexed Allreduce") ==
         "-layout: no effect on the selected benchmarks; leave it out, or add PingPong");
 }
