@@ -28,11 +28,11 @@ namespace {
 
 Program program_of(const Component& component, const std::string& name) {
   const ComponentFacts& facts = component.list.facts;
-  Standard standard = facts.standard;
+  Defaults defaults = facts.defaults;
 #ifdef CHECK  // CPPFLAGS=-DCHECK of IMB
-  standard.check = true;
+  defaults.check = true;
 #endif
-  return {name, facts.title, component.list.benchmarks, standard, facts.uses_files, all_components()};
+  return {name, facts.title, component.list.benchmarks, defaults, facts.uses_files, all_components()};
 }
 
 // Not by iostreams: a failed allocation inside them gives a shorter text and no exception.
@@ -145,12 +145,12 @@ void require_timeout_calls(const Options& options) {
   }
 }
 
-std::unique_ptr<Variables> settle_variants(Agreement& world, Options& options) {
+std::unique_ptr<ControlVariables> try_variants(Agreement& world, Options& options) {
   if (options.variants.empty()) return nullptr;
-  auto variables = std::make_unique<Variables>(options.variants);
+  auto variables = std::make_unique<ControlVariables>(options.variants);
   std::string why = variables->why_not();
   if (!variables->unknown().empty()) {
-    const std::vector<std::string> names = Variables::names();
+    const std::vector<std::string> names = ControlVariables::names();
     const std::vector<std::string_view> views(names.begin(), names.end());
     const std::string_view suggestion = nearest(variables->unknown(), views);
     if (!suggestion.empty()) why += "; did you mean " + std::string(suggestion) + "?";

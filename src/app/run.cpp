@@ -113,7 +113,7 @@ class StartWatch {
  public:
   StartWatch(const Component& component, std::span<const std::string> arguments) {
 #ifndef OPENIMB_SMPI
-    if (!component.list.facts.standard.fabric) return;
+    if (!component.list.facts.defaults.fabric) return;
     const bool first = is_rank("0");
     const double seconds = requested_pair_timeout(arguments) * start_factor * (first ? 1 : 1.5);
     if (seconds <= 0 || (!first && !is_rank("1"))) return;
@@ -139,7 +139,7 @@ class StartWatch {
 class Measuring final : public Surroundings {
  public:
   Measuring(const Component& component, MpiAgreement& world, const Launch& launch, const Gpu& gpu,
-            std::unique_ptr<Variables> variables, std::optional<system::Guardian>& guardian)
+            std::unique_ptr<ControlVariables> variables, std::optional<system::Guardian>& guardian)
       : component_(component),
         world_(world),
         launch_(launch),
@@ -291,7 +291,7 @@ class Measuring final : public Surroundings {
   MpiAgreement& world_;
   const Launch& launch_;
   const Gpu& gpu_;
-  const std::unique_ptr<Variables> variables_;
+  const std::unique_ptr<ControlVariables> variables_;
   const std::optional<OffCache> off_cache_;
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
@@ -338,14 +338,14 @@ int run(const Component& component, int argc, char** argv) {
   // abort_on_exceptions().
   try {
     Launch launch = parse_on_all_ranks(component, world, argc, argv);
-    settle_threads(component, world, environment, launch.options);
+    resolve_threads(component, world, environment, launch.options);
     if (const std::optional<std::string> text = text_to_print(component, launch)) {
       return static_cast<int>(world.largest(world.rank() == 0 ? print(name, *text) : 0));
     }
     require_timeout_calls(launch.options);
-    launch.endpoints = settle_endpoints(world, launch.options);
-    gpu = settle_gpu(world, launch.options);
-    std::unique_ptr<Variables> variables = settle_variants(world, launch.options);
+    launch.endpoints = choose_endpoints(world, launch.options);
+    gpu = open_gpu(world, launch.options);
+    std::unique_ptr<ControlVariables> variables = try_variants(world, launch.options);
     return Measuring(component, world, launch, gpu, std::move(variables), guardian).run(environment, start);
   } catch (const UsageError& error) {
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());

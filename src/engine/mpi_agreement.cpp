@@ -21,7 +21,7 @@ std::vector<int> offsets_of(std::span<const int> lengths) {
 }
 
 void MpiAgreement::barrier() {
-  if (!alone()) meet_(members_.handle());
+  if (!alone()) barrier_(members_.handle());
 }
 
 double MpiAgreement::largest(double mine) {

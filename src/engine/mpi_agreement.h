@@ -20,8 +20,8 @@ std::vector<int> offsets_of(std::span<const int> lengths);
 class MpiAgreement final : public Agreement {
  public:
   /// The caller owns the communicator. MPI_COMM_NULL means this rank alone.
-  explicit MpiAgreement(const Communicator& members, BarrierFunction meet = library_barrier)
-      : members_(members), meet_(meet) {}
+  explicit MpiAgreement(const Communicator& members, BarrierFunction own_barrier = library_barrier)
+      : members_(members), barrier_(own_barrier) {}
   const Communicator& members() const { return members_; }
 
   using Agreement::broadcast;
@@ -39,7 +39,7 @@ class MpiAgreement final : public Agreement {
   bool alone() const { return !members_.contains_me(); }
 
   const Communicator& members_;
-  BarrierFunction meet_;
+  BarrierFunction barrier_;
 };
 
 }  // namespace openimb

@@ -15,7 +15,7 @@
 #include "engine/mpi_agreement.h"
 #include "engine/packing.h"
 #include "engine/thread_team.h"
-#include "mpi/variables.h"
+#include "mpi/control_variables.h"
 #include "mpi/window.h"
 #include "mpi/world.h"
 #include "session/resources.h"
@@ -29,7 +29,7 @@ class MpiResources final : public Resources {
   /// the host; `variables`: null in a launch without variants. All but `file_base` outlive the resources.
   MpiResources(const Communicator& world, Agreement& ranks, std::span<const Entry> entries,
                const Options& options, Loads& loads, ThreadTeam& team, std::string file_base, Device* device,
-               Variables* variables = nullptr)
+               ControlVariables* variables = nullptr)
       : world_(world),
         ranks_(ranks),
         entries_(entries),
@@ -55,7 +55,7 @@ class MpiResources final : public Resources {
   const std::string file_base_;
   const Info info_;
   Device* const device_;
-  Variables* const variables_;
+  ControlVariables* const variables_;
   /// What a communicator of tables is for. Open tables of equal groups share them: an MPI has some 2,000, and
   /// passes keep all tables open.
   struct Use {

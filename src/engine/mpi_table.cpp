@@ -104,7 +104,7 @@ std::shared_ptr<const Communicator> MpiResources::communicator(const Use& use,
 MpiTable::Shared MpiTable::group_of_thread(int thread) {
   const Layout& layout = plan_.table.layout;
   return shared_.communicator({layout.groups, plan_.variant, thread}, [&] {
-    const UnderVariant variant(*this);
+    const VariantScope variant(*this);
     return thread == 0 ? split_for(shared_.world_, layout) : Communicator::duplicate(group_->handle());
   });
 }
@@ -264,7 +264,7 @@ double MpiTable::probe(int exchanges) {
 Window MpiTable::make_window(const Geometry& geometry) {
   const Exposed exposed = spec().one_sided.exposed;
   if (exposed == Exposed::nothing || !active()) return {};
-  const UnderVariant variant(*this);
+  const VariantScope variant(*this);
   const bool send = exposed == Exposed::send;
   const std::int64_t bytes = send ? geometry.send.total : geometry.receive.total;
   if (!allocates(window_kind())) {
@@ -293,7 +293,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
     return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
   if (active() && threads() > 1) {
-    const UnderVariant variant(*this);
+    const VariantScope variant(*this);
     return {.batch = make_team(point, completed), .failure = {}};
   }
   std::unique_ptr<Setup> setup = active() ? make_setup(point, completed, std::move(window)) : nullptr;
@@ -310,12 +310,12 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
   if (allocated_by_mpi() != Exposed::nothing) agreement_.barrier();
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
-  const UnderVariant variant(*this);  // a batch may make requests, for which an algorithm is chosen
+  const VariantScope variant(*this);  // a batch may make requests, for which an algorithm is chosen
   if (plan_.table.layout.threads == 1) return {.batch = make(std::move(setup)), .failure = {}};
   auto marking = std::make_unique<Marking>(plan_.table.layout.threads);
   setup->team.marking = marking.get();
   return {.batch = std::make_unique<MarkingBatch>(shared_.team_, std::move(marking), make(std::move(setup)),
-                                                  meeting_of_ranks()),
+                                                  rank_barrier()),
           .failure = {}};
 }
 
@@ -358,7 +358,7 @@ std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Point& point) cons
 }
 
 // The function that synchronizes the ranks before each run of a team.
-std::function<void()> MpiTable::meeting_of_ranks() const {
+std::function<void()> MpiTable::rank_barrier() const {
   return [enabled = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
           comm = control_->handle()] {
     if (enabled) barrier(comm);
@@ -390,7 +390,7 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t comp
     setup->buffers.receive = setup->buffers.receive_part.get();
     members.push_back(make(std::move(setup)));
   }
-  return std::make_unique<TeamBatch>(shared_.team_, std::move(members), std::move(turn), meeting_of_ranks());
+  return std::make_unique<TeamBatch>(shared_.team_, std::move(members), std::move(turn), rank_barrier());
 }
 
 FileSetup MpiTable::file_of(const Point& point) const {
@@ -409,16 +409,16 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
       .group = {.comm = group_->handle(),
                 .control = control_->handle(),
                 .barrier = barrier_of(options),
-                .endpoint = {.rank = group_->rank(),
-                             .ranks = group_->size(),
-                             .root = 0,
-                             .elements = point.geometry.elements,
-                             .own_window = !allocates(window_kind()),
-                             .in_place = options.runs_in_place(spec()),
-                             .pairs = options.pairs.value_or(PairOptions{}),
-                             .stride = options.stride,
-                             .partitions = options.partitions,
-                             .in_flight = point.in_flight},
+                .me = {.rank = group_->rank(),
+                       .ranks = group_->size(),
+                       .root = 0,
+                       .elements = point.geometry.elements,
+                       .own_window = !allocates(window_kind()),
+                       .in_place = options.runs_in_place(spec()),
+                       .pairs = options.pairs.value_or(PairOptions{}),
+                       .stride = options.stride,
+                       .partitions = options.partitions,
+                       .in_flight = point.in_flight},
                 .neighborhood = neighborhood_},
       .buffers = {.geometry = point.geometry,
                   .element = plan_.element,
@@ -447,8 +447,8 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
       .packed = nullptr,
       .load = &shared_.loads_.cpu(),
       .device_load = shared_.loads_.device()});
-  setup->group.endpoint.neighborhood = &setup->group.neighborhood;
-  setup->group.endpoint.round_partners = point.round_partners;
+  setup->group.me.neighborhood = &setup->group.neighborhood;
+  setup->group.me.round_partners = point.round_partners;
   return setup;
 }
 
@@ -471,7 +471,7 @@ void MpiTable::adopt_window_memory(Setup& setup) const {
     fill_for_timing(*setup.window.memory, bytes, plan_.element, spec(), shared_.ranks_.rank());
   };
   if (uses_locks(spec(), setup.window.sync)) {
-    const LockOne own(setup.group.endpoint.rank, setup.window.win.handle(), MPI_LOCK_EXCLUSIVE);
+    const LockOne own(setup.group.me.rank, setup.window.win.handle(), MPI_LOCK_EXCLUSIVE);
     fill();
   } else {
     fill();

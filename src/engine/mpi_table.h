@@ -45,7 +45,7 @@ class MpiTable final : public OpenTable {
   std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t completed, Window window) const;
   Neighborhood neighborhood_of_rank() const;
   std::unique_ptr<Batch> make_team(const Point& point, std::int64_t completed) const;
-  std::function<void()> meeting_of_ranks() const;
+  std::function<void()> rank_barrier() const;
   void make_comms_of_threads();
   int threads() const { return plan_.table.timed_threads(); }
   const Threads& threads_of() const { return shared_.options_.threads; }

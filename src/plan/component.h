@@ -28,7 +28,7 @@ inline std::string executable_of(std::string_view component) { return "IMB-" + s
 struct ComponentFacts {
   std::string_view name;   ///< "MPI1"
   std::string_view title;  ///< "MPI-1 part", as in the banner
-  Standard standard = {};
+  Defaults defaults = {};
   bool uses_files = false;  ///< creates files: needs a folder, free space and a guardian
   BannerQuirks quirks = {};
   Heads heads = Heads::classic;

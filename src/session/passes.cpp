@@ -187,8 +187,8 @@ bool PassSession::run_variants(Variants variants) {
   }
   const std::size_t points = variants.front()->points.size();
   for (std::size_t i = 0; i < points; ++i) {
-    const int turn = pass_ - 1 + static_cast<int>(i);
-    for (const int variant : order_of_variants(static_cast<int>(variants.size()), turn)) {
+    const int visit = pass_ - 1 + static_cast<int>(i);
+    for (const int variant : order_of_variants(static_cast<int>(variants.size()), visit)) {
       PassTable& table = *variants[static_cast<std::size_t>(variant)];
       PassPoint& entry = table.points[i];
       if (table.failure || entry.done || entry.failure) continue;
@@ -211,7 +211,7 @@ void PassSession::begin(PassTable& table) {
 
 void PassSession::open(PassTable& table) {
   take_turn(sample_seconds_);
-  const UnderWay opening(parts_.surroundings, table.plan.table);
+  const ActivityScope opening(parts_.surroundings, table.plan.table);
   table.open = parts_.resources.open(table.plan);
   table.failure = table.open->failure();
   if (!table.failure) table.failure = warm_up(parts_, table.plan, *table.open);
@@ -320,7 +320,7 @@ Probing PassSession::choose_probing(OpenTable& open) const {
 bool PassSession::must_end(double next) {
   const bool over_budget = parts_.world.rank() == 0 && passes_.budget &&
                            elapsed() + std::max(next, sample_seconds_) + judging_ > *passes_.budget;
-  if (!outcome_.stopping(over_budget)) return false;
+  if (!outcome_.agree_to_stop(over_budget)) return false;
   budget_spent_ = !outcome_.interrupted();
   return true;
 }

@@ -23,7 +23,7 @@ constexpr Spec catalog[] = {
 };
 constexpr Spec files[] = {{.name = "S_Read_Expl", .access = Access::file}};
 constexpr Program program{"IMB-NBC", "", catalog};
-constexpr Program of_files{"IMB-IO", "", files, standard_of_files, true};
+constexpr Program of_files{"IMB-IO", "", files, defaults_of_files, true};
 
 Options parsed(const std::string& line, const Program& of = program) {
   std::istringstream stream(line);

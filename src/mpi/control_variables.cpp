@@ -1,4 +1,4 @@
-#include "mpi/variables.h"
+#include "mpi/control_variables.h"
 
 #include <mpi.h>
 
@@ -209,7 +209,7 @@ std::optional<bool> is_nonzero(const std::string& name) {
 
 }  // namespace
 
-struct Variables::Variable {
+struct ControlVariables::Variable {
   std::string name;
   MPI_Datatype data_type = MPI_DATATYPE_NULL;
   ValueType type;
@@ -225,7 +225,7 @@ struct Variables::Variable {
   void write(const std::string& value);
 };
 
-Variables::Variable::Variable(const std::string& wanted, std::size_t variants)
+ControlVariables::Variable::Variable(const std::string& wanted, std::size_t variants)
     : name(wanted), by_variant(variants) {
   const std::optional<int> index = index_of(name);
   const std::optional<Description> description = index ? describe_variable(*index) : std::nullopt;
@@ -257,7 +257,7 @@ Variables::Variable::Variable(const std::string& wanted, std::size_t variants)
 }
 
 // The name of an item stands for its number.
-std::string Variables::Variable::parse(const std::string& text) const {
+std::string ControlVariables::Variable::parse(const std::string& text) const {
   for (const auto& [word, number] : words) {
     if (word == text) return type.parse(std::to_string(number));
   }
@@ -272,7 +272,7 @@ std::string Variables::Variable::parse(const std::string& text) const {
                            (words.empty() ? std::string("a ") + type.name : "one of " + listed_words(words)));
 }
 
-void Variables::Variable::write(const std::string& value) {
+void ControlVariables::Variable::write(const std::string& value) {
   if (value == in_force) return;
   std::string buffer = value;
   if (data_type == MPI_CHAR) buffer.resize(std::max(buffer.size(), static_cast<std::size_t>(handle->count)));
@@ -282,7 +282,7 @@ void Variables::Variable::write(const std::string& value) {
   in_force = value;
 }
 
-Variables::Variables(std::span<const Variant> variants) {
+ControlVariables::ControlVariables(std::span<const Variant> variants) {
   for (const char* const call : {"T_init_thread", "T_finalize", "T_cvar_get_index", "T_cvar_write"}) {
     if (const std::string_view why = call::why_unusable(call); !why.empty()) {
       why_not_ = why;
@@ -301,7 +301,7 @@ Variables::Variables(std::span<const Variant> variants) {
   }
 }
 
-void Variables::restore() {
+void ControlVariables::restore() {
   try {
     use(std::nullopt);
   } catch (const std::runtime_error&) {
@@ -309,13 +309,13 @@ void Variables::restore() {
   }
 }
 
-Variables::~Variables() {
+ControlVariables::~ControlVariables() {
   restore();
   variables_.clear();
   if (started_) MPI_T_finalize();
 }
 
-void Variables::find(std::span<const Variant> variants) {
+void ControlVariables::find(std::span<const Variant> variants) {
   for (std::size_t i = 0; i < variants.size(); ++i) {
     for (const auto& [name, value] : variants[i].variables) {
       try {
@@ -338,7 +338,7 @@ void Variables::find(std::span<const Variant> variants) {
   }
 }
 
-void Variables::try_variant(const Variant& variant, int index) {
+void ControlVariables::try_variant(const Variant& variant, int index) {
   try {
     use(index);
     for (const auto& variable : variables_) {
@@ -356,7 +356,7 @@ void Variables::try_variant(const Variant& variant, int index) {
 }
 
 // Both libraries take values that have no effect, without a message.
-void Variables::check_effect(const Variant& variant) {
+void ControlVariables::check_effect(const Variant& variant) {
   constexpr std::string_view rules = "coll_tuned_use_dynamic_rules", algorithm = "_INTRA_ALGORITHM";
   for (const auto& [name, value] : variant.variables) {
     if (name.starts_with("coll_tuned_") && name != rules && is_nonzero(std::string(rules)) == false) {
@@ -372,7 +372,7 @@ void Variables::check_effect(const Variant& variant) {
   }
 }
 
-void Variables::use(std::optional<int> variant) {
+void ControlVariables::use(std::optional<int> variant) {
   for (const auto& variable : variables_) {
     const auto& wanted =
         variant ? variable->by_variant[static_cast<std::size_t>(*variant)] : std::optional<std::string>();
@@ -380,7 +380,7 @@ void Variables::use(std::optional<int> variant) {
   }
 }
 
-std::vector<std::string> Variables::names() {
+std::vector<std::string> ControlVariables::names() {
   std::vector<std::string> names;
   int count = 0;
   MPI_T_cvar_get_num(&count);
@@ -392,11 +392,12 @@ std::vector<std::string> Variables::names() {
 
 #else
 
-struct Variables::Variable {};
-Variables::Variables(std::span<const Variant>) : why_not_("this MPI has no control variables (MPI_T)") {}
-Variables::~Variables() = default;
-void Variables::use(std::optional<int>) {}
-std::vector<std::string> Variables::names() { return {}; }
+struct ControlVariables::Variable {};
+ControlVariables::ControlVariables(std::span<const Variant>)
+    : why_not_("this MPI has no control variables (MPI_T)") {}
+ControlVariables::~ControlVariables() = default;
+void ControlVariables::use(std::optional<int>) {}
+std::vector<std::string> ControlVariables::names() { return {}; }
 
 #endif
 
