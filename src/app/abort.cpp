@@ -11,7 +11,7 @@
 #include <new>
 #include <thread>
 
-#include "system/exit_status.h"
+#include "plan/exit_status.h"
 #include "system/signals.h"
 #include "system/sleep.h"
 

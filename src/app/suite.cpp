@@ -6,7 +6,7 @@
 
 #include "app/run.h"
 #include "benchmarks/components.h"
-#include "system/exit_status.h"
+#include "plan/exit_status.h"
 
 int main(int argc, char** argv) {
   using namespace openimb;

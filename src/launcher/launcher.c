@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../system/exit_status.h"
+#include "../plan/exit_status.h"
 #include "../system/rank_variables.h"
 
 enum { mpich, openmpi, mpi_abi, interfaces, unknown = interfaces };

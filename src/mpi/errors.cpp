@@ -6,7 +6,7 @@
 
 #include "mpi/error_reason.h"
 #include "mpi/optional.h"
-#include "system/exit_status.h"
+#include "plan/exit_status.h"
 
 namespace openimb {
 
