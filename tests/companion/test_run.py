@@ -579,6 +579,9 @@ def test_more_ranks_than_cores_are_reported(
     said = imb("run", "PingPong", *options, "--np", "4", "--label", "many")
     assert said.code == 0 and "imb: warning: 4 ranks on 2 cores: ranks share cores" in said.err
     assert "share cores" not in imb("run", "PingPong", *options, "--np", "2").err
+    said = imb("run", "PingPong", *options, "--np", "2000")
+    line = "imb: 2000 ranks on 2 cores would stall this host; give --np of at most 200, or --hosts\n"
+    assert (said.code, said.err) == (2, line)
 
 
 def test_names_find_their_components() -> None:

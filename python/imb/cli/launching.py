@@ -535,8 +535,12 @@ def _launch_all(
     return Carried(over, left_out, stopped, plan, none_else)
 
 
+_MOST_PER_CORE = 100  # ranks
+
+
 def warn_of_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
-    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks."""
+    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks. Raises
+    ImbError where they are so many that the host would not respond."""
     from imb.measure import session
     from imb.mpi import host
 
@@ -544,7 +548,13 @@ def warn_of_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
         return
     of = f"variant {name}: " if name else ""
     pinned = [intent.cpus[rank % len(intent.cpus)] for rank in range(ranks)] if intent.cpus else []
-    if not pinned and ranks > (cores := host.cores()):
+    cores = host.cores()
+    if ranks > _MOST_PER_CORE * cores:
+        raise ImbError(
+            f"{of}{ranks} ranks on {counted(cores, 'core')} would stall this host; give --np of at most {_MOST_PER_CORE * cores},"
+            " or --hosts"
+        )
+    if not pinned and ranks > cores:
         say(f"imb: warning: {of}{ranks} ranks on {counted(cores, 'core')}: ranks share cores", err=True)
     if len(set(pinned)) == len(pinned):
         return
