@@ -18,6 +18,7 @@ from imb.cli import tune_stages
 from imb.judge import tuning as judge
 from imb.judge.tuning import Proof, Search
 from imb.measure.tuning import without_lengths
+from imb.mpi import installations
 from imb.mpi import tuning as doors
 
 Tune = Callable[..., Said]
@@ -160,6 +161,51 @@ def test_a_file_is_verified_again(tune: Tune, tmp_path: Path) -> None:
     assert refused.code == 2 and "--np cannot be combined with --verify" in refused.err
 
 
+def test_files_that_were_proven_with_another_mpi_are_to_be_verified(
+    tune: Tune, imb: Imb, tmp_path: Path
+) -> None:
+    def watched() -> str:
+        installations._asked.cache_clear()  # as in another process
+        said = imb("watch", "t/file")
+        assert said.code == 11, said.err
+        return said.err
+
+    mpi, out = tmp_path / "mpi", tmp_path / "out"
+    (mpi / "lib").mkdir()
+    library = mpi / "lib/libmpi.so.40"
+    library.write_text("5.0.9")
+    assert tune(FakeTuner(["fast"]), "Allreduce", "--name", "t").code == 0
+    assert str(out) not in watched()
+
+    verify = ["tune", "--mpi", mpi, "--programs", mpi / "bin", "--verify", out]
+    command = f"imb tune --mpi {mpi} --verify {out}\n"
+    library.write_text("5.0.9, patched")
+    other = f"imb: {out} was proven with another build of Open MPI 5.0.9"
+    assert f"{other}: {command}" in watched()
+    launcher = mpi / "bin/mpiexec"
+    launcher.write_text(launcher.read_text().replace("5.0.9", "5.0.12"))
+    other = f"imb: {out} was proven with Open MPI 5.0.9; this is Open MPI 5.0.12"
+    assert f"{other}: {command}" in watched()
+
+    said = imb(*verify)
+    assert said.code == 0 and f"{other}\n" in said.err, said.err
+    assert str(out) not in watched()
+    proven = [line for line in (out / "switch.sh").read_text().splitlines() if line.startswith("# proven ")]
+    assert [line.partition(": ")[2].partition(";")[0] for line in proven] == ["Open MPI 5.0.9", "Open MPI 5.0.12"]
+    assert imb(*verify).err.count("was proven") == 0
+
+
+def test_an_mpi_with_which_a_file_is_slower_is_not_recorded_as_proven(
+    verify: Tune, imb: Imb, tmp_path: Path
+) -> None:
+    (tmp_path / "old").mkdir()
+    switch = tmp_path / "old/switch.sh"
+    switch.write_text("# proven 2026-11-28T01:00:00Z, session x: Open MPI 5.0.8; library \n")
+    said = verify({64: "slower", 1024: "fast"})
+    assert said.code == 10 and "was proven with Open MPI 5.0.8; this is Open MPI 5.0.9" in said.err
+    assert switch.read_text().count("proven") == 1
+
+
 @pytest.fixture
 def verify(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
     """`imb tune --verify` of rules by length."""
@@ -169,7 +215,7 @@ def verify(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
         tuner = FakeTuner(["fast", "slower", "slow"])
         monkeypatch.setattr(doors, "tuner_of", lambda mpi, hosts=1: tuner)
         monkeypatch.setattr(tune_stages, "tuner_of", lambda mpi, hosts=1: tuner)
-        (tmp_path / "old").mkdir()
+        (tmp_path / "old").mkdir(exist_ok=True)
         said = {
             "rules": [["Allreduce", 4, length, name] for length, name in rules.items()],
             "measured": [["Allreduce", 4, length] for length in LENGTHS],

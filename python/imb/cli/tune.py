@@ -136,6 +136,7 @@ def command(
     from imb.measure import session, tuning
     from imb.measure.campaign import examine_name
     from imb.measure.fabric import hosts_offered
+    from imb.measure.tuned_files import difference
     from imb.mpi.tuning import tuner_of
 
     if name is not None:
@@ -156,6 +157,8 @@ def command(
     ranks = _numbers(np)
     if verify is not None:
         ranks = sorted({cell.ranks for cell in tuner.read(verify)[1]})
+        if other := difference(verify, installation):
+            say(f"imb: {other}", err=True)
     intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
     named = name or f"tune-{secrets.token_hex(3)}"
@@ -166,6 +169,7 @@ def command(
         arguments=words[split:],
         margin=share_of(margin, "--margin"),
         budget=_seconds(budget),
+        mpi=str(Path(mpi).absolute()) if mpi and Path(mpi).exists() else mpi,
         hosts=many_hosts,
         segments=1 if launcher == "srun" else tuning.SEGMENTS,  # steps of srun share no CPUs
         output=str((output or Path(f"tuned-{installation.flavor}")).absolute()),
@@ -269,8 +273,7 @@ def _status(result: Tuned, *, verify: bool) -> int:
         return 0
     if result.slower:
         return 10
-    confirmed = all(one.judged and one.judged.verdict == "confirmed" for one in result.changed())
-    return 0 if confirmed and result.changed() else 11
+    return 0 if result.confirmed() else 11
 
 
 def _numbers(text: str | None) -> list[int]:

@@ -22,7 +22,7 @@ from imb.archive.durable import write_whole
 from imb.archive.store import Archive
 from imb.cli.display import in_time
 from imb.judge.tuning import FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
-from imb.measure import tuning
+from imb.measure import tuned_files, tuning
 from imb.measure.session import Done, Plan, folder_of
 from imb.measure.tuning import Figures, Group, Launch, Row, Settings
 from imb.model.errors import ImbError
@@ -142,7 +142,9 @@ class Stages:
             final |= yield from self._proof(of_ranks, mine, without, forced, len({g.ranks for g in cells}))
             if self.result.stopped:
                 return
-        if final and not settings.verify:
+        if settings.verify:
+            self._confirmed(Path(settings.verify))
+        elif final:
             yield from self._final(cells, final, without, forced)
 
     def _reference(
@@ -637,17 +639,26 @@ class Stages:
             where = cell_name(cell) if cell else ""
             self.result.stopped = why or f"the file does not act as it should: {where} executes {said}"
             return
-        output = Path(self.settings.output)
+        settings, output = self.settings, Path(self.settings.output)
         try:
             output.mkdir(parents=True, exist_ok=True)
             switch = self.tuner.write(final, every, output, self._header())
-            lines = [f"export {name}={shlex.quote(value)}" for name, value in switch.environment.items()]
+            lines = [f"# {line}" for line in self._header()]
+            lines += [f"export {name}={shlex.quote(value)}" for name, value in switch.environment.items()]
             lines += [f"# launcher arguments: {shlex.join(switch.arguments)}"] if switch.arguments else []
-            head = [f"# {line}" for line in self._header()]
-            write_whole(output / "switch.sh", "\n".join([*head, *lines]).encode() + b"\n")
+            tuned_files.write_switch(output, lines, self.mpi, settings.name)
         except OSError as error:
             raise ImbError(f"cannot write {output}: {error.strerror or error}") from error
         self.result.switch = switch
+
+    def _confirmed(self, folder: Path) -> None:
+        """Records which MPI the files are proven with now."""
+        if not self.result.confirmed():
+            return
+        try:
+            tuned_files.prove_again(folder, self.mpi, self.settings.name)
+        except OSError as error:
+            self.result.notes.append(f"{folder / tuned_files.SWITCH} does not record this: {error.strerror or error}")
 
     # --- Files ---
 
