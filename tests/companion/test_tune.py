@@ -94,6 +94,25 @@ def test_numbers_of_ranks_are_proven_apart_and_share_a_file(tune: Tune, tmp_path
     assert sorted(rule[1:3] for rule in written["rules"]) == [[2, 1024], [2, 16384], [4, 1024], [4, 16384]]
 
 
+def test_hosts_of_a_launch_follow_from_ranks_per_host(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --hosts or an allocation, as where srun makes one."""
+    mpi = make(tmp_path / "mpi")
+    asked: list[int] = []
+
+    def tuner_of(mpi: object, hosts: int = 1) -> FakeTuner:
+        asked.append(hosts)
+        return FakeTuner(["fast"])
+
+    monkeypatch.setattr(doors, "tuner_of", tuner_of)
+    monkeypatch.setattr(tune_stages, "tuner_of", tuner_of)
+    words = ["--np", "2,4", "--ppn", "2", "--output", tmp_path / "out"]
+    assert imb("tune", *mpi, *words, "Allreduce").code == 0
+    assert asked == [2, 2]
+    assert "; 2 hosts, 2 ranks per host; ranks: 2, 4\n" in (tmp_path / "out/switch.sh").read_text()
+
+
 def test_where_nothing_is_faster_there_is_no_file(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["slight", "slow"]), "Allreduce")
     assert said.code == 0, said.err
@@ -140,6 +159,15 @@ def test_without_a_compiler_the_file_is_said_not_to_be_proven_to_act(tune: Tune)
     said = tune(FakeTuner(["fast"], watches=False), "Allreduce")
     assert said.code == 0, said.err
     assert "note: not proven that the file acts: there is no compiler" in said.out
+
+
+@pytest.mark.parametrize("breaks", ["FAKE_BASE", "FAKE_RULES"])
+def test_launches_that_fail_only_while_ranks_are_watched(tune: Tune, tmp_path: Path, breaks: str) -> None:
+    """All, or those with a file, as MPICH does with UCX under Slurm."""
+    said = tune(FakeTuner(["fast"], breaks=breaks), "Allreduce", "--format", "json")
+    assert said.code == 0, said.err
+    assert [one["chosen"] for one in cells(said).values()] == ["default", "fast", "fast"]
+    assert json.loads(said.out)["unproven"] == "launches fail while ranks are watched: exit status 9"
 
 
 def test_a_format_that_was_never_tried_is_said_not_to_be_proven_to_act(tune: Tune) -> None:

@@ -152,13 +152,14 @@ def command(
     tuning.refuse_own(words[split:])
     installation, folder = prepare(mpi, programs)
     hosts_named = [one for one in (hosts or "").split(",") if one]
-    many_hosts = hosts_offered(hosts_named)
-    tuner = tuner_of(installation, many_hosts)
     ranks = _numbers(np)
     if verify is not None:
-        ranks = sorted({cell.ranks for cell in tuner.read(verify)[1]})
+        ranks = sorted({cell.ranks for cell in tuner_of(installation).read(verify)[1]})
         if other := difference(verify, installation):
             say(f"imb: {other}", err=True)
+    # srun may make the allocation.
+    many_hosts = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
+    tuner = tuner_of(installation, many_hosts)
     intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
     named = name or f"tune-{secrets.token_hex(3)}"

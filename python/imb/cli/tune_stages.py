@@ -55,12 +55,14 @@ class Stages:
         self.settings = msgspec.convert(plan.report, Settings)
         self.folder = folder_of(archive, plan.id) / "tuning"
         self.mpi = plan.variants[0].mpi
+        self.ppn = plan.variants[0].intent.ppn
         self.tuner: Tuner = tuner_of(self.mpi, self.settings.hosts)
         self.result = Tuned()
         self.result.unproven = self.tuner.unproven
         self.finished = False
         self._spent = 0.0
         self._pair_seconds = 0.0
+        self._unwatchable = ""  # why no more launches are watched
         self._longer: dict[Group, float] = {}
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
         self._over = 0  # launches that the stages have got
@@ -151,14 +153,14 @@ class Stages:
         self, groups: Sequence[Group]
     ) -> Stage[tuple[dict[Group, list[Cell]], Executed, dict[Group, float]]]:
         """The library's own choice with -check: lengths, what it executes, how long it takes."""
-        launches = []
+        launches = {}
         for group in groups:
             words = self._checking(group)
-            switch = together(self.tuner.base(), self._watch(f"default-{group.collective}-{group.ranks}"))
-            launches.append(
-                Launch("reference", group.ranks, words, switch, tuning.time_limit(words, group.ranks))
+            limit = tuning.time_limit(words, group.ranks)
+            launches[f"default-{group.collective}-{group.ranks}"] = Launch(
+                "reference", group.ranks, words, self.tuner.base(), limit
             )
-        got = yield launches
+        got = yield from self._watched(launches)
         cells: dict[Group, list[Cell]] = {}
         without: dict[Cell, frozenset[str]] = {}
         took: dict[Group, float] = {}
@@ -183,7 +185,8 @@ class Stages:
         took: Mapping[Group, float],
     ) -> Stage[tuple[dict[tuple[Cell, Algorithm], bool], Forced]]:
         """Every candidate once, with -check, through a file of the final form."""
-        launches, tried = [], []
+        launches: dict[str, Launch] = {}
+        tried = []
         alive: dict[tuple[Cell, Algorithm], bool] = {}
         reasons: dict[tuple[Group, Algorithm], dict[Cell, str]] = {}
         limits: dict[Cell, str] = {}
@@ -204,19 +207,18 @@ class Stages:
                 name = f"{group.collective}-{group.ranks}-{tuning.label_of(algorithm)}"
                 file = self._written(dict.fromkeys(able, algorithm), every, f"screen-{name}")
                 limit = max(tuning.SCREENED, tuning.SCREENED * took[group])
-                switch = together(self._watch(name), file)
-                launches.append(Launch("screen", group.ranks, self._checking(group), switch, limit))
-                tried.append((group, algorithm, able, name, switch))
+                launches[name] = Launch("screen", group.ranks, self._checking(group), file, limit)
+                tried.append((group, algorithm, able, name))
         for why in limits.values():
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
         if launches:
             _tell(f"screening {counted(len(launches), 'candidate')} with -check, each through a file")
-        got = (yield launches) if launches else []
+        got = (yield from self._watched(launches)) if launches else []
         forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
-        for (group, algorithm, able, name, switch), figures in zip(tried, got, strict=True):
+        for (group, algorithm, able, name), figures in zip(tried, got, strict=True):
             executed = {} if figures.why else self._executed(name)
             why = "delivers wrong data" if figures.defects else figures.why
-            why = why or self.tuner.complained(figures.errors) or self._unread(switch, figures)
+            why = why or self.tuner.complained(figures.errors) or self._unread(launches[name].switch, figures)
             forced.setdefault((group.collective, algorithm), {}).update(executed)
             for cell in able:
                 there = Row(cell.collective, "", cell.bytes) in figures.seconds
@@ -588,28 +590,28 @@ class Stages:
         label: str,
     ) -> Stage[tuple[Mapping[Cell, str], str]]:
         """Launches with the file and -check: cells in which it does not act, and what is wrong with it as a whole."""
-        launches = [
-            Launch(
+        launches = {
+            f"{label}-{group.collective}-{group.ranks}": Launch(
                 "check",
                 group.ranks,
                 words := self._checking(group),
-                together(self._watch(f"{label}-{group.collective}-{group.ranks}"), file),
+                file,
                 tuning.time_limit(words, group.ranks),
             )
             for group in cells
-        ]
-        got = yield launches
+        }
+        got = yield from self._watched(launches)
         executed: dict[Cell, frozenset[str]] = {}
-        for group, launch, figures in zip(cells, launches, got, strict=True):
+        for group, (name, launch), figures in zip(cells, launches.items(), got, strict=True):
             if figures.why or figures.defects:
                 why = "wrong data received" if figures.defects else figures.why
                 return {}, f"{group.collective} on {counted(group.ranks, 'rank')} with the file: {why}"
             if unread := self._unread(launch.switch, figures):
                 return {}, unread
-            executed |= self._executed(f"{label}-{group.collective}-{group.ranks}")
+            executed |= self._executed(name)
         watch = self.tuner.watch(self.folder)
-        if watch.switch is None:
-            self.result.unproven = watch.reason
+        if watch.switch is None or self._unwatchable:
+            self.result.unproven = watch.reason or self._unwatchable
             return {}, ""
         every = [cell for mine in cells.values() for cell in mine]
         said = proof(
@@ -666,9 +668,10 @@ class Stages:
         evidence = hashlib.sha256("\n".join(sorted(self.result.evidence)).encode()).hexdigest()[:16]
         settings = self.settings
         ranks = ", ".join(map(str, settings.ranks))
+        per_host = f", {counted(self.ppn, 'rank')} per host" if self.ppn else ""
         return [
             f"imb tune {__version__}, {now()}, session {settings.name}",
-            f"{self.mpi.version}; {counted(settings.hosts, 'host')}; ranks: {ranks}",
+            f"{self.mpi.version}; {counted(settings.hosts, 'host')}{per_host}; ranks: {ranks}",
             f"margin {settings.margin:.3g}; confirmed by {counted(self.result.pairs, 'pair')} of launches; evidence {evidence}",
             f"another version of the MPI, other hosts or another number of ranks per host: imb tune --verify {settings.output or '.'}",
         ]
@@ -688,7 +691,31 @@ class Stages:
         except OSError as error:
             raise self.archive.refusal(error) from error
 
+    def _watched(self, launches: Mapping[str, Launch]) -> Stage[list[Figures]]:
+        """Launches by name whose ranks report what they execute. Those that fail are launched again without that; where one succeeds then,
+        no more launches are watched."""
+        switches = {name: self._watch(name) for name in launches}
+        got = yield [
+            one._replace(switch=together(switches[name], one.switch)) for name, one in launches.items()
+        ]
+        failed = [
+            at
+            for at, (name, figures) in enumerate(zip(launches, got, strict=True))
+            if figures.why and not figures.defects and not figures.hung and switches[name].environment
+        ]
+        if failed:
+            plain = list(launches.values())
+            again = yield [plain[at] for at in failed]
+            for at, figures in zip(failed, again, strict=True):
+                if not figures.why:
+                    self._unwatchable = f"launches fail while ranks are watched: {got[at].why}"
+                    self.result.unproven = self._unwatchable
+                    got[at] = figures
+        return got
+
     def _watch(self, name: str) -> Switch:
+        if self._unwatchable:
+            return Switch({})
         folder = self.folder / f"watch-{name}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -700,12 +727,13 @@ class Stages:
         return watch.switch or Switch({})
 
     def _unread(self, switch: Switch, figures: Figures) -> str:
-        file = self.tuner.unread(switch, figures.output + figures.errors)
+        # Only under `watch` the library reports what it reads.
+        file = "" if self._unwatchable else self.tuner.unread(switch, figures.output + figures.errors)
         return f"the library did not read {file}" if file else ""
 
     def _executed(self, name: str) -> Executed:
         folder = self.folder / f"watch-{name}"
-        if self.tuner.watch(folder).switch is None:
+        if self._unwatchable or self.tuner.watch(folder).switch is None:
             return {}
         try:
             return self.tuner.executed(folder)

@@ -108,6 +108,7 @@ class Figures(NamedTuple):
     errors: str
     probe: float
     wall: float
+    hung: bool
     short: bool  # some rows have no sample
 
     def control(self) -> float:
@@ -283,6 +284,7 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
         errors,
         probe,
         ended.wall or ended.seconds or 0.0,
+        ended.outcome == "timed_out",
         next(records.of(Failure), None) is not None,
     )
 
