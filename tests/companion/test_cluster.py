@@ -394,7 +394,7 @@ def test_tuning_files_act_in_ranks_on_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, 
 def test_a_search_on_two_hosts(two_hosts: Hosts, archive: Archive, tmp_path: Path) -> None:
     """Against HAN's choice. The budget has no time for a proof."""
     mpi = open_mpi()
-    words = ["Bcast", "--np", "4", *TWO_BY_TWO, *with_(mpi), *across(mpi), "--margin", "1%", "--budget", "4s"]
+    words = ["Bcast", "--np", "4", *TWO_BY_TWO, *with_(mpi), *across(mpi), "--margin", "1%", "--budget", "20s"]
     words += ["--output", str(tmp_path / "out"), "--format", "json", "--", "-msgsize", "64"]
     said = imb_at(two_hosts.on("h1", []), ["tune", *words], two_hosts.environment())
     assert said.code in (0, 11), said.err
@@ -403,7 +403,7 @@ def test_a_search_on_two_hosts(two_hosts: Hosts, archive: Archive, tmp_path: Pat
     assert cell["bytes"] == 64 and 1 <= cell["estimate"] < 100 and not value["file"]
     assert value["unproven"] is None and bool(value["acts"]) == (cell["tried"] != "default")
     labels = [label.rpartition("/")[2] for tags in archive.tags().values() for label in tags.labels]
-    assert labels.count("reference") == 1 and labels.count("screen") >= 3 and labels.count("search") == 4
+    assert labels.count("reference") == 1 and labels.count("screen") >= 3 and labels.count("search") >= 1
     [launch] = launches_of(stored(archive)[-1].records(), "x")
     assert launch.hosts() == ["h1", "h2"]
 

@@ -17,6 +17,7 @@ from imb.archive.store import Archive
 from imb.cli import tune_stages
 from imb.judge import tuning as judge
 from imb.judge.tuning import Proof, Search
+from imb.measure import tuning
 from imb.measure.tuning import without_lengths
 from imb.mpi import installations
 from imb.mpi import tuning as doors
@@ -299,6 +300,24 @@ def test_a_budget_that_does_not_suffice_is_said(tune: Tune, tmp_path: Path) -> N
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ("100s", "search ended after 1 round by the budget"),
+        ("35s", "not decided: the budget of 35 s ends before the search: 30 s are spent"),
+    ],
+)
+def test_a_search_is_no_longer_than_its_share_of_the_budget(
+    tune: Tune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, said: str
+) -> None:
+    whole = tuning.figures_of
+    monkeypatch.setattr(tuning, "figures_of", lambda *words: whole(*words)._replace(wall=10.0))
+    found = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--budget", budget)
+    assert found.code == 11 and said in found.out, found
+    searches = [one for one in launches(tmp_path / "mpi") if "Sendrecv" in one["names"]]
+    assert len(searches) == (3 + 2 * judge.LOOKS[0] if budget == "100s" else 0)
+
+
 def test_dry_run_launches_nothing(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "Bcast", "--dry-run")
     assert said.code == 0
@@ -436,7 +455,7 @@ def test_a_search_on_a_real_mpi(mpi: lab.Mpi, imb: Imb, tmp_path: Path, archive:
         "--margin",
         "1%",
         "--budget",
-        "8s",
+        "20s",
         "--output",
         tmp_path / "out",
         "--format",
@@ -450,6 +469,6 @@ def test_a_search_on_a_real_mpi(mpi: lab.Mpi, imb: Imb, tmp_path: Path, archive:
     assert value["unproven"] is None
     found = [label.rpartition("/")[2] for tags in archive.tags().values() for label in tags.labels]
     assert (
-        found.count("reference") == 1 and found.count("screen") >= 4 and found.count("search") >= judge.FIRST
+        found.count("reference") == 1 and found.count("screen") >= 4 and found.count("search") >= 1
     )
     assert not value["file"] and not (tmp_path / "out").exists()

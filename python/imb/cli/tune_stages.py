@@ -35,7 +35,8 @@ from imb.render.terminal import say
 if TYPE_CHECKING:
     from imb.stats.arrays import Values
 
-SEARCH_SHARE = 0.4  # of the budget that the search has at most
+SEARCH_SHARE = 0.4  # of the budget, after which a search ends that has its first rounds; FIRST_SHARE: with fewer
+FIRST_SHARE = 0.7
 CORRECTED = 3  # times that cells in which the file does not act go back to the default
 _LONGEST = 32.0  # times the usual duration of a launch
 _AT_ONCE = 6  # candidates whose launches are interleaved with one of the default
@@ -61,7 +62,7 @@ class Stages:
         self.result.unproven = self.tuner.unproven
         self.finished = False
         self._spent = 0.0
-        self._pair_seconds = 0.0
+        self._pair_seconds = 0.0  # of a launch of the usual duration
         self._unwatchable = ""  # why no more launches are watched
         self._longer: dict[Group, float] = {}
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
@@ -135,7 +136,7 @@ class Stages:
             for cell in every:
                 tried = proposed.get(cell, DEFAULT)
                 self.result.cells.append(CellResult(cell, DEFAULT, tried, estimates.get(cell, 1.0), None))
-        if not proposed:
+        if not proposed or self.result.stopped:
             return
         final: dict[Cell, Algorithm] = {}
         for ranks in dict.fromkeys(group.ranks for group in cells):
@@ -247,30 +248,34 @@ class Stages:
             mask = np.array([[True, *(alive.get((cell, one), False) for one in able)] for cell in every])
             races[group] = [DEFAULT, *able], Search(len(every), len(able) + 1, self.settings.margin, mask)
         turn = 0
-        last = 0.0
+        next_one = 0.0  # seconds of the next round
         while open_ := {group: race for group, race in races.items() if race[1].rounds_needed()}:
-            if turn >= FIRST and self._spent + last > SEARCH_SHARE * self.settings.budget:
+            share = SEARCH_SHARE if turn >= FIRST else FIRST_SHARE
+            if self._spent + next_one > share * self.settings.budget:
+                if not turn:
+                    self.result.stopped = self._too_long("before the search")
+                    return {}, {}
                 left = sum(int((~race.settled).sum()) for _, race in open_.values())
                 self.result.notes.append(
                     f"search ended after {counted(turn, 'round')} by the budget; {counted(left, 'cell')} chosen by estimates"
                 )
                 break
-            before = self._spent
-            for _ in range(FIRST if not turn else 1):
-                turn += 1
-                order = list(open_)
-                Random(f"{self.settings.seed}/{turn}").shuffle(order)
-                launches = {group: self._round(group, cells[group], *open_[group], turn) for group in order}
-                if turn == 1 or turn % 5 == 0:
-                    left = sum(int((~race.settled).sum()) for _, race in open_.values())
-                    _tell(f"search, round {turn} ({MOST} at most): {counted(left, 'cell')} to settle")
-                got = iter((yield [one for every in launches.values() for one in every]))
-                for group, planned in launches.items():
-                    figures = [next(got) for _ in planned]
-                    algorithms, race = open_[group]
-                    self._lengthen([group], figures)
-                    race.add(self._logs(cells[group], algorithms, figures)[None])
-            last = (self._spent - before) / (FIRST if turn == FIRST else 1)
+            turn += 1
+            before, longer = self._spent, dict(self._longer)
+            order = list(open_)
+            Random(f"{self.settings.seed}/{turn}").shuffle(order)
+            launches = {group: self._round(group, cells[group], *open_[group], turn) for group in order}
+            if turn == 1 or turn % 5 == 0:
+                left = sum(int((~race.settled).sum()) for _, race in open_.values())
+                _tell(f"search, round {turn} ({MOST} at most): {counted(left, 'cell')} to settle")
+            got = iter((yield [one for every in launches.values() for one in every]))
+            for group, planned in launches.items():
+                figures = [next(got) for _ in planned]
+                algorithms, race = open_[group]
+                self._lengthen([group], figures)
+                race.add(self._logs(cells[group], algorithms, figures)[None])
+            growth = max((now / longer.get(group, 1.0) for group, now in self._longer.items()), default=1.0)
+            next_one = growth * (self._spent - before)
         proposed: dict[Cell, Algorithm] = {}
         estimates: dict[Cell, float] = {}
         for group, (algorithms, race) in races.items():
@@ -447,7 +452,9 @@ class Stages:
         longer = max(self._longer.get(group, 1.0) for group in cells)
         names = [group.collective for group in cells]
         words, seconds = tuning.interleaved(names, ranks, lengths, self.settings, 2, longer)
-        each = self._pair_seconds if judge.launched else seconds + 2 * tuning.START
+        each = self._pair_seconds * longer
+        if not judge.launched:  # the pairs before may have had fewer ranks
+            each = max(each, seconds + 2 * tuning.START)
         needed = pairs * each
         if judge.next_look == len(LOOKS) - 2:
             # The last look takes the most pairs, and what fails in it takes another confirmation.
@@ -455,9 +462,8 @@ class Stages:
             judge.last = len(LOOKS) - (1 if enough else 2)
         if self._spent + needed > self.settings.budget:
             done = f"after {counted(judge.launched, 'pair')}" if judge.launched else "before the proof"
-            self.result.stopped = (
-                f"the budget of {in_time(self.settings.budget)} ends {done}: {in_time(self._spent)} are spent and"
-                f" {counted(pairs, 'pair')} more need {in_time(needed)}; give a larger --budget, or fewer collectives or lengths"
+            self.result.stopped = self._too_long(
+                done, f" and {counted(pairs, 'pair')} more need {in_time(needed)}"
             )
             return None
         _tell(
@@ -476,7 +482,7 @@ class Stages:
             )
         before = self._spent
         got = yield launches
-        self._pair_seconds = (self._spent - before) / pairs
+        self._pair_seconds = (self._spent - before) / pairs / longer
         self._lengthen(list(cells), got)
         named = [(one.name, one) for one in got]
         self.result.evidence += [one.run for one in got]
@@ -501,6 +507,11 @@ class Stages:
         probes = np.array([[none.probe, file.probe] for none, file in pairs])
         control = np.array([none.control() - file.control() for none, file in pairs])
         return gains, probes, control
+
+    def _too_long(self, when: str, needed: str = "") -> str:
+        budget, spent = in_time(self.settings.budget), in_time(self._spent)
+        advice = "give a larger --budget, or fewer collectives or lengths"
+        return f"the budget of {budget} ends {when}: {spent} are spent{needed}; {advice}"
 
     def _tell_judged(self, every: Sequence[Cell], judge: Proof, confirmation: int) -> None:
         good = sum(one.verdict == "confirmed" for one in judge.judged)
