@@ -147,7 +147,7 @@ class FakeTuner(Tuner):
         return [Algorithm(name, number) for number, name in enumerate(self.names, 1)]
 
     def limits(self, cell: Cell) -> str | None:
-        return None
+        return None if cell.collective in self.collectives() else "it has no rules here"
 
     def base(self) -> Switch:
         return Switch({"FAKE_BASE": "1"})

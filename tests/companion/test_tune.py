@@ -330,6 +330,7 @@ def test_dry_run_launches_nothing(tune: Tune, tmp_path: Path) -> None:
     ("words", "line"),
     [
         (["Alreduce"], "imb: Alreduce cannot be tuned by a list of rules; did you mean Allreduce?"),
+        (["alltoallv"], "imb: Alltoallv cannot be tuned by a list of rules: it has no rules here; omit it"),
         (["--budget", "soon"], "imb: --budget: not a duration: soon; give one such as 600, 30m or 2h"),
         (["--np", "1"], "imb: --np: not numbers of ranks: 1; give some such as 4 or 2,4,8"),
         (["Bcast", "--", "-check"], "imb: -check is set by imb tune; omit it"),

@@ -232,7 +232,7 @@ def report(store: Archive, carried: Carried) -> int:
         if table:
             Screen().table(tuning.HEADINGS, table, right=tuning.RIGHT)
         for line in tuning.screened(result):
-            say(f"not tried: {line}")
+            say(f"left out: {line}")
         for line in tuning.notes(result):
             say(f"note: {line}")
         if result.switch:
@@ -295,9 +295,15 @@ def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
     """In IMB's spelling. Raises ImbError for one that a file cannot decide."""
     from difflib import get_close_matches
 
+    from imb.measure.selection import suite
+    from imb.model.tuning import Cell
+
     known = {one.lower(): one for one in tuner.collectives()}
     for name in names:
         if name.lower() not in known:
+            if spelled := next((one for one in suite() if one.lower() == name.lower()), None):
+                why = tuner.limits(Cell(spelled, 2, 64)) or "unknown algorithms"
+                raise ImbError(f"{spelled} cannot be tuned by a {tuner.files}: {why}; omit it")
             near = get_close_matches(name.lower(), known, 1)
             hint = f"did you mean {known[near[0]]}?" if near else f"choose from {', '.join(known.values())}"
             raise ImbError(f"{name} cannot be tuned by a {tuner.files}; {hint}")

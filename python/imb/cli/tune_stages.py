@@ -174,6 +174,8 @@ class Stages:
                 continue
             cells[group], took[group] = tuning.cells_of(group, figures), figures.wall
             without |= self._executed(f"default-{group.collective}-{group.ranks}")
+        many = sum(map(len, cells.values()))
+        _tell(f"{counted(many, 'cell')} (a collective on a number of ranks at one length)")
         return cells, without, took
 
     def _checking(self, group: Group) -> list[str]:
@@ -213,7 +215,7 @@ class Stages:
         for why in limits.values():
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
         if launches:
-            _tell(f"screening {counted(len(launches), 'candidate')} with -check, each through a file")
+            _tell(f"screening: {counted(len(launches), 'algorithm')} with -check, each through a tuning file")
         got = (yield from self._watched(launches)) if launches else []
         forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
         for (group, algorithm, able, name), figures in zip(tried, got, strict=True):
