@@ -394,7 +394,18 @@ def test_tuning_files_act_in_ranks_on_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, 
 def test_a_search_on_two_hosts(two_hosts: Hosts, archive: Archive, tmp_path: Path) -> None:
     """Against HAN's choice. The budget has no time for a proof."""
     mpi = open_mpi()
-    words = ["Bcast", "--np", "4", *TWO_BY_TWO, *with_(mpi), *across(mpi), "--margin", "1%", "--budget", "40s"]
+    words = [
+        "Bcast",
+        "--np",
+        "4",
+        *TWO_BY_TWO,
+        *with_(mpi),
+        *across(mpi),
+        "--margin",
+        "1%",
+        "--budget",
+        "40s",
+    ]
     words += ["--output", str(tmp_path / "out"), "--format", "json", "--", "-msgsize", "64"]
     said = imb_at(two_hosts.on("h1", []), ["tune", *words], two_hosts.environment())
     assert said.code in (0, 11), said.err

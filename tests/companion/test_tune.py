@@ -220,7 +220,10 @@ def test_files_that_were_proven_with_another_mpi_are_to_be_verified(
     assert said.code == 0 and f"{other}\n" in said.err, said.err
     assert str(out) not in watched()
     proven = [line for line in (out / "switch.sh").read_text().splitlines() if line.startswith("# proven ")]
-    assert [line.partition(": ")[2].partition(";")[0] for line in proven] == ["Open MPI 5.0.9", "Open MPI 5.0.12"]
+    assert [line.partition(": ")[2].partition(";")[0] for line in proven] == [
+        "Open MPI 5.0.9",
+        "Open MPI 5.0.12",
+    ]
     assert imb(*verify).err.count("was proven") == 0
 
 

@@ -35,7 +35,9 @@ from imb.render.terminal import say
 if TYPE_CHECKING:
     from imb.stats.arrays import Values
 
-SEARCH_SHARE = 0.4  # of the budget, after which a search ends that has its first rounds; FIRST_SHARE: with fewer
+SEARCH_SHARE = (
+    0.4  # of the budget, after which a search ends that has its first rounds; FIRST_SHARE: with fewer
+)
 FIRST_SHARE = 0.7
 CORRECTED = 3  # times that cells in which the file does not act go back to the default
 _LONGEST = 32.0  # times the usual duration of a launch
@@ -673,7 +675,9 @@ class Stages:
         try:
             tuned_files.prove_again(folder, self.mpi, self.settings.name)
         except OSError as error:
-            self.result.notes.append(f"{folder / tuned_files.SWITCH} does not record this: {error.strerror or error}")
+            self.result.notes.append(
+                f"{folder / tuned_files.SWITCH} does not record this: {error.strerror or error}"
+            )
 
     # --- Files ---
 
