@@ -295,7 +295,7 @@ def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
     """In IMB's spelling. Raises ImbError for one that a file cannot decide."""
     from difflib import get_close_matches
 
-    from imb.measure.selection import suite
+    from imb.model.catalog import suite
     from imb.model.tuning import Cell
 
     known = {one.lower(): one for one in tuner.collectives()}

@@ -138,7 +138,7 @@ class Stages:
             for cell in every:
                 tried = proposed.get(cell, DEFAULT)
                 self.result.cells.append(CellResult(cell, DEFAULT, tried, estimates.get(cell, 1.0), None))
-        if not proposed or self.result.stopped:
+        if not proposed:
             return
         final: dict[Cell, Algorithm] = {}
         for ranks in dict.fromkeys(group.ranks for group in cells):
