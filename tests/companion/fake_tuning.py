@@ -35,6 +35,8 @@ if words == ["--version"]:
     print("mpiexec (Open MPI) 5.0.9")
     sys.exit()
 given = dict(word.split("=", 1) for word in words if word.startswith("FAKE_"))
+if given.get("FAKE_WATCH") and given.get(given.get("FAKE_BREAKS", "")):
+    sys.exit(9)
 program = next(n for n, word in enumerate(words) if "IMB-MPI1" in word)
 ranks = int(words[words.index("-n") + 1])
 words = words[program + 1:]
@@ -123,15 +125,19 @@ def _schema() -> str:
 
 
 class FakeTuner(Tuner):
-    """`names`: its algorithms. `switches`: whether they can change within a launch."""
+    """`names`: its algorithms. `switches`: whether they can change within a launch. `breaks`: launches with this variable fail while ranks
+    are watched."""
 
     files = "list of rules"
     complaint = re.compile("refused: .*")
 
-    def __init__(self, names: Sequence[str], *, switches: bool = False, watches: bool = True) -> None:
+    def __init__(
+        self, names: Sequence[str], *, switches: bool = False, watches: bool = True, breaks: str = ""
+    ) -> None:
         self.names = names
         self.switches = switches
         self.watches = watches
+        self.breaks = breaks
         self.acting = True
 
     def collectives(self) -> Sequence[str]:
@@ -141,7 +147,7 @@ class FakeTuner(Tuner):
         return [Algorithm(name, number) for number, name in enumerate(self.names, 1)]
 
     def limits(self, cell: Cell) -> str | None:
-        return None
+        return None if cell.collective in self.collectives() else "it has no rules here"
 
     def base(self) -> Switch:
         return Switch({"FAKE_BASE": "1"})
@@ -179,7 +185,7 @@ class FakeTuner(Tuner):
     def watch(self, folder: Path) -> Watch:
         if not self.watches:
             return Watch(None, reason="there is no compiler")
-        return Watch(Switch({"FAKE_WATCH": str(folder)}), "what ranks wrote")
+        return Watch(Switch({"FAKE_WATCH": str(folder), "FAKE_BREAKS": self.breaks}), "what ranks wrote")
 
     def executed(self, folder: Path) -> Executed:
         found: dict[Cell, set[str]] = {}
