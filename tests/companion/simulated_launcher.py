@@ -2,13 +2,14 @@
 
 SMPI has neither tuning files nor MPI_T, but each algorithm of a collective can be forced for a whole launch. This launcher makes more of
 it: it simulates once for each algorithm that a launch needs, at the lengths that have it, and joins the records. Launches with -check are
-simulated, as the command says. All others repeat the times that those had, since two simulations are the same to the last bit, each row
-with noise of its own, which follows from the number of the launch.
+simulated, as the command says. All others repeat the times that those had, each row with noise of its own, which follows from the number
+of the launch: simulations of the same have the same times, which is checked here wherever one is repeated.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import re
@@ -54,12 +55,17 @@ class Simulator(NamedTuple):
         return Path(self.kept) / f"{collective}-{algorithm}.json"
 
     def keep(self, collective: str, algorithm: str, done: Simulated) -> None:
-        """Its first and last record, and the rows that are not kept yet."""
+        """Its rows, and the records around them. Ends the launch where a length took another time before."""
+        known = self.known(collective, algorithm)
         rows = {str(row["bytes"]): row for row in done.rows}
-        ends = {"first": done.records[0], "last": done.records[-1]}
+        for length in known.keys() & rows.keys():
+            before, now = (rows_[length]["time_max_seconds"] for rows_ in (known, rows))
+            if not math.isclose(before, now, rel_tol=1e-9):
+                raise SystemExit(f"{collective} {algorithm}, {length} bytes: {now} s, and {before} s before")
+        kept = {"first": done.records[0], "last": done.records[-1], **rows, **known}
         file = self.kept_file(collective, algorithm)
         partial = file.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps({**ends, **rows, **self.known(collective, algorithm)}))
+        partial.write_text(json.dumps(kept))
         partial.rename(file)
 
     def known(self, collective: str, algorithm: str) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import lab
 import pytest
@@ -17,13 +16,13 @@ from imb.model.tuning import Algorithm
 from imb.mpi import tuning as doors
 
 sys.path.insert(0, str(lab.TOP / "bench"))
-from companion.simulated_launcher import DEFAULT, Simulator  # noqa: E402
-from simgrid import MACHINES, algorithms_of  # noqa: E402
+from companion.simulated_launcher import DEFAULT, Simulator
+from simgrid import MACHINES
 
 pytestmark = pytest.mark.needs_mpi  # a simulated one
 
 MARGIN = 0.05
-CHECKED = "Sendrecv"  # in launches of the proof: no file changes it
+Names = Mapping[str, Sequence[str]]  # of algorithms of each collective
 _SCRIPT = """#!{python} -S
 import sys
 sys.path[:0] = {path!r}
@@ -35,7 +34,7 @@ sys.exit(Simulator(**{values!r}).launch(sys.argv[1:]))
 class SimulatedTuner(FakeTuner):
     """SMPI has no tuning files: the launcher reads those of FakeTuner. `names`: algorithms of each collective."""
 
-    def __init__(self, names: Mapping[str, Sequence[str]], *, switches: bool = False) -> None:
+    def __init__(self, names: Names, *, switches: bool = False) -> None:
         super().__init__([], switches=switches)
         self.of_each = names
 
@@ -81,32 +80,67 @@ def tune(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
     return run
 
 
-def seconds(simulator: Simulator, collective: str, algorithm: str) -> dict[int, float]:
-    """What the simulations left: the truth."""
-    known = simulator.known(collective, algorithm)
-    return {int(length): row["time_max_seconds"] for length, row in known.items() if length.isdecimal()}
+def seconds(simulator: Simulator, collective: str, algorithm: str, length: int) -> float:
+    """What the simulations took: the truth."""
+    return float(simulator.known(collective, algorithm)[str(length)]["time_max_seconds"])
 
 
-def chosen_of(said: Said) -> dict[tuple[str, int], dict[str, Any]]:
-    return {(one["collective"], one["bytes"]): one for one in json.loads(said.out)["cells"]}
+def screened(said: Said) -> dict[tuple[str, str], str]:
+    """Why each algorithm that is out in all cells is out."""
+    value = json.loads(said.out)["screened"]
+    return {(one["collective"], one["algorithm"]): one["why"] for one in value if one["cells"] == one["of"]}
 
 
-def test_choices_are_the_known_best_on_a_fat_tree(tune: Tune, tmp_path: Path) -> None:
+def examine(said: Said, simulator: Simulator, names: Names, folder: Path) -> None:
+    """Each choice is within the margin of the best algorithm that works, none is slower than the default, and the file says the same."""
+    value = json.loads(said.out)
+    assert value["file"] and value["acts"] == "what ranks wrote" and value["unproven"] is None
+    rules = json.loads((folder / "rules.json").read_text())["rules"]
+    in_file = {(collective, length): name for collective, _, length, name in rules}
+    out = screened(said)
+    changed = 0
+    for cell in value["cells"]:
+        key = collective, length = cell["collective"], cell["bytes"]
+        able = [DEFAULT, *(name for name in names[collective] if (collective, name) not in out)]
+        truth = {name: seconds(simulator, collective, name, length) for name in able}
+        best, chosen = min(truth.values()), truth[cell["chosen"]]
+        assert chosen <= truth[DEFAULT], cell
+        assert chosen <= best * (1 + MARGIN), cell
+        assert in_file.get(key, DEFAULT) == cell["chosen"]
+        if cell["chosen"] != DEFAULT:
+            changed += 1
+            low, high = cell["interval"]
+            assert cell["verdict"] == "confirmed"
+            assert 1 < low < truth[DEFAULT] / chosen < high, cell
+    assert len(in_file) == changed
+    assert 3 < changed < len(value["cells"])  # the default is the best in some
+
+
+def test_choices_on_a_fat_tree_are_the_known_best(tune: Tune, tmp_path: Path) -> None:
+    """Candidates have launches of their own, which are interleaved."""
     names = {
         "Bcast": ["flattree", "NTSB", "mvapich2_inter_node", "ompi_pipeline"],
         "Allreduce": ["rdb", "rab2", "smp_rsag"],
     }
-    lengths = (4, 1024, 16384, 262144)
-    said, simulator = tune("tree-16", lengths, SimulatedTuner(names))
+    said, simulator = tune("tree-16", (4, 1024, 16384, 262144), SimulatedTuner(names))
     assert said.code == 0, said.err
-    print(said.out, said.err)
+    examine(said, simulator, names, tmp_path / "out")
+    assert screened(said) == {
+        ("Bcast", "ompi_pipeline"): "exit status 136",  # it divides by zero
+        ("Allreduce", "smp_rsag"): "delivers wrong data",
+    }
 
 
-def test_choices_are_the_known_best_on_a_dragonfly(tune: Tune, tmp_path: Path) -> None:
+def test_choices_on_a_dragonfly_are_the_known_best(tune: Tune, tmp_path: Path) -> None:
+    """Candidates alternate within a launch."""
     names = {
         "Alltoall": ["basic_linear", "2dmesh", "pair", "pair_rma"],
         "Reduce": ["mvapich2_knomial", "rab", "binomial", "scatter_gather"],
     }
     said, simulator = tune("dragonfly-16", (64, 1024, 8192, 65536), SimulatedTuner(names, switches=True))
     assert said.code == 0, said.err
-    print(said.out, said.err)
+    examine(said, simulator, names, tmp_path / "out")
+    assert screened(said) == {
+        ("Alltoall", "pair_rma"): "delivers wrong data",
+        ("Reduce", "scatter_gather"): "delivers wrong data",
+    }
