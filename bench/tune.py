@@ -304,10 +304,23 @@ def _columns(found: Sequence[Drawn]) -> Iterator[str]:
 
 
 def record(machine: Machine, collectives: Sequence[str], build: Path, smpirun: str, file: Path) -> None:
-    """Writes, after each collective, what is known: its lengths, seconds of the default and of each algorithm, which were left out."""
+    """Writes, after each collective, what is known: its lengths, seconds of the default and of each algorithm, which were left out.
+    Collectives that the file has of this machine are not recorded again."""
     program = build / "bin/IMB-MPI1"
-    made: dict[str, Any] = {}
+    head = {
+        "unit": "seconds",
+        "ranks": machine.ranks,
+        "platform": machine.platform(),
+        "settings": list(SETTINGS),
+        "default": AS_OPEN_MPI,
+    }
+    before = json.loads(file.read_text()) if file.exists() else {}
+    made: dict[str, Any] = before.pop("collectives", {})
+    if before not in ({}, head):
+        raise SystemExit(f"{file} is of another machine or of other settings; remove it")
     for collective in collectives:
+        if collective in made:
+            continue
         default, wall = seconds_of(machine, program, smpirun, collective, AS_OPEN_MPI, None)
         if isinstance(default, str):
             raise SystemExit(f"{collective}: the default {default}")
@@ -328,13 +341,6 @@ def record(machine: Machine, collectives: Sequence[str], build: Path, smpirun: s
             "default": list(default.values()),
             "algorithms": algorithms,
             "left_out": left_out,
-        }
-        head = {
-            "unit": "seconds",
-            "ranks": machine.ranks,
-            "platform": machine.platform(),
-            "settings": list(SETTINGS),
-            "default": AS_OPEN_MPI,
         }
         text = json.dumps(head | {"collectives": made}, indent=1)
         file.write_text(re.sub(r"\[[^\[\]{}]*\]", lambda one: re.sub(r"\s+", " ", one[0]), text) + "\n")
@@ -371,13 +377,16 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="page with marks for the figures")
     parser.add_argument("--record", metavar="MACHINE", choices=MACHINES)
     parser.add_argument("--smpi", type=Path, metavar="BUILD", help="build of the suite for SMPI")
+    parser.add_argument("--collectives", default="", help="of the record: Bcast,Reduce")
     parser.add_argument("--smpirun", default="smpirun")
     asked = parser.parse_args()
     if asked.record:
         if not asked.smpi:
             parser.error("--record needs --smpi")
         machine, build = MACHINES[asked.record], asked.smpi.absolute()
-        collectives = LARGEST if machine.ranks > 64 else COLLECTIVES
+        collectives = asked.collectives.split(",") if asked.collectives else COLLECTIVES
+        if machine.ranks > 64 and not asked.collectives:
+            collectives = LARGEST
         record(machine, collectives, build, asked.smpirun, recorded(asked.record))
         return
     with ProcessPoolExecutor() as pool:

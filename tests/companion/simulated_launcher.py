@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simgrid import AS_OPEN_MPI, MACHINES, Simulated, simulated
+from simgrid import MACHINES, Simulated, simulated
 
 DEFAULT = "default"
 CONTROL = "Sendrecv"  # of launches that are compared: no file changes it
@@ -27,13 +27,15 @@ _OURS = ("-json", "-alternate", "-turns", "-budget", "-precision", "-msgsize", "
 
 
 class Simulator(NamedTuple):
-    """`machine`: of simgrid.MACHINES; `kept`: folder of what simulations left; `lengths`: where a launch names none."""
+    """`machine`: of simgrid.MACHINES; `kept`: folder of what simulations left; `lengths`: where a launch names none; `chooser`: what
+    chooses by default."""
 
     machine: str
     program: str
     smpirun: str
     kept: str
     lengths: list[int]
+    chooser: str
 
     def launch(self, words: Sequence[str]) -> int:
         """Words after `mpiexec`; the exit status."""
@@ -105,7 +107,7 @@ class _Launch:
         self, collective: str, algorithm: str, lengths: Sequence[int], words: Sequence[str]
     ) -> Simulated:
         """And keeps the times."""
-        setting = AS_OPEN_MPI if algorithm == DEFAULT else f"smpi/{collective.lower()}:{algorithm}"
+        setting = self.simulator.chooser if algorithm == DEFAULT else f"smpi/{collective.lower()}:{algorithm}"
         sizes = ",".join(map(str, lengths))
         done = simulated(
             MACHINES[self.simulator.machine],
