@@ -184,7 +184,7 @@ class _Launch:
 def switched(text: str, collective: str) -> str:
     """The algorithm that SMPI says it switched to; `default` for the one that chooses as Open MPI would."""
     said = {name.lower(): algorithm for algorithm, name in _SWITCHED.findall(text)}
-    return said.get(collective.lower(), DEFAULT)
+    return str(said.get(collective.lower(), DEFAULT))
 
 
 def joined(before: list[dict[str, Any]], records: list[dict[str, Any]]) -> list[dict[str, Any]]:
