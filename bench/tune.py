@@ -176,7 +176,7 @@ def _drawn(truth: Truth, final: Values, launches: int, file: bool) -> Drawn:
 
 
 FIRST_MACHINE = "tree-16"
-OTHERS = ("imb tune", "smallest mean of 3")
+OF_OTHERS = ("imb tune", "smallest mean of 3")
 FEWER = {"imb tune, own launches": 5}  # takes so many times as long, and has a part of the draws
 METHODS: dict[str, Callable[[Truth, Noise, int], Drawn]] = {
     "imb tune": lambda truth, noise, seed: tuned(truth, noise, seed, apart=False),
@@ -224,8 +224,8 @@ def drawn(
         yield tasks_[0][1], tasks_[0][2], [one for _ in tasks_ for one in next(done)]
 
 
-def first_tables(pool: Executor, draws: int) -> str:
-    """Of one machine: both truths, all noises and methods."""
+def full_tables(pool: Executor, draws: int) -> str:
+    """Of the first machine: both truths, all noises and methods."""
     parts = []
     for truth in truths(FIRST_MACHINE):
         rows = [["noise", "method", "slower", "95 %", "within", "changed", "no file", "launches"]]
@@ -241,50 +241,27 @@ def first_tables(pool: Executor, draws: int) -> str:
     return "\n\n".join(parts)
 
 
-def other_tables(pool: Executor, draws: int) -> str:
-    """Of the other machines: what `imb tune` makes of both truths, and the script."""
-    head = [
-        "machine",
-        "noise",
-        "slower",
-        "within",
-        "no file",
-        "launches",
-        "slower, default best",
-        "script slower",
+def short_table(pool: Executor, name: str, draws: int) -> str:
+    """Of another machine: a row of each noise."""
+    ours, best = truths(name)
+    cells = sum(len(logs) for logs in ours.groups)
+    candidates = sum(logs.shape[1] - 1 for logs in ours.groups)
+    known = {
+        (truth.name, noise, method): found
+        for truth in (ours, best)
+        for noise, method, found in drawn(pool, truth, draws, OF_OTHERS)
+    }
+    rows = [
+        ["noise", "slower", "within", "no file", "launches", "slower *", "script slower", "script slower *"]
     ]
-    rows, sizes = [head], []
-    for name, machine in MACHINES.items():
-        if name == FIRST_MACHINE:
-            continue
-        ours, best = truths(name)
-        cells = sum(len(logs) for logs in ours.groups)
-        candidates = sum(logs.shape[1] - 1 for logs in ours.groups)
-        sizes.append(
-            f"{machine.title}: {cells} cells of {len(ours.groups)} collectives, {candidates} algorithms."
+    for noise in NOISES:
+        slower, _, within, _, no_file, launches = _columns(known[ours.name, noise, OF_OTHERS[0]])
+        slower_of_best, script, script_of_best = (
+            next(_columns(known[truth.name, noise, method]))
+            for truth, method in ((best, OF_OTHERS[0]), (ours, OF_OTHERS[1]), (best, OF_OTHERS[1]))
         )
-        known = {
-            (truth.name, noise, method): found
-            for truth in (ours, best)
-            for noise, method, found in drawn(pool, truth, draws, OTHERS)
-        }
-        for noise in NOISES:
-            slower, _, within, _, no_file, launches = _columns(known[ours.name, noise, OTHERS[0]])
-            of_best = [next(_columns(known[best.name, noise, method])) for method in OTHERS]
-            script = next(_columns(known[ours.name, noise, OTHERS[1]]))
-            rows.append(
-                [
-                    machine.title,
-                    noise.name,
-                    slower,
-                    within,
-                    no_file,
-                    launches,
-                    of_best[0],
-                    f"{script}, {of_best[1]}",
-                ]
-            )
-    return f"{' '.join(sizes)} {draws} draws each.\n\n{table_of(rows)}"
+        rows.append([noise.name, slower, within, no_file, launches, slower_of_best, script, script_of_best])
+    return f"{MACHINES[name].title}: {cells} cells of {len(ours.groups)} collectives, {candidates} algorithms; {draws} draws each.\n\n{table_of(rows)}"
 
 
 def _columns(found: Sequence[Drawn]) -> Iterator[str]:
@@ -381,9 +358,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument(
-        "--tables", choices=TABLES, help="those of one machine, or of the others; default: all"
-    )
+    parser.add_argument("--machine", choices=MACHINES, help="whose tables; default: all")
     parser.add_argument("--write", type=Path, help="page with marks for the figures")
     parser.add_argument("--record", metavar="MACHINE", choices=MACHINES)
     parser.add_argument("--smpi", type=Path, metavar="BUILD", help="build of the suite for SMPI")
@@ -400,14 +375,12 @@ def main() -> None:
         record(machine, collectives, build, asked.smpirun, recorded(asked.record))
         return
     with ProcessPoolExecutor() as pool:
-        for name in [asked.tables] if asked.tables else TABLES:
-            found = TABLES[name](pool, asked.draws)
+        for name in [asked.machine] if asked.machine else MACHINES:
+            first = name == FIRST_MACHINE
+            found = full_tables(pool, asked.draws) if first else short_table(pool, name, asked.draws)
             if asked.write:
                 asked.write.write_text(written_into(asked.write.read_text(), name, found))
             print(found, flush=True)
-
-
-TABLES: dict[str, Callable[[Executor, int], str]] = {"figures": first_tables, "others": other_tables}
 
 
 if __name__ == "__main__":
