@@ -27,7 +27,7 @@ _OURS = ("-json", "-alternate", "-turns", "-budget", "-precision", "-msgsize", "
 
 
 class Simulator(NamedTuple):
-    """`machine`: of simgrid.MACHINES; `kept`: folder of what simulations left; `lengths`: where a launch names none; `chooser`: what
+    """`machine`: of simgrid.MACHINES; `kept`: folder of what simulations left; `lengths`: all of the session; `chooser`: what
     chooses by default."""
 
     machine: str
@@ -47,8 +47,6 @@ class Simulator(NamedTuple):
         suite = list(words[at + 1 :])
         if suite == ["-version"]:
             return 0
-        with (Path(self.kept) / "log").open("a") as log:
-            print(json.dumps({"words": suite, "given": given}), file=log)
         launch = _Launch(self, suite, given)
         return launch.checked() if "-check" in suite else launch.repeated()
 
@@ -133,11 +131,8 @@ class _Launch:
                 done = self.simulate(collective, algorithm, lengths, self.rest)
                 print(done.text, flush=True)
                 records = joined(records, done.records)
-                executed += [
-                    (collective, self.ranks, length, name)
-                    for length in lengths
-                    for name in [switched(done.text, collective)]
-                ]
+                said = switched(done.text, collective)
+                executed += [(collective, self.ranks, length, said) for length in lengths]
                 if done.code:
                     self.write(records)
                     return int(done.code) % 256
@@ -182,7 +177,7 @@ class _Launch:
 
 
 def switched(text: str, collective: str) -> str:
-    """The algorithm that SMPI says it switched to; `default` for the one that chooses as Open MPI would."""
+    """The algorithm that SMPI says it switched to, or what chooses among them: `ompi`."""
     said = {name.lower(): algorithm for algorithm, name in _SWITCHED.findall(text)}
     return str(said.get(collective.lower(), DEFAULT))
 
