@@ -358,7 +358,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument("--machine", choices=MACHINES, help="whose tables; default: all")
+    parser.add_argument("--machine", choices=MACHINES, help="whose tables; default: all that are recorded")
     parser.add_argument("--write", type=Path, help="page with marks for the figures")
     parser.add_argument("--record", metavar="MACHINE", choices=MACHINES)
     parser.add_argument("--smpi", type=Path, metavar="BUILD", help="build of the suite for SMPI")
@@ -375,7 +375,8 @@ def main() -> None:
         record(machine, collectives, build, asked.smpirun, recorded(asked.record))
         return
     with ProcessPoolExecutor() as pool:
-        for name in [asked.machine] if asked.machine else MACHINES:
+        known = [name for name in MACHINES if recorded(name).exists()]
+        for name in [asked.machine] if asked.machine else known:
             first = name == FIRST_MACHINE
             found = full_tables(pool, asked.draws) if first else short_table(pool, name, asked.draws)
             if asked.write:
