@@ -178,9 +178,12 @@ class FakeTuner(Tuner):
             said = json.loads((folder / "rules.json").read_text())
         except OSError as error:
             raise ImbError(f"cannot read {folder / 'rules.json'}: {error.strerror}") from error
-        known = {one.name: one for one in self.algorithms("")}
-        choices = {Cell(*one[:3]): known.get(one[3], Algorithm(one[3], 9)) for one in said["rules"]}
+        choices = {Cell(*one[:3]): self._named(one[0], one[3]) for one in said["rules"]}
         return choices, [Cell(*one) for one in said["measured"]], self._switch(folder)
+
+    def _named(self, collective: str, name: str) -> Algorithm:
+        known = (one for one in self.algorithms(collective) if one.name == name)
+        return next(known, Algorithm(name, 9))
 
     def watch(self, folder: Path) -> Watch:
         if not self.watches:
