@@ -700,7 +700,7 @@ def test_conditions_that_differ_come_first(imb: Imb, before: Archive) -> None:
     assert [cell.strip() for cell in told["MPI library"] if cell.strip()] == ["Some MPI 1.0", "Other MPI 2"]
     assert [cell.strip() for cell in told["$UCX_TLS"] if cell.strip()] == ["unset", "sm"]
     assert "hosts" in told and "MPI standard" not in told
-    assert "unknown for A only: CPU" in out
+    assert "unknown for A only: CPU" in out and "is a log" not in out
     same = imb("compare", "before", "before").out
     assert "No known environment differences" in same and "in both A and B" in same
 
@@ -867,4 +867,13 @@ def test_logs_of_others_compare(imb: Imb, tmp_path: Path) -> None:
     log = HERE.parent / "reference"
     text = sorted(log.rglob("*.txt"))[0]
     said = imb("compare", text, text)
-    assert said.code in (0, 11) and "in both A and B" in said.out
+    assert said.code in (0, 11) and "in both A and B" in said.out and "is a log" not in said.out
+
+
+def test_conditions_that_a_log_lacks_are_one_line(imb: Imb, before: Archive) -> None:
+    bare = ran(ranks=None, mpi=None, build=None, platform=None, environment=None, options=None)
+    before.add_many(content(rows, bare, labels=["log"]) for rows in rows_of(6, seed=3))
+    facts = {"conditions": {"load": 3.5, "environment": {}, "machine": {"cpu_model": "Slow"}}}
+    before.add_many(content(rows, facts=facts, labels=["known"]) for rows in rows_of(6, seed=4))
+    out = imb("compare", "log", "known").out
+    assert "A is a log, which lacks most conditions" in out and "unknown for" not in out

@@ -76,7 +76,10 @@ def caveats(
         yield f"{counted(plain - placed, 'row')} outside all size bands; see --bands"
     for lacking, side in zip(condition_diff.unknown(*conditions), (a, b), strict=True):
         if lacking and any(launch.rows for launch in side.launches):
-            yield f"unknown for {side.letter} only: {', '.join(lacking)}"
+            if len(lacking) > SEEN and all(map(_is_log, side.launches)):
+                yield f"{side.letter} is a log, which lacks most conditions"
+            else:
+                yield f"unknown for {side.letter} only: {', '.join(lacking)}"
     for side, logs in ((a, both.a), (b, both.b)):
         yield from _outliers(side.letter, side, logs)
     yield from _power(made, _remedy(a, b))
@@ -147,6 +150,11 @@ def _lacking(side: Side) -> list[Key]:
             rows[key] = rows.get(key, 0) + 1
         launches.update({key.curve() for key in launch.rows})
     return [key for curve, rows in curves.items() for key, count in rows.items() if count < launches[curve]]
+
+
+def _is_log(launch: Launch) -> bool:
+    """Read from text, not from records."""
+    return launch.run.ranks is None and not launch.run.has_all_options
 
 
 def _how_it_ended(launch: Launch) -> str | None:
