@@ -764,6 +764,29 @@ def test_too_few_launches_are_told_with_what_would_do(imb: Imb, before: Archive)
     assert alone.code == 11 and "too few to estimate the spread of launches" in alone.out
 
 
+def test_rows_beyond_the_budget_are_no_failed_launch(imb: Imb, archive: Archive) -> None:
+    over = Failure(benchmark="Bcast", multi="off", processes=2, group_count=1, bytes=8, cause="over_budget")
+    lost = Failure(benchmark="Bcast", multi="off", processes=2, group_count=1, bytes=8, cause="out_of_memory")
+    for label, failure, status in (
+        ("plain", None, 0),
+        ("short", over, 0),
+        ("lost", lost, 0),
+        ("dead", over, 9),
+    ):
+        facts = {"outcome": "failed" if failure else "measured", "exit_status": status}
+        archive.add_many(
+            content([*rows, *([failure] if failure else [])], facts=facts, labels=[label])
+            for rows in rows_of(3)
+        )
+    out = {label: " ".join(imb("compare", "plain", label).out.split()) for label in ("short", "lost", "dead")}
+    assert (
+        "B: 3 launches did not reach all rows within the budget of a launch: give a longer one"
+        in out["short"]
+    )
+    assert "ended as failed" not in out["short"]
+    assert all("B: 3 launches ended as failed" in out[label] for label in ("lost", "dead"))
+
+
 def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
     good, bad = rows_of(5), rows_of(5, seed=2)
     for rows in bad[:2]:
