@@ -194,7 +194,9 @@ def test_rows_beyond_the_budget_name_the_option(imb: Imb, tmp_path: Path) -> Non
     said = imb("run", "PingPong", *options)
     assert said.code == 1 and "over budget: no time; give a longer --budget)" in said.out, said.out
     said = imb("ab", "--a", "", "--b", "FAKE_TIME=2", *options, "--launches", 1, "PingPong")
-    assert "over budget: no time; give a longer --launch-budget)" in said.err, said.err
+    assert "over budget: no time; give a longer launch_budget, in a file of imb campaign)" in said.err, (
+        said.err
+    )
 
 
 def test_a_launch_without_a_new_row_is_told_and_goes_on(
