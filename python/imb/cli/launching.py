@@ -26,7 +26,7 @@ from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
     from imb.measure.campaign import Campaign, VariantSettings
-    from imb.measure.session import Done, Item, Plan
+    from imb.measure.session import Done, Item, Plan, Variant
     from imb.model.intent import Intent
     from imb.mpi.installations import Installation
 
@@ -417,6 +417,8 @@ def launch_all(
 
     try:
         with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
+            for variant in plan.variants:
+                warn_of_ignored_variables(variant)
             # The variants of a session that grows are on the same CPUs.
             for variant in plan.variants[:1] if grow else plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
@@ -533,6 +535,22 @@ def _launch_all(
         warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
     none_else = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
     return Carried(over, left_out, stopped, plan, none_else)
+
+
+# Beginnings of variables, and the MPIs that read them; MPICH's are those of libraries made from it, too.
+_READ_BY = {"MPIR_CVAR_": ("mpich", "intel"), "OMPI_MCA_": ("openmpi",), "I_MPI_": ("intel",)}
+
+
+def warn_of_ignored_variables(variant: Variant) -> None:
+    """Warns where a variant sets variables of another MPI than its own."""
+    of = f"variant {variant.name}: " if variant.name else ""
+    for beginning, flavors in _READ_BY.items():
+        names = [name for name in variant.intent.env if name.startswith(beginning)]
+        if names and variant.mpi.flavor not in (*flavors, "other"):
+            say(
+                f"imb: warning: {of}{variant.mpi.version} ignores {', '.join(names)}; choose the MPI by --mpi",
+                err=True,
+            )
 
 
 _MOST_PER_CORE = 100  # ranks
