@@ -304,7 +304,7 @@ def core_series(place: Lab, options: argparse.Namespace) -> list[Tally]:
 def cost(folder: Path) -> None:
     """Printed: what one reading costs."""
     program = folder / "evidence_cost"
-    sources = [TOP / "bench/evidence_cost.cpp", TOP / "src/system/posix/evidence.cpp"]
+    sources = [TOP / "bench/evidence_cost.cpp", TOP / "src/system/posix/counter_reader.cpp"]
     compiler = os.environ.get("CXX", "c++")
     subprocess.run([compiler, "-std=c++20", "-O2", "-I", TOP / "src", *sources, "-o", program], check=True)
     lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()

@@ -14,11 +14,11 @@
 #include <cstdlib>
 #include <vector>
 
-#include "system/evidence.h"
+#include "system/counter_reader.h"
 
 namespace {
 
-using openimb::system::Evidence;
+using openimb::system::CounterReader;
 using Clock = std::chrono::steady_clock;
 
 double nanoseconds(Clock::duration time) { return std::chrono::duration<double, std::nano>(time).count(); }
@@ -28,7 +28,7 @@ void print(const char* name, std::vector<double> each) {
   std::printf("%s %.0f %.0f\n", name, each.front(), each[each.size() / 2]);
 }
 
-void read(Evidence& evidence, std::vector<double>& bytes) {
+void read(CounterReader& evidence, std::vector<double>& bytes) {
   volatile double seen = evidence.thread().run_delay_seconds + evidence.steal_seconds();
   evidence.traffic(bytes);
   static_cast<void>(seen);
@@ -36,7 +36,7 @@ void read(Evidence& evidence, std::vector<double>& bytes) {
 
 void measure(const char* name, bool host, int series) {
   constexpr int readings = 200;
-  Evidence evidence(host);
+  CounterReader evidence(host);
   std::vector<double> bytes(2 * evidence.interfaces().size()), each;
   for (int i = 0; i < series; ++i) {
     const auto begun = Clock::now();
@@ -47,7 +47,7 @@ void measure(const char* name, bool host, int series) {
 }
 
 void measure_after_switches(int series) {
-  Evidence evidence(false);
+  CounterReader evidence(false);
   std::vector<double> bytes, each;
   for (int i = 0; i < series; ++i) {
     usleep(1);

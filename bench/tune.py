@@ -2,12 +2,12 @@
 """How often a file of `imb tune` makes a cell slower, and how near its choices are to the best: on launches of known truth.
 
     bench/tune.py [--draws 1000] [--write docs/evidence-tuning.md]
-    bench/tune.py --record bench/tune.json --smpi BUILD     # the truth: tables of SimGrid, about three minutes
+    bench/tune.py --record tree-16 --smpi BUILD     # the truth: tables of SimGrid, about three minutes; 64 ranks and more take longer
 
-The truth is what SimGrid's SMPI takes on a fat tree of 16 hosts, for each collective, algorithm and length; two runs are the same to the
-last bit. The default is what SMPI chooses as Open MPI would. Algorithms that abort, hang or deliver wrong data are left out, as `imb tune`
-screens them out. Launches are drawn from it with noise, and searched and proven by `imb.judge.tuning`, which `imb tune` uses. Beside it stands the
-usual script: three launches of each algorithm, the smallest mean wins.
+The truth is what SimGrid's SMPI takes on simulated machines (bench/simgrid.py), for each collective, algorithm and length; two runs are the
+same to the last bit. The default is what SMPI chooses as Open MPI would. Algorithms that abort, hang or deliver wrong data are left out, as
+`imb tune` screens them out. Launches are drawn from it with noise, and searched and proven by `imb.judge.tuning`, which `imb tune` uses.
+Beside it stands the usual script: three launches of each algorithm, the smallest mean wins.
 
 *Slower*: files in which a cell takes longer than without the file. *Within*: cells whose time is within the margin of the best algorithm's.
 """
@@ -19,29 +19,28 @@ import json
 import math
 import os
 import re
-import signal
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from imb.judge.tuning import Proof, Search
 from numpy.typing import NDArray
 from pages import table_of, written_into
+from simgrid import AS_OPEN_MPI, MACHINES, SETTINGS, Machine, algorithms_of, simulated
 
 Values = NDArray[np.float64]
-TRUTH = Path(__file__).resolve().parent / "tune.json"
 MARGIN = 0.05
 PROBE_SPREAD = 0.05  # logarithm: of the state probe of launches in one state
 SLOW = math.log(2.5)
 CONTROLS = 20  # rows
 LAUNCHES_OF_SCRIPT = 3
 COLLECTIVES = ("Allgather", "Allreduce", "Alltoall", "Bcast", "Reduce")
-RANKS = 16
-LENGTHS = ",".join(str(4 << n) for n in range(17))  # bytes; some algorithms divide by 0 bytes
+LARGEST = ("Bcast", "Allreduce")  # of the machine on which a launch of the others takes minutes
+BUFFERS = 64 << 20  # bytes of all ranks
+HANGS_ON_FIRST = "not tried: hangs on the first machine"
+LIMIT = 20.0  # seconds of a launch, and times what the default takes: those that hang have no end
 
 
 class Noise(NamedTuple):
@@ -78,8 +77,8 @@ class Launched(NamedTuple):
     control: float
 
 
-class Machine:
-    """Draws launches."""
+class Launches:
+    """Draws them."""
 
     def __init__(self, noise: Noise, seed: int) -> None:
         self.noise = noise
@@ -110,7 +109,7 @@ class Drawn(NamedTuple):
 
 def tuned(truth: Truth, noise: Noise, seed: int, *, apart: bool) -> Drawn:
     """As `imb tune` does. `apart`: candidates have launches of their own."""
-    machine = Machine(noise, seed)
+    machine = Launches(noise, seed)
     choices = []
     for logs in truth.groups:
         search = Search(logs.shape[0], logs.shape[1], MARGIN)
@@ -137,7 +136,7 @@ def tuned(truth: Truth, noise: Noise, seed: int, *, apart: bool) -> Drawn:
 
 
 def _round(
-    machine: Machine, logs: Values, cells: Sequence[int], candidates: Sequence[int], *, apart: bool
+    machine: Launches, logs: Values, cells: Sequence[int], candidates: Sequence[int], *, apart: bool
 ) -> Values:
     found = np.full(logs.shape, np.nan)
     if not apart:
@@ -151,7 +150,7 @@ def _round(
 
 def by_script(truth: Truth, noise: Noise, seed: int) -> Drawn:
     """The smallest mean of three launches of each algorithm, all collectives in one launch, as far as they have so many."""
-    machine = Machine(noise, seed)
+    machine = Launches(noise, seed)
     final = []
     most = 0
     for logs in truth.groups:
@@ -176,6 +175,8 @@ def _drawn(truth: Truth, final: Values, launches: int, file: bool) -> Drawn:
     )
 
 
+FIRST_MACHINE = "tree-16"
+OF_OTHERS = ("imb tune", "smallest mean of 3")
 FEWER = {"imb tune, own launches": 5}  # takes so many times as long, and has a part of the draws
 METHODS: dict[str, Callable[[Truth, Noise, int], Drawn]] = {
     "imb tune": lambda truth, noise, seed: tuned(truth, noise, seed, apart=False),
@@ -189,9 +190,9 @@ def _draws(task: tuple[Truth, Noise, str, int, int]) -> list[Drawn]:
     return [METHODS[method](truth, noise, seed) for seed in range(first, last)]
 
 
-def truths(text: str) -> list[Truth]:
+def truths(machine: str) -> list[Truth]:
     """The recorded tables; and the same where the default is the best of all."""
-    known = json.loads(text)["collectives"]
+    known = json.loads(recorded(machine).read_text())["collectives"]
     groups = [
         np.log(np.array([one["default"], *one["algorithms"].values()], dtype=np.float64).T)
         for one in known.values()
@@ -200,31 +201,67 @@ def truths(text: str) -> list[Truth]:
     return [Truth("as Open MPI chooses", groups), Truth("default is best", best)]
 
 
-def figures(text: str, draws: int) -> str:
-    """Tables of all truths, noises and methods."""
-    parts = []
+def recorded(machine: str) -> Path:
+    """The file of its truth."""
+    return Path(__file__).resolve().with_name(f"tune-{machine}.json")
+
+
+def drawn(
+    pool: Executor, truth: Truth, draws: int, methods: Sequence[str]
+) -> Iterator[tuple[Noise, str, list[Drawn]]]:
+    """All draws of each noise and method."""
     each = max(1, draws // (8 * (os.cpu_count() or 1)))
-    with ProcessPoolExecutor() as pool:
-        for truth in truths(text):
-            rows = [["noise", "method", "slower", "95 %", "within", "changed", "no file", "launches"]]
-            tasks = [
-                [
-                    (truth, noise, method, at, min(at + each, draws // FEWER.get(method, 1)))
-                    for at in range(0, draws // FEWER.get(method, 1), each)
-                ]
-                for noise in NOISES
-                for method in METHODS
-            ]
-            done = pool.map(_draws, [task for tasks_ in tasks for task in tasks_])
-            for tasks_ in tasks:
-                found = [one for _ in tasks_ for one in next(done)]
-                rows.append([tasks_[0][1].name, tasks_[0][2], *_columns(found)])
-            cells = sum(len(logs) for logs in truth.groups)
-            candidates = sum(logs.shape[1] - 1 for logs in truth.groups)
-            parts.append(
-                f"Truth: {truth.name}. {cells} cells of {len(truth.groups)} collectives, {candidates} algorithms; {draws} draws each, a fifth with own launches.\n\n{table_of(rows)}"
-            )
+    tasks = [
+        [
+            (truth, noise, method, at, min(at + each, draws // FEWER.get(method, 1)))
+            for at in range(0, draws // FEWER.get(method, 1), each)
+        ]
+        for noise in NOISES
+        for method in methods
+    ]
+    done = pool.map(_draws, [task for tasks_ in tasks for task in tasks_])
+    for tasks_ in tasks:
+        yield tasks_[0][1], tasks_[0][2], [one for _ in tasks_ for one in next(done)]
+
+
+def full_tables(pool: Executor, draws: int) -> str:
+    """Of the first machine: both truths, all noises and methods."""
+    parts = []
+    for truth in truths(FIRST_MACHINE):
+        rows = [["noise", "method", "slower", "95 %", "within", "changed", "no file", "launches"]]
+        rows += [
+            [noise.name, method, *_columns(found)]
+            for noise, method, found in drawn(pool, truth, draws, list(METHODS))
+        ]
+        cells = sum(len(logs) for logs in truth.groups)
+        candidates = sum(logs.shape[1] - 1 for logs in truth.groups)
+        parts.append(
+            f"Truth: {truth.name}. {cells} cells of {len(truth.groups)} collectives, {candidates} algorithms; {draws} draws each, a fifth with own launches.\n\n{table_of(rows)}"
+        )
     return "\n\n".join(parts)
+
+
+def short_table(pool: Executor, name: str, draws: int) -> str:
+    """Of another machine: a row of each noise."""
+    ours, best = truths(name)
+    cells = sum(len(logs) for logs in ours.groups)
+    candidates = sum(logs.shape[1] - 1 for logs in ours.groups)
+    known = {
+        (truth.name, noise, method): found
+        for truth in (ours, best)
+        for noise, method, found in drawn(pool, truth, draws, OF_OTHERS)
+    }
+    rows = [
+        ["noise", "slower", "within", "no file", "launches", "slower *", "script slower", "script slower *"]
+    ]
+    for noise in NOISES:
+        slower, _, within, _, no_file, launches = _columns(known[ours.name, noise, OF_OTHERS[0]])
+        slower_of_best, script, script_of_best = (
+            next(_columns(known[truth.name, noise, method]))
+            for truth, method in ((best, OF_OTHERS[0]), (ours, OF_OTHERS[1]), (best, OF_OTHERS[1]))
+        )
+        rows.append([noise.name, slower, within, no_file, launches, slower_of_best, script, script_of_best])
+    return f"{MACHINES[name].title}: {cells} cells of {len(ours.groups)} collectives, {candidates} algorithms; {draws} draws each.\n\n{table_of(rows)}"
 
 
 def _columns(found: Sequence[Drawn]) -> Iterator[str]:
@@ -243,127 +280,77 @@ def _columns(found: Sequence[Drawn]) -> Iterator[str]:
 
 # --- Recording -------------------------------------------------------------------------------------------------------
 
-SETTINGS = (
-    "smpi/simulate-computation:no",
-    "smpi/host-speed:1Gf",
-    *(f"smpi/{call}:0" for call in ("wtime", "init", "test", "iprobe")),
-    *(f"smpi/{call}:0:0:0" for call in ("os", "or", "ois")),
-    "network/model:CM02",
-    *(f"network/{factor}-factor:1" for factor in ("latency", "bandwidth")),
-    *(f"network/{factor}:0" for factor in ("weight-S", "TCP-gamma", "crosstraffic")),
-)
-PLATFORM = """<?xml version='1.0'?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1">
-<cluster id="tree" prefix="n" suffix="" radical="0-15" speed="1Gf" bw="12.5GBps" lat="500ns"
- topology="FAT_TREE" topo_parameters="2;4,4;1,2;1,1"/>
-</platform>
-"""
-LIMIT = 60.0  # seconds of a launch: those that hang or have no end in sight
 
-
-def record(build: Path, smpirun: str) -> str:
-    """JSON: of each collective its lengths, seconds of the default and of each algorithm, and which were left out."""
-    made = {}
-    for collective in COLLECTIVES:
-        option = collective.lower()
-        default = seconds_of(build, smpirun, collective, ["smpi/coll-selector:ompi"])
+def record(machine: Machine, collectives: Sequence[str], build: Path, smpirun: str, file: Path) -> None:
+    """Writes, after each collective, what is known: its lengths, seconds of the default and of each algorithm, which were left out.
+    Collectives that the file has of this machine are not recorded again."""
+    program = build / "bin/IMB-MPI1"
+    head = {
+        "unit": "seconds",
+        "ranks": machine.ranks,
+        "platform": machine.platform(),
+        "settings": list(SETTINGS),
+        "default": AS_OPEN_MPI,
+    }
+    before = json.loads(file.read_text()) if file.exists() else {}
+    made: dict[str, Any] = before.pop("collectives", {})
+    if before not in ({}, head):
+        raise SystemExit(f"{file} is of another machine or of other settings; remove it")
+    for collective in collectives:
+        if collective in made:
+            continue
+        default, wall = seconds_of(machine, program, smpirun, collective, AS_OPEN_MPI, None)
         if isinstance(default, str):
             raise SystemExit(f"{collective}: the default {default}")
         algorithms, left_out = {}, {}
-        for name in names_of(build, smpirun, option):
-            found = seconds_of(build, smpirun, collective, [f"smpi/{option}:{name}"])
+        for name in algorithms_of(program, collective, smpirun=smpirun):
+            setting = f"smpi/{collective.lower()}:{name}"
+            limit = LIMIT * (1 + wall)
+            found: dict[int, float] | str = HANGS_ON_FIRST
+            took = 0.0
+            if machine == MACHINES[FIRST_MACHINE] or name not in hanging(collective):
+                found, took = seconds_of(machine, program, smpirun, collective, setting, limit)
             if isinstance(found, str):
                 left_out[name] = found
             elif found.keys() == default.keys():
                 algorithms[name] = list(found.values())
             else:
                 left_out[name] = "lacks lengths"
-            print(f"{collective} {name}: {left_out.get(name, 'recorded')}", flush=True)
+            print(f"{collective} {name}: {left_out.get(name, 'recorded')}, {took:.1f} s", flush=True)
         made[collective] = {
             "bytes": list(default),
             "default": list(default.values()),
             "algorithms": algorithms,
             "left_out": left_out,
         }
-    head = {
-        "unit": "seconds",
-        "ranks": RANKS,
-        "platform": PLATFORM,
-        "settings": list(SETTINGS),
-        "default": "smpi/coll-selector:ompi",
-    }
-    return re.sub(
-        r"\[[^\[\]{}]*\]",
-        lambda one: re.sub(r"\s+", " ", one[0]),
-        json.dumps(head | {"collectives": made}, indent=1),
-    )
+        text = json.dumps(head | {"collectives": made}, indent=1)
+        file.write_text(re.sub(r"\[[^\[\]{}]*\]", lambda one: re.sub(r"\s+", " ", one[0]), text) + "\n")
 
 
-def names_of(build: Path, smpirun: str, option: str) -> list[str]:
-    """The algorithms that SMPI lists where it does not know one; `default` and those that choose among others are not among them."""
-    code, text, _ = simulated(build, smpirun, ["Barrier"], [f"smpi/{option}:bogus"])
-    found = re.search(r"Valid algorithms: (.*)\.", text)
-    choosers = ("default", "automatic", "ompi", "mpich", "impi", "mvapich2")
-    chosen = [name for name in found[1].split(", ") if name not in choosers] if found else []
-    if not chosen:
-        raise SystemExit(f"no algorithms of {option} listed (status {code}):\n{text[-2000:]}")
-    return chosen
+def hanging(collective: str) -> list[str]:
+    """Algorithms that hang on the first machine: on others they are not tried, since each takes as long as the limit."""
+    left_out = json.loads(recorded(FIRST_MACHINE).read_text())["collectives"][collective]["left_out"]
+    return [name for name, why in left_out.items() if why == "hangs"]
 
 
-def seconds_of(build: Path, smpirun: str, collective: str, settings: Sequence[str]) -> dict[int, float] | str:
-    """Of each length; why there are none: it hung, ended badly or had wrong data."""
-    words = f"{collective} -npmin {RANKS} -msgsize {LENGTHS} -iter 2 -iter_policy off -root_shift off".split()
-    code, _, records = simulated(build, smpirun, [*words, "-check"], settings)
-    rows = [row for row in records if row["record"] == "result"]
-    if code == -signal.SIGKILL:
-        return "hangs"
-    if any(row.get("defects") for row in rows):
-        return "delivers wrong data"
-    if code:
-        return "ends badly"
-    return {row["bytes"]: float(f"{row['time_max_seconds']:.5g}") for row in rows if row["bytes"]}
+def lengths_of(collective: str, ranks: int) -> list[int]:
+    """Bytes; some algorithms divide by 0 bytes. All ranks live in one process, whose buffers are limited."""
+    blocks = ranks if collective in ("Allgather", "Alltoall") else 1
+    return [4 << n for n in range(17) if (4 << n) * blocks * ranks <= BUFFERS]
 
 
-def simulated(
-    build: Path, smpirun: str, words: Sequence[str], settings: Sequence[str]
-) -> tuple[int, str, list[dict]]:
-    """Exit status, output and records of a launch."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "platform.xml").write_text(PLATFORM)
-        (folder / "hosts.txt").write_text("".join(f"n{host}\n" for host in range(RANKS)))
-        command = [
-            smpirun,
-            "-np",
-            str(RANKS),
-            "-platform",
-            "platform.xml",
-            "-hostfile",
-            "hosts.txt",
-            "-no-privatize",
-        ]
-        command += ["--log=xbt_cfg.thresh:warning", *(f"--cfg={one}" for one in (*SETTINGS, *settings))]
-        command += [str(build / "bin/IMB-MPI1"), *words, "-json", "records.jsonl"]
-        with (folder / "out.txt").open("wb") as out:
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            try:
-                code = process.wait(LIMIT)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                code = -signal.SIGKILL
-        text = (folder / "out.txt").read_text(errors="replace")
-        kept = folder / "records.jsonl"
-        lines = kept.read_text().splitlines() if kept.exists() else []
-        return code, text, [json.loads(line) for line in lines if line.endswith("}")]
+def seconds_of(
+    machine: Machine, program: Path, smpirun: str, collective: str, setting: str, limit: float | None
+) -> tuple[dict[int, float] | str, float]:
+    """Of each length; or why there are none: it hung, ended badly or had wrong data. And how long that took."""
+    lengths = ",".join(map(str, lengths_of(collective, machine.ranks)))
+    words = f"{collective} -npmin {machine.ranks} -msgsize {lengths} -iter 2 -iter_policy off -root_shift off -check"
+    done = simulated(machine, program, words.split(), [setting], smpirun=smpirun, limit=limit)
+    if done.why_bad:
+        return done.why_bad, done.wall
+    return {
+        row["bytes"]: float(f"{row['time_max_seconds']:.5g}") for row in done.rows if row["bytes"]
+    }, done.wall
 
 
 def main() -> None:
@@ -371,20 +358,30 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--machine", choices=MACHINES, help="whose tables; default: all that are recorded")
     parser.add_argument("--write", type=Path, help="page with marks for the figures")
-    parser.add_argument("--record", type=Path, metavar="FILE")
+    parser.add_argument("--record", metavar="MACHINE", choices=MACHINES)
     parser.add_argument("--smpi", type=Path, metavar="BUILD", help="build of the suite for SMPI")
+    parser.add_argument("--collectives", default="", help="of the record: Bcast,Reduce")
     parser.add_argument("--smpirun", default="smpirun")
     asked = parser.parse_args()
     if asked.record:
         if not asked.smpi:
             parser.error("--record needs --smpi")
-        asked.record.write_text(record(asked.smpi.absolute(), asked.smpirun) + "\n")
+        machine, build = MACHINES[asked.record], asked.smpi.absolute()
+        collectives = asked.collectives.split(",") if asked.collectives else COLLECTIVES
+        if machine.ranks > 64 and not asked.collectives:
+            collectives = LARGEST
+        record(machine, collectives, build, asked.smpirun, recorded(asked.record))
         return
-    found = figures(TRUTH.read_text(), asked.draws)
-    if asked.write:
-        asked.write.write_text(written_into(asked.write.read_text(), "figures", found))
-    print(found)
+    with ProcessPoolExecutor() as pool:
+        known = [name for name in MACHINES if recorded(name).exists()]
+        for name in [asked.machine] if asked.machine else known:
+            first = name == FIRST_MACHINE
+            found = full_tables(pool, asked.draws) if first else short_table(pool, name, asked.draws)
+            if asked.write:
+                asked.write.write_text(written_into(asked.write.read_text(), name, found))
+            print(found, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // An allocation that fails: one `operator new` of the program throws std::bad_alloc, or returns null where it
-// is a nothrow form. Variables beside those of inject.h:
+// is a nothrow form. ControlVariables beside those of inject.h:
 //   FAIL_SITE=k    the first allocation at the k-th distinct call site fails, counted from 1 in order of use
 //   FAIL_SITE=0    nothing fails; the number of sites goes to FAIL_LOG
 //   FAIL_FRAMES=n  by how many frames call sites are told apart (default 6)

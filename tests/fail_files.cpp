@@ -1,4 +1,4 @@
-// An operating system that refuses files: opens and closes of IMB_out* fail. Variables beside those of
+// An operating system that refuses files: opens and closes of IMB_out* fail. ControlVariables beside those of
 // inject.h:
 //   FAIL_OPEN=k    from the k-th open on they fail with EMFILE
 //   FAIL_CLOSE=k   in the rank's k-th MPI_File_close the file is closed, but close() reports EDQUOT; FAIL_LOG

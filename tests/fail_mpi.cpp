@@ -1,4 +1,4 @@
-// An MPI of which one call fails on one rank. Variables beside those of inject.h:
+// An MPI of which one call fails on one rank. ControlVariables beside those of inject.h:
 //   FAIL_CALL=name  such as MPI_File_open; MPI_Win: any that makes a window or attaches memory to one
 //   FAIL_AT=k       its k-th call on that rank fails, counted from 1
 //   FAIL_AT=0       nothing fails; the number of calls goes to FAIL_LOG

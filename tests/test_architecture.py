@@ -192,7 +192,7 @@ def test_every_member_of_a_benchmark_is_called():
     headers = [text for path, text in sources() if path.parts[0] == "benchmarks" and path.suffix == ".h"]
     unused = uncalled_members("\n".join(headers), texts)
     assert not unused, f"no code calls these members of benchmarks; misspelled? {unused}"
-    made_up = "struct Made {\n  static bool upddates(const Endpoint& e) { return true; }\n};\n"
+    made_up = "struct Made {\n  static bool upddates(const GroupRank& e) { return true; }\n};\n"
     assert uncalled_members(made_up, [*texts, made_up]) == ["upddates"]
     assert not uncalled_members(made_up.replace("upddates", "updates"), texts)
 

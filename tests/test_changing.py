@@ -103,7 +103,7 @@ struct Bcast_of_two : PatternBase {
     call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm);
     call::broadcast(lap.receive + c.span, c.count, c.type, lap.root, c.comm);
   }
-  static Expected expects(const Endpoint& e) { return {{e.root, 0, 0, 2 * e.elements}}; }
+  static Expected expects(const GroupRank& e) { return {{e.root, 0, 0, 2 * e.elements}}; }
 };
 }  // namespace openimb
 """
@@ -398,7 +398,7 @@ def test_the_struct_is_short():
 
 SPEC = "static constexpr Spec spec{};"
 STEP = "template <class C> static void step(const C&, const Lap&) {}"
-EXPECTS = "static Expected expects(const Endpoint&) { return {}; }"
+EXPECTS = "static Expected expects(const GroupRank&) { return {}; }"
 CLOSE = "template <class C> static void close(const C&) {}"
 
 
@@ -420,7 +420,7 @@ WRONG = {
     "not_listed": ("close", CLOSE),
     "misspelled": (
         "updates",
-        f"{listed('updates')} static bool upddates(const Endpoint&) {{ return true; }}",
+        f"{listed('updates')} static bool upddates(const GroupRank&) {{ return true; }}",
     ),
     "misspelled_list": ("close", f"static constexpr Members membres{{.close = true}}; {CLOSE}"),
     "another_list": ("prepare", "static constexpr bool members = true;"),
@@ -428,7 +428,7 @@ WRONG = {
         "close",
         f"{listed('close')} template <class C> static void close(const C&, int) {{}}",
     ),
-    "another_type": ("updates", f"{listed('updates')} static int updates(const Endpoint&) {{ return 1; }}"),
+    "another_type": ("updates", f"{listed('updates')} static int updates(const GroupRank&) {{ return 1; }}"),
     "a_value": ("takes_part", f"{listed('takes_part')} static constexpr bool takes_part = true;"),
     "no_view": (
         "prepare",
@@ -440,7 +440,7 @@ WRONG = {
 RIGHT = (
     f"struct Right : PatternBase {{ {SPEC} {STEP} {EXPECTS} {CLOSE}"
     "static constexpr Members members{.close = true, .updates = true};"
-    "static bool updates(const Endpoint&) { return true; } };"
+    "static bool updates(const GroupRank&) { return true; } };"
 )
 
 

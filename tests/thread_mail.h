@@ -37,18 +37,18 @@ class Meeting {
  public:
   void meet() {
     std::unique_lock lock(mutex_);
-    const int round_partners = meetings_;
+    const int round_partners = barriers_;
     if (++here_ == 2) {
       here_ = 0;
-      ++meetings_;
+      ++barriers_;
       all_.notify_all();
     } else {
-      all_.wait(lock, [&] { return meetings_ != round_partners; });
+      all_.wait(lock, [&] { return barriers_ != round_partners; });
     }
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable all_;
-  int here_ = 0, meetings_ = 0;
+  int here_ = 0, barriers_ = 0;
 };

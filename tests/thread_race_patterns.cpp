@@ -178,7 +178,7 @@ class Loop final : public Batch {
 
  private:
   Context context_;
-  Endpoint endpoint_;
+  GroupRank endpoint_;
   const char number_;
   std::vector<char> out_, in_ = std::vector<char>(2 * bytes);
 };

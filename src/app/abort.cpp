@@ -11,6 +11,7 @@
 #include <new>
 #include <thread>
 
+#include "plan/exit_status.h"
 #include "system/signals.h"
 #include "system/sleep.h"
 

@@ -6,7 +6,7 @@
 
 #include "result/evidence.h"
 #include "session/agreement.h"
-#include "system/evidence.h"
+#include "system/counter_reader.h"
 
 namespace openimb {
 
@@ -19,7 +19,7 @@ class Counters {
   std::vector<std::vector<std::string>> interfaces(Agreement& world) const;
 
  private:
-  system::Evidence evidence_;
+  system::CounterReader evidence_;
 };
 
 }  // namespace openimb

@@ -134,7 +134,7 @@ std::string why_not_these_rounds(const FabricOptions& fabric) {
 
 }  // namespace
 
-std::vector<EndpointFacts> settle_endpoints(Agreement& world, Options& options) {
+std::vector<EndpointFacts> choose_endpoints(Agreement& world, Options& options) {
   if (!options.fabric) return {};
   FabricOptions& fabric = *options.fabric;
   const std::vector<std::string> sites = world.gather(site_of_this_rank());

@@ -11,6 +11,6 @@ namespace openimb {
 /// Chooses the endpoints by the CPUs on which ranks may run and fills in FabricOptions::ranks; returns facts
 /// about them at rank 0. Does nothing in other components. Collective. Throws UsageError on all ranks or on
 /// none.
-std::vector<EndpointFacts> settle_endpoints(Agreement& world, Options& options);
+std::vector<EndpointFacts> choose_endpoints(Agreement& world, Options& options);
 
 }  // namespace openimb

@@ -48,7 +48,7 @@ ApiChoice find_api() {
   return choice;
 }
 
-GpuApi settle_api(Agreement& world, MemoryChoice& memory) {
+GpuApi choose_api(Agreement& world, MemoryChoice& memory) {
   std::optional<GpuApi> api = named_api(memory);
   if (!api && !memory.any_api) api = GpuApi::cuda;  // a load alone, which ROCm does not have
   if (api) return *api;
@@ -186,13 +186,13 @@ void warn_of_shared_gpus(const std::vector<GpuFacts>& all, Options& options) {
 
 }  // namespace
 
-Gpu settle_gpu(MpiAgreement& world, Options& options) {
+Gpu open_gpu(MpiAgreement& world, Options& options) {
   MemoryChoice& memory = options.memory;
   if (options.action != Options::Action::run || !memory.needs_gpu()) return {};
 #ifdef OPENIMB_SMPI
   throw UsageError(asked_for(memory) + ": the simulator has no GPUs; leave it out");
 #endif
-  const GpuApi api = settle_api(world, memory);
+  const GpuApi api = choose_api(world, memory);
   Gpu gpu{.device = open(world, memory, api)};
   gpu.support = require_support(world, api, options);
   gpu.all = all_gpus(world.gather(text_of(gpu.device->facts())));

@@ -22,6 +22,6 @@ struct Gpu {
 
 /// Opens the GPU that -memory, -gpu and -load require, and decides what they leave open. Collective. Throws
 /// UsageError on all ranks or on none.
-Gpu settle_gpu(MpiAgreement& world, Options& options);
+Gpu open_gpu(MpiAgreement& world, Options& options);
 
 }  // namespace openimb

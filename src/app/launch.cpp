@@ -28,11 +28,11 @@ namespace {
 
 Program program_of(const Component& component, const std::string& name) {
   const ComponentFacts& facts = component.list.facts;
-  Standard standard = facts.standard;
+  Defaults defaults = facts.defaults;
 #ifdef CHECK  // CPPFLAGS=-DCHECK of IMB
-  standard.check = true;
+  defaults.check = true;
 #endif
-  return {name, facts.title, component.list.benchmarks, standard, facts.uses_files, all_components()};
+  return {name, facts.title, component.list.benchmarks, defaults, facts.uses_files, all_components()};
 }
 
 // Not by iostreams: a failed allocation inside them gives a shorter text and no exception.
@@ -112,9 +112,7 @@ std::string first_message(Agreement& world, std::string mine) {
   return world.broadcast(mine);
 }
 
-std::string launch_name(const Component& component) {
-  return "IMB-" + std::string(component.list.facts.name);
-}
+std::string launch_name(const Component& component) { return executable_of(component.list.facts.name); }
 
 Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc, char** argv) {
   const std::string own_arguments = joined(std::vector<std::string>(argv, argv + argc));
@@ -147,19 +145,25 @@ void require_timeout_calls(const Options& options) {
   }
 }
 
-std::unique_ptr<Variables> settle_variants(Agreement& world, Options& options) {
+std::unique_ptr<ControlVariables> try_variants(Agreement& world, Options& options) {
   if (options.variants.empty()) return nullptr;
-  auto variables = std::make_unique<Variables>(options.variants);
+  auto variables = std::make_unique<ControlVariables>(options.variants);
   std::string why = variables->why_not();
   if (!variables->unknown().empty()) {
-    const std::vector<std::string> names = Variables::names();
+    const std::vector<std::string> names = ControlVariables::names();
     const std::vector<std::string_view> views(names.begin(), names.end());
     const std::string_view suggestion = nearest(variables->unknown(), views);
     if (!suggestion.empty()) why += "; did you mean " + std::string(suggestion) + "?";
   }
   why = first_message(world, why);
   if (!why.empty()) throw UsageError("-alternate: " + why);
-  options.warnings.insert(options.warnings.end(), variables->warnings().begin(), variables->warnings().end());
+  // A variable may have no effect on some hosts only.
+  std::vector<std::string>& known = options.warnings;
+  for (const std::string& of_rank : world.gather(joined(variables->warnings()))) {
+    for (const std::string& warning : words_in(of_rank)) {
+      if (std::ranges::find(known, warning) == known.end()) known.push_back(warning);
+    }
+  }
   return variables;
 }
 

@@ -10,7 +10,7 @@
 
 #include "benchmarks/components.h"
 #include "cli/command_line.h"
-#include "mpi/variables.h"
+#include "mpi/control_variables.h"
 #include "mpi/world.h"
 #include "plan/options.h"
 #include "result/measurement.h"
@@ -40,7 +40,7 @@ void require_timeout_calls(const Options& options);
 
 /// The variables that -alternate sets, each of which was tried; null without it. Adds warnings to the
 /// options. Throws UsageError on all ranks or on none.
-std::unique_ptr<Variables> settle_variants(Agreement& world, Options& options);
+std::unique_ptr<ControlVariables> try_variants(Agreement& world, Options& options);
 
 /// The text of -help, -list and -version; nothing for a run.
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch);

@@ -27,6 +27,7 @@
 #include "mpi/calls.h"
 #include "mpi/errors.h"
 #include "mpi/world.h"
+#include "plan/exit_status.h"
 #include "report/output.h"
 #include "report/records.h"
 #include "report/summary.h"
@@ -35,6 +36,7 @@
 #include "session/session.h"
 #include "system/guardian.h"
 #include "system/output_file.h"
+#include "system/rank_variables.h"
 #include "system/signals.h"
 #include "system/sleep.h"
 #include "system/storage.h"
@@ -43,11 +45,6 @@
 namespace openimb {
 
 namespace {
-
-constexpr int exit_usage = 2;       // nothing was measured
-constexpr int exit_incomplete = 3;  // a row that was promised failed, or output that could not be written
-constexpr int exit_defects = 4;     // -check found wrong bytes
-// exit_aborted, 5: a rank could not go on; 128 + signal: a stop that did not come about in time
 
 // Open MPI's launcher kills a quarter of a second after it asked a job to stop; others wait longer.
 constexpr double stop_grace_seconds = 0.15;
@@ -101,7 +98,7 @@ constexpr double start_factor = 10;  // of -pair_timeout: large launches take mi
 // By the launcher's environment variables, as MPI may not be initialized. Without them, every rank is taken
 // for rank 0.
 bool is_rank(const char* which) {
-  for (const char* const name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+  for (const char* const name : rank_variables) {
     if (const char* const rank = std::getenv(name)) return std::strcmp(rank, which) == 0;
   }
   return std::strcmp(which, "0") == 0;
@@ -116,7 +113,7 @@ class StartWatch {
  public:
   StartWatch(const Component& component, std::span<const std::string> arguments) {
 #ifndef OPENIMB_SMPI
-    if (!component.list.facts.standard.fabric) return;
+    if (!component.list.facts.defaults.fabric) return;
     const bool first = is_rank("0");
     const double seconds = requested_pair_timeout(arguments) * start_factor * (first ? 1 : 1.5);
     if (seconds <= 0 || (!first && !is_rank("1"))) return;
@@ -142,7 +139,7 @@ class StartWatch {
 class Measuring final : public Surroundings {
  public:
   Measuring(const Component& component, MpiAgreement& world, const Launch& launch, const Gpu& gpu,
-            std::unique_ptr<Variables> variables, std::optional<system::Guardian>& guardian)
+            std::unique_ptr<ControlVariables> variables, std::optional<system::Guardian>& guardian)
       : component_(component),
         world_(world),
         launch_(launch),
@@ -294,7 +291,7 @@ class Measuring final : public Surroundings {
   MpiAgreement& world_;
   const Launch& launch_;
   const Gpu& gpu_;
-  const std::unique_ptr<Variables> variables_;
+  const std::unique_ptr<ControlVariables> variables_;
   const std::optional<OffCache> off_cache_;
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
@@ -317,6 +314,7 @@ int print(const std::string& program, const std::string& text) {
 }  // namespace
 
 int run(const Component& component, int argc, char** argv) {
+  if (argc < 1) return exit_usage;
   system::be_guardian_if_asked(argc, argv);
   static const std::string name = launch_name(component);
   abort_on_exceptions(name.c_str());
@@ -340,14 +338,14 @@ int run(const Component& component, int argc, char** argv) {
   // abort_on_exceptions().
   try {
     Launch launch = parse_on_all_ranks(component, world, argc, argv);
-    settle_threads(component, world, environment, launch.options);
+    resolve_threads(component, world, environment, launch.options);
     if (const std::optional<std::string> text = text_to_print(component, launch)) {
       return static_cast<int>(world.largest(world.rank() == 0 ? print(name, *text) : 0));
     }
     require_timeout_calls(launch.options);
-    launch.endpoints = settle_endpoints(world, launch.options);
-    gpu = settle_gpu(world, launch.options);
-    std::unique_ptr<Variables> variables = settle_variants(world, launch.options);
+    launch.endpoints = choose_endpoints(world, launch.options);
+    gpu = open_gpu(world, launch.options);
+    std::unique_ptr<ControlVariables> variables = try_variants(world, launch.options);
     return Measuring(component, world, launch, gpu, std::move(variables), guardian).run(environment, start);
   } catch (const UsageError& error) {
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());

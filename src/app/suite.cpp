@@ -6,6 +6,7 @@
 
 #include "app/run.h"
 #include "benchmarks/components.h"
+#include "plan/exit_status.h"
 
 int main(int argc, char** argv) {
   using namespace openimb;
@@ -17,8 +18,8 @@ int main(int argc, char** argv) {
   std::string_view name = argv[0];
   name.remove_prefix(name.rfind('/') + 1);
   for (const auto component : components) {
-    if (name == "IMB-" + std::string(component().list.facts.name)) return run(component(), argc, argv);
+    if (name == executable_of(component().list.facts.name)) return run(component(), argc, argv);
   }
   std::fprintf(stderr, "%s: start it as IMB-MPI1 or another component\n", argv[0]);
-  return 2;
+  return exit_usage;
 }

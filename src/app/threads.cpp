@@ -59,10 +59,10 @@ void require_calls_at_once(const Options& options) {
 
 }  // namespace
 
-void settle_threads(const Component& component, Agreement& world, const Environment& environment,
-                    Options& options) {
+void resolve_threads(const Component& component, Agreement& world, const Environment& environment,
+                     Options& options) {
   Threads& threads = options.threads;
-  if (options.action != Options::Action::run || (!options.standard.threaded && !threads.asked)) return;
+  if (options.action != Options::Action::run || (!options.defaults.threaded && !threads.asked)) return;
   const bool many =
       options.thread_level == ThreadLevel::multiple || options.thread_level == ThreadLevel::serialized;
   threads.count = threads.asked ? *threads.asked : many ? threads_of_environment(world) : 1;
@@ -71,7 +71,7 @@ void settle_threads(const Component& component, Agreement& world, const Environm
   throw UsageError("-threads " + std::to_string(threads.count) +
                    ": the simulator has one thread per process; use -threads 1");
 #endif
-  if (!options.standard.threaded) require_calls_at_once(options);
+  if (!options.defaults.threaded) require_calls_at_once(options);
   if (!many) {
     throw UsageError("-threads " + std::to_string(threads.count) + ": not possible with -thread_level " +
                      name_of(options.thread_level) + "; leave that out, or use -threads 1");
@@ -80,7 +80,7 @@ void settle_threads(const Component& component, Agreement& world, const Environm
     throw UsageError("-sync on: its barriers would not take turns; use -thread_level multiple or -sync off");
   }
   require_level(environment, options);
-  if (options.standard.threaded) require_comms(component, options);
+  if (options.defaults.threaded) require_comms(component, options);
   if (const auto cpus = static_cast<int>(system::usable_cpus().size()); cpus > 0 && cpus < threads.count) {
     options.warnings.push_back(std::to_string(threads.count) + " threads of rank 0 share " +
                                std::to_string(cpus) + (cpus == 1 ? " CPU" : " CPUs") +

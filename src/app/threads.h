@@ -11,8 +11,8 @@
 namespace openimb {
 
 /// Fills in Options::threads.count. Throws UsageError on all ranks.
-void settle_threads(const Component& component, Agreement& world, const Environment& environment,
-                    Options& options);
+void resolve_threads(const Component& component, Agreement& world, const Environment& environment,
+                     Options& options);
 
 /// Starts the team of -threads, bound to CPUs with -pin_threads. `device`: null, or the GPU of all threads.
 /// Throws UsageError on all ranks.

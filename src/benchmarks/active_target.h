@@ -37,8 +37,8 @@ struct FencedPair : Fenced {
   static void step(const C& c, const Lap& lap) {
     if (Ways::is_origin(c.rank)) Move::move(c, lap, c.peer, c.peer_base, 0, 0);
   }
-  static Expected expects(const Endpoint& e) { return moved_by_pair<Move, Ways>(e); }
-  static Traffic traffic(const Endpoint& e) { return traffic_of_pair<Ways>(e); }
+  static Expected expects(const GroupRank& e) { return moved_by_pair<Move, Ways>(e); }
+  static Traffic traffic(const GroupRank& e) { return traffic_of_pair<Ways>(e); }
 };
 
 struct Unidir_Put : FencedPair<Put, OneWay> {
@@ -58,7 +58,7 @@ struct Bidir_Get : FencedPair<Get, BothWays> {
 struct FencedAccumulate : Fenced {
   using Move = AddTo;
   static constexpr Members members = Fenced::members | Members{.updates = true};
-  static bool updates(const Endpoint& e) { return e.rank == 0; }
+  static bool updates(const GroupRank& e) { return e.rank == 0; }
   static constexpr Spec spec = [] {
     Spec spec = fenced("Accumulate", Kind::collective, Exposed::receive);
     spec.reduction = spec.updates_receive = true;
@@ -68,8 +68,8 @@ struct FencedAccumulate : Fenced {
   static void step(const C& c, const Lap& lap) {
     call::accumulate(lap.send, c.count, c.type, 0, place_at(c, lap, c.bases[0], 0), c.op, c.win);
   }
-  static Traffic traffic(const Endpoint& e) { return traffic_to_root(e); }
-  static Expected expects(const Endpoint& e) {
+  static Traffic traffic(const GroupRank& e) { return traffic_to_root(e); }
+  static Expected expects(const GroupRank& e) {
     return updates(e) ? Expected{{.count = e.elements, .added = true, .summed = e.ranks}} : Expected{};
   }
 };
@@ -95,7 +95,7 @@ struct MakeWindow : PatternBase {
     MPI_Win_fence(0, win);
     MPI_Win_free(&win);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     return {{e.rank, 0, 0, e.own_window ? std::min<std::int64_t>(1, e.elements) : 0}};
   }
 };
@@ -123,7 +123,7 @@ struct Attach_detach : PatternBase {
     MPI_Win_attach(win, lap.receive, std::max<MPI_Aint>(1, c.window_bytes));
     MPI_Win_detach(win, lap.receive);
   }
-  static Expected expects(const Endpoint&) { return {}; }
+  static Expected expects(const GroupRank&) { return {}; }
 };
 
 }  // namespace openimb

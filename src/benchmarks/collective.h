@@ -25,11 +25,11 @@ struct Bcast : PatternBase {
     step(c, v.in_contiguous(lap));
     if (c.rank != lap.root) With::unpack(v, lap.receive);
   }
-  static Expected expects(const Endpoint& e) { return message_of(e, e.root); }
+  static Expected expects(const GroupRank& e) { return message_of(e, e.root); }
 };
 
 /// What an allgather delivers. In place, the message of a rank already lies where the operation puts it.
-inline Expected gathered(const Endpoint& e) {
+inline Expected gathered(const GroupRank& e) {
   Expected all = message_of_each(e, 0);
   for (Piece& piece : all) {
     if (e.in_place) piece.send_at = piece.receive_at;
@@ -44,7 +44,7 @@ struct Allgather : PatternBase {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allgather(lap.send, lap.receive, c.count, c.type, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) { return gathered(e); }
+  static Expected expects(const GroupRank& e) { return gathered(e); }
 };
 
 struct Allgatherv : PatternBase {
@@ -56,11 +56,11 @@ struct Allgatherv : PatternBase {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allgatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) { return gathered(e); }
+  static Expected expects(const GroupRank& e) { return gathered(e); }
 };
 
 /// What a scatter delivers: the message for this rank in the root's buffer.
-inline Expected part_of_root(const Endpoint& e) { return {{e.root, e.rank * e.elements, 0, e.elements}}; }
+inline Expected part_of_root(const GroupRank& e) { return {{e.root, e.rank * e.elements, 0, e.elements}}; }
 
 struct Scatter : PatternBase {
   static constexpr Spec spec{.name = "Scatter",
@@ -79,7 +79,7 @@ struct Scatter : PatternBase {
     step(c, v.in_contiguous(lap));
     With::unpack(v, lap.receive);
   }
-  static Expected expects(const Endpoint& e) { return part_of_root(e); }
+  static Expected expects(const GroupRank& e) { return part_of_root(e); }
 };
 
 struct Scatterv : PatternBase {
@@ -93,11 +93,11 @@ struct Scatterv : PatternBase {
     call::scatterv(lap.send, c.counts, c.displacements, lap.receive, c.count, c.type, lap.root, c.comm,
                    request...);
   }
-  static Expected expects(const Endpoint& e) { return part_of_root(e); }
+  static Expected expects(const GroupRank& e) { return part_of_root(e); }
 };
 
 /// What a gather delivers: all messages at the root, nothing elsewhere.
-inline Expected each_at_root(const Endpoint& e) {
+inline Expected each_at_root(const GroupRank& e) {
   return e.rank == e.root ? message_of_each(e, 0) : Expected{};
 }
 
@@ -118,7 +118,7 @@ struct Gather : PatternBase {
     step(c, v.in_contiguous(lap));
     if (c.rank == lap.root) With::unpack(v, lap.receive);
   }
-  static Expected expects(const Endpoint& e) { return each_at_root(e); }
+  static Expected expects(const GroupRank& e) { return each_at_root(e); }
 };
 
 struct Gatherv : PatternBase {
@@ -132,7 +132,7 @@ struct Gatherv : PatternBase {
     call::gatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, lap.root, c.comm,
                   request...);
   }
-  static Expected expects(const Endpoint& e) { return each_at_root(e); }
+  static Expected expects(const GroupRank& e) { return each_at_root(e); }
 };
 
 struct Alltoall : PatternBase {
@@ -145,7 +145,7 @@ struct Alltoall : PatternBase {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::alltoall(lap.send, lap.receive, c.count, c.type, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
+  static Expected expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
 struct Alltoallv : PatternBase {
@@ -158,7 +158,7 @@ struct Alltoallv : PatternBase {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::alltoallv(lap.send, lap.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
+  static Expected expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
 struct Reduce : PatternBase {
@@ -168,7 +168,7 @@ struct Reduce : PatternBase {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::reduce(lap.send, lap.receive, c.count, c.type, c.op, lap.root, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     return e.rank == e.root ? sum_of_first(e.ranks, 0, e.elements) : Expected{};
   }
 };
@@ -179,7 +179,7 @@ struct Allreduce : PatternBase {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allreduce(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) { return sum_of_first(e.ranks, 0, e.elements); }
+  static Expected expects(const GroupRank& e) { return sum_of_first(e.ranks, 0, e.elements); }
 };
 
 struct Reduce_scatter : PatternBase {
@@ -188,7 +188,7 @@ struct Reduce_scatter : PatternBase {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::reduce_scatter(lap.send, lap.receive, c.shares, c.type, c.op, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     const std::int64_t larger = std::min<std::int64_t>(e.rank, e.elements % e.ranks);
     const std::int64_t at = e.rank * (e.elements / e.ranks) + larger;
     return sum_of_first(e.ranks, at, share(spec.receive, e.elements, e.ranks, e.rank));
@@ -202,7 +202,7 @@ struct Reduce_scatter_block : PatternBase {
   static void step(const C& c, const Lap& lap) {
     call::reduce_scatter_block(lap.send, lap.receive, c.share, c.type, c.op, c.comm);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     const std::int64_t block = share(spec.receive, e.elements, e.ranks, e.rank);
     return sum_of_first(e.ranks, e.rank * block, block);
   }
@@ -214,7 +214,7 @@ struct Reduce_local : PatternBase {
   static void step(const C& c, const Lap& lap) {
     call::reduce_local(lap.send, lap.receive, c.count, c.type, c.op);
   }
-  static Expected expects(const Endpoint& e) { return {{e.rank, 0, 0, e.elements, true}}; }
+  static Expected expects(const GroupRank& e) { return {{e.rank, 0, 0, e.elements, true}}; }
 };
 
 /// Rank r's result is the sum over ranks 0 to r.
@@ -225,7 +225,7 @@ struct Scan : PatternBase {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::scan(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) { return sum_of_first(e.rank + 1, 0, e.elements); }
+  static Expected expects(const GroupRank& e) { return sum_of_first(e.rank + 1, 0, e.elements); }
 };
 
 /// Rank r's result is the sum over ranks 0 to r - 1; rank 0 has none.
@@ -236,7 +236,7 @@ struct Exscan : PatternBase {
   static void step(const C& c, const Lap& lap, Request... request) {
     call::exscan(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     return e.rank > 0 ? sum_of_first(e.rank, 0, e.elements) : Expected{};
   }
 };
@@ -274,7 +274,7 @@ struct Alltoallw : PatternBase {
   static void step(const C& c, const Lap& lap, PerRank arguments, Request... request) {
     call::alltoallw(lap.send, lap.receive, c.counts, arguments.at, arguments.types, c.comm, request...);
   }
-  static Expected expects(const Endpoint& e) { return message_of_each(e, e.rank * e.elements); }
+  static Expected expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
 struct Barrier : PatternBase {
@@ -284,7 +284,7 @@ struct Barrier : PatternBase {
   static void step(const C& c, const Lap&, Request... request) {
     call::barrier(c.comm, request...);
   }
-  static Expected expects(const Endpoint&) { return {}; }
+  static Expected expects(const GroupRank&) { return {}; }
 };
 
 }  // namespace openimb

@@ -38,7 +38,7 @@ struct Comm_create : PatternBase {
     MPI_Comm_create(c.comm, group, &comm);
     MPI_Comm_free(&comm);
   }
-  static Expected expects(const Endpoint&) { return {}; }
+  static Expected expects(const GroupRank&) { return {}; }
 };
 
 /// Splits the ranks into even and odd ones.
@@ -51,7 +51,7 @@ struct Comm_split : PatternBase {
     MPI_Comm_split(c.comm, c.rank % 2, c.rank, &comm);
     MPI_Comm_free(&comm);
   }
-  static Expected expects(const Endpoint&) { return {}; }
+  static Expected expects(const GroupRank&) { return {}; }
 };
 
 /// Creates a session in addition to what MPI_Init initialized.
@@ -74,7 +74,7 @@ struct Session_init : PatternBase {
     MPI_Session_finalize(&session);
   }
 #endif
-  static Expected expects(const Endpoint&) { return {}; }
+  static Expected expects(const GroupRank&) { return {}; }
 };
 
 }  // namespace openimb

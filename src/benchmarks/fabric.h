@@ -19,7 +19,7 @@ class RoundMessages {
     int count = 0;             ///< number of messages one way
     bool sends_first = false;  ///< this rank, not its partners
   };
-  RoundMessages(const Endpoint& e, int in_flight) {
+  RoundMessages(const GroupRank& e, int in_flight) {
     if (e.round_partners == nullptr) return;
     for (int i = 0; i < in_flight; ++i) {
       partners_.insert(partners_.end(), e.round_partners->partners.begin(), e.round_partners->partners.end());
@@ -55,15 +55,15 @@ constexpr Spec in_flight_in_rounds(std::string_view name, std::string_view measu
 
 struct InRounds : PatternBase {
   static constexpr Members members{.prepare = true, .takes_part = true};
-  static bool takes_part(const Endpoint& e) {
+  static bool takes_part(const GroupRank& e) {
     return e.round_partners != nullptr && !e.round_partners->partners.empty();
   }
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
-    return RoundMessages(*c.endpoint, c.in_flight);
+    return RoundMessages(*c.me, c.in_flight);
   }
   /// The partner of a rank that has one: what a hub receives is not checked.
-  static int partner_of(const Endpoint& e) { return e.round_partners->partners.front(); }
+  static int partner_of(const GroupRank& e) { return e.round_partners->partners.front(); }
 
   template <class C>
   static void start_sends(const C& c, const Lap& lap, const RoundMessages::View& v, MPI_Request* requests) {
@@ -109,7 +109,7 @@ struct Pair_Latency : InRounds {
       send_all(c, lap, v);
     }
   }
-  static Expected expects(const Endpoint& e) { return message_of(e, partner_of(e)); }
+  static Expected expects(const GroupRank& e) { return message_of(e, partner_of(e)); }
 };
 
 struct Pair_Bandwidth : InRounds {
@@ -126,7 +126,7 @@ struct Pair_Bandwidth : InRounds {
     }
     MPI_Waitall(v.count, v.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     return e.round_partners->sends_first ? Expected{} : messages_in_flight(e, partner_of(e));
   }
 };
@@ -142,11 +142,11 @@ struct Pair_Bidirectional : InRounds {
     start_sends(c, lap, v, v.requests + v.count);
     MPI_Waitall(2 * v.count, v.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) { return messages_in_flight(e, partner_of(e)); }
+  static Expected expects(const GroupRank& e) { return messages_in_flight(e, partner_of(e)); }
 };
 
 inline constexpr ComponentFacts fabric_facts{
-    .name = "FABRIC", .title = "IMB-FABRIC part", .standard = standard_of_fabrics, .heads = Heads::rounds};
+    .name = "FABRIC", .title = "IMB-FABRIC part", .defaults = defaults_of_fabrics, .heads = Heads::rounds};
 
 using Fabric = Catalog<Pair_Latency, Pair_Bandwidth, Pair_Bidirectional>;
 

@@ -54,6 +54,7 @@ struct StartAndWait : PatternBase {
 
 /// The spec of a form that measures overlap with computation.
 constexpr Spec overlapped(Spec spec) {
+  spec.starts = true;
   spec.overlap = Overlap::matched;
   spec.table = &tables::overlap;
   spec.packs = false;
@@ -214,9 +215,9 @@ struct ThreadedForm<Pattern> : Pattern {
   using Loop = LoopOf<Pattern>;
   static constexpr Spec spec = threaded(Pattern::spec);
   static constexpr Members members = Pattern::members | Pairs::members;
-  static bool takes_part(const Endpoint& e) { return Pairs::takes_part(e); }
-  static int peer_of(const Endpoint& e) { return Pairs::peer_of(e); }
-  static Expected expects(const Endpoint& e) { return message_of(e, peer_of(e)); }
+  static bool takes_part(const GroupRank& e) { return Pairs::takes_part(e); }
+  static int peer_of(const GroupRank& e) { return Pairs::peer_of(e); }
+  static Expected expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
 };
 
 /// Several threads of each process run the benchmark's loop. Each communicates with the same thread of other

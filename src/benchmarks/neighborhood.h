@@ -29,7 +29,7 @@ struct OnTopology : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
   static TopologyCommunicator prepare(const C& c, const LapPlan&) {
-    return TopologyCommunicator(c.comm, *c.endpoint->neighborhood);
+    return TopologyCommunicator(c.comm, *c.me->neighborhood);
   }
 };
 
@@ -38,7 +38,7 @@ struct OnTopologyOfVectors : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
-    return NeighborArguments(c.comm, *c.endpoint->neighborhood, c.count, c.span, c.type);
+    return NeighborArguments(c.comm, *c.me->neighborhood, c.count, c.span, c.type);
   }
 };
 
@@ -48,7 +48,7 @@ struct Neighbor_allgather : OnTopology {
   static void step(const C& c, const Lap& lap, MPI_Comm comm, Request... request) {
     call::neighbor_allgather(lap.send, lap.receive, c.count, c.type, comm, request...);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     Expected all;
     for (const int source : e.neighborhood->sources) {
       all.push_back({source, 0, std::ssize(all) * e.elements, e.elements});
@@ -64,7 +64,7 @@ struct Neighbor_allgatherv : OnTopologyOfVectors {
     call::neighbor_allgatherv(lap.send, c.count, lap.receive, view.counts, view.at, c.type, view.comm,
                               request...);
   }
-  static Expected expects(const Endpoint& e) { return Neighbor_allgather::expects(e); }
+  static Expected expects(const GroupRank& e) { return Neighbor_allgather::expects(e); }
 };
 
 /// Delivers the block that each neighbor sends to this rank.
@@ -74,7 +74,7 @@ struct Neighbor_alltoall : OnTopology {
   static void step(const C& c, const Lap& lap, MPI_Comm comm, Request... request) {
     call::neighbor_alltoall(lap.send, lap.receive, c.count, c.type, comm, request...);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     Expected all = Neighbor_allgather::expects(e);
     for (std::size_t i = 0; i < all.size(); ++i) all[i].send_at = e.neighborhood->blocks[i] * e.elements;
     return all;
@@ -88,7 +88,7 @@ struct Neighbor_alltoallv : OnTopologyOfVectors {
   static void step(const C& c, const Lap& lap, View view, Request... request) {
     call::neighbor_alltoallv(lap.send, lap.receive, view.counts, view.at, c.type, view.comm, request...);
   }
-  static Expected expects(const Endpoint& e) { return Neighbor_alltoall::expects(e); }
+  static Expected expects(const GroupRank& e) { return Neighbor_alltoall::expects(e); }
 };
 
 struct Neighbor_alltoallw : OnTopologyOfVectors {
@@ -98,7 +98,7 @@ struct Neighbor_alltoallw : OnTopologyOfVectors {
     call::neighbor_alltoallw(lap.send, lap.receive, view.counts, view.bytes, view.types, view.comm,
                              request...);
   }
-  static Expected expects(const Endpoint& e) { return Neighbor_alltoall::expects(e); }
+  static Expected expects(const GroupRank& e) { return Neighbor_alltoall::expects(e); }
 };
 
 }  // namespace openimb

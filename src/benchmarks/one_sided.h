@@ -58,7 +58,7 @@ struct BothWays {
 
 /// The traffic of a pair: one message, from one rank to the other or both ways.
 template <class Ways>
-Traffic traffic_of_pair(const Endpoint& e) {
+Traffic traffic_of_pair(const GroupRank& e) {
   const int other = 1 - e.rank;
   Traffic traffic;
   if (Ways::is_origin(e.rank)) traffic.transfers = {{.target = other}};
@@ -67,7 +67,7 @@ Traffic traffic_of_pair(const Endpoint& e) {
 }
 
 /// The traffic from every rank, including rank 0, to rank 0.
-inline Traffic traffic_to_root(const Endpoint& e) {
+inline Traffic traffic_to_root(const GroupRank& e) {
   Traffic traffic{.transfers = {{.target = 0}}, .origins = {}};
   for (int rank = 0; e.rank == 0 && rank < e.ranks; ++rank) traffic.origins.push_back(rank);
   return traffic;
@@ -75,7 +75,7 @@ inline Traffic traffic_to_root(const Endpoint& e) {
 
 /// What the transfers of a pair deliver: a put at the peer of the origin, a get at the origin.
 template <class Move, class Ways>
-Expected moved_by_pair(const Endpoint& e) {
+Expected moved_by_pair(const GroupRank& e) {
   const int origin = Move::exposed == Exposed::receive ? 1 - e.rank : e.rank;
   return Ways::is_origin(origin) ? message_of(e, 1 - e.rank) : Expected{};
 }

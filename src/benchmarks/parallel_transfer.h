@@ -18,7 +18,7 @@ struct Sendrecv : PatternBase {
     call::send_receive(lap.send, lap.receive, c.count, c.type, c.right, c.left, tag_of(c, message_tag),
                        c.comm);
   }
-  static Expected expects(const Endpoint& e) { return message_of(e, e.left()); }
+  static Expected expects(const GroupRank& e) { return message_of(e, e.left()); }
 };
 
 // With two processes both neighbors are the same rank: tags keep the directions apart.
@@ -65,7 +65,7 @@ struct Exchange : ExchangeSends {
     call::receive(lap.receive + c.span, c.count, c.type, c.right, tag_of(c, to_left), c.comm);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     return {{e.left(), 0, 0, e.elements}, {e.right(), e.elements, e.elements, e.elements}};
   }
 };
@@ -74,10 +74,10 @@ struct Exchange : ExchangeSends {
 /// lower rank leads. A rank without a partner is idle.
 struct Pairs : PatternBase {
   static constexpr Members members{.takes_part = true, .peer_of = true};
-  static int distance(const Endpoint& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
-  static bool leads(const Endpoint& e) { return e.rank / distance(e) % 2 == 0; }
-  static int peer_of(const Endpoint& e) { return leads(e) ? e.rank + distance(e) : e.rank - distance(e); }
-  static bool takes_part(const Endpoint& e) { return peer_of(e) < e.ranks; }
+  static int distance(const GroupRank& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
+  static bool leads(const GroupRank& e) { return e.rank / distance(e) % 2 == 0; }
+  static int peer_of(const GroupRank& e) { return leads(e) ? e.rank + distance(e) : e.rank - distance(e); }
+  static bool takes_part(const GroupRank& e) { return peer_of(e) < e.ranks; }
 };
 
 /// A repetition has many messages in flight. All are sent from one buffer. Each is received into separate
@@ -119,7 +119,7 @@ struct Uniband : PairsInFlight {
     }
     MPI_Waitall(c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     return leads(e) ? Expected{} : messages_in_flight(e, peer_of(e));
   }
 };
@@ -156,7 +156,7 @@ struct Biband : BibandSends {
     start_sends<mode>(c, lap, c.requests + c.in_flight);
     MPI_Waitall(2 * c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) { return messages_in_flight(e, peer_of(e)); }
+  static Expected expects(const GroupRank& e) { return messages_in_flight(e, peer_of(e)); }
 };
 
 }  // namespace openimb

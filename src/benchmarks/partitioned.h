@@ -45,7 +45,7 @@ struct Partitioned_PingPong : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
-    PartitionedRequests<2> requests(parts_of(c.count, c.endpoint->partitions));
+    PartitionedRequests<2> requests(parts_of(c.count, c.me->partitions));
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
       const call::Parts parts{requests.parts(), c.count / requests.parts(), c.type, c.comm};
       call::prepare_send(plan.at(slot).send, parts, c.peer, message_tag, requests.add());
@@ -66,7 +66,7 @@ struct Partitioned_PingPong : PatternBase {
       send_parts(c, requests, view.parts);
     }
   }
-  static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
+  static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
 /// The calls before and after the computation that delays the last part of a message.
@@ -106,7 +106,7 @@ struct Partitioned_Exchange : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
-    PartitionedRequests<4> requests(parts_of(c.count, c.endpoint->partitions));
+    PartitionedRequests<4> requests(parts_of(c.count, c.me->partitions));
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
       const Lap lap = plan.at(slot);
       const call::Parts parts{requests.parts(), c.count / requests.parts(), c.type, c.comm};
@@ -124,7 +124,7 @@ struct Partitioned_Exchange : PatternBase {
     mark_ready<2>(c, requests + 2, view.parts);
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const Endpoint& e) { return Exchange::expects(e); }
+  static Expected expects(const GroupRank& e) { return Exchange::expects(e); }
 };
 
 }  // namespace openimb

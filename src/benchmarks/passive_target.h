@@ -43,7 +43,7 @@ struct AtOrigin {
 template <class Ways>
 struct LockedPeer : PatternBase {
   static constexpr Members members{.epoch = true, .takes_part = true};
-  static bool takes_part(const Endpoint& e) { return Ways::is_origin(e.rank); }
+  static bool takes_part(const GroupRank& e) { return Ways::is_origin(e.rank); }
   template <class C>
   static LockOne epoch(const C& c) {
     return LockOne(c.peer, c.win);
@@ -72,8 +72,8 @@ struct PassivePair : LockedPeer<Ways> {
   using Move = What;
   using Loop = MoveToPeer<Move, Completion>;
   using LocalLoop = MoveToPeer<Move, AtOrigin>;
-  static Expected expects(const Endpoint& e) { return moved_by_pair<Move, Ways>(e); }
-  static Traffic traffic(const Endpoint& e) { return traffic_of_pair<Ways>(e); }
+  static Expected expects(const GroupRank& e) { return moved_by_pair<Move, Ways>(e); }
+  static Traffic traffic(const GroupRank& e) { return traffic_of_pair<Ways>(e); }
 };
 
 struct Unidir_put : PassivePair<Put, OneWay> {
@@ -155,12 +155,12 @@ struct WithAll : PatternBase {
   using Loop = MoveToAll<Move, Completion>;
   using LocalLoop = MoveToAll<Move, AtOrigin>;
   static constexpr Members members{.epoch = true, .takes_part = true};
-  static bool takes_part(const Endpoint& e) { return Origins::is_origin(e.rank); }
+  static bool takes_part(const GroupRank& e) { return Origins::is_origin(e.rank); }
   template <class C>
   static LockAll epoch(const C& c) {
     return LockAll(c.win);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     constexpr bool puts = Loop::puts;
     if (!puts && !Origins::is_origin(e.rank)) return {};
     Expected expected = message_of_each(e, 0);
@@ -169,7 +169,7 @@ struct WithAll : PatternBase {
     });
     return expected;
   }
-  static Traffic traffic(const Endpoint& e) {
+  static Traffic traffic(const GroupRank& e) {
     Traffic traffic;
     for (int step = 1; step < e.ranks; ++step) {
       const int other = (e.rank + step) % e.ranks;
@@ -239,10 +239,10 @@ struct WithNeighbors : PatternBase {
   static LockTwo epoch(const C& c) {
     return LockTwo(c.left, c.right, c.win);
   }
-  static Expected expects(const Endpoint& e) {
+  static Expected expects(const GroupRank& e) {
     return {{e.left(), 0, 0, e.elements}, {e.right(), e.elements, e.elements, e.elements}};
   }
-  static Traffic traffic(const Endpoint& e) {
+  static Traffic traffic(const GroupRank& e) {
     const int first = Loop::puts ? e.right() : e.left();
     const int second = Loop::puts ? e.left() : e.right();
     return {.transfers = {{first, 0, 0}, {second, 1, 1}}, .origins = {first, second}};
@@ -297,9 +297,9 @@ struct CompareAndSwap {
   }
 };
 
-inline bool updates_of_rank_1(const Endpoint& e) { return e.rank == 1; }
-inline Expected added_by_rank_0(const Endpoint& e) { return {{0, 0, 0, e.elements, true}}; }
-inline Expected fetched_content(const Endpoint& e) { return message_of(e, initial_content(e)); }
+inline bool updates_of_rank_1(const GroupRank& e) { return e.rank == 1; }
+inline Expected added_by_rank_0(const GroupRank& e) { return {{0, 0, 0, e.elements, true}}; }
+inline Expected fetched_content(const GroupRank& e) { return message_of(e, initial_content(e)); }
 
 template <class What>
 struct Atomic : LockedPeer<OneWay> {
@@ -307,13 +307,13 @@ struct Atomic : LockedPeer<OneWay> {
   using Loop = MoveToPeer<Move, AtTarget>;
   using LocalLoop = MoveToPeer<Move, AtOrigin>;
   static constexpr Members members = LockedPeer<OneWay>::members | Members{.updates = true};
-  static bool updates(const Endpoint& e) { return updates_of_rank_1(e); }
-  static Traffic traffic(const Endpoint& e) { return traffic_of_pair<OneWay>(e); }
+  static bool updates(const GroupRank& e) { return updates_of_rank_1(e); }
+  static Traffic traffic(const GroupRank& e) { return traffic_of_pair<OneWay>(e); }
 };
 
 struct Accumulate : Atomic<AddTo> {
   static constexpr Spec spec = atomic("Accumulate");
-  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added_by_rank_0(e) : Expected{}; }
+  static Expected expects(const GroupRank& e) { return e.rank == 1 ? added_by_rank_0(e) : Expected{}; }
 };
 
 struct Get_accumulate : Atomic<FetchAndAdd> {
@@ -322,12 +322,16 @@ struct Get_accumulate : Atomic<FetchAndAdd> {
     spec.needs = spec.name;
     return spec;
   }();
-  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e); }
+  static Expected expects(const GroupRank& e) {
+    return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e);
+  }
 };
 
 struct Fetch_and_op : Atomic<FetchAndOp> {
   static constexpr Spec spec = atomic_word("Fetch_and_op");
-  static Expected expects(const Endpoint& e) { return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e); }
+  static Expected expects(const GroupRank& e) {
+    return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e);
+  }
 };
 
 /// Message 0 of the send buffer replaces the target's value if that equals message 1.
@@ -339,7 +343,7 @@ struct Compare_and_swap : Atomic<CompareAndSwap> {
     spec.notes = "#     Uses MPI_INT data type\n";
     return spec;
   }();
-  static Expected expects(const Endpoint& e) { return e.rank == 1 ? message_of(e, 0) : fetched_content(e); }
+  static Expected expects(const GroupRank& e) { return e.rank == 1 ? message_of(e, 0) : fetched_content(e); }
 };
 
 }  // namespace openimb

@@ -37,7 +37,7 @@ struct PingPong_persist : PatternBase {
       MPI_Wait(requests, MPI_STATUS_IGNORE);
     }
   }
-  static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
+  static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
 /// A loop whose repetitions start and complete all requests together.
@@ -66,7 +66,7 @@ struct Sendrecv_persist : StartedTogether<2> {
     }
     return requests;
   }
-  static Expected expects(const Endpoint& e) { return Sendrecv::expects(e); }
+  static Expected expects(const GroupRank& e) { return Sendrecv::expects(e); }
 };
 
 /// The transfers of Exchange, with persistent requests.
@@ -90,7 +90,7 @@ struct Exchange_persist : StartedTogether<4> {
     }
     return requests;
   }
-  static Expected expects(const Endpoint& e) { return Exchange::expects(e); }
+  static Expected expects(const GroupRank& e) { return Exchange::expects(e); }
 };
 
 }  // namespace openimb

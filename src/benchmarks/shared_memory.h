@@ -19,7 +19,7 @@ constexpr Spec shared_memory(std::string_view name, Exposed exposed, std::string
 
 struct SharedPair : PatternBase {
   static constexpr Members members{.prepare = true, .epoch = true, .takes_part = true};
-  static bool takes_part(const Endpoint& e) { return OneWay::is_origin(e.rank); }
+  static bool takes_part(const GroupRank& e) { return OneWay::is_origin(e.rank); }
   template <class C>
   static LockAll epoch(const C& c) {
     return LockAll(c.win);
@@ -40,7 +40,7 @@ struct Shared_store : SharedPair {
     copy_by_processor(part + lap.remote, lap.send, c.span);
     MPI_Win_sync(c.win);
   }
-  static Expected expects(const Endpoint& e) { return moved_by_pair<Put, OneWay>(e); }
+  static Expected expects(const GroupRank& e) { return moved_by_pair<Put, OneWay>(e); }
 };
 
 struct Shared_load : SharedPair {
@@ -53,7 +53,7 @@ struct Shared_load : SharedPair {
     MPI_Win_sync(c.win);
     copy_by_processor(lap.receive, part + lap.remote, c.span);
   }
-  static Expected expects(const Endpoint& e) { return moved_by_pair<Get, OneWay>(e); }
+  static Expected expects(const GroupRank& e) { return moved_by_pair<Get, OneWay>(e); }
 };
 
 }  // namespace openimb

@@ -85,7 +85,7 @@ struct PingPong : PingPongSends {
       send_message<mode>(c, lap);
     }
   }
-  static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
+  static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
 struct PingPongSpecificSource : PingPong {
@@ -131,7 +131,7 @@ struct PingPong_mprobe : PatternBase {
     call::receive_found(lap.receive, c.count, c.type, &message);
     if (c.rank != 0) send_message<mode>(c, lap);
   }
-  static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
+  static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
 /// For ready sends, each process posts the next receive before it sends.
@@ -160,7 +160,7 @@ struct PingPing : PingPingSends {
     receive_message(c, lap, source);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
-  static Expected expects(const Endpoint& e) { return message_of(e, 1 - e.rank); }
+  static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
 struct PingPingSpecificSource : PingPing {

@@ -12,7 +12,7 @@ namespace openimb {
 /// The neighbors of a rank, and the requests of its messages.
 class StencilExchange {
  public:
-  StencilExchange(const Endpoint& e, const Stencil& stencil)
+  StencilExchange(const GroupRank& e, const Stencil& stencil)
       : neighbors_(Torus(e.ranks, stencil.dimensions).neighbors(e.rank, stencil.corners)),
         requests_(2 * neighbors_.size(), MPI_REQUEST_NULL) {}
 
@@ -45,7 +45,7 @@ struct StencilLoop : PatternBase {
   }
 };
 
-inline Expected from_neighbors(const Endpoint& e, const Stencil& stencil) {
+inline Expected from_neighbors(const GroupRank& e, const Stencil& stencil) {
   const std::vector<int> neighbors = Torus(e.ranks, stencil.dimensions).neighbors(e.rank, stencil.corners);
   const int count = static_cast<int>(neighbors.size());
   Expected all;
@@ -77,9 +77,9 @@ struct OnTorus : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
-    return StencilExchange(*c.endpoint, {.dimensions = dimensions});
+    return StencilExchange(*c.me, {.dimensions = dimensions});
   }
-  static Expected expects(const Endpoint& e) { return from_neighbors(e, {.dimensions = dimensions}); }
+  static Expected expects(const GroupRank& e) { return from_neighbors(e, {.dimensions = dimensions}); }
 };
 
 struct Stencil2D : OnTorus<2> {
@@ -103,9 +103,9 @@ struct Halo : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
-    return StencilExchange(*c.endpoint, c.endpoint->pairs.halo);
+    return StencilExchange(*c.me, c.me->pairs.halo);
   }
-  static Expected expects(const Endpoint& e) { return from_neighbors(e, e.pairs.halo); }
+  static Expected expects(const GroupRank& e) { return from_neighbors(e, e.pairs.halo); }
 };
 
 /// Halo with the name and the lines of IMB-HALO.

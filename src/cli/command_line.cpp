@@ -171,9 +171,9 @@ void for_each_given(const Draft& draft, Call call) {
   }
 }
 
-void settle(Draft& draft) {
+void apply_implied(Draft& draft) {
   for_each_given(draft, [&](const Option& option) {
-    if (option.settle != nullptr) option.settle(draft);
+    if (option.imply != nullptr) option.imply(draft);
   });
 }
 
@@ -181,8 +181,7 @@ void check(const Draft& draft) {
   for_each_given(draft, [&](const Option& option) {
     for (const std::string_view other : split(option.excludes, ' ')) {
       if (!draft.has(other)) continue;
-      throw UsageError(dashed(option) + " and -" + std::string(other) +
-                       " cannot be combined; give one of them");
+      throw UsageError(cannot_combine(dashed(option), "-" + std::string(other)));
     }
   });
   for_each_given(draft, [&](const Option& option) {
@@ -201,8 +200,8 @@ std::string instead_of(const Option& option, const Program& program) {
 /// Adds a note about an option, unless it has its default value.
 void note(Draft& draft, const Option& option, const std::string& what) {
   const Options& options = draft.options;
-  const Options defaults = default_options(options.standard);
-  if (option.field != nullptr && option.field->get(options) == option.field->get(defaults)) return;
+  const Options initial = default_options(options.defaults);
+  if (option.field != nullptr && option.field->get(options) == option.field->get(initial)) return;
   draft.options.warnings.push_back(dashed(option) + ": " + what);
 }
 
@@ -211,10 +210,10 @@ void note(Draft& draft, const Option& option, const std::string& what) {
 void check_component(Draft& draft) {
   const Program& program = draft.program;
   for_each_given(draft, [&](const Option& option) {
-    const Served* const serves = option.serves;
-    if (serves == nullptr || std::ranges::any_of(program.catalog, serves->by)) return;
-    const std::string why = std::string(program.name) + " " + std::string(serves->why);
-    if (serves->unused == Unused::refused) {
+    const UsedBy* const users = option.used_by;
+    if (users == nullptr || std::ranges::any_of(program.catalog, users->matches)) return;
+    const std::string why = std::string(program.name) + " " + std::string(users->why);
+    if (users->unused == Unused::refused) {
       throw UsageError(dashed(option) + ": " + why + "; " + instead_of(option, program));
     }
     note(draft, option, "no effect; " + why);
@@ -225,15 +224,15 @@ void check_component(Draft& draft) {
 void check_selection(Draft& draft) {
   const Program& program = draft.program;
   for_each_given(draft, [&](const Option& option) {
-    const Served* const serves = option.serves;
-    if (serves == nullptr) return;
-    const auto first = std::ranges::find_if(program.catalog, serves->by);
-    const auto is_served = [&](const Selected& selected) {
-      return serves->by(program.catalog[static_cast<std::size_t>(selected.index)]);
+    const UsedBy* const users = option.used_by;
+    if (users == nullptr) return;
+    const auto first = std::ranges::find_if(program.catalog, users->matches);
+    const auto is_user = [&](const Selected& selected) {
+      return users->matches(program.catalog[static_cast<std::size_t>(selected.index)]);
     };
-    if (first == program.catalog.end() || std::ranges::any_of(draft.options.selection, is_served)) return;
+    if (first == program.catalog.end() || std::ranges::any_of(draft.options.selection, is_user)) return;
     const std::string message = "no effect on the selected benchmarks";
-    if (serves->unused == Unused::refused) {
+    if (users->unused == Unused::refused) {
       throw UsageError(dashed(option) + ": " + message + "; leave it out, or add " +
                        std::string(first->name));
     }
@@ -241,11 +240,11 @@ void check_selection(Draft& draft) {
   });
 }
 
-Options standard_options(const Program& program, int world) {
-  Options options = default_options(program.standard);
-  if (options.standard.min_processes == all_processes) options.standard.min_processes = world;
-  if (program.standard.random_partners) options.pairs.emplace();
-  if (program.standard.fabric) options.fabric.emplace();
+Options default_options_of(const Program& program, int world) {
+  Options options = default_options(program.defaults);
+  if (options.defaults.min_processes == all_processes) options.defaults.min_processes = world;
+  if (program.defaults.random_partners) options.pairs.emplace();
+  if (program.defaults.fabric) options.fabric.emplace();
   return options;
 }
 
@@ -269,7 +268,7 @@ std::optional<Options> early_options(Arguments arguments) {
       return std::nullopt;
     }
   }
-  settle(draft);
+  apply_implied(draft);
   return draft.options;
 }
 
@@ -292,7 +291,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
               .world = world,
               .read_file = read_file,
               .same_file = same_file,
-              .options = standard_options(program, world)};
+              .options = default_options_of(program, world)};
   std::vector<std::string>* const ignored = is_lenient(arguments) ? &draft.options.warnings : nullptr;
   std::vector<Use> uses;
   for (Reader reader(program, arguments); !reader.done();) uses.push_back(reader.next(ignored));
@@ -303,8 +302,8 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
     }
   }
   check_component(draft);
-  settle(draft);
-  const auto& lengths = program.standard.lengths;
+  apply_implied(draft);
+  const auto& lengths = program.defaults.lengths;
   if (lengths.back() > 0 && draft.options.lengths.empty() && !draft.by_exponents) {
     draft.options.lengths.assign(lengths.begin(), lengths.end());
   }

@@ -38,7 +38,7 @@ struct Program {
   std::string_view name;          ///< "IMB-MPI1"
   std::string_view part;          ///< "MPI-1 part"
   std::span<const Spec> catalog;  ///< in the order in which the benchmarks run
-  Standard standard = {};
+  Defaults defaults = {};
   bool uses_files = false;
   std::span<const ComponentList> suite = {};  ///< all components, including this one
 };

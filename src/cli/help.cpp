@@ -1,5 +1,6 @@
 // -help, -list and -version. Their text is derived from the option table and the catalog.
 #include <algorithm>
+#include <span>
 
 #include "cli/command_line.h"
 #include "cli/option_table.h"
@@ -64,8 +65,8 @@ std::string help_of(const Option& option) {
 
 std::string help_line(const Program& program, const Option& option) {
   std::string text = help_of(option);
-  const std::string standard = standard_value(option, program.standard);
-  if (!standard.empty()) text += " [" + standard + "]";
+  const std::string default_text = default_value(option, program.defaults);
+  if (!default_text.empty()) text += " [" + default_text + "]";
   const std::string left = "  " + with_syntax(option);
   if (left.size() + 2 > text_column) return left + "\n" + wrapped(text, text_column);
   return left + wrapped(text, text_column, left.size());
@@ -91,14 +92,30 @@ std::string_view processes_of(Kind kind) {
   return kind == Kind::single_transfer ? "two processes are active" : "all processes of the group are active";
 }
 
+std::string joined(std::span<const std::string> names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// The benchmarks of the program that use an option, where not all of them do.
+std::string users_of(const Program& program, const Option& option) {
+  if (option.used_by == nullptr) return {};
+  std::vector<std::string> names;
+  for (const Spec& spec : program.catalog) {
+    if (option.used_by->matches(spec)) names.emplace_back(spec.name);
+  }
+  return names.size() < program.catalog.size() ? joined(names) : std::string();
+}
+
 std::string option_topic(const Program& program, const Option& option) {
   std::string text = with_syntax(option) + "\n" + wrapped(help_of(option), 2);
   if (!option.details.empty()) text += "\n" + wrapped(option.details, 2);
   if (option.lists_parameters) {
-    const Options standard = default_options(program.standard);
+    const Options defaults = default_options(program.defaults);
     for (const Parameter& parameter : parameters()) {
       const std::string left = "    " + std::string(parameter.name) + "=" +
-                               to_text(parameter.field->get(standard), parameter.range);
+                               to_text(parameter.field->get(defaults), parameter.range);
       const std::string also = parameter.option.empty() ? "" : " (-" + std::string(parameter.option) + ")";
       text += left + wrapped(std::string(parameter.help) + also, text_column + 2, left.size());
     }
@@ -106,12 +123,12 @@ std::string option_topic(const Program& program, const Option& option) {
   text += "\n";
   const std::vector<std::string> executables = executables_with(program, option);
   if (executables.size() < program.suite.size() && !executables.empty()) {
-    std::string names;
-    for (const std::string& name : executables) names += (names.empty() ? "" : ", ") + name;
-    text += wrapped("Used by: " + names, 2);
+    text += wrapped("Used by: " + joined(executables), 2);
   }
-  const std::string standard = standard_value(option, program.standard);
-  if (!standard.empty()) text += "  Default: " + standard + "\n";
+  const std::string users = users_of(program, option);
+  if (!users.empty()) text += wrapped(std::string(program.name) + ": " + users, 2);
+  const std::string default_text = default_value(option, program.defaults);
+  if (!default_text.empty()) text += "  Default: " + default_text + "\n";
   return text + "  Example: mpirun -np 4 " + std::string(program.name) + " " + std::string(option.example) +
          "\n";
 }

@@ -49,15 +49,15 @@ std::string to_text(const OptionValue& value, const Range& range) {
   return std::visit(Text{}, in_unit(value, range));
 }
 
-Options default_options(const Standard& standard) {
+Options default_options(const Defaults& defaults) {
   Options options;
-  options.standard = standard;
-  options.settings = standard.settings;
-  options.data.type = standard.data;
-  options.reduction.type = standard.reduction;
-  options.in_flight = standard.in_flight;
-  options.check = standard.check;
-  if (standard.counts.back() > 0) options.counts.assign(standard.counts.begin(), standard.counts.end());
+  options.defaults = defaults;
+  options.settings = defaults.settings;
+  options.data.type = defaults.data;
+  options.reduction.type = defaults.reduction;
+  options.in_flight = defaults.in_flight;
+  options.check = defaults.check;
+  if (defaults.counts.back() > 0) options.counts.assign(defaults.counts.begin(), defaults.counts.end());
   return options;
 }
 
@@ -66,27 +66,27 @@ void apply(const Option& option, Draft& draft, std::string_view word) {
   if (option.field != nullptr) option.field->set(draft.options, option.range, word);
 }
 
-std::string standard_value(const Option& option, const Standard& standard) {
-  if (option.standard_of != nullptr) return option.standard_of(standard);
+std::string default_value(const Option& option, const Defaults& defaults) {
+  if (option.default_of != nullptr) return option.default_of(defaults);
   const bool has_value = option.values != Values::none && option.values != Values::optional_switch;
-  if (!option.standard.empty() || option.field == nullptr || !has_value || option.lists_parameters) {
-    return std::string(option.standard);
+  if (!option.default_text.empty() || option.field == nullptr || !has_value || option.lists_parameters) {
+    return std::string(option.default_text);
   }
-  return to_text(option.field->get(default_options(standard)), option.range);
+  return to_text(option.field->get(default_options(defaults)), option.range);
 }
 
 std::vector<std::string> executables_with(const Program& program, const Option& option) {
   std::vector<std::string> executables;
   for (const ComponentList& component : program.suite) {
-    if (option.serves == nullptr || std::ranges::any_of(component.benchmarks, option.serves->by)) {
-      executables.push_back("IMB-" + std::string(component.facts.name));
+    if (option.used_by == nullptr || std::ranges::any_of(component.benchmarks, option.used_by->matches)) {
+      executables.push_back(executable_of(component.facts.name));
     }
   }
   return executables;
 }
 
 StatedOptions stated_options(const Options& options) {
-  const Options defaults = default_options(options.standard);
+  const Options defaults = default_options(options.defaults);
   StatedOptions stated{.settings = settings_that_differ(options), .lines = {}};
   auto& lines = stated.lines;
   for (const OptionGroup& group : option_groups()) {
@@ -109,7 +109,7 @@ OptionsInForce options_in_force(std::span<const Spec> catalog, const Options& op
   for (const OptionGroup& group : option_groups()) {
     for (const Option& option : group.options) {
       if (option.field == nullptr || !option.recorded) continue;
-      if (option.serves != nullptr && std::ranges::none_of(catalog, option.serves->by)) continue;
+      if (option.used_by != nullptr && std::ranges::none_of(catalog, option.used_by->matches)) continue;
       in_force.emplace_back(option.name, in_unit(option.field->get(options), option.range));
     }
   }

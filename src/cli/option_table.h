@@ -171,8 +171,8 @@ inline constexpr const Field* shown_by = &getter<get>;
 enum class Unused { refused, noted };
 
 /// Which benchmarks use an option.
-struct Served {
-  bool (*by)(const Spec& spec);
+struct UsedBy {
+  bool (*matches)(const Spec& spec);
   /// Follows the name of a component in messages: "IMB-MPI1 has no ...".
   std::string_view why = "has no benchmark for it";
   Unused unused = Unused::refused;
@@ -186,11 +186,11 @@ struct Option {
   std::string_view alias = {};  ///< another name of the option
   bool common = false;          ///< -help shows it; otherwise only -help all
   Values values = Values::one;
-  std::string_view syntax = {};    ///< syntax of the values, as "N[,VOL]"; empty: derived from the field
-  std::string_view help = {};      ///< what it does, in one line; empty: the words of the field
-  std::string_view standard = {};  ///< the default, if neither `standard_of` nor `field` has it
-  std::string (*standard_of)(const Standard& standard) = nullptr;  ///< the default, if components differ
-  std::string_view example = {};                                   ///< option and values
+  std::string_view syntax = {};        ///< syntax of the values, as "N[,VOL]"; empty: derived from the field
+  std::string_view help = {};          ///< what it does, in one line; empty: the words of the field
+  std::string_view default_text = {};  ///< the default, if neither `default_of` nor `field` has it
+  std::string (*default_of)(const Defaults& defaults) = nullptr;  ///< the default, if components differ
+  std::string_view example = {};                                  ///< option and values
   std::string_view details = {};  ///< what -help NAME adds; a newline ends a paragraph
   bool lists_parameters = false;  ///< -help NAME shows the parameters of -set, too
   const Field* field = nullptr;
@@ -199,10 +199,10 @@ struct Option {
   /// Reads the value instead of the field. Called for each value, or once with an empty word if the option
   /// has no value. Throws BadValue.
   void (*apply)(Draft& draft, std::string_view word) = nullptr;
-  const Served* serves = nullptr;          ///< the benchmarks that use it; nullptr: all
-  std::string_view instead = {};           ///< the option that does the same for other benchmarks
-  std::string_view excludes = {};          ///< names of options that cannot be given with it, between blanks
-  void (*settle)(Draft& draft) = nullptr;  ///< applies what it implies, once all options are read
+  const UsedBy* used_by = nullptr;        ///< the benchmarks that use it; nullptr: all
+  std::string_view instead = {};          ///< the option that does the same for other benchmarks
+  std::string_view excludes = {};         ///< names of options that cannot be given with it, between blanks
+  void (*imply)(Draft& draft) = nullptr;  ///< applies what it implies, once all options are read
   void (*check)(const Draft& draft) = nullptr;  ///< checks it with all others after that; throws UsageError
   Stage stage = Stage::usual;
   bool early = false;            ///< needed before MPI_Init
@@ -218,13 +218,18 @@ struct OptionGroup {
 std::span<const OptionGroup> option_groups();
 
 /// The options of a component before any option is read.
-Options default_options(const Standard& standard);
+Options default_options(const Defaults& defaults);
 
 /// Applies one value of an option. Throws BadValue.
 void apply(const Option& option, Draft& draft, std::string_view word);
 
 /// The default of an option in a component; empty where there is none.
-std::string standard_value(const Option& option, const Standard& standard);
+std::string default_value(const Option& option, const Defaults& defaults);
+
+/// The message for two options of which only one can be given.
+inline std::string cannot_combine(const std::string& one, const std::string& other) {
+  return one + " and " + other + " cannot be combined; give one of them";
+}
 
 /// The executables of the suite with a benchmark that uses the option.
 std::vector<std::string> executables_with(const Program& program, const Option& option);

@@ -22,44 +22,52 @@ namespace {
 
 // Conditions on benchmarks: a row names the one that holds for the benchmarks that use its option.
 
-constexpr Served with_random_choices{
-    .by = [](const Spec& spec) { return spec.random_partners || spec.in_rounds || spec.topology.exists(); }};
-constexpr Served grouped{.by = [](const Spec& spec) { return !spec.in_rounds; },
+constexpr UsedBy with_random_choices{.matches = [](const Spec& spec) {
+  return spec.random_partners || spec.in_rounds || spec.topology.exists();
+}};
+constexpr UsedBy grouped{.matches = [](const Spec& spec) { return !spec.in_rounds; },
                          .why = "measures pairs of endpoints in rounds and has no use for it"};
-constexpr Served with_hints{.by = [](const Spec& spec) { return spec.on_windows() || spec.on_files(); }};
-constexpr Served in_any_window{
-    .by = [](const Spec& spec) { return spec.on_windows() && !spec.one_sided.window; }};
-constexpr Served in_flight{.by = [](const Spec& spec) { return spec.message_rate; }, .unused = Unused::noted};
-constexpr Served in_place{.by = [](const Spec& spec) { return spec.in_place != InPlace::no; }};
-constexpr Served in_many_pairs{.by = [](const Spec& spec) { return spec.in_pairs && spec.message_rate; }};
-constexpr Served in_rounds{.by = [](const Spec& spec) { return spec.in_rounds; }};
-constexpr Served in_topology{.by = [](const Spec& spec) { return spec.topology.exists(); }};
-constexpr Served in_torus{.by = [](const Spec& spec) { return spec.any_torus; }};
-constexpr Served in_two_modes{.by =
+constexpr UsedBy with_hints{.matches = [](const Spec& spec) { return spec.on_windows() || spec.on_files(); }};
+constexpr UsedBy in_any_window{
+    .matches = [](const Spec& spec) { return spec.on_windows() && !spec.one_sided.window; }};
+constexpr UsedBy in_flight{.matches = [](const Spec& spec) { return spec.message_rate; },
+                           .unused = Unused::noted};
+constexpr UsedBy in_place{.matches = [](const Spec& spec) { return spec.in_place != InPlace::no; }};
+constexpr UsedBy in_many_pairs{
+    .matches = [](const Spec& spec) { return spec.in_pairs && spec.message_rate; }};
+constexpr UsedBy in_rounds{.matches = [](const Spec& spec) { return spec.in_rounds; }};
+constexpr UsedBy in_topology{.matches = [](const Spec& spec) { return spec.topology.exists(); }};
+constexpr UsedBy in_torus{.matches = [](const Spec& spec) { return spec.any_torus; }};
+constexpr UsedBy in_two_modes{.matches =
                                   [](const Spec& spec) {
                                     return spec.aggregation == Aggregation::aggregate_first ||
                                            spec.aggregation == Aggregation::non_aggregate_first;
                                   },
                               .unused = Unused::noted};
-constexpr Served of_gpus{.by = [](const Spec& spec) { return !spec.on_files(); },
+constexpr UsedBy of_gpus{.matches = [](const Spec& spec) { return !spec.on_files(); },
                          .why = "writes and reads files from memory of the host"};
-constexpr Served of_types{.by = [](const Spec& spec) { return !spec.on_files(); },
+constexpr UsedBy of_types{.matches = [](const Spec& spec) { return !spec.on_files(); },
                           .why = "writes and reads bytes (MPI_BYTE)"};
-constexpr Served on_files{.by = [](const Spec& spec) { return spec.on_files(); }, .why = "uses no files"};
-constexpr Served on_windows{.by = [](const Spec& spec) { return spec.on_windows(); }};
-constexpr Served overlapped{.by = [](const Spec& spec) { return spec.overlaps(); }};
-constexpr Served packed{.by = [](const Spec& spec) { return spec.packs; }};
-constexpr Served partitioned{.by = [](const Spec& spec) { return spec.partitioned; }};
-constexpr Served reduced{.by = [](const Spec& spec) { return spec.reduction; }, .unused = Unused::noted};
-constexpr Served rooted{.by = [](const Spec& spec) { return spec.rooted; }, .unused = Unused::noted};
-constexpr Served with_send_modes{.by = [](const Spec& spec) { return spec.send_modes.any; }};
-constexpr Served sent_by_all{.by = [](const Spec& spec) { return spec.sent > 0; }};
-constexpr Served threaded{.by = [](const Spec& spec) { return spec.threaded; }};
-constexpr Served threaded_or_partitioned{
-    .by = [](const Spec& spec) { return spec.threaded || spec.partitioned; }};
-constexpr Served threaded_pairs{
-    .by = [](const Spec& spec) { return spec.threaded && spec.kind == Kind::parallel_transfer; }};
-constexpr Served with_gaps{.by = takes_layout};
+constexpr UsedBy on_files{.matches = [](const Spec& spec) { return spec.on_files(); },
+                          .why = "uses no files"};
+constexpr UsedBy on_windows{.matches = [](const Spec& spec) { return spec.on_windows(); }};
+constexpr UsedBy overlapped{.matches = [](const Spec& spec) { return spec.overlaps(); }};
+constexpr UsedBy packed{.matches = [](const Spec& spec) { return spec.packs; }};
+constexpr UsedBy partitioned{.matches = [](const Spec& spec) { return spec.partitioned; }};
+constexpr UsedBy reduced{.matches = [](const Spec& spec) { return spec.reduction; }, .unused = Unused::noted};
+constexpr UsedBy rooted{.matches = [](const Spec& spec) { return spec.rooted; }, .unused = Unused::noted};
+constexpr UsedBy with_send_modes{.matches = [](const Spec& spec) { return spec.send_modes.any; }};
+constexpr UsedBy sent_by_all{.matches = [](const Spec& spec) { return spec.sent > 0; }};
+constexpr UsedBy threaded{.matches = [](const Spec& spec) { return spec.threaded; }};
+constexpr UsedBy threaded_or_partitioned{
+    .matches = [](const Spec& spec) { return spec.threaded || spec.partitioned; }};
+constexpr UsedBy threaded_pairs{
+    .matches = [](const Spec& spec) { return spec.threaded && spec.kind == Kind::parallel_transfer; }};
+constexpr UsedBy with_gaps{.matches = takes_layout};
+
+// What measures a row in many short samples, for options that need all repetitions of a row one after the
+// other.
+constexpr std::string_view in_passes = "passes precision budget alternate";
 
 // Selection and processes
 
@@ -77,10 +85,10 @@ void set_processes(Draft& draft, std::string_view word) {
 }
 
 OptionValue shown_processes(const Options& options) {
-  return std::int64_t{options.min_processes.value_or(options.standard.min_processes)};
+  return std::int64_t{options.min_processes.value_or(options.defaults.min_processes)};
 }
 
-void settle_processes(Draft& draft) {
+void imply_processes(Draft& draft) {
   if (draft.wanted_processes <= draft.world) return;
   draft.options.warnings.push_back("-npmin " + std::to_string(draft.wanted_processes) +
                                    ": above the number of processes launched; -npmin " +
@@ -174,11 +182,11 @@ void measure_by_exponents(Draft& draft) {
   draft.by_exponents = true;
 }
 
-void settle_parameters(Draft& draft) {
+void imply_parameters(Draft& draft) {
   const Settings& settings = draft.options.settings;
-  const Settings& standard = draft.options.standard.settings;
-  if (settings.min_message_log != standard.min_message_log ||
-      settings.max_message_log != standard.max_message_log) {
+  const Settings& defaults = draft.options.defaults.settings;
+  if (settings.min_message_log != defaults.min_message_log ||
+      settings.max_message_log != defaults.max_message_log) {
     measure_by_exponents(draft);
   }
 }
@@ -370,7 +378,7 @@ void check_topology(const Draft& draft) {
   // It is a usage error only if no group has the size of the grid.
   const Options& options = draft.options;
   const int available = static_cast<int>(rank_order(world, options.map).size());
-  const int least = std::min(options.min_processes.value_or(options.standard.min_processes), available);
+  const int least = std::min(options.min_processes.value_or(options.defaults.min_processes), available);
   const std::vector<int> counts = process_counts({}, available, least);
   if (std::ranges::find(counts, topology.size()) != counts.end()) return;
   std::string groups;
@@ -388,7 +396,7 @@ bool draws_graph(const Options& options) {
   return options.topology && options.topology->kind == TopologyKind::random;
 }
 
-void settle_seed(Draft& draft) {
+void imply_seed(Draft& draft) {
   Options& options = draft.options;
   if (draws_graph(options)) options.topology->seed = *draft.seed;
   if (options.fabric) options.fabric->seed = *draft.seed;
@@ -403,7 +411,7 @@ OptionValue shown_seed(const Options& options) {
 }
 
 void check_seed(const Draft& draft) {
-  if (draws_graph(draft.options) || std::ranges::none_of(draft.program.catalog, in_topology.by)) return;
+  if (draws_graph(draft.options) || std::ranges::none_of(draft.program.catalog, in_topology.matches)) return;
   throw UsageError("-seed: " + std::string(draft.program.name) +
                    " uses it with -topo random:N only; leave it out");
 }
@@ -446,7 +454,7 @@ void check_layout(const Draft& draft) {
   const std::string layout = "-layout " + name_of(options.layout);
   if (!options.layout.has_gaps()) return;
   if (options.data.contiguity != Contiguity::base) {
-    throw UsageError(layout + " and -contig_type exclude each other; leave one out");
+    throw UsageError(cannot_combine(layout, "-contig_type"));
   }
   if (options.layout.placement == Placement::structure && options.data.type != DataType::byte) {
     throw UsageError(layout + " is a record of several types, counted in bytes; give -data_type byte");
@@ -461,10 +469,10 @@ void check_packing(const Draft& draft) {
     throw UsageError(packing + ": there are no gaps to pack; give -layout, too, as -layout vector:1:8");
   }
   if (options.send_mode != SendMode::standard) {
-    throw UsageError(packing + " and -send_mode exclude each other; leave one out");
+    throw UsageError(cannot_combine(packing, "-send_mode"));
   }
   if (options.in_place) {
-    throw UsageError(packing + " and -in_place exclude each other; leave one out");
+    throw UsageError(cannot_combine(packing, "-in_place"));
   }
   if (options.packing == Packing::hand && options.memory.on_device()) {
     throw UsageError(packing + ": its loops cannot access -memory " + options.memory.names() +
@@ -556,7 +564,7 @@ void check_reorder(const Draft& draft) {
 }
 
 // -precision alone does not limit the passes, so it gets a default budget.
-void settle_budget(Draft& draft) {
+void imply_budget(Draft& draft) {
   constexpr double default_budget = 60;
   Passes& passes = *draft.options.passes;
   if (!passes.most && !passes.budget) passes.budget = default_budget;
@@ -608,7 +616,7 @@ void read_variants(Draft& draft, std::string_view path) {
 }
 
 // Variants alternate sample by sample, which takes passes.
-void settle_passes(Draft& draft) {
+void imply_passes(Draft& draft) {
   constexpr int default_passes = 20;
   std::optional<Passes>& passes = draft.options.passes;
   if (!passes) passes.emplace().most = default_passes;
@@ -641,7 +649,7 @@ void set_threads(Draft& draft, std::string_view word) {
 OptionValue shown_threads(const Options& options) { return std::int64_t{options.threads.count}; }
 
 // Several threads need MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE. The default is the latter.
-void settle_level(Draft& draft) {
+void imply_level(Draft& draft) {
   Options& options = draft.options;
   if (options.threads.asked.value_or(1) > 1 && !draft.has("thread_level")) {
     options.thread_level = ThreadLevel::multiple;
@@ -720,7 +728,7 @@ OptionValue shown_pairs_file(const Options& options) {
 }
 
 // A build with -check as its default measures without it where it is not possible.
-void settle_hub(Draft& draft) {
+void imply_hub(Draft& draft) {
   if (has_hub(draft.options.fabric->rounds) && !draft.has("check")) draft.options.check = false;
 }
 
@@ -927,34 +935,34 @@ constexpr Option process_rows[] = {
      .common = true,
      .syntax = "N",
      .help = "run on N, 2N, 4N, ... and all processes",
-     .standard_of =
-         [](const Standard& standard) {
-           return standard.min_processes == all_processes ? "all processes"
-                                                          : std::to_string(standard.min_processes);
+     .default_of =
+         [](const Defaults& defaults) {
+           return defaults.min_processes == all_processes ? "all processes"
+                                                          : std::to_string(defaults.min_processes);
          },
      .example = "-npmin 4",
      .details = "A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number of "
                 "processes launched, all of them run, with a warning. Single transfers always run on 2.",
      .field = shown_by<shown_processes>,
      .apply = set_processes,
-     .serves = &grouped,
-     .settle = settle_processes},
+     .used_by = &grouped,
+     .imply = imply_processes},
     {.name = "multi",
      .common = true,
      .syntax = "0|1",
      .help = "run in as many groups as possible at once",
-     .standard = "one group",
+     .default_text = "one group",
      .example = "-multi 1",
      .details = "0: one row with the extremes over all groups.\n1: one row for each group.\n"
                 "The prefix Multi- before a name asks for groups for that benchmark only.",
      .field = shown_by<shown_multi>,
      .apply = set_multi,
-     .serves = &grouped},
+     .used_by = &grouped},
     {.name = "map",
      .common = true,
      .syntax = "PxQ",
      .help = "number the processes along the rows of a P x Q matrix",
-     .standard = "in order of rank",
+     .default_text = "in order of rank",
      .example = "-map 4x2",
      .details =
          "Row r of the matrix holds the ranks r, r+P, r+2P, ...; groups are filled row by row. With two "
@@ -962,7 +970,7 @@ constexpr Option process_rows[] = {
          "the other node. P times Q must not exceed the number of processes launched; other ranks are idle.",
      .field = shown_by<shown_map>,
      .apply = set_map,
-     .serves = &grouped},
+     .used_by = &grouped},
     {.name = "thread_level",
      .syntax = "LEVEL",
      .example = "-thread_level multiple",
@@ -978,20 +986,20 @@ constexpr Option length_rows[] = {
      .common = true,
      .syntax = "[MIN:]MAX",
      .help = "lengths 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
-     .standard_of = [](const Standard& standard) -> std::string {
-       if (standard.counts.back() > 0) return "lengths of -count";
-       if (standard.lengths.back() > 0) {
-         const std::vector<std::int64_t> lengths(standard.lengths.begin(), standard.lengths.end());
+     .default_of = [](const Defaults& defaults) -> std::string {
+       if (defaults.counts.back() > 0) return "lengths of -count";
+       if (defaults.lengths.back() > 0) {
+         const std::vector<std::int64_t> lengths(defaults.lengths.begin(), defaults.lengths.end());
          return "lengths " + to_text(field::shown(lengths), {});
        }
-       return std::to_string(standard.settings.min_message_log) + ":" +
-              std::to_string(standard.settings.max_message_log);
+       return std::to_string(defaults.settings.min_message_log) + ":" +
+              std::to_string(defaults.settings.max_message_log);
      },
      .example = "-msglog 3:7",
      .details = "Exponents from 0 to 40. MIN defaults to MINMSGLOG, which is 0.",
      .field = shown_by<shown_exponents>,
      .apply = set_exponents,
-     .settle = measure_by_exponents,
+     .imply = measure_by_exponents,
      .check = check_exponents},
     {.name = "msglen",
      .syntax = "FILE",
@@ -1000,7 +1008,7 @@ constexpr Option length_rows[] = {
      .details = "One length per line, in bytes or with k, m or g, in any order; a comment begins with #.",
      .apply = read_lengths,
      .excludes = "msgsize msglog msgsz",
-     .settle = measure_by_bytes},
+     .imply = measure_by_bytes},
     {.name = "msgsize",
      .common = true,
      .syntax = "LENGTH[,LENGTH...]",
@@ -1011,7 +1019,7 @@ constexpr Option length_rows[] = {
      .field = shown_by<shown_lengths>,
      .apply = set_lengths,
      .excludes = "msglog msgsz",
-     .settle = measure_by_bytes},
+     .imply = measure_by_bytes},
     {.name = "msgsz",
      .syntax = "LENGTH",
      .help = "measure this length; repeat for more",
@@ -1020,7 +1028,7 @@ constexpr Option length_rows[] = {
          "As IMB-P2P has it. The lengths are measured in the order given, in place of the powers of two.",
      .apply = add_lengths,
      .excludes = "msglog",
-     .settle = measure_by_bytes},
+     .imply = measure_by_bytes},
     {.name = "zero_size",
      .help = "measure length 0 too",
      .example = "-zero_size off",
@@ -1033,9 +1041,9 @@ constexpr Option repetition_rows[] = {
      .common = true,
      .syntax = "N[,VOL[,NONAGGR[,POLICY]]]",
      .help = "number of repetitions and its limits",
-     .standard_of =
-         [](const Standard& standard) {
-           const Settings& settings = standard.settings;
+     .default_of =
+         [](const Defaults& defaults) {
+           const Settings& settings = defaults.settings;
            return std::to_string(settings.repetitions) + "," +
                   std::to_string(settings.overall_volume / mebibyte) + "," +
                   std::to_string(settings.non_aggregate_repetitions) + "," + name_of(settings.policy);
@@ -1075,8 +1083,8 @@ constexpr Option repetition_rows[] = {
      .help = "pause after each length",
      .example = "-msg_pause on",
      .field = at<&Options::message_pause>,
-     .serves = &grouped,
-     .excludes = "passes precision budget"},
+     .used_by = &grouped,
+     .excludes = in_passes},
     {.name = "pause",
      .syntax = "MICROSECONDS",
      .help = "pause for this long after each length",
@@ -1084,8 +1092,8 @@ constexpr Option repetition_rows[] = {
      .details = "The default of IMB-P2P 2021 is 100000.",
      .field = at<&Options::pause_seconds>,
      .range = real(0, 1e12, 1e6),
-     .serves = &grouped,
-     .excludes = "passes precision budget"},
+     .used_by = &grouped,
+     .excludes = in_passes},
 };
 
 constexpr Option method_rows[] = {
@@ -1093,7 +1101,7 @@ constexpr Option method_rows[] = {
      .common = true,
      .syntax = "SIZE[,LINE]",
      .help = "step through buffers larger than the cache",
-     .standard = "reuse one buffer",
+     .default_text = "reuse one buffer",
      .example = "-off_cache 16,128",
      .details = "SIZE: of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: of a cache "
                 "line, in bytes. SIZE -1 or no LINE: the value of the machine, or of CACHE_SIZE and "
@@ -1113,34 +1121,33 @@ constexpr Option method_rows[] = {
      .help = "change the root with each repetition",
      .example = "-root_shift off",
      .field = at<&Options::root_shift>,
-     .serves = &rooted},
+     .used_by = &rooted},
     {.name = "in_place",
      .help = "collectives with one buffer (MPI_IN_PLACE)",
      .example = "-in_place on",
      .details = "on: input and result are in the receive buffer, in rooted collectives at the root, which "
-                "then is rank 0. Collectives that cannot (Bcast, Barrier, Reduce_scatter, "
-                "Reduce_scatter_block, neighborhoods) and other benchmarks are as with off.",
+                "then is rank 0. Other benchmarks are as with off.",
      .field = at<&Options::in_place>,
-     .serves = &in_place},
+     .used_by = &in_place},
     {.name = "sync",
      .help = "untimed barrier between repetitions",
      .example = "-sync on",
      .details = "on: each repetition is timed by itself. off: all repetitions are timed together.",
      .field = at<&Options::synchronize_each>,
-     .serves = &grouped},
+     .used_by = &grouped},
     {.name = "imb_barrier",
      .help = "synchronize without MPI_Barrier",
      .example = "-imb_barrier on",
      .details = "on: a barrier of point-to-point messages, the same with every MPI. The benchmark Barrier "
                 "always measures MPI_Barrier.",
      .field = at<&Options::own_barrier>,
-     .serves = &grouped},
+     .used_by = &grouped},
     {.name = "data_type",
      .syntax = "TYPE",
      .example = "-data_type double",
      .details = "Data type of messages. float16 and bfloat16 need an MPI that has them.",
      .field = at<&Options::data, &Element::type>,
-     .serves = &of_types},
+     .used_by = &of_types},
     {.name = "red_data_type",
      .syntax = "TYPE",
      .help = "the same for reductions, but not byte",
@@ -1148,7 +1155,7 @@ constexpr Option method_rows[] = {
      .details = "The operation is MPI_SUM, which is not defined for bytes.",
      .field = at<&Options::reduction, &Element::type>,
      .apply = set_reduction_type,
-     .serves = &reduced,
+     .used_by = &reduced,
      .check = check_reduction_type},
     {.name = "contig_type",
      .syntax = "TYPE",
@@ -1157,46 +1164,46 @@ constexpr Option method_rows[] = {
                 "element has twice its extent. base_vec, resize_vec: the same as a vector of elements.",
      .field = at<&Options::data, &Element::contiguity>,
      .apply = set_contiguity,
-     .serves = &of_types},
+     .used_by = &of_types},
     {.name = "aggregate_mode",
      .syntax = "MODE",
      .example = "-aggregate_mode non_aggregate",
      .details = "For benchmarks with both modes. non_aggregate: each transfer is completed before the next. "
                 "aggregate: all transfers of a sample, to disjoint memory, are completed together.",
      .field = at<&Options::aggregate_mode>,
-     .serves = &in_two_modes},
+     .used_by = &in_two_modes},
     {.name = "window_size",
      .syntax = "N",
-     .help = "messages per repetition of Uniband and the like",
+     .help = "messages in flight per repetition",
      .example = "-window_size 64",
      .field = at<&Options::in_flight>,
      .range = whole(1, 1000000),
-     .serves = &in_flight},
+     .used_by = &in_flight},
     {.name = "partitions",
      .syntax = "N",
      .help = "IMB-MPI4: parts of a message of Partitioned_...",
      .example = "-partitions 16",
-     .details = "At most; a message has as many as divide it into equal parts.",
+     .details = "Upper limit: a message has the largest number of equal parts, up to N.",
      .field = at<&Options::partitions>,
      .range = whole(1, 1000000),
-     .serves = &partitioned},
+     .used_by = &partitioned},
     {.name = "seed",
      .syntax = "N",
      .help = "draw other random partners, or another random graph",
-     .standard = "1",
+     .default_text = "1",
      .example = "-seed 7",
-     .details = "Of Unirandom, Birandom and Corandom (IMB-P2P), of -topo random:N, or the order of rounds of "
-                "IMB-FABRIC. The same number gives the same partners in the same order, with every MPI. Of "
-                "IMB-P2P, 1024 rounds are drawn before the clock starts; further repetitions use them again.",
+     .details = "Seed of random partners, of -topo random:N, and of the order of rounds in IMB-FABRIC. The "
+                "same number gives the same partners in the same order, with every MPI. Partners are drawn "
+                "for 1024 rounds before the clock starts; further repetitions use them again.",
      .field = shown_by<shown_seed>,
      .apply = set_seed,
-     .serves = &with_random_choices,
-     .settle = settle_seed,
+     .used_by = &with_random_choices,
+     .imply = imply_seed,
      .check = check_seed},
     {.name = "halo",
      .syntax = "N[,corners]",
      .help = "IMB-P2P: the periodic grid of Halo and simple_halo",
-     .standard = "3",
+     .default_text = "3",
      .example = "-halo 2,corners Halo",
      .details =
          "N: 1 to 5 dimensions, whose extents are as equal as the number of processes allows. Each process "
@@ -1204,11 +1211,11 @@ constexpr Option method_rows[] = {
          "3 dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
      .field = shown_by<shown_halo>,
      .apply = set_halo,
-     .serves = &in_torus},
+     .used_by = &in_torus},
     {.name = "topo",
      .syntax = "TOPOLOGY",
      .help = "who are neighbors in neighborhood collectives",
-     .standard = "2d",
+     .default_text = "2d",
      .example = "-topo 2x2 Neighbor_alltoall",
      .details = "3d: a periodic grid of 1 to 5 dimensions, whose extents are as equal as the number of "
                 "processes allows. 4x2: with these extents, in groups of 8. graph, graph:4x2, graph:3d: the "
@@ -1216,38 +1223,38 @@ constexpr Option method_rows[] = {
                 "each process sends to N others and receives from N others.",
      .field = shown_by<shown_topology>,
      .apply = set_topology,
-     .serves = &in_topology,
+     .used_by = &in_topology,
      .check = check_topology},
     {.name = "pairs",
      .syntax = "N",
      .help = "IMB-P2P: pairs of processes of Multi_pair",
-     .standard = "half of the processes",
+     .default_text = "half of the processes",
      .example = "-pairs 2 Multi_pair",
      .details = "N in all: rank i of the first half with rank i of the second, for the first N ranks of "
                 "each; others are idle. On two nodes with half of the ranks each, in order, N is the number "
                 "of pairs per node.",
      .field = at<&Options::pairs, &PairOptions::most_pairs>,
      .range = whole(1, most_int),
-     .serves = &in_many_pairs,
+     .used_by = &in_many_pairs,
      .check = check_pairs},
     {.name = "msgwr",
      .syntax = "on|off",
      .help = "IMB-P2P: accepted, no effect",
-     .standard = "off",
+     .default_text = "off",
      .example = "-msgwr off",
      .details = "IMB-P2P 2021 writes the send buffer before each message unless this is off. Here the timed "
                 "loop has MPI calls only; buffers are written before a table. on is a warning.",
      .apply = accept_payload<true>,
-     .serves = &sent_by_all},
+     .used_by = &sent_by_all},
     {.name = "msgrd",
      .syntax = "on|off",
      .help = "IMB-P2P: accepted, no effect",
-     .standard = "off",
+     .default_text = "off",
      .example = "-msgrd off",
      .details = "IMB-P2P 2021 reads the receive buffer after each message unless this is off. Here the timed "
                 "loop has MPI calls only. on is a warning.",
      .apply = accept_payload<false>,
-     .serves = &sent_by_all},
+     .used_by = &sent_by_all},
 };
 
 constexpr Option output_rows[] = {
@@ -1257,16 +1264,16 @@ constexpr Option output_rows[] = {
      .details = "Each repetition is timed; the time of its slowest process counts. t_min, t_avg and t_max in "
                 "the row are taken over processes, from the mean of each, not over repetitions.",
      .field = at<&Options::show_tail>,
-     .serves = &grouped,
-     .excludes = "passes precision budget"},
+     .used_by = &grouped,
+     .excludes = in_passes},
     {.name = "dumpfile",
      .syntax = "FILE",
      .help = "write the time of each repetition to FILE",
      .example = "-dumpfile times.txt",
      .details = "One line per repetition: bytes and microseconds.",
      .field = at<&Options::dump_file>,
-     .serves = &grouped,
-     .excludes = "passes precision budget",
+     .used_by = &grouped,
+     .excludes = in_passes,
      .check = check_files},
     {.name = "help",
      .alias = "h",
@@ -1287,7 +1294,7 @@ constexpr Option thread_rows[] = {
     {.name = "threads",
      .syntax = "N",
      .help = "threads of each process",
-     .standard = "OMP_NUM_THREADS with -thread_level multiple or serialized, else 1",
+     .default_text = "OMP_NUM_THREADS with -thread_level multiple or serialized, else 1",
      .example = "-threads 4",
      .details =
          "More than one thread needs MPI_THREAD_MULTIPLE, which is then requested, or MPI_THREAD_SERIALIZED "
@@ -1295,8 +1302,8 @@ constexpr Option thread_rows[] = {
          "that mark the parts of a message of Partitioned_... (MPI_Pready).",
      .field = shown_by<shown_threads>,
      .apply = set_threads,
-     .serves = &threaded_or_partitioned,
-     .settle = settle_level,
+     .used_by = &threaded_or_partitioned,
+     .imply = imply_level,
      .early = true},
     {.name = "comm",
      .syntax = "WHICH",
@@ -1304,14 +1311,14 @@ constexpr Option thread_rows[] = {
      .details = "per_thread: each thread has a communicator. shared: all use one, with one tag per thread; "
                 "transfers only, as MPI forbids concurrent collectives on one communicator.",
      .field = at<&Options::threads, &Threads::comm>,
-     .serves = &threaded},
+     .used_by = &threaded},
     {.name = "pin_threads",
      .help = "bind each thread to a CPU",
      .example = "-pin_threads on",
      .details =
          "Thread t to the t-th CPU that its process may use; processes with the same CPUs divide them.",
      .field = at<&Options::threads, &Threads::pinned>,
-     .serves = &threaded_or_partitioned},
+     .used_by = &threaded_or_partitioned},
     {.name = "stride",
      .syntax = "N",
      .help = "distance between communicating processes",
@@ -1320,7 +1327,7 @@ constexpr Option thread_rows[] = {
                 "the chains of SendRecvMT and ExchangeMT, 1. Processes without a partner are idle.",
      .field = at<&Options::stride>,
      .range = whole(0, 1 << 30),
-     .serves = &threaded_pairs,
+     .used_by = &threaded_pairs,
      .check = check_stride},
     {.name = "count",
      .syntax = "N[,N...]",
@@ -1329,17 +1336,17 @@ constexpr Option thread_rows[] = {
      .details = "#bytes shows the bytes of all threads of a process together.",
      .field = shown_by<shown_counts>,
      .apply = set_counts,
-     .serves = &threaded,
+     .used_by = &threaded,
      .instead = "-msgsize",
      .excludes = "msglen msgsize msglog msgsz"},
     {.name = "datatype",
      .syntax = "TYPE",
      .help = "int or char, for messages and reductions",
-     .standard = "int",
+     .default_text = "int",
      .example = "-datatype char",
      .details = "-data_type and -red_data_type have more.",
      .apply = set_type,
-     .serves = &threaded,
+     .used_by = &threaded,
      .instead = "-data_type",
      .excludes = "data_type red_data_type"},
     {.name = "repeat",
@@ -1360,12 +1367,13 @@ constexpr Option thread_rows[] = {
     {.name = "barrier",
      .syntax = "on|off|special",
      .help = "synchronize processes before each sample",
-     .standard = "on",
+     .default_text = "on",
      .example = "-barrier special",
-     .details = "on: in MPI_Barrier. off: only the threads of a process meet. special: as -imb_barrier on.",
+     .details =
+         "on: in MPI_Barrier. off: only between the threads of a process. special: as -imb_barrier on.",
      .field = at<&Options::thread_barrier>,
      .apply = set_barrier,
-     .serves = &threaded,
+     .used_by = &threaded,
      .instead = "-imb_barrier"},
     {.name = "malloc_align",
      .syntax = "BYTES",
@@ -1375,7 +1383,7 @@ constexpr Option thread_rows[] = {
          "A power of two. Without -malloc_algo continuous, each thread's part begins on a page at least.",
      .field = at<&Options::threads, &Threads::alignment>,
      .apply = set_alignment,
-     .serves = &threaded},
+     .used_by = &threaded},
     {.name = "malloc_algo",
      .syntax = "HOW",
      .example = "-malloc_algo parallel",
@@ -1383,13 +1391,13 @@ constexpr Option thread_rows[] = {
                 "of two threads may share a page. parallel: each thread writes to its buffers first, so that "
                 "their memory is near its CPU.",
      .field = at<&Options::threads, &Threads::memory>,
-     .serves = &threaded},
+     .used_by = &threaded},
     {.name = "noheader",
      .values = Values::none,
      .help = "print no banner",
      .example = "-noheader",
      .apply = [](Draft& draft, std::string_view) { draft.options.header = false; },
-     .serves = &threaded},
+     .used_by = &threaded},
 };
 
 constexpr Option fabric_rows[] = {
@@ -1399,11 +1407,11 @@ constexpr Option fabric_rows[] = {
      .details = "What is measured. One rank stands for each: the first one on it; others are idle. socket, "
                 "numa and core need ranks that are bound to CPUs of one. rank: each rank is an endpoint.",
      .field = at<&Options::fabric, &FabricOptions::endpoint>,
-     .serves = &in_rounds},
+     .used_by = &in_rounds},
     {.name = "rounds",
      .syntax = "K|one_to_all|all_to_one",
      .help = "not all pairs: each endpoint meets K others",
-     .standard = "all pairs",
+     .default_text = "all pairs",
      .example = "-rounds 3",
      .details =
          "Without it, N endpoints meet in N - 1 rounds of disjoint pairs. K: in K such rounds, of endpoints "
@@ -1411,9 +1419,9 @@ constexpr Option fabric_rows[] = {
          "all others at once, or all others to it; Pair_Bidirectional goes both ways in both.",
      .field = shown_by<shown_rounds>,
      .apply = set_rounds,
-     .serves = &in_rounds,
+     .used_by = &in_rounds,
      .excludes = "halves pairs_file",
-     .settle = settle_hub,
+     .imply = imply_hub,
      .check = check_hub},
     {.name = "halves",
      .values = Values::none,
@@ -1423,7 +1431,7 @@ constexpr Option fabric_rows[] = {
                 "bisection.",
      .field = shown_by<shown_halves>,
      .apply = [](Draft& draft, std::string_view) { fabric_of(draft).rounds = RoundKind::halves; },
-     .serves = &in_rounds,
+     .used_by = &in_rounds,
      .excludes = "pairs_file"},
     {.name = "pairs_file",
      .syntax = "FILE",
@@ -1433,20 +1441,20 @@ constexpr Option fabric_rows[] = {
                 "sends. A comment begins with #.",
      .field = shown_by<shown_pairs_file>,
      .apply = read_pairs,
-     .serves = &in_rounds},
+     .used_by = &in_rounds},
     {.name = "serial",
      .values = Values::none,
      .help = "one pair after the other, not a round at once",
      .example = "-serial",
      .field = at<&Options::fabric, &FabricOptions::serial>,
-     .serves = &in_rounds},
+     .used_by = &in_rounds},
     {.name = "matrix",
      .values = Values::none,
      .help = "print a line for each pair",
      .example = "-matrix",
      .details = "As soon as it is measured. -json has them, too.",
      .field = at<&Options::fabric, &FabricOptions::matrix>,
-     .serves = &in_rounds},
+     .used_by = &in_rounds},
     {.name = "pair_timeout",
      .syntax = "SECONDS",
      .help = "a rank silent for so long is left out",
@@ -1457,7 +1465,7 @@ constexpr Option fabric_rows[] = {
                 "start that takes ten times as long. 0: wait forever.",
      .field = at<&Options::fabric, &FabricOptions::timeout_seconds>,
      .range = real(0, 1e6),
-     .serves = &in_rounds,
+     .used_by = &in_rounds,
      .early = true},
 };
 
@@ -1466,7 +1474,7 @@ constexpr Option memory_rows[] = {
      .values = Values::one_or_two,
      .syntax = "KIND[,KIND]",
      .help = "memory of buffers: of both, or of send and receive",
-     .standard = "host",
+     .default_text = "host",
      .example = "-memory cuda,host",
      .details = "host; pinned: on the host, page-locked by a GPU's driver; cuda, rocm: on the GPU; "
                 "cuda_managed, rocm_managed: migrates between both. H, D, M: host, GPU, managed, of the "
@@ -1480,7 +1488,7 @@ constexpr Option memory_rows[] = {
     {.name = "mem_alloc_type",
      .syntax = "TYPE",
      .help = "the same as IMB-MPI1-GPU has it",
-     .standard = "cpu",
+     .default_text = "cpu",
      .example = "-mem_alloc_type device",
      .details = "cpu: host. host: pinned. device: cuda or rocm. shared: cuda_managed or rocm_managed.",
      .apply = set_alloc_type,
@@ -1489,14 +1497,14 @@ constexpr Option memory_rows[] = {
      .alias = "gpu_select",
      .syntax = "N|local_rank|round_robin",
      .help = "which GPU a rank uses",
-     .standard = "local_rank",
+     .default_text = "local_rank",
      .example = "-memory cuda -gpu 0",
      .details = "Of those that the process sees (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES). N: GPU N for "
                 "all ranks, from 0. local_rank: the rank on its host modulo the number of GPUs. round_robin: "
                 "the rank of the launch modulo that number.",
      .field = shown_by<shown_gpu>,
      .apply = set_gpu,
-     .serves = &of_gpus,
+     .used_by = &of_gpus,
      .check = check_gpu},
     {.name = "gpu_check",
      .help = "whether the MPI is asked if it handles GPU memory",
@@ -1505,14 +1513,14 @@ constexpr Option memory_rows[] = {
                 "change, because its first message would crash; so is one that does not report it. Calls "
                 "that Open MPI does not support on GPUs have a failure row. trust: everything is run.",
      .field = at<&Options::memory, &MemoryChoice::check>,
-     .serves = &of_gpus,
+     .used_by = &of_gpus,
      .check = check_gpu},
     {.name = "load",
      .help = "where benchmarks with overlap compute",
      .example = "-memory cuda -load device Ibcast",
      .details = "device: on the GPU of the rank, which -memory or -gpu chooses. CUDA only.",
      .field = at<&Options::memory, &MemoryChoice::load>,
-     .serves = &overlapped,
+     .used_by = &overlapped,
      .check = check_load},
 };
 
@@ -1525,17 +1533,17 @@ constexpr Option own_rows[] = {
          "allocate: MPI_Win_allocate, as in most programs. shared: MPI_Win_allocate_shared; processes that "
          "share no memory have failure rows. dynamic: MPI_Win_create_dynamic and MPI_Win_attach.",
      .field = at<&Options::window_kind>,
-     .serves = &in_any_window},
+     .used_by = &in_any_window},
     {.name = "sync_mode",
      .syntax = "MODE",
-     .standard = "by benchmark",
+     .default_text = "by benchmark",
      .example = "-sync_mode lock",
      .details = "fence: MPI_Win_fence. pscw: MPI_Win_post, _start, _complete, _wait. lock, lock_all: "
                 "MPI_Win_lock (shared) or MPI_Win_lock_all around each transfer. flush, flush_local: in a "
                 "lock held around the sample. In aggregate mode: once for all transfers of a sample. "
-                "standard: as each benchmark is defined. IMB-EXT has fence and pscw.",
+                "standard: as each benchmark is defined.",
      .field = at<&Options::sync_mode>,
-     .serves = &on_windows,
+     .used_by = &on_windows,
      .check = check_sync_mode,
      .banner = "Completion of transfers"},
     {.name = "send_mode",
@@ -1546,12 +1554,12 @@ constexpr Option own_rows[] = {
                 "ahead. buffered: MPI_Bsend, MPI_Ibsend; the buffer counts toward -mem. Benchmarks that "
                 "cannot use a mode have a failure row with the reason.",
      .field = at<&Options::send_mode>,
-     .serves = &with_send_modes,
+     .used_by = &with_send_modes,
      .banner = "Sends"},
     {.name = "layout",
      .syntax = "LAYOUT",
      .help = "gaps between the elements of a message",
-     .standard = "contiguous",
+     .default_text = "contiguous",
      .example = "-layout vector:1:8 -data_type double PingPong",
      .details = "Derived types, on both sides; #bytes counts data, not gaps. vector:BLOCK:STRIDE: blocks of "
                 "BLOCK elements, STRIDE elements from one beginning to the next. indexed: blocks and gaps of "
@@ -1559,7 +1567,7 @@ constexpr Option own_rows[] = {
                 "cannot have gaps have a failure row with the reason.",
      .field = shown_by<shown_layout>,
      .apply = set_layout,
-     .serves = &with_gaps,
+     .used_by = &with_gaps,
      .check = check_layout,
      .banner = "Messages"},
     {.name = "packing",
@@ -1567,10 +1575,9 @@ constexpr Option own_rows[] = {
      .example = "-layout vector:1:8 -packing hand PingPong",
      .details =
          "none: MPI gets the derived type. mpi: MPI_Pack before and MPI_Unpack after the calls, in the "
-         "clock. hand: the same by loops. For PingPong, PingPing, Sendrecv, Exchange, Bcast, Gather, "
-         "Scatter, Allgather, Alltoall, and the stencils of IMB-P2P; others have a failure row.",
+         "clock. hand: the same by loops. Other benchmarks have a failure row.",
      .field = at<&Options::packing>,
-     .serves = &packed,
+     .used_by = &packed,
      .check = check_packing,
      .banner = "Messages"},
     {.name = "progress",
@@ -1582,7 +1589,7 @@ constexpr Option own_rows[] = {
                 "inside MPI calls.",
      .field = at<&Options::progress>,
      .range = whole(0, 1000000),
-     .serves = &overlapped},
+     .used_by = &overlapped},
     {.name = "info",
      .syntax = "KEY=VALUE",
      .help = "give MPI a hint for windows and files",
@@ -1590,18 +1597,18 @@ constexpr Option own_rows[] = {
      .details = "May be repeated. Replaces editing User_Set_Info (user guide). MPI ignores unknown keys.",
      .field = shown_by<shown_info>,
      .apply = add_info,
-     .serves = &with_hints},
+     .used_by = &with_hints},
     {.name = "file",
      .syntax = "PATH",
      .help = "IMB-IO: folder or name of the files",
-     .standard = "./IMB_out",
+     .default_text = "./IMB_out",
      .example = "-file /scratch/me",
      .details =
          "An existing folder: the files are IMB_out in it, or IMB_out.2 while another IMB-IO uses IMB_out. "
          "Otherwise the name of a new file in an existing folder. Files of groups end in _g and the group, "
          "files of single processes in _ and the rank. All are deleted, however the run ends.",
      .apply = set_file,
-     .serves = &on_files},
+     .used_by = &on_files},
     {.name = "fsync",
      .help = "IMB-IO: when writes reach storage",
      .example = "-fsync never",
@@ -1609,7 +1616,7 @@ constexpr Option own_rows[] = {
          "standard: MPI_File_sync, MPI_Barrier and MPI_File_sync complete each write, in aggregate mode all "
          "writes together. never: MPI_Barrier only; this measures writes to the page cache, not to storage.",
      .field = at<&Options::file_sync>,
-     .serves = &on_files},
+     .used_by = &on_files},
     {.name = "reorder",
      .syntax = "N",
      .help = "IMB-IO: each rank reads what rank + N wrote",
@@ -1619,13 +1626,13 @@ constexpr Option own_rows[] = {
                 "pointer, the order of reading decides which rank reads what.",
      .field = at<&Options::reorder>,
      .range = whole(0, 1 << 30),
-     .serves = &on_files,
+     .used_by = &on_files,
      .check = check_reorder},
     {.name = "check",
      .common = true,
      .values = Values::optional_switch,
      .help = "verify received data; adds the column defects",
-     .standard_of = [](const Standard& standard) { return std::string(standard.check ? "on" : ""); },
+     .default_of = [](const Defaults& defaults) { return std::string(defaults.check ? "on" : ""); },
      .example = "-check",
      .details = "In a separate pass before the timed one, so times stay comparable. A defect is a received "
                 "byte that differs from what a correct MPI delivers.",
@@ -1633,7 +1640,7 @@ constexpr Option own_rows[] = {
     {.name = "strict",
      .syntax = "on|off",
      .help = "exit status 3 for rows beyond -mem, -time or -budget, too",
-     .standard = "off",
+     .default_text = "off",
      .example = "-strict on",
      .details = "Such a row names its limit. Without -strict the exit status stays 0, as IMB's does.",
      .field = at<&Options::strict>,
@@ -1649,7 +1656,7 @@ constexpr Option own_rows[] = {
     {.name = "passes",
      .syntax = "N",
      .help = "measure in N passes: rows are medians over them",
-     .standard = "one burst per row",
+     .default_text = "one burst per row",
      .example = "-passes 20",
      .details = "Each pass measures one short sample of every row, between two probes of the machine. Tables "
                 "follow at the end, with a column +-[%]: half of the 95 % interval of the median. The probes "
@@ -1666,8 +1673,8 @@ constexpr Option own_rows[] = {
                 "seconds. See -passes.",
      .field = at<&Options::passes, &Passes::precision>,
      .range = real(0.001, 100, 100),
-     .serves = &grouped,
-     .settle = settle_budget},
+     .used_by = &grouped,
+     .imply = imply_budget},
     {.name = "budget",
      .syntax = "SECONDS",
      .help = "repeat passes for this long",
@@ -1681,15 +1688,14 @@ constexpr Option own_rows[] = {
      .help = "measure each row under several settings of the MPI",
      .example = "-alternate variants.txt",
      .details =
-         "A variant per line: a label, then NAME=VALUE of control variables of the MPI (MPI_T), between "
-         "blanks; a label alone is the MPI as it was launched. A comment begins with #. In each pass every "
-         "row has a sample of every variant, in the same memory, on a communicator that was made under it. "
-         "A table for each variant follows. Without -passes, -precision and -budget, 20 passes.",
+         "One variant per line: LABEL NAME=VALUE ..., separated by blanks. NAME is a control variable of the "
+         "MPI (MPI_T). A line with only a label measures the values at launch. A comment begins with #. In "
+         "each pass every row has a sample of every variant, in the same memory, on a communicator made "
+         "with its values. Each variant has a table. Without -passes, -precision, -budget: 20 passes.",
      .recorded = false,
      .apply = read_variants,
-     .serves = &grouped,
-     .excludes = "msg_pause pause show_tail dumpfile",
-     .settle = settle_passes},
+     .used_by = &grouped,
+     .imply = imply_passes},
     {.name = "turns",
      .syntax = "PARTS,HOST:PORT,TOKEN",
      .help = "interleave with other launches",
@@ -1700,7 +1706,7 @@ constexpr Option own_rows[] = {
                 "aggregate mode are measured in one segment. In passes a segment has one or more samples.",
      .field = shown_by<shown_turns>,
      .apply = set_interleaving,
-     .serves = &grouped},
+     .used_by = &grouped},
     {.name = "set",
      .syntax = "NAME=VALUE",
      .help = "set a parameter of IMB_settings.h; @FILE: set several",
@@ -1710,7 +1716,7 @@ constexpr Option own_rows[] = {
      .lists_parameters = true,
      .field = shown_by<shown_set>,
      .apply = set,
-     .settle = settle_parameters,
+     .imply = imply_parameters,
      .check = check_exponents,
      .stage = Stage::settings},
     {.name = "mbyte",

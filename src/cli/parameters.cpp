@@ -72,7 +72,7 @@ void set_parameter(Options& options, std::string_view assignment) {
 }
 
 std::vector<std::string> settings_that_differ(const Options& options) {
-  const Options defaults = default_options(options.standard);
+  const Options defaults = default_options(options.defaults);
   std::vector<std::string> differences;
   for (const Parameter& parameter : table) {
     const std::string in_force = assignment_of(parameter, options);

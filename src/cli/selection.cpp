@@ -32,7 +32,7 @@ std::string component_of(const Program& program, std::string_view name) {
   // The exact spelling is tried first: Unidir_Put and Unidir_put are different benchmarks.
   for (const bool exact : {true, false}) {
     for (const ComponentList& component : program.suite) {
-      const std::string executable = "IMB-" + std::string(component.facts.name);
+      const std::string executable = executable_of(component.facts.name);
       if (executable == program.name) continue;
       for (const Spec& spec : component.benchmarks) {
         if (exact ? spec.name == word : same_name(spec.name, word)) return executable;

@@ -4,6 +4,18 @@
 
 namespace openimb {
 
+namespace {
+
+// A # within a word belongs to it.
+std::string_view without_comment(std::string_view line) {
+  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+    if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
+  }
+  return line;
+}
+
+}  // namespace
+
 std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string& path,
                                     std::string_view option, std::string_view what) {
   constexpr std::size_t longest_path = 1024;
@@ -17,7 +29,7 @@ std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string
   int number = 0;
   for (const std::string_view line : split(lines, '\n')) {
     ++number;
-    const std::string_view text = trimmed(line.substr(0, line.find('#')));
+    const std::string_view text = trimmed(without_comment(line));
     if (!text.empty()) entries.push_back({std::string(text), name + ":" + std::to_string(number) + ": "});
   }
   if (entries.empty()) {

@@ -10,7 +10,7 @@ namespace openimb {
 BufferBatch::BufferBatch(const Spec& spec, const Answers& answers, std::unique_ptr<const Setup> setup)
     : spec_(spec), answers_(answers), setup_(std::move(setup)) {
   const bool target = spec_.one_sided.any_sync && needs_targets(setup_->window.sync);
-  takes_part_ = target || answers_.takes_part(setup_->group.endpoint);
+  takes_part_ = target || answers_.takes_part(setup_->group.me);
 }
 
 // A round has the repetitions that are completed together: one, or, in aggregate mode, as many as the buffers
@@ -29,7 +29,7 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
     done += round;
   }
   with_own_memory([&] {
-    const int rank = setup().group.endpoint.rank;
+    const int rank = setup().group.me.rank;
     fill_for_timing(*setup().buffers.send, setup().buffers.geometry.send.total, setup().buffers.element,
                     spec_, rank);
     fill_for_timing(*setup().buffers.receive, setup().buffers.geometry.receive.total, setup().buffers.element,
@@ -43,7 +43,7 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
 // with those of other ranks. Fences make them so without a lock.
 void BufferBatch::with_own_memory(const std::function<void()>& use) const {
   if (exposes() && uses_locks(spec_, setup().window.sync)) {
-    const LockOne own(setup().group.endpoint.rank, setup().window.win.handle(), MPI_LOCK_EXCLUSIVE);
+    const LockOne own(setup().group.me.rank, setup().window.win.handle(), MPI_LOCK_EXCLUSIVE);
     use();
   } else {
     use();
@@ -51,7 +51,7 @@ void BufferBatch::with_own_memory(const std::function<void()>& use) const {
 }
 
 void BufferBatch::synchronize() const {
-  if (exposes()) MPI_Barrier(setup().group.comm);
+  if (exposes()) setup().group.barrier(setup().group.control);
 }
 
 std::int64_t BufferBatch::check_round(BufferCheck& check, const Moving& first, std::int64_t done,

@@ -10,11 +10,11 @@
 
 #include "engine/benchmark.h"
 #include "engine/check.h"
-#include "engine/endpoint_context.h"
 #include "engine/entry.h"
 #include "engine/overlap.h"
 #include "engine/packing.h"
 #include "engine/pattern.h"
+#include "engine/rank_context.h"
 #include "engine/send_loops.h"
 #include "engine/setup.h"
 #include "engine/sync_loops.h"
@@ -137,12 +137,12 @@ class ContextBatch : public BufferBatch {
   OPENIMB_NOINLINE ContextBatch(const Spec& spec, const Answers& answers,
                                 std::unique_ptr<const Setup>&& given)
       : BufferBatch(spec, answers, std::move(given)),
-        endpoint_(spec, setup(), answers.peer_of(setup().group.endpoint)) {}
+        rank_(spec, setup(), answers.peer_of(setup().group.me)) {}
   OPENIMB_NOINLINE ~ContextBatch() override {}
-  const Context& context() const { return endpoint_.context(); }
+  const Context& context() const { return rank_.context(); }
 
  private:
-  EndpointContext<Context, Count> endpoint_;
+  RankContext<Context, Count> rank_;
 };
 
 /// The part that differs from pattern to pattern: the timed loops, and what the pattern states of itself.
@@ -158,7 +158,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   explicit BatchOf(std::unique_ptr<const Setup> given)
       : Base(Pattern::spec, answers, std::move(given)), prepared_(Pattern::prepare(context(), plan())) {
     if constexpr (spec.one_sided.any_sync) {
-      if (in_sync()) synced_.emplace(context(), Pattern::traffic(setup().group.endpoint));
+      if (in_sync()) synced_.emplace(context(), Pattern::traffic(setup().group.me));
     }
   }
 
@@ -271,7 +271,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
 
   decltype(Pattern::prepare(std::declval<const Context&>(), std::declval<const LapPlan&>())) prepared_;
   struct NotSynced {};
-  std::conditional_t<spec.one_sided.any_sync, std::optional<SyncEndpoint<Context>>, NotSynced> synced_;
+  std::conditional_t<spec.one_sided.any_sync, std::optional<Synchronizer<Context>>, NotSynced> synced_;
 };
 
 template <class BatchType>

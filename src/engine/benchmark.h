@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/endpoint_context.h"
 #include "engine/packing.h"
 #include "engine/pattern.h"
+#include "engine/rank_context.h"
 #include "engine/send_loops.h"
 #include "engine/sync_loops.h"
 
@@ -28,23 +28,23 @@ concept Has_spec = requires {
   { Pattern::spec } -> std::same_as<const Spec&>;
 };
 template <class Pattern>
-concept Has_expects = Pattern::spec.on_files() || requires(const Endpoint& e) {
+concept Has_expects = Pattern::spec.on_files() || requires(const GroupRank& e) {
   { Pattern::expects(e) } -> std::same_as<Expected>;
 };
 template <class Pattern>
-concept Has_takes_part = requires(const Endpoint& e) {
+concept Has_takes_part = requires(const GroupRank& e) {
   { Pattern::takes_part(e) } -> std::same_as<bool>;
 };
 template <class Pattern>
-concept Has_peer_of = requires(const Endpoint& e) {
+concept Has_peer_of = requires(const GroupRank& e) {
   { Pattern::peer_of(e) } -> std::same_as<int>;
 };
 template <class Pattern>
-concept Has_updates = requires(const Endpoint& e) {
+concept Has_updates = requires(const GroupRank& e) {
   { Pattern::updates(e) } -> std::same_as<bool>;
 };
 template <class Pattern>
-concept Has_traffic = !Pattern::spec.one_sided.any_sync || requires(const Endpoint& e) {
+concept Has_traffic = !Pattern::spec.one_sided.any_sync || requires(const GroupRank& e) {
   typename Pattern::Move;
   { Pattern::traffic(e) } -> std::same_as<Traffic>;
 };

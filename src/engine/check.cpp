@@ -10,8 +10,8 @@ BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, const Answers& an
     : spec_(spec),
       setup_(setup),
       answers_(answers),
-      content_(setup.buffers.element, spec.reduction, setup.group.endpoint.ranks,
-               setup.buffers.geometry.elements, setup.buffers.geometry.message_extent) {
+      content_(setup.buffers.element, spec.reduction, setup.group.me.ranks, setup.buffers.geometry.elements,
+               setup.buffers.geometry.message_extent) {
   const std::int64_t widest =
       std::max(setup.buffers.geometry.receive_span(setup.buffers.geometry.sections) + Content::guard,
                setup.buffers.geometry.send.footprint);
@@ -19,10 +19,10 @@ BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, const Answers& an
   actual_.resize(image_.size());
 }
 
-Endpoint BufferCheck::endpoint_of(const Checked& checked) const {
-  Endpoint endpoint = setup_.group.endpoint;
-  endpoint.root = checked.root;
-  return endpoint;
+GroupRank BufferCheck::rank_at(const Checked& checked) const {
+  GroupRank me = setup_.group.me;
+  me.root = checked.root;
+  return me;
 }
 
 void BufferCheck::arm(std::span<const Checked> round) {
@@ -44,15 +44,15 @@ std::int64_t BufferCheck::elements_in(std::int64_t footprint) const {
 
 void BufferCheck::write_send(const Checked& checked) {
   const Geometry& geometry = setup_.buffers.geometry;
-  const Endpoint endpoint = endpoint_of(checked);
+  const GroupRank me = rank_at(checked);
   content_.begin_repetition(checked.repetition, setup_.team.thread);
   for_each_chunk(image_, geometry.send.footprint, [&](std::int64_t begin, std::span<std::byte> image) {
     std::ranges::fill(image, Content::armed);
-    content_.write(image, begin, {.rank = endpoint.rank, .count = elements_in(geometry.send.footprint)}, 0);
+    content_.write(image, begin, {.rank = me.rank, .count = elements_in(geometry.send.footprint)}, 0);
     if (spec_.one_sided.compares) {
-      const Piece compared{.rank = initial_content(endpoint),
+      const Piece compared{.rank = initial_content(me),
                            .receive_at = elements_in(geometry.message_extent),
-                           .count = endpoint.elements};
+                           .count = me.elements};
       content_.write(image, begin, compared, 0);
     }
     setup_.buffers.send->write(checked.slot * geometry.send.stride + begin, image);
@@ -91,19 +91,19 @@ void BufferCheck::compose(std::span<std::byte> image, std::int64_t begin, std::s
 
 void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& checked,
                               bool after) {
-  const Endpoint endpoint = endpoint_of(checked);
-  const int initial = initial_content(endpoint);
+  const GroupRank me = rank_at(checked);
+  const int initial = initial_content(me);
   content_.begin_repetition(checked.repetition, setup_.team.thread);
   const std::int64_t all = elements_in(setup_.buffers.geometry.receive.footprint);
-  if (sends_in_place(setup_) || (spec_.updates_receive && answers_.updates(endpoint))) {
+  if (sends_in_place(setup_) || (spec_.updates_receive && answers_.updates(me))) {
     content_.write(image, begin, {.rank = initial, .count = all}, initial);
   }
-  if (spec_.replaces || (spec_.shares_buffer && endpoint.rank == endpoint.root)) {
-    content_.write(image, begin, {.rank = endpoint.rank, .count = all}, initial);
+  if (spec_.replaces || (spec_.shares_buffer && me.rank == me.root)) {
+    content_.write(image, begin, {.rank = me.rank, .count = all}, initial);
   }
   if (!after) return;
   if (receives_in_place(setup_)) return;
-  for (const Piece& piece : answers_.expects(endpoint)) content_.write(image, begin, piece, initial);
+  for (const Piece& piece : answers_.expects(me)) content_.write(image, begin, piece, initial);
 }
 
 }  // namespace openimb

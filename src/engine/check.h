@@ -12,10 +12,10 @@ namespace openimb {
 
 /// The functions by which a benchmark describes a rank (engine/pattern.h).
 struct Answers {
-  Expected (*expects)(const Endpoint&);
-  bool (*updates)(const Endpoint&);
-  bool (*takes_part)(const Endpoint&);
-  int (*peer_of)(const Endpoint&);
+  Expected (*expects)(const GroupRank&);
+  bool (*updates)(const GroupRank&);
+  bool (*takes_part)(const GroupRank&);
+  int (*peer_of)(const GroupRank&);
 };
 
 /// One of the repetitions that are compared together: its number, its root and its slot in the buffers.
@@ -35,7 +35,7 @@ class BufferCheck {
   std::int64_t count_defects(std::span<const Checked> round);
 
  private:
-  Endpoint endpoint_of(const Checked& checked) const;
+  GroupRank rank_at(const Checked& checked) const;
   std::int64_t receive_at(const Checked& checked) const {
     return checked.slot * setup_.buffers.geometry.receive.stride;
   }

@@ -20,7 +20,7 @@ struct GroupContext {
   int peer = 0;  ///< the other rank of a pair
   int left = 0;  ///< neighbors in the periodic chain
   int right = 0;
-  const Endpoint* endpoint = nullptr;  ///< for `prepare`, which may depend on options
+  const GroupRank* me = nullptr;  ///< for `prepare`, which may depend on options
 };
 
 /// Messages between ranks: point-to-point and collectives. `Count` is int or MPI_Count.

@@ -10,7 +10,7 @@
 namespace openimb {
 
 /// This rank in its group. A benchmark's functions that describe a rank get it.
-struct Endpoint {
+struct GroupRank {
   int rank = 0;
   int ranks = 1;
   int root = 0;               ///< of the repetition; with random partners: the round
@@ -45,21 +45,21 @@ using Expected = std::vector<Piece>;
 
 /// The rank whose send buffer has the contents that an updated receive buffer holds before a repetition: the
 /// rank itself in place; otherwise `ranks`, which no rank has, on all ranks.
-inline int initial_content(const Endpoint& e) { return e.in_place ? e.rank : e.ranks; }
+inline int initial_content(const GroupRank& e) { return e.in_place ? e.rank : e.ranks; }
 
 /// The whole message of one rank at the beginning of the receive buffer.
-inline Expected message_of(const Endpoint& e, int rank) { return {{rank, 0, 0, e.elements}}; }
+inline Expected message_of(const GroupRank& e, int rank) { return {{rank, 0, 0, e.elements}}; }
 
 /// The messages that `rank` has in flight at once: all have the same contents, each has its own memory in the
 /// receive buffer.
-inline Expected messages_in_flight(const Endpoint& e, int rank) {
+inline Expected messages_in_flight(const GroupRank& e, int rank) {
   Expected expected;
   for (int i = 0; i < e.in_flight; ++i) expected.push_back({rank, 0, i * e.elements, e.elements});
   return expected;
 }
 
 /// One message from each rank, in rank order. `send_at`: its offset in the send buffer of each rank.
-inline Expected message_of_each(const Endpoint& e, std::int64_t send_at) {
+inline Expected message_of_each(const GroupRank& e, std::int64_t send_at) {
   Expected expected;
   for (int rank = 0; rank < e.ranks; ++rank) {
     expected.push_back({rank, send_at, rank * e.elements, e.elements});

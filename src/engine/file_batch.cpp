@@ -17,16 +17,16 @@ FileBatch::FileBatch(const Spec& spec, std::unique_ptr<const Setup> setup)
 
 FileBatch::~FileBatch() {
   close_file();
-  MPI_Barrier(group_.comm);
+  barrier();
   delete_file();
 }
 
 void FileBatch::prepare() {
   close_file();
   if (!reads()) {
-    MPI_Barrier(group_.comm);
+    barrier();
     delete_file();
-    MPI_Barrier(group_.comm);
+    barrier();
   }
   if (spec_.file.use != FileUse::open) open();
   if (reads()) require_size(file_, setup_->file.repetitions);
@@ -35,7 +35,7 @@ void FileBatch::prepare() {
 void FileBatch::conclude(std::int64_t repetitions) {
   close_file();
   if (!writes()) return;
-  MPI_Barrier(group_.comm);
+  barrier();
   if (group_.rank != 0) return;
   require_size(open_alone(), repetitions);
 }
@@ -50,10 +50,14 @@ void FileBatch::open() {
   // MPI_File_close is collective: if one rank has no file to close, the others cannot close theirs.
   int all_open = 0;
   const int open = file_ ? 1 : 0;
-  MPI_Allreduce(&open, &all_open, 1, MPI_INT, MPI_MIN, group_.comm);
+  MPI_Allreduce(&open, &all_open, 1, MPI_INT, MPI_MIN, alone() ? MPI_COMM_SELF : setup_->group.control);
   if (all_open == 0) return file_.abandon();
   if (spec_.file.pointer == FilePointer::individual) file_.set_view(setup_->file.tile, setup_->info);
   hints_ = file_.hints();
+}
+
+void FileBatch::barrier() const {
+  if (!alone()) setup_->group.barrier(setup_->group.control);
 }
 
 void FileBatch::close_file() { file_ = File(); }
@@ -100,9 +104,9 @@ std::int64_t FileBatch::check_writes(std::int64_t repetitions) {
   }
   if (setup_->aggregate) complete();
   close_file();
-  MPI_Barrier(group_.comm);
+  barrier();
   const std::int64_t defects = check.count_written(repetitions, [&] { return open_alone(); });
-  MPI_Barrier(group_.comm);
+  barrier();
   check.restore();
   return defects;
 }
@@ -123,7 +127,7 @@ std::int64_t FileBatch::check_reads(std::int64_t repetitions) {
 // The file must consist of one byte from each process.
 std::int64_t FileBatch::check_opening() {
   move({});
-  MPI_Barrier(group_.comm);
+  barrier();
   std::int64_t defects = 0;
   if (group_.rank == 0) {
     const File file = open_alone();
@@ -138,7 +142,7 @@ std::int64_t FileBatch::check_opening() {
     }
     defects += std::max<std::int64_t>(0, size - group_.ranks);
   }
-  MPI_Barrier(group_.comm);
+  barrier();
   return defects;
 }
 

@@ -66,6 +66,7 @@ class FileBatch : public Batch {
   bool alone() const { return spec_.file.own || spec_.kind == Kind::single_transfer; }
   bool writes() const { return spec_.file.use == FileUse::write; }
   bool reads() const { return spec_.file.use == FileUse::read; }
+  void barrier() const;
   void open();
   void close_file();
   void delete_file() const;

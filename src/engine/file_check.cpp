@@ -37,12 +37,10 @@ bool FileCheck::any_order() const {
 }
 
 Tile FileCheck::tile(int rank) const {
-  return tile_of(spec_, setup_.file.bytes, setup_.group.endpoint.ranks, rank);
+  return tile_of(spec_, setup_.file.bytes, setup_.group.me.ranks, rank);
 }
 
-std::int64_t FileCheck::first_place() const {
-  return first_place_in_all_files(spec_, setup_.group.endpoint.rank);
-}
+std::int64_t FileCheck::first_place() const { return first_place_in_all_files(spec_, setup_.group.me.rank); }
 
 void FileCheck::write_send(std::int64_t i, std::int64_t slot) {
   const Tile& mine = setup_.file.tile;
@@ -62,7 +60,7 @@ std::int64_t FileCheck::count_written(std::int64_t repetitions, const std::funct
 // Bytes beyond what was written are errors, too; unread bytes count as wrong. If processes share the file,
 // each reads what its right neighbor wrote.
 std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file) {
-  const int writer = alone() ? setup_.group.endpoint.rank : setup_.group.endpoint.right();
+  const int writer = alone() ? setup_.group.me.rank : setup_.group.me.right();
   const Tile written = alone() ? setup_.file.tile : tile(writer);
   std::int64_t defects = 0;
   for (std::int64_t i = 0; i < repetitions; ++i) {
@@ -86,7 +84,7 @@ std::uint64_t FileCheck::fingerprint_of_content(std::int64_t position, std::int6
 }
 
 std::int64_t FileCheck::count_misplaced_writes(std::int64_t repetitions, const File& file) {
-  const int ranks = setup_.group.endpoint.ranks;
+  const int ranks = setup_.group.me.ranks;
   Blocks blocks;
   for (int rank = 0; rank < ranks; ++rank) {
     const Tile written = tile(rank);
@@ -139,7 +137,7 @@ std::int64_t FileCheck::count_read(std::int64_t repetitions) {
 
 // The blocks that all ranks read must together be the contents of the file.
 std::int64_t FileCheck::count_misplaced_reads(std::int64_t repetitions) {
-  const int ranks = setup_.group.endpoint.ranks;
+  const int ranks = setup_.group.me.ranks;
   std::vector<std::uint64_t> all(group_.rank == 0 ? seen_.size() * static_cast<std::size_t>(ranks) : 0);
   const int count = static_cast<int>(seen_.size());
   MPI_Gather(seen_.data(), count, MPI_UINT64_T, all.data(), count, MPI_UINT64_T, 0, group_.comm);
@@ -158,7 +156,7 @@ std::int64_t FileCheck::count_misplaced_reads(std::int64_t repetitions) {
 
 void FileCheck::restore() {
   const Geometry& geometry = setup_.buffers.geometry;
-  const int rank = setup_.group.endpoint.rank;
+  const int rank = setup_.group.me.rank;
   if (setup_.buffers.send != nullptr)
     fill_for_timing(*setup_.buffers.send, geometry.send.total, setup_.buffers.element, spec_, rank);
   if (setup_.buffers.receive != nullptr) {

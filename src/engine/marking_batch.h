@@ -14,14 +14,14 @@ namespace openimb {
 
 class MarkingBatch final : public Batch {
  public:
-  /// `meet_ranks`: called by the main thread before each run, to synchronize with the other ranks of the
+  /// `rank_barrier`: called by the main thread before each run, to synchronize with the other ranks of the
   /// group.
   MarkingBatch(ThreadTeam& team, std::unique_ptr<Marking> marking, std::unique_ptr<Batch> batch,
-               std::function<void()> meet_ranks)
+               std::function<void()> rank_barrier)
       : team_(team),
         marking_(std::move(marking)),
         batch_(std::move(batch)),
-        meet_ranks_(std::move(meet_ranks)) {}
+        rank_barrier_(std::move(rank_barrier)) {}
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
     double seconds = 0;
@@ -46,9 +46,9 @@ class MarkingBatch final : public Batch {
   void with_team(const std::function<void()>& work) {
     marking_->reset();
     team_.run([&](int thread) {
-      team_.meet();
+      team_.barrier();
       if (thread > 0) return marking_->serve(thread);
-      meet_ranks_();
+      rank_barrier_();
       work();
       marking_->end();
     });
@@ -57,7 +57,7 @@ class MarkingBatch final : public Batch {
   ThreadTeam& team_;
   const std::unique_ptr<Marking> marking_;
   const std::unique_ptr<Batch> batch_;
-  const std::function<void()> meet_ranks_;
+  const std::function<void()> rank_barrier_;
 };
 
 /// A type of its own, so that the loop is compiled again, for a context with a team.

@@ -1,11 +1,27 @@
 #include "engine/mpi_agreement.h"
 
-#include <numeric>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
 
 namespace openimb {
 
+std::vector<int> offsets_of(std::span<const int> lengths) {
+  std::vector<int> offsets;
+  offsets.reserve(lengths.size());
+  std::int64_t total = 0;
+  for (const int length : lengths) {
+    offsets.push_back(static_cast<int>(total));
+    total += length;
+    if (total > std::numeric_limits<int>::max()) {
+      throw std::length_error("rank 0 cannot gather texts of more than 2 GiB");
+    }
+  }
+  return offsets;
+}
+
 void MpiAgreement::barrier() {
-  if (!alone()) meet_(members_.handle());
+  if (!alone()) barrier_(members_.handle());
 }
 
 double MpiAgreement::largest(double mine) {
@@ -26,9 +42,8 @@ std::vector<std::string> MpiAgreement::gather(const std::string& mine) {
   const int length = static_cast<int>(mine.size());
   std::vector<int> lengths(rank() == 0 ? static_cast<std::size_t>(ranks()) : 0);
   MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, members_.handle());
-  std::vector<int> offsets(lengths.size());
-  std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
-  std::string all(static_cast<std::size_t>(std::reduce(lengths.begin(), lengths.end())), '\0');
+  const std::vector<int> offsets = offsets_of(lengths);
+  std::string all(lengths.empty() ? 0 : static_cast<std::size_t>(offsets.back() + lengths.back()), '\0');
   MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0,
               members_.handle());
   std::vector<std::string> texts;

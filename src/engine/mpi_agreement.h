@@ -1,6 +1,10 @@
 // Agreement over the ranks of a communicator.
 #pragma once
 
+#include <span>
+#include <string>
+#include <vector>
+
 #include "mpi/world.h"
 #include "session/agreement.h"
 
@@ -10,11 +14,14 @@ namespace openimb {
 using BarrierFunction = void (*)(MPI_Comm);
 inline void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
 
+/// Where the text of each rank begins among those gathered at rank 0. Throws std::length_error above 2 GiB.
+std::vector<int> offsets_of(std::span<const int> lengths);
+
 class MpiAgreement final : public Agreement {
  public:
   /// The caller owns the communicator. MPI_COMM_NULL means this rank alone.
-  explicit MpiAgreement(const Communicator& members, BarrierFunction meet = library_barrier)
-      : members_(members), meet_(meet) {}
+  explicit MpiAgreement(const Communicator& members, BarrierFunction own_barrier = library_barrier)
+      : members_(members), barrier_(own_barrier) {}
   const Communicator& members() const { return members_; }
 
   using Agreement::broadcast;
@@ -32,7 +39,7 @@ class MpiAgreement final : public Agreement {
   bool alone() const { return !members_.contains_me(); }
 
   const Communicator& members_;
-  BarrierFunction meet_;
+  BarrierFunction barrier_;
 };
 
 }  // namespace openimb

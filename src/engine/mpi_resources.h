@@ -2,6 +2,8 @@
 // If only some ranks could allocate a resource, all ranks agree before those free it.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,7 +15,7 @@
 #include "engine/mpi_agreement.h"
 #include "engine/packing.h"
 #include "engine/thread_team.h"
-#include "mpi/variables.h"
+#include "mpi/control_variables.h"
 #include "mpi/window.h"
 #include "mpi/world.h"
 #include "session/resources.h"
@@ -27,7 +29,7 @@ class MpiResources final : public Resources {
   /// the host; `variables`: null in a launch without variants. All but `file_base` outlive the resources.
   MpiResources(const Communicator& world, Agreement& ranks, std::span<const Entry> entries,
                const Options& options, Loads& loads, ThreadTeam& team, std::string file_base, Device* device,
-               Variables* variables = nullptr)
+               ControlVariables* variables = nullptr)
       : world_(world),
         ranks_(ranks),
         entries_(entries),
@@ -53,12 +55,17 @@ class MpiResources final : public Resources {
   const std::string file_base_;
   const Info info_;
   Device* const device_;
-  Variables* const variables_;
-  /// Of the table that was opened last in a launch with variants.
-  struct Control {
+  ControlVariables* const variables_;
+  /// What a communicator of tables is for. Open tables of equal groups share them: an MPI has some 2,000, and
+  /// passes keep all tables open.
+  struct Use {
     std::vector<std::vector<int>> groups;
-    std::weak_ptr<const Communicator> communicator;
-  } control_;
+    int variant = -1;  ///< -1: none
+    int thread = 0;    ///< whose calls under test; -1: messages of the suite
+    auto operator<=>(const Use&) const = default;
+  };
+  std::shared_ptr<const Communicator> communicator(const Use& use, const std::function<Communicator()>& make);
+  std::map<Use, std::weak_ptr<const Communicator>> communicators_;
   Buffers buffers_;
   PackedMemory packed_memory_;
 };

@@ -66,7 +66,7 @@ std::unique_ptr<OpenTable> MpiResources::open(const TablePlan& plan) {
 MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
     : shared_(shared),
       plan_(plan),
-      group_(make_group()),
+      group_(group_of_thread(0)),
       control_(make_control()),
       agreement_(*control_, barrier_of(shared.options_)),
       sum_(plan.element),
@@ -90,31 +90,35 @@ void MpiTable::use_variant(bool on) {
   if (plan_.variant >= 0) shared_.variables_->use(on ? std::optional(plan_.variant) : std::nullopt);
 }
 
-// Libraries choose algorithms when they create a communicator, or when they are called.
-Communicator MpiTable::make_group() {
-  const UnderVariant variant(*this);
-  return split_for(shared_.world_, plan_.table.layout);
+std::shared_ptr<const Communicator> MpiResources::communicator(const Use& use,
+                                                               const std::function<Communicator()>& make) {
+  std::weak_ptr<const Communicator>& known = communicators_[use];
+  if (auto open = known.lock()) return open;
+  auto made = std::make_shared<const Communicator>(make());
+  known = made;
+  return made;
 }
 
-// Variants share it, as an MPI has some 2,000 communicators.
-std::shared_ptr<const Communicator> MpiTable::make_control() const {
-  MpiResources::Control& last = shared_.control_;
-  if (plan_.variant >= 0 && last.groups == plan_.table.layout.groups) {
-    if (auto control = last.communicator.lock()) return control;
-  }
-  auto control = std::make_shared<const Communicator>(Communicator::duplicate(group_.handle()));
-  last = {plan_.table.layout.groups, control};
-  return control;
+// Some libraries choose algorithms when they create a communicator, others at the call: the variant is in
+// force for both.
+MpiTable::Shared MpiTable::group_of_thread(int thread) {
+  const Layout& layout = plan_.table.layout;
+  return shared_.communicator({layout.groups, plan_.variant, thread}, [&] {
+    const VariantScope variant(*this);
+    return thread == 0 ? split_for(shared_.world_, layout) : Communicator::duplicate(group_->handle());
+  });
+}
+
+MpiTable::Shared MpiTable::make_control() const {
+  return shared_.communicator({.groups = plan_.table.layout.groups, .thread = -1},
+                              [&] { return Communicator::duplicate(group_->handle()); });
 }
 
 // The main thread uses the communicator of the group. The others have their own, as concurrent collectives of
 // several threads on one communicator are an error. Source: MPI 4.0, section 6.14.
 void MpiTable::make_comms_of_threads() {
   if (!active() || shared_.options_.threads.comm == ThreadComm::shared) return;
-  const UnderVariant variant(*this);
-  for (int thread = 1; thread < threads(); ++thread) {
-    of_threads_.push_back(Communicator::duplicate(group_.handle()));
-  }
+  for (int thread = 1; thread < threads(); ++thread) of_threads_.push_back(group_of_thread(thread));
 }
 
 // The buffer whose memory MPI allocates with the window.
@@ -132,7 +136,7 @@ MemoryKind MpiTable::exposed_kind() const {
 // Whether MPI can create windows of this kind in all groups.
 bool MpiTable::windows_work() {
   if (spec().access == Access::two_sided || spec().on_files()) return true;
-  bool failed = active() && window_kind() == WindowKind::shared && !share_memory(group_.handle());
+  bool failed = active() && window_kind() == WindowKind::shared && !share_memory(group_->handle());
   if (shared_.ranks_.any(failed)) return false;
   alignas(64) std::byte on_stack[64];
   std::byte* memory = on_stack;
@@ -144,7 +148,7 @@ bool MpiTable::windows_work() {
   }
   Window trial;
   if (active())
-    trial = Window(window_kind(), memory, sizeof on_stack, shared_.info_.handle(), group_.handle());
+    trial = Window(window_kind(), memory, sizeof on_stack, shared_.info_.handle(), group_->handle());
   failed = active() && !trial;
   if (!shared_.ranks_.any(failed)) return true;
   if (agreement_.any(active() && !trial.has_handle())) trial.abandon();
@@ -238,8 +242,8 @@ double MpiTable::probe(int exchanges) {
   if (!active()) return std::numeric_limits<double>::quiet_NaN();
   constexpr int length = 8, tag = 1, parts = 5;
   const MPI_Comm comm = control_->handle();
-  const int ranks = group_.size(), right = (group_.rank() + 1) % ranks,
-            left = (group_.rank() + ranks - 1) % ranks;
+  const int ranks = group_->size(), right = (group_->rank() + 1) % ranks,
+            left = (group_->rank() + ranks - 1) % ranks;
   char out[length] = {}, in[length] = {};
   const int exchanges_per_part = std::max(1, exchanges / parts);
   double shortest = std::numeric_limits<double>::infinity();
@@ -260,17 +264,17 @@ double MpiTable::probe(int exchanges) {
 Window MpiTable::make_window(const Geometry& geometry) {
   const Exposed exposed = spec().one_sided.exposed;
   if (exposed == Exposed::nothing || !active()) return {};
-  const UnderVariant variant(*this);
+  const VariantScope variant(*this);
   const bool send = exposed == Exposed::send;
   const std::int64_t bytes = send ? geometry.send.total : geometry.receive.total;
   if (!allocates(window_kind())) {
     const Buffer& buffer = send ? shared_.buffers_.send : shared_.buffers_.receive;
     std::byte* const memory = buffer.memory()->address();
-    return {window_kind(), memory, bytes, shared_.info_.handle(), group_.handle()};
+    return {window_kind(), memory, bytes, shared_.info_.handle(), group_->handle()};
   }
   // There must be room for the guard. Whole cache lines keep every rank's part of shared memory aligned.
   const std::int64_t room = rounded_up(plus(bytes, Content::guard), Content::guard);
-  return {window_kind(), nullptr, room, shared_.info_.handle(), group_.handle()};
+  return {window_kind(), nullptr, room, shared_.info_.handle(), group_->handle()};
 }
 
 OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
@@ -289,7 +293,7 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
     return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
   if (active() && threads() > 1) {
-    const UnderVariant variant(*this);
+    const VariantScope variant(*this);
     return {.batch = make_team(point, completed), .failure = {}};
   }
   std::unique_ptr<Setup> setup = active() ? make_setup(point, completed, std::move(window)) : nullptr;
@@ -306,12 +310,12 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
   if (allocated_by_mpi() != Exposed::nothing) agreement_.barrier();
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
-  const UnderVariant variant(*this);  // a batch may make requests, for which an algorithm is chosen
+  const VariantScope variant(*this);  // a batch may make requests, for which an algorithm is chosen
   if (plan_.table.layout.threads == 1) return {.batch = make(std::move(setup)), .failure = {}};
   auto marking = std::make_unique<Marking>(plan_.table.layout.threads);
   setup->team.marking = marking.get();
   return {.batch = std::make_unique<MarkingBatch>(shared_.team_, std::move(marking), make(std::move(setup)),
-                                                  meeting_of_ranks()),
+                                                  rank_barrier()),
           .failure = {}};
 }
 
@@ -350,11 +354,11 @@ std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Point& point) cons
   if (shared_.options_.send_mode != SendMode::buffered || !active()) return nullptr;
   const ElementType type(single_element(plan_.element), 0);
   return std::make_unique<AttachedBuffer>(buffered_messages(spec(), point.in_flight), point.geometry.elements,
-                                          type.handle(), group_.handle());
+                                          type.handle(), group_->handle());
 }
 
 // The function that synchronizes the ranks before each run of a team.
-std::function<void()> MpiTable::meeting_of_ranks() const {
+std::function<void()> MpiTable::rank_barrier() const {
   return [enabled = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
           comm = control_->handle()] {
     if (enabled) barrier(comm);
@@ -376,7 +380,7 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t comp
     if (thread > 0 && !of_threads_.empty()) {
       // One communicator serves both purposes: only collectives have barriers between repetitions, and they
       // receive no point-to-point messages that could match those of a barrier.
-      setup->group.comm = setup->group.control = of_threads_[static_cast<std::size_t>(thread) - 1].handle();
+      setup->group.comm = setup->group.control = of_threads_[static_cast<std::size_t>(thread) - 1]->handle();
     }
     setup->buffers.send_part =
         shared_.buffers_.send.part(thread * part_.send, capacity_.send + Content::guard);
@@ -386,12 +390,12 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t comp
     setup->buffers.receive = setup->buffers.receive_part.get();
     members.push_back(make(std::move(setup)));
   }
-  return std::make_unique<TeamBatch>(shared_.team_, std::move(members), std::move(turn), meeting_of_ranks());
+  return std::make_unique<TeamBatch>(shared_.team_, std::move(members), std::move(turn), rank_barrier());
 }
 
 FileSetup MpiTable::file_of(const Point& point) const {
   const Layout& layout = plan_.table.layout;
-  const int group = layout.group_of(shared_.ranks_.rank()), rank = group_.rank();
+  const int group = layout.group_of(shared_.ranks_.rank()), rank = group_->rank();
   return {.name = file_name(shared_.file_base_, spec(), layout, group, rank),
           .tile = tile_of(spec(), point.bytes, layout.processes, rank),
           .bytes = point.bytes,
@@ -402,19 +406,19 @@ FileSetup MpiTable::file_of(const Point& point) const {
 std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t completed, Window window) const {
   const Options& options = shared_.options_;
   std::unique_ptr<Setup> setup(new Setup{
-      .group = {.comm = group_.handle(),
+      .group = {.comm = group_->handle(),
                 .control = control_->handle(),
                 .barrier = barrier_of(options),
-                .endpoint = {.rank = group_.rank(),
-                             .ranks = group_.size(),
-                             .root = 0,
-                             .elements = point.geometry.elements,
-                             .own_window = !allocates(window_kind()),
-                             .in_place = options.runs_in_place(spec()),
-                             .pairs = options.pairs.value_or(PairOptions{}),
-                             .stride = options.stride,
-                             .partitions = options.partitions,
-                             .in_flight = point.in_flight},
+                .me = {.rank = group_->rank(),
+                       .ranks = group_->size(),
+                       .root = 0,
+                       .elements = point.geometry.elements,
+                       .own_window = !allocates(window_kind()),
+                       .in_place = options.runs_in_place(spec()),
+                       .pairs = options.pairs.value_or(PairOptions{}),
+                       .stride = options.stride,
+                       .partitions = options.partitions,
+                       .in_flight = point.in_flight},
                 .neighborhood = neighborhood_},
       .buffers = {.geometry = point.geometry,
                   .element = plan_.element,
@@ -443,14 +447,14 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
       .packed = nullptr,
       .load = &shared_.loads_.cpu(),
       .device_load = shared_.loads_.device()});
-  setup->group.endpoint.neighborhood = &setup->group.neighborhood;
-  setup->group.endpoint.round_partners = point.round_partners;
+  setup->group.me.neighborhood = &setup->group.neighborhood;
+  setup->group.me.round_partners = point.round_partners;
   return setup;
 }
 
 Neighborhood MpiTable::neighborhood_of_rank() const {
   if (!spec().topology.exists() || !active()) return {};
-  return neighborhood_of(spec().topology, group_.size(), group_.rank());
+  return neighborhood_of(spec().topology, group_->size(), group_->rank());
 }
 
 // Memory that MPI allocated replaces a buffer. Before the first epoch, stores of a rank to its own memory
@@ -467,7 +471,7 @@ void MpiTable::adopt_window_memory(Setup& setup) const {
     fill_for_timing(*setup.window.memory, bytes, plan_.element, spec(), shared_.ranks_.rank());
   };
   if (uses_locks(spec(), setup.window.sync)) {
-    const LockOne own(setup.group.endpoint.rank, setup.window.win.handle(), MPI_LOCK_EXCLUSIVE);
+    const LockOne own(setup.group.me.rank, setup.window.win.handle(), MPI_LOCK_EXCLUSIVE);
     fill();
   } else {
     fill();

@@ -28,9 +28,10 @@ class MpiTable final : public OpenTable {
 
  private:
   const Spec& spec() const { return plan_.spec(); }
-  Communicator make_group();
-  std::shared_ptr<const Communicator> make_control() const;
-  bool active() const { return group_.contains_me(); }
+  using Shared = std::shared_ptr<const Communicator>;
+  Shared group_of_thread(int thread);
+  Shared make_control() const;
+  bool active() const { return group_->contains_me(); }
   WindowKind window_kind() const { return spec().one_sided.window.value_or(shared_.options_.window_kind); }
   Exposed allocated_by_mpi() const;
   MemoryKind exposed_kind() const;
@@ -44,7 +45,7 @@ class MpiTable final : public OpenTable {
   std::unique_ptr<Setup> make_setup(const Point& point, std::int64_t completed, Window window) const;
   Neighborhood neighborhood_of_rank() const;
   std::unique_ptr<Batch> make_team(const Point& point, std::int64_t completed) const;
-  std::function<void()> meeting_of_ranks() const;
+  std::function<void()> rank_barrier() const;
   void make_comms_of_threads();
   int threads() const { return plan_.table.timed_threads(); }
   const Threads& threads_of() const { return shared_.options_.threads; }
@@ -53,14 +54,14 @@ class MpiTable final : public OpenTable {
 
   MpiResources& shared_;
   const TablePlan& plan_;
-  const Communicator group_;  ///< for the calls under test; null on idle ranks; of the table's variant
-  const std::shared_ptr<const Communicator> control_;  ///< the same ranks, for messages of the suite
+  const Shared group_;    ///< for the calls under test; null on idle ranks; of the table's variant
+  const Shared control_;  ///< the same ranks, for messages of the suite
   MpiAgreement agreement_;
   const SumOperation sum_;
   const Neighborhood neighborhood_;  ///< computed once: to draw a random graph takes as long as a sample
   std::optional<Failure> failure_;
-  std::vector<Communicator> of_threads_;  ///< of all threads but the main one; empty: they share one
-  Capacity part_;                         ///< bytes from one thread's part of the buffers to the next
+  std::vector<Shared> of_threads_;  ///< of all threads but the main one; empty: they share one
+  Capacity part_;                   ///< bytes from one thread's part of the buffers to the next
   Capacity capacity_;  ///< of one thread, for all points that have memory, without what MPI allocates
   std::int64_t unallocatable_ = 0;  ///< points that need so many bytes or more have no memory; 0: all have
 };

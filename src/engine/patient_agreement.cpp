@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "engine/mpi_agreement.h"
 #include "mpi/errors.h"
 #include "mpi/optional.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int tag_of_call = 1, tag_of_answer = 2, tag_of_verdict = 3, tag_of_group = 4;
 // In units of PatientAgreement's `seconds`. Rank 0 may be waiting for ranks that do not respond.
-constexpr double patience_with_rank_0 = 4;
+constexpr double rank_0_timeout_factor = 4;
 
 /// Seconds of waiting. Time in which this process does not run (the whole job may be suspended) hardly
 /// counts.
@@ -133,7 +133,7 @@ void PatientAgreement::finish(Call& call) {
       check_liveness();
     } else if (rank_ != 0 && check_is_requested()) {
       answer_check();
-    } else if (waited > patience_with_rank_0 * seconds_) {
+    } else if (waited > rank_0_timeout_factor * seconds_) {
       throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
     } else {
       continue;
@@ -187,7 +187,7 @@ void PatientAgreement::answer_check() {
   const int check = receive(0, tag_of_call).front();
   send(0, tag_of_answer, {check, step_});
   for (Waiting waiting; !has_arrived(0, tag_of_verdict);) {
-    if (waiting.seconds() > patience_with_rank_0 * seconds_) {
+    if (waiting.seconds() > rank_0_timeout_factor * seconds_) {
       throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
     }
     std::this_thread::yield();
@@ -271,9 +271,8 @@ std::vector<std::string> PatientAgreement::gather(const std::string& mine) {
   call = complete(std::move(call), [](Call& pending, MPI_Comm comm) {
     MPI_Igather(&pending.length, 1, MPI_INT, pending.lengths.data(), 1, MPI_INT, 0, comm, &pending.request);
   });
-  call->offsets.resize(call->lengths.size());
-  std::exclusive_scan(call->lengths.begin(), call->lengths.end(), call->offsets.begin(), 0);
-  call->text_in.resize(static_cast<std::size_t>(std::reduce(call->lengths.begin(), call->lengths.end())));
+  call->offsets = offsets_of(call->lengths);
+  if (rank_ == 0) call->text_in.resize(static_cast<std::size_t>(call->offsets.back() + call->lengths.back()));
   call = complete(std::move(call), [](Call& pending, MPI_Comm comm) {
     MPI_Igatherv(pending.text_out.data(), pending.length, MPI_CHAR, pending.text_in.data(),
                  pending.lengths.data(), pending.offsets.data(), MPI_CHAR, 0, comm, &pending.request);

@@ -56,7 +56,7 @@ struct Members {
 ///       One repetition, timed: only the MPI calls under test. `c` is a MessageContext, WindowContext or
 ///       FileContext, by Spec::access.
 ///
-///   static Expected expects(const Endpoint& e);
+///   static Expected expects(const GroupRank& e);
 ///       What a repetition must have delivered. It is for -check and never timed. Files have none.
 ///
 /// A Spec asks for further members:
@@ -64,7 +64,7 @@ struct Members {
 ///   template <class C> static void post(const C& c, const Lap& lap, MPI_Request* request);
 ///       Spec::overlap. Starts what `step` starts and completes. The engine computes in between.
 ///
-///   using Move = ...; using LocalLoop = ...; static Traffic traffic(const Endpoint& e);
+///   using Move = ...; using LocalLoop = ...; static Traffic traffic(const GroupRank& e);
 ///       OneSided::any_sync. The transfers that -sync_mode completes in other ways, the loop with local
 ///       completion, and which ranks access which (engine/sync_loops.h).
 ///
@@ -112,13 +112,13 @@ struct PatternBase : LoopBase {
   } finish{};
 
   /// Whether a rank of the group takes part; others are idle.
-  static constexpr auto takes_part = [](const Endpoint& /*e*/) { return true; };
+  static constexpr auto takes_part = [](const GroupRank& /*e*/) { return true; };
 
   /// The other rank of a pair. The default is the right neighbor, which of two processes is the other one.
-  static constexpr auto peer_of = [](const Endpoint& e) { return e.right(); };
+  static constexpr auto peer_of = [](const GroupRank& e) { return e.right(); };
 
   /// Whether the receive buffer of this rank is input, too. For benchmarks with Spec::updates_receive.
-  static constexpr auto updates = [](const Endpoint& /*e*/) { return true; };
+  static constexpr auto updates = [](const GroupRank& /*e*/) { return true; };
 
   /// step_ready(c, lap, posted): the whole repetition with ready sends, if `post` and `start_ready` are not
   /// enough.

@@ -29,7 +29,7 @@ struct GroupSetup {
   MPI_Comm comm = MPI_COMM_NULL;        ///< for the calls under test
   MPI_Comm control = MPI_COMM_NULL;     ///< the same ranks, for all other messages
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
-  Endpoint endpoint;                    ///< its root is that of the first repetition
+  GroupRank me;                         ///< its root is that of the first repetition
   Neighborhood neighborhood;            ///< empty where the benchmark has no topology
 };
 
@@ -107,12 +107,10 @@ struct Setup {
 /// Whether this rank passes MPI_IN_PLACE as its send buffer, or, as the root, as its receive buffer.
 inline bool sends_in_place(const Setup& setup) {
   return setup.buffers.in_place == InPlace::everywhere ||
-         (setup.buffers.in_place == InPlace::root_sends &&
-          setup.group.endpoint.rank == setup.group.endpoint.root);
+         (setup.buffers.in_place == InPlace::root_sends && setup.group.me.rank == setup.group.me.root);
 }
 inline bool receives_in_place(const Setup& setup) {
-  return setup.buffers.in_place == InPlace::root_receives &&
-         setup.group.endpoint.rank == setup.group.endpoint.root;
+  return setup.buffers.in_place == InPlace::root_receives && setup.group.me.rank == setup.group.me.root;
 }
 
 /// The plan of laps for a setup. `reads_remote`: the target's send buffer is exposed; `rotates`: the root
@@ -130,7 +128,7 @@ inline LapPlan lap_plan(const Setup& setup, bool reads_remote, bool rotates) {
           .receive_stride = no_receive ? 0 : geometry.receive.stride,
           .remote_stride = reads_remote ? geometry.send.stride : geometry.receive.stride,
           .slots = geometry.slots,
-          .ranks = setup.group.endpoint.ranks,
+          .ranks = setup.group.me.ranks,
           .root_step = rotates && setup.root_shift ? 1 : 0,
           .offset_stride = setup.file.tile.portion,
           .completed = setup.aggregate ? 0 : setup.completed};

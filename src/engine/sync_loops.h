@@ -113,9 +113,9 @@ struct InSync : Synchronization<mode> {
 
 /// A context and the memory that it points to.
 template <class Context>
-class SyncEndpoint {
+class Synchronizer {
  public:
-  SyncEndpoint(const Context& context, const Traffic& traffic) {
+  Synchronizer(const Context& context, const Traffic& traffic) {
     static_cast<Context&>(context_) = context;
     for (const Transfer& transfer : traffic.transfers) {
       const int target = transfer.target;
@@ -135,8 +135,8 @@ class SyncEndpoint {
     context_.origin_group = origin_group_->view();
     context_.target_group = target_group_->view();
   }
-  SyncEndpoint(const SyncEndpoint&) = delete;
-  SyncEndpoint& operator=(const SyncEndpoint&) = delete;
+  Synchronizer(const Synchronizer&) = delete;
+  Synchronizer& operator=(const Synchronizer&) = delete;
 
   const SyncContext<Context>& context() const { return context_; }
 

@@ -7,11 +7,11 @@
 namespace openimb {
 
 TeamBatch::TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> members,
-                     std::unique_ptr<Turn> turn, std::function<void()> meet_ranks)
+                     std::unique_ptr<Turn> turn, std::function<void()> rank_barrier)
     : team_(team),
       turn_(std::move(turn)),
       members_(std::move(members)),
-      meet_ranks_(std::move(meet_ranks)),
+      rank_barrier_(std::move(rank_barrier)),
       seconds_(members_.size()),
       waiting_(turn_ ? members_.size() : 0),
       samples_(members_.size()) {}
@@ -22,9 +22,9 @@ double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double>
     const auto index = static_cast<std::size_t>(thread);
     std::vector<double>& mine = samples_[index];
     if (!samples.empty()) mine.assign(samples.size(), 0.0);
-    team_.meet();
-    if (thread == 0) meet_ranks_();
-    team_.meet();
+    team_.barrier();
+    if (thread == 0) rank_barrier_();
+    team_.barrier();
     if (turn_) turn_->waiting(thread) = 0;
     seconds_[index] = members_[index]->run(repetitions, timing, mine);
     if (turn_) waiting_[index] = turn_->waiting(thread);

@@ -14,10 +14,11 @@ namespace openimb {
 
 class TeamBatch final : public Batch {
  public:
-  /// `members`: one batch for each thread of the team; `turn`: null unless threads take turns; `meet_ranks`:
-  /// called by the main thread before each run, to synchronize with the other ranks of the group.
+  /// `members`: one batch for each thread of the team; `turn`: null unless threads take turns;
+  /// `rank_barrier`: called by the main thread before each run, to synchronize with the other ranks of the
+  /// group.
   TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> members, std::unique_ptr<Turn> turn,
-            std::function<void()> meet_ranks);
+            std::function<void()> rank_barrier);
 
   /// Seconds of the slowest thread. Each sample is that of the slowest thread in its repetition.
   double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override;
@@ -31,7 +32,7 @@ class TeamBatch final : public Batch {
   ThreadTeam& team_;
   const std::unique_ptr<Turn> turn_;
   const std::vector<std::unique_ptr<Batch>> members_;
-  const std::function<void()> meet_ranks_;
+  const std::function<void()> rank_barrier_;
   std::vector<double> seconds_;               ///< seconds of the last run, by thread
   std::vector<double> waiting_;               ///< seconds of waiting for turns in it; empty without turns
   std::vector<std::vector<double>> samples_;  ///< seconds of each repetition, by thread

@@ -65,15 +65,15 @@ void ThreadTeam::serve(int thread) {
   }
 }
 
-void ThreadTeam::meet() {
+void ThreadTeam::barrier() {
   constexpr int spins = 1000;  // other threads may need this CPU after that
-  const std::uint32_t meeting = meetings_.load(std::memory_order_acquire);
+  const std::uint32_t number = barriers_.load(std::memory_order_acquire);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads()) {
     arrived_.store(0, std::memory_order_relaxed);
-    meetings_.store(meeting + 1, std::memory_order_release);
+    barriers_.store(number + 1, std::memory_order_release);
     return;
   }
-  for (int i = 0; meetings_.load(std::memory_order_acquire) == meeting; ++i) {
+  for (int i = 0; barriers_.load(std::memory_order_acquire) == number; ++i) {
     if (i >= spins) std::this_thread::yield();
   }
 }

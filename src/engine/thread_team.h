@@ -27,7 +27,7 @@ class ThreadTeam {
   /// Calls `work` on every thread, and returns after all calls.
   void run(const std::function<void(int thread)>& work);
   /// A barrier of all threads within run(). Threads do not sleep in it, so that all continue at once.
-  void meet();
+  void barrier();
 
  private:
   void serve(int thread);
@@ -41,7 +41,7 @@ class ThreadTeam {
   bool ending_ = false;
 
   std::atomic<int> arrived_{0};
-  std::atomic<std::uint32_t> meetings_{0};
+  std::atomic<std::uint32_t> barriers_{0};
   std::vector<std::thread> others_;
 };
 

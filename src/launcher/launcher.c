@@ -15,8 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../plan/exit_status.h"
+#include "../system/rank_variables.h"
+
 enum { mpich, openmpi, mpi_abi, interfaces, unknown = interfaces };
-enum { exit_usage = 2, most_parents = 64 };
+enum { most_parents = 64 };
 
 static const struct {
   const char* name;
@@ -237,9 +240,8 @@ static int chosen_interface(void) {
 }
 
 static bool speaks(void) {
-  static const char* const ranks[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"};
-  for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
-    const char* rank = getenv(ranks[i]);
+  for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; ++i) {
+    const char* rank = getenv(rank_variables[i]);
     if (rank) return strcmp(rank, "0") == 0;
   }
   return true;

@@ -6,6 +6,7 @@
 
 #include "mpi/error_reason.h"
 #include "mpi/optional.h"
+#include "plan/exit_status.h"
 
 namespace openimb {
 

@@ -7,9 +7,6 @@
 
 namespace openimb {
 
-/// Exit status of a job that a rank ended alone.
-inline constexpr int exit_aborted = 5;
-
 /// Ends the job from this rank alone after a line with `message`; does not return.
 using AbortJob = void (*)(const char* message);
 void set_abort_job(AbortJob abort_job);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "plan/options.h"
@@ -21,10 +22,13 @@ struct BannerQuirks {
 /// of threads. rounds (IMB-FABRIC) is like pairs, with tables that IMB does not have.
 enum class Heads { classic, pairs, threads, rounds };
 
+/// The name of the executable of a component.
+inline std::string executable_of(std::string_view component) { return "IMB-" + std::string(component); }
+
 struct ComponentFacts {
-  std::string_view name;   ///< "MPI1"; the executable is IMB-MPI1
+  std::string_view name;   ///< "MPI1"
   std::string_view title;  ///< "MPI-1 part", as in the banner
-  Standard standard = {};
+  Defaults defaults = {};
   bool uses_files = false;  ///< creates files: needs a folder, free space and a guardian
   BannerQuirks quirks = {};
   Heads heads = Heads::classic;

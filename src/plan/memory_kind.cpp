@@ -20,8 +20,7 @@ namespace {
 // Reductions of GPU memory that Open MPI's component for them does not implement: nonblocking and persistent
 // ones, Reduce_scatter and Reduce_local. There the host would access the memory.
 bool reduces_on_host(const Spec& spec) {
-  return spec.reduction && (spec.needs.starts_with('I') || spec.needs.ends_with("_init") ||
-                            spec.receive == Messages::even_share || spec.updates_receive);
+  return spec.reduction && (spec.starts || spec.receive == Messages::even_share || spec.updates_receive);
 }
 
 }  // namespace

@@ -95,11 +95,11 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
-/// A value of Standard::min_processes: benchmarks run on all processes only.
+/// A value of Defaults::min_processes: benchmarks run on all processes only.
 inline constexpr int all_processes = std::numeric_limits<int>::max();
 
 /// The defaults of a component.
-struct Standard {
+struct Defaults {
   Settings settings;
   int min_processes = 2;
   DataType data = DataType::byte;
@@ -111,11 +111,11 @@ struct Standard {
   bool random_partners = false;              ///< some benchmarks draw partners: PairOptions
   bool fabric = false;                       ///< pairs of endpoints in rounds: FabricOptions
   bool check = false;                        ///< -check unless the command line has -check off
-  bool operator==(const Standard&) const = default;
+  bool operator==(const Defaults&) const = default;
 };
 
 /// The defaults of IMB-IO. Source: guide, IMB_settings_io.h; its examples begin with one process.
-inline constexpr Standard standard_of_files{.settings = {.max_message_log = 24,
+inline constexpr Defaults defaults_of_files{.settings = {.max_message_log = 24,
                                                          .repetitions = 50,
                                                          .non_aggregate_repetitions = 10,
                                                          .overall_volume = 16 * mebibyte,
@@ -124,13 +124,13 @@ inline constexpr Standard standard_of_files{.settings = {.max_message_log = 24,
 
 /// The defaults of IMB-P2P. Source: public user guide of IMB 2021, "Command-Line Control for IMB-P2P
 /// Benchmarks".
-inline constexpr Standard standard_of_pairs{
+inline constexpr Defaults defaults_of_pairs{
     .settings = {.repetitions = 100000, .overall_volume = 800 * mebibyte},
     .min_processes = all_processes,
     .random_partners = true};
 
 /// The defaults of IMB-MT. Source: options of IMB 2021.
-inline constexpr Standard standard_of_threads{.settings = {.warm_up_repetitions = 100},
+inline constexpr Defaults defaults_of_threads{.settings = {.warm_up_repetitions = 100},
                                               .min_processes = all_processes,
                                               .data = DataType::integer,
                                               .reduction = DataType::integer,
@@ -139,7 +139,7 @@ inline constexpr Standard standard_of_threads{.settings = {.warm_up_repetitions 
                                               .threaded = true};
 
 /// The defaults of IMB-FABRIC: each pair is measured for only some milliseconds, as there are many.
-inline constexpr Standard standard_of_fabrics{
+inline constexpr Defaults defaults_of_fabrics{
     .settings = {.overall_volume = 4 * mebibyte, .seconds_per_sample = 1},
     .min_processes = all_processes,
     .in_flight = 16,
@@ -204,7 +204,7 @@ struct Options {
   std::optional<int> min_processes;  ///< -npmin
   Multi multi = Multi::off;
   std::optional<OffCache> off_cache;
-  Standard standard;
+  Defaults defaults;
   Settings settings;  ///< in force: the defaults as -set and options change them
   /// -msglen or -msgsize, bytes, in the order given; empty: powers of two.
   std::vector<std::int64_t> lengths;
@@ -212,7 +212,7 @@ struct Options {
   std::optional<Map> map;
   ThreadLevel thread_level = ThreadLevel::single;
   Threads threads;
-  bool thread_barrier = true;  ///< -barrier: processes meet before the threads of each begin
+  bool thread_barrier = true;  ///< -barrier: a barrier of the processes precedes the runs of their threads
   int stride = 0;  ///< -stride: from a rank to its partner; 0: half of the ranks in pairs, 1 in a chain
 
   bool root_shift = true;

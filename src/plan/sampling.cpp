@@ -8,8 +8,9 @@ namespace openimb {
 
 namespace {
 
-std::int64_t count_of(std::span<const Sample> samples, Purpose purpose) {
-  return std::ranges::count(samples, purpose, [](const Sample& sample) { return sample.step.purpose; });
+std::int64_t count_of(std::span<const CompletedBatch> samples, Purpose purpose) {
+  return std::ranges::count(samples, purpose,
+                            [](const CompletedBatch& sample) { return sample.step.purpose; });
 }
 
 Next measure(std::int64_t repetitions) {
@@ -24,7 +25,7 @@ Next prepare(Purpose purpose, std::int64_t repetitions) {
 
 }  // namespace
 
-Next GuideSampling::next(std::span<const Sample> so_far) const {
+Next GuideSampling::next(std::span<const CompletedBatch> so_far) const {
   const Settings& settings = limits_.settings;
   if (count_of(so_far, Purpose::measure) > 0) return {.answer = Next::Answer::done};
   if (limits_.warm_up && so_far.empty()) {
@@ -33,7 +34,7 @@ Next GuideSampling::next(std::span<const Sample> so_far) const {
   if (limits_.policy == IterationPolicy::off) return measure(limits_.planned);
   const std::int64_t trials = count_of(so_far, Purpose::trial);
   if (trials == 0) return prepare(Purpose::trial, 1);
-  const Sample& last = so_far.back();
+  const CompletedBatch& last = so_far.back();
   const double seconds_each =
       last.seconds / static_cast<double>(last.step.repetitions) + limits_.load_seconds;
   const std::int64_t fitting =
@@ -45,12 +46,12 @@ Next GuideSampling::next(std::span<const Sample> so_far) const {
   return measure(fitting);
 }
 
-Next PatientSampling::next(std::span<const Sample> so_far) const {
+Next PatientSampling::next(std::span<const CompletedBatch> so_far) const {
   const Next next = inner_->next(so_far);
   return next.answer == Next::Answer::time_out ? measure(1) : next;
 }
 
-Next SegmentedSampling::next(std::span<const Sample> so_far) const {
+Next SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
   const std::int64_t measured = count_of(so_far, Purpose::measure);
   const auto before_measuring = so_far.first(so_far.size() - static_cast<std::size_t>(measured));
   Next next = inner_->next(before_measuring);
@@ -68,7 +69,7 @@ Next SegmentedSampling::next(std::span<const Sample> so_far) const {
   return next;
 }
 
-Next PassSampling::next(std::span<const Sample> so_far) const {
+Next PassSampling::next(std::span<const CompletedBatch> so_far) const {
   const Settings& settings = guide_.settings;
   if (count_of(so_far, Purpose::measure) > 0) return {.answer = Next::Answer::done};
   const bool warmed = count_of(so_far, Purpose::warm_up) > 0 || !guide_.warm_up;
@@ -80,7 +81,7 @@ Next PassSampling::next(std::span<const Sample> so_far) const {
   if (seconds_each <= 0) {
     const std::int64_t trials = count_of(so_far, Purpose::trial);
     if (trials == 0) return prepare(Purpose::trial, 1);
-    const Sample& last = so_far[static_cast<std::size_t>(trials - 1)];
+    const CompletedBatch& last = so_far[static_cast<std::size_t>(trials - 1)];
     seconds_each = last.seconds / static_cast<double>(last.step.repetitions);
     // The first repetition is often slow.
     constexpr std::int64_t more = 4;

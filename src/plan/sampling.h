@@ -19,7 +19,7 @@ enum class Purpose {
   measure   ///< timed for the row
 };
 
-struct Step {
+struct BatchPlan {
   Purpose purpose = Purpose::measure;
   std::int64_t repetitions = 0;
   /// Not the first segment of a row that alternates with other launches: the launch waits for its turn and
@@ -28,15 +28,15 @@ struct Step {
 };
 
 /// A completed step: the seconds of the slowest rank, equal on all ranks; 0 for a warm-up.
-struct Sample {
-  Step step;
+struct CompletedBatch {
+  BatchPlan step;
   double seconds = 0;
 };
 
 struct Next {
   enum class Answer { step, done, time_out };
   Answer answer = Answer::done;
-  Step step = {};
+  BatchPlan step = {};
   std::int64_t total = 0;   ///< of a step that measures: measured repetitions of the point in total
   double seconds_each = 0;  ///< time_out: what one repetition takes
 };
@@ -44,7 +44,7 @@ struct Next {
 class Sampling {
  public:
   virtual ~Sampling() = default;
-  virtual Next next(std::span<const Sample> so_far) const = 0;
+  virtual Next next(std::span<const CompletedBatch> so_far) const = 0;
 };
 
 /// What the guide's policies depend on.
@@ -62,7 +62,7 @@ struct SamplingLimits {
 class GuideSampling final : public Sampling {
  public:
   explicit GuideSampling(const SamplingLimits& limits) : limits_(limits) {}
-  Next next(std::span<const Sample> so_far) const override;
+  Next next(std::span<const CompletedBatch> so_far) const override;
 
  private:
   SamplingLimits limits_;
@@ -73,7 +73,7 @@ class GuideSampling final : public Sampling {
 class PatientSampling final : public Sampling {
  public:
   explicit PatientSampling(std::unique_ptr<Sampling> inner) : inner_(std::move(inner)) {}
-  Next next(std::span<const Sample> so_far) const override;
+  Next next(std::span<const CompletedBatch> so_far) const override;
 
  private:
   std::unique_ptr<Sampling> inner_;
@@ -87,7 +87,7 @@ class SegmentedSampling final : public Sampling {
   /// and the first root; only the last one may end within a cycle.
   SegmentedSampling(std::unique_ptr<Sampling> inner, int segments, std::int64_t cycle)
       : inner_(std::move(inner)), segments_(segments), cycle_(cycle) {}
-  Next next(std::span<const Sample> so_far) const override;
+  Next next(std::span<const CompletedBatch> so_far) const override;
 
  private:
   std::unique_ptr<Sampling> inner_;
@@ -109,7 +109,7 @@ struct PassLimits {
 class PassSampling final : public Sampling {
  public:
   PassSampling(const SamplingLimits& guide, const PassLimits& pass) : guide_(guide), pass_(pass) {}
-  Next next(std::span<const Sample> so_far) const override;
+  Next next(std::span<const CompletedBatch> so_far) const override;
 
  private:
   std::int64_t repetitions(double seconds_each) const;

@@ -55,7 +55,7 @@ void Schedule::add_tables(const Selected& selected) {
   const bool prefixed_only = selected.multi && options_.multi == Multi::off;
   const Multi multi = prefixed_only ? Multi::summary : options_.multi;
   const int most = available();
-  const int least = std::min(options_.min_processes.value_or(options_.standard.min_processes), most);
+  const int least = std::min(options_.min_processes.value_or(options_.defaults.min_processes), most);
   const std::vector<int> counts = process_counts(spec, most, least);
   if (counts.empty() || !why_unavailable(spec).empty()) {
     tables_.push_back({.benchmark = selected.index, .multi = Multi::off, .processes = most});
@@ -77,12 +77,12 @@ void Schedule::add_variants(TableKey key) {
   }
 }
 
-std::vector<int> order_of_variants(int variants, int turn) {
+std::vector<int> order_of_variants(int variants, int visit) {
   std::vector<int> order;
-  const bool reversed = turn / variants % 2 == 1;
+  const bool reversed = visit / variants % 2 == 1;
   for (int i = 0; i < variants; ++i) {
     const int place = reversed ? variants - 1 - i : i;
-    order.push_back((turn + place) % variants);
+    order.push_back((visit + place) % variants);
   }
   return order;
 }
@@ -290,7 +290,7 @@ std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point&
                                              PassLimits pass) const {
   const Spec& spec = plan.spec();
   pass.cycle = rotation(plan);
-  const bool count_requested = options_.settings.repetitions != options_.standard.settings.repetitions;
+  const bool count_requested = options_.settings.repetitions != options_.defaults.settings.repetitions;
   pass.limited = count_requested || spec.on_files() || plan.table.aggregate() || plan.synchronized;
   pass.runs = spec.overlap == Overlap::matched                     ? 3
               : spec.one_sided.computing_target || spec.overlaps() ? 2

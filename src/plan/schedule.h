@@ -48,7 +48,7 @@ struct TableKey {
 
 /// The order in which `variants` are measured at a point: each is the first one equally often, and in every
 /// second cycle of turns the order is reversed, so that none always follows the same other one.
-std::vector<int> order_of_variants(int variants, int turn);
+std::vector<int> order_of_variants(int variants, int visit);
 
 struct TablePlan {
   int benchmark = 0;

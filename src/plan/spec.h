@@ -167,6 +167,7 @@ struct Spec {
   Topology topology = {};  ///< of its communicator, for neighborhood collectives
 
   bool reduction = false;        ///< uses the reduction data type
+  bool starts = false;           ///< its call starts the operation: nonblocking or persistent
   bool rooted = false;           ///< root is i % processes in repetition i
   bool shares_buffer = false;    ///< the root sends from the receive buffer (Bcast)
   bool updates_receive = false;  ///< the receive buffer is input as well as output

@@ -215,7 +215,7 @@ RecordReporter::RecordReporter(std::FILE* out, const std::string& path, OptionsI
 void RecordReporter::begin(const RunFacts& facts, const Options&) {
   ranks_ = facts.ranks;
   interfaces_ = facts.interfaces;
-  out_.set_program("IMB-" + facts.component);
+  out_.set_program(executable_of(facts.component));
   out_.write(run_record(facts, options_));
 }
 

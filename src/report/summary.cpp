@@ -5,7 +5,9 @@
 
 namespace openimb {
 
-void SummaryReporter::begin(const RunFacts& facts, const Options&) { program_ = "IMB-" + facts.component; }
+void SummaryReporter::begin(const RunFacts& facts, const Options&) {
+  program_ = executable_of(facts.component);
+}
 
 void SummaryReporter::failure(const Table& table, const Failure& failure) {
   std::string& first = failure.limit ? first_beyond_limit_ : first_;

@@ -46,7 +46,7 @@ DumpReporter::DumpReporter(std::FILE* out, const std::string& path, const LineFi
     : out_(out, path, file) {}
 
 void DumpReporter::begin(const RunFacts& facts, const Options&) {
-  out_.set_program("IMB-" + facts.component);
+  out_.set_program(executable_of(facts.component));
 }
 
 void DumpReporter::row(const Table&, const Measurement& measurement) {

@@ -315,7 +315,7 @@ void TextReporter::begin(const RunFacts& facts, const Options& options) {
   heads_ = facts.heads;
   sweep_.begin(facts, options);
   if (options.passes) precision_ = options.passes->precision;
-  name_.program = "IMB-" + facts.component;
+  name_.program = executable_of(facts.component);
   if (options.header) write(banner(facts, options, stated_));
 }
 

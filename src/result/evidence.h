@@ -1,5 +1,5 @@
 // What the operating system counted while a row was measured: what may have disturbed it, and which
-// interfaces its messages took. Read before and after each sample, outside the clock (system/evidence.h).
+// interfaces its messages took. Read before and after each sample, outside the clock (system/counter_reader.h).
 #pragma once
 
 #include <array>

@@ -30,9 +30,9 @@ void Outcome::count_defects(const Measurement& measurement) {
   for (const Row& row : measurement.rows) ending_.defects += row.defects.value_or(0);
 }
 
-bool Outcome::stopping(bool mine) {
+bool Outcome::agree_to_stop(bool over_budget) {
   if (interrupted()) return true;
-  const double request = parts_.surroundings.stop_requested() ? 2 : mine ? 1 : 0;
+  const double request = parts_.surroundings.stop_requested() ? 2 : over_budget ? 1 : 0;
   const double strongest = parts_.world.largest(request);
   if (strongest > 1) {
     ending_.state = Ending::State::interrupted;
@@ -58,7 +58,7 @@ std::optional<Failure> warm_up(const SessionParts& parts, const TablePlan& plan,
     return Failure{.cause = Failure::Cause::unavailable,
                    .detail = opened.failure->detail + "; warm-up failed"};
   }
-  const UnderVariant variant(open);
+  const VariantScope variant(open);
   opened.batch->run(parts.options.settings.warm_up_repetitions, Timing::total, {});
   return std::nullopt;
 }

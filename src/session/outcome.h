@@ -17,8 +17,9 @@ class Outcome {
   /// Counts and reports the row of a point in passes, whose defects were counted with its samples.
   void report_summary(const Table& table, const Measurement& measurement);
   void count_defects(const Measurement& measurement);
-  /// Whether the launch must end; collective. `mine`: this rank has a reason that is not an interruption.
-  bool stopping(bool mine = false);
+  /// Whether the launch must end; collective. `over_budget`: this rank has a reason that is not an
+  /// interruption.
+  bool agree_to_stop(bool over_budget = false);
   /// Whether a request to stop ended it before all was measured.
   bool interrupted() const { return ending_.state != Ending::State::complete; }
   Ending& ending() { return ending_; }

@@ -38,12 +38,19 @@ struct PassPoint {
   std::vector<RowSeries> rows;
 };
 
+/// The probes before and after each sample of the same ranks, and how long their samples are.
+struct Probing {
+  int exchanges = 0;  ///< of a probe; 0: none
+  double sample_seconds = 0;
+};
+
 struct PassTable {
   explicit PassTable(TablePlan table_plan) : plan(std::move(table_plan)) {}
   const TablePlan plan;
   bool begun = false;
   std::unique_ptr<OpenTable> open;
   std::optional<Failure> failure;
+  Probing probing;
   std::vector<PassPoint> points;
 
   bool idle() const {
@@ -79,8 +86,8 @@ class PassSession {
   void run_point(PassTable& table, PassPoint& entry);
   void take_sample(PassTable& table, PassPoint& entry);
   void add_sample(PassTable& table, PassPoint& entry, PointRun& run, Measurement& measurement);
-  void take_turn();
-  void choose_exchanges(OpenTable& open);
+  void take_turn(double seconds);
+  Probing choose_probing(OpenTable& open) const;
   bool must_end(double next = 0);
   bool nothing_is_left() const;
   bool all_are_done();
@@ -100,14 +107,13 @@ class PassSession {
   const Passes passes_;
   Outcome outcome_;
   const double start_;
-  double waited_ = 0;        ///< seconds of waiting for other launches
-  int started_in_turn_ = 0;  ///< samples and tables begun in this turn
-  double judging_ = 0;       ///< seconds that the last judgment took
-  double shown_ = 0;         ///< when progress was shown last
-  double sample_seconds_ = 0;
-  double tick_ = 0;      ///< of the coarsest clock, in seconds
-  bool probed_ = false;  ///< choose_exchanges() was called
-  int exchanges_ = 0;    ///< of a probe; 0: none
+  double waited_ = 0;                                         ///< seconds of waiting for other launches
+  double left_of_turn_ = 0;                                   ///< seconds of samples
+  double judging_ = 0;                                        ///< seconds that the last judgment took
+  double shown_ = 0;                                          ///< when progress was shown last
+  double sample_seconds_ = 0;                                 ///< where probes do not make samples longer
+  double tick_ = 0;                                           ///< of the coarsest clock, in seconds
+  std::map<std::vector<std::vector<int>>, Probing> probing_;  ///< by groups
   int pass_ = 0;
   int next_judgment_ = 0;
   bool budget_spent_ = false;
@@ -127,7 +133,7 @@ Ending PassSession::run() {
   Ending& ending = outcome_.ending();
   ending.passes = pass_;
   ending.seconds = elapsed();
-  ending.probes = exchanges_ > 0;
+  ending.probes = std::ranges::any_of(probing_, [](const auto& of) { return of.second.exchanges > 0; });
   report();
   return ending;
 }
@@ -181,8 +187,8 @@ bool PassSession::run_variants(Variants variants) {
   }
   const std::size_t points = variants.front()->points.size();
   for (std::size_t i = 0; i < points; ++i) {
-    const int turn = pass_ - 1 + static_cast<int>(i);
-    for (const int variant : order_of_variants(static_cast<int>(variants.size()), turn)) {
+    const int visit = pass_ - 1 + static_cast<int>(i);
+    for (const int variant : order_of_variants(static_cast<int>(variants.size()), visit)) {
       PassTable& table = *variants[static_cast<std::size_t>(variant)];
       PassPoint& entry = table.points[i];
       if (table.failure || entry.done || entry.failure) continue;
@@ -204,15 +210,16 @@ void PassSession::begin(PassTable& table) {
 }
 
 void PassSession::open(PassTable& table) {
-  take_turn();
-  const UnderWay opening(parts_.surroundings, table.plan.table);
+  take_turn(sample_seconds_);
+  const ActivityScope opening(parts_.surroundings, table.plan.table);
   table.open = parts_.resources.open(table.plan);
   table.failure = table.open->failure();
   if (!table.failure) table.failure = warm_up(parts_, table.plan, *table.open);
   if (table.failure) return;
   for (PassPoint& entry : table.points) entry.failure = why_not(parts_, *table.open, *entry.point);
-  if (!probed_) choose_exchanges(*table.open);
-  probed_ = true;
+  const auto [of_ranks, first] = probing_.try_emplace(table.plan.table.layout.groups);
+  if (first) of_ranks->second = choose_probing(*table.open);
+  table.probing = of_ranks->second;
 }
 
 void PassSession::fail_all_without_memory(PassTable& table) {
@@ -222,7 +229,7 @@ void PassSession::fail_all_without_memory(PassTable& table) {
 }
 
 void PassSession::run_point(PassTable& table, PassPoint& entry) {
-  take_turn();
+  take_turn(table.probing.sample_seconds);
   try {
     take_sample(table, entry);
   } catch (const PointFailed& failed) {
@@ -233,7 +240,7 @@ void PassSession::run_point(PassTable& table, PassPoint& entry) {
 void PassSession::take_sample(PassTable& table, PassPoint& entry) {
   constexpr double ticks = 1000;  // of the clock, in a sample: a permille
   const PassLimits limits{
-      .seconds = sample_seconds_, .shortest = ticks * tick_, .seconds_each = entry.seconds_each};
+      .seconds = table.probing.sample_seconds, .shortest = ticks * tick_, .seconds_each = entry.seconds_each};
   const bool first = entry.samples == 0;
   PointRun run(parts_, table.plan, *table.open, *entry.point,
                {.sampling = parts_.schedule.sampling(table.plan, *entry.point, limits),
@@ -241,7 +248,7 @@ void PassSession::take_sample(PassTable& table, PassPoint& entry) {
                 .completed = entry.completed,
                 .check = first && parts_.options.check,
                 .drift = first,
-                .exchanges = exchanges_});
+                .exchanges = table.probing.exchanges});
   std::optional<Measurement> measurement = run.measure();
   if (!measurement) return;
   ++entry.samples;
@@ -279,40 +286,41 @@ void PassSession::add_sample(PassTable& table, PassPoint& entry, PointRun& run, 
 // The time in which other launches measure is not part of this launch's budget. Handing over takes about as
 // long as a short sample, so a turn has several of those. Launches of the same selection compute the same
 // number, unless slow exchanges make samples longer, and so measure the same rows in each turn.
-void PassSession::take_turn() {
+void PassSession::take_turn(double seconds) {
   constexpr double turn_seconds = 20e-3;
-  const int samples = std::max(1, static_cast<int>(std::lround(turn_seconds / sample_seconds_)));
-  if (started_in_turn_++ % samples != 0) return;
-  const double asked = parts_.surroundings.now();
-  parts_.surroundings.take_turn(true);
-  waited_ += parts_.surroundings.now() - asked;
+  if (left_of_turn_ < seconds / 2) {
+    left_of_turn_ = turn_seconds;
+    const double asked = parts_.surroundings.now();
+    parts_.surroundings.take_turn(true);
+    waited_ += parts_.surroundings.now() - asked;
+  }
+  left_of_turn_ -= seconds;
 }
 
 // The two probes of a sample may take a twentieth of its time at most, and must have enough exchanges for the
 // clock. Where exchanges are slow, samples get longer; where they are very slow, there are no probes.
-void PassSession::choose_exchanges(OpenTable& open) {
+Probing PassSession::choose_probing(OpenTable& open) const {
   constexpr int fewest = 5, usual = 50;
   constexpr double share = 0.015, ticks = 200;
+  const Probing none{.exchanges = 0, .sample_seconds = sample_seconds_};
   double exchange_seconds = 0;
   for (const int trial : {fewest, usual}) {
     const double mine = open.probe(trial);
     exchange_seconds = parts_.world.largest(std::isfinite(mine) ? mine : 0);
-    if (fewest * exchange_seconds / share > longest_sample_seconds) exchange_seconds = 0;
-    if (exchange_seconds <= 0) return;
+    if (exchange_seconds <= 0 || fewest * exchange_seconds / share > longest_sample_seconds) return none;
   }
   const double wanted = std::max(share * sample_seconds_, ticks * tick_);
-  exchanges_ = std::max(fewest, static_cast<int>(wanted / exchange_seconds));
-  sample_seconds_ = std::max(sample_seconds_, exchanges_ * exchange_seconds / share);
-  if (sample_seconds_ <= longest_sample_seconds) return;
-  sample_seconds_ = longest_sample_seconds;
-  exchanges_ = 0;
+  const int exchanges = std::max(fewest, static_cast<int>(wanted / exchange_seconds));
+  const double seconds = std::max(sample_seconds_, exchanges * exchange_seconds / share);
+  if (seconds > longest_sample_seconds) return {.exchanges = 0, .sample_seconds = longest_sample_seconds};
+  return {exchanges, seconds};
 }
 
 // The budget includes the judgment that follows.
 bool PassSession::must_end(double next) {
   const bool over_budget = parts_.world.rank() == 0 && passes_.budget &&
                            elapsed() + std::max(next, sample_seconds_) + judging_ > *passes_.budget;
-  if (!outcome_.stopping(over_budget)) return false;
+  if (!outcome_.agree_to_stop(over_budget)) return false;
   budget_spent_ = !outcome_.interrupted();
   return true;
 }

@@ -63,7 +63,7 @@ std::optional<Measurement> PointRun::measure() {
 
 // Returns whether the launch goes on.
 bool PointRun::take_samples() {
-  std::vector<Sample> samples;
+  std::vector<CompletedBatch> samples;
   for (;;) {
     const Next next = settings_.sampling->next(samples);
     if (next.answer == Next::Answer::time_out) throw PointFailed{time_out(point_, next.seconds_each)};
@@ -85,7 +85,7 @@ void PointRun::begin_measuring(std::int64_t total) {
   if (settings_.check) {
     prepare();
     {
-      const UnderVariant variant(open_);
+      const VariantScope variant(open_);
       wrong_ = batch_->check(total);
     }
     require_no_error(batch_->take_error());
@@ -114,9 +114,9 @@ void PointRun::end_observing() {
 }
 
 // Returns this rank's seconds.
-double PointRun::take(const Step& step) {
+double PointRun::take(const BatchPlan& step) {
   if (step.purpose == Purpose::warm_up) {
-    const UnderVariant variant(open_);
+    const VariantScope variant(open_);
     batch_->run(step.repetitions, Timing::total, {});
     return 0;
   }
@@ -124,14 +124,14 @@ double PointRun::take(const Step& step) {
     prepare();
     double seconds = 0;
     {
-      const UnderVariant variant(open_);
+      const VariantScope variant(open_);
       seconds = batch_->run(step.repetitions, Timing::total, {});
     }
     require_no_error(batch_->take_error());
     return seconds;
   }
   std::int64_t first = 0;
-  for (const Step& segment : segments_) first += segment.repetitions;
+  for (const BatchPlan& segment : segments_) first += segment.repetitions;
   const double seconds = timed(first, step, [&](std::int64_t from, std::int64_t repetitions) {
     return batch_->run(repetitions, timing(), samples_from(repetition_seconds_, from));
   });
@@ -149,10 +149,10 @@ double PointRun::take(const Step& step) {
 }
 
 // One measured segment, between barriers of the world, where idle ranks wait.
-double PointRun::timed(std::int64_t first, const Step& step, const Run& run) {
+double PointRun::timed(std::int64_t first, const BatchPlan& step, const Run& run) {
   if (step.further_segment) parts_.surroundings.take_turn(false);
   if (step.further_segment && parts_.options.warm_up) {
-    const UnderVariant variant(open_);
+    const VariantScope variant(open_);
     batch_->run(1, Timing::total, {});
   }
   prepare();
@@ -162,7 +162,7 @@ double PointRun::timed(std::int64_t first, const Step& step, const Run& run) {
   for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
   double seconds = 0;
   {
-    const UnderVariant variant(open_);  // behind the barriers, which are the same for all variants
+    const VariantScope variant(open_);  // behind the barriers, which are the same for all variants
     seconds = run(first, step.repetitions);
   }
   measured_seconds_ += seconds;
@@ -184,7 +184,7 @@ void PointRun::run_with_load() {
   with_load_ = true;
   std::vector<double> with_load, computing, unused(repetition_seconds_.size());
   std::int64_t done = 0;
-  for (const Step& segment : segments_) {
+  for (const BatchPlan& segment : segments_) {
     load.computing = 0;
     const double seconds = timed(done, segment, [&](std::int64_t first, std::int64_t repetitions) {
       return batch_->run_with_load(repetitions, timing(), samples_from(unused, first), load);
@@ -209,7 +209,7 @@ void PointRun::run_while_target_computes() {
   for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
   double seconds = 0;
   {
-    const UnderVariant variant(open_);
+    const VariantScope variant(open_);
     if (!idle() && !batch_->takes_part()) parts_.load.compute(units);
     seconds = batch_->run(total_, Timing::total, {});
   }
@@ -289,13 +289,20 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
 std::vector<std::vector<double>> PointRun::gather_samples() {
   for (double& seconds : repetition_seconds_) seconds *= factor_of(plan_.table, point_.in_flight);
   if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(repetition_seconds_)};
-  const std::vector<double> of_group = open_.group().slowest(repetition_seconds_);
-  const std::vector<std::vector<double>> all =
-      parts_.world.gather(idle() ? std::span<const double>() : std::span<const double>(of_group));
-  std::vector<std::vector<double>> series;
-  if (parts_.world.rank() != 0) return series;
-  for (const std::vector<int>& group : plan_.table.layout.groups) {
-    series.push_back(all[static_cast<std::size_t>(group.front())]);
+  const std::vector<double> of_group =
+      idle() ? std::vector<double>() : open_.group().slowest(repetition_seconds_);
+  const std::vector<std::vector<int>>& groups = plan_.table.layout.groups;
+  std::vector<std::vector<double>> series(parts_.world.rank() == 0 ? groups.size() : 0);
+  // In parts, as what rank 0 gathers at once is limited to 2 GiB.
+  const auto count = static_cast<std::size_t>(parts_.world.largest(static_cast<double>(of_group.size())));
+  const std::size_t part = std::numeric_limits<int>::max() / sizeof(double) / groups.size();
+  for (std::size_t begin = 0; begin < count; begin += part) {
+    const auto mine = std::span(of_group).subspan(std::min(begin, of_group.size()));
+    const std::vector<std::vector<double>> all = parts_.world.gather(mine.first(std::min(part, mine.size())));
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      const std::vector<double>& of_first = all[static_cast<std::size_t>(groups[i].front())];
+      series[i].insert(series[i].end(), of_first.begin(), of_first.end());
+    }
   }
   return series;
 }
@@ -312,7 +319,7 @@ double PointRun::drift_of_load() {
 
 void PointRun::prepare() {
   {
-    const UnderVariant variant(open_);
+    const VariantScope variant(open_);
     batch_->prepare();
   }
   require_no_error(batch_->take_error());

@@ -13,19 +13,19 @@
 namespace openimb {
 
 /// Announces a table, or one point of it, as this rank's activity for as long as the object lives.
-class UnderWay {
+class ActivityScope {
  public:
-  UnderWay(Surroundings& surroundings, const Table& table, std::optional<std::int64_t> bytes = std::nullopt,
-           std::optional<int> partner = std::nullopt)
+  ActivityScope(Surroundings& surroundings, const Table& table,
+                std::optional<std::int64_t> bytes = std::nullopt, std::optional<int> partner = std::nullopt)
       : surroundings_(surroundings), outside_(bytes ? table_activity(table) : Activity{}) {
     Activity inside = table_activity(table);
     if (table.spec.kind != Kind::synchronization) inside.bytes = bytes;
     inside.partner = partner;
     surroundings_.activity(inside);
   }
-  UnderWay(const UnderWay&) = delete;
-  UnderWay& operator=(const UnderWay&) = delete;
-  ~UnderWay() { surroundings_.activity(outside_); }
+  ActivityScope(const ActivityScope&) = delete;
+  ActivityScope& operator=(const ActivityScope&) = delete;
+  ~ActivityScope() { surroundings_.activity(outside_); }
 
  private:
   static Activity table_activity(const Table& table) {
@@ -77,8 +77,8 @@ class PointRun {
   using Run = std::function<double(std::int64_t first, std::int64_t repetitions)>;
 
   bool take_samples();
-  double take(const Step& step);
-  double timed(std::int64_t first, const Step& step, const Run& run);
+  double take(const BatchPlan& step);
+  double timed(std::int64_t first, const BatchPlan& step, const Run& run);
   void begin_measuring(std::int64_t total);
   void run_with_load();
   void run_while_target_computes();
@@ -102,13 +102,13 @@ class PointRun {
   const TablePlan& plan_;
   OpenTable& open_;
   const Point& point_;
-  const UnderWay under_way_;  ///< outlives the batch
+  const ActivityScope under_way_;  ///< outlives the batch
   PointSettings settings_;
   std::unique_ptr<Batch> batch_;
 
   std::int64_t total_ = 0;                       ///< measured repetitions
   std::int64_t wrong_ = 0;                       ///< bytes, of -check
-  std::vector<Step> segments_;                   ///< measured
+  std::vector<BatchPlan> segments_;              ///< measured
   std::vector<double> seconds_;                  ///< of each segment, on this rank, per repetition
   std::vector<std::vector<double>> of_threads_;  ///< the same by thread, where there are several
   std::vector<std::vector<double>> waiting_;     ///< the part of them spent waiting, where threads take turns

@@ -47,12 +47,12 @@ class OpenTable {
 
 /// As long as it lives, the variables of the table's variant are in force. Calls that are not under test are
 /// made with the library's own values: a variant may be one that does not work.
-class UnderVariant {
+class VariantScope {
  public:
-  explicit UnderVariant(OpenTable& table) : table_(table) { table_.use_variant(true); }
-  ~UnderVariant() { table_.use_variant(false); }
-  UnderVariant(const UnderVariant&) = delete;
-  UnderVariant& operator=(const UnderVariant&) = delete;
+  explicit VariantScope(OpenTable& table) : table_(table) { table_.use_variant(true); }
+  ~VariantScope() { table_.use_variant(false); }
+  VariantScope(const VariantScope&) = delete;
+  VariantScope& operator=(const VariantScope&) = delete;
 
  private:
   OpenTable& table_;

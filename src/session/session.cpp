@@ -25,7 +25,7 @@ class Session {
 
 Ending Session::run() {
   for (const TableKey& key : parts_.schedule.tables()) {
-    if (outcome_.stopping()) break;
+    if (outcome_.agree_to_stop()) break;
     run_table(key);
   }
   return outcome_.ending();
@@ -35,7 +35,7 @@ void Session::run_table(const TableKey& key) {
   const TablePlan plan = parts_.schedule.plan(key);
   if (plan.failure) return outcome_.report(plan.table, *plan.failure);
   parts_.surroundings.take_turn(true);
-  const UnderWay table(parts_.surroundings, plan.table);
+  const ActivityScope table(parts_.surroundings, plan.table);
   const std::unique_ptr<OpenTable> open = parts_.resources.open(plan);
   if (const auto failure = open->failure()) return outcome_.report(plan.table, *failure);
   if (const auto failure = warm_up(parts_, plan, *open)) return outcome_.report(plan.table, *failure);
@@ -46,7 +46,7 @@ void Session::run_table(const TableKey& key) {
 
 void Session::run_points(const TablePlan& plan, OpenTable& open) {
   for (const Point& point : plan.points) {
-    if (outcome_.stopping()) return;
+    if (outcome_.agree_to_stop()) return;
     parts_.surroundings.take_turn(true);
     run_point(plan, open, point);
   }
@@ -57,7 +57,7 @@ void Session::run_point(const TablePlan& plan, OpenTable& open, const Point& poi
   try {
     PointRun run(parts_, plan, open, point,
                  {.sampling = parts_.schedule.sampling(plan, point),
-                  .stopping = [this] { return outcome_.stopping(); },
+                  .stopping = [this] { return outcome_.agree_to_stop(); },
                   .check = parts_.options.check,
                   .drift = true});
     const std::optional<Measurement> measurement = run.measure();

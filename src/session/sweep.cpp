@@ -91,7 +91,7 @@ void Sweeps::open_tables() {
   for (const TableKey& key : parts_.schedule.tables()) {
     if (must_end()) return;
     SweepTable& table = *tables_.emplace_back(std::make_unique<SweepTable>(parts_.schedule.plan(key)));
-    const UnderWay opening(parts_.surroundings, table.plan.table);
+    const ActivityScope opening(parts_.surroundings, table.plan.table);
     table.failure = table.plan.failure;
     try {
       if (!table.failure) table.open = parts_.resources.open(table.plan);
@@ -264,7 +264,7 @@ bool Sweeps::must_end() {
   const bool over_budget = reports() && passes && passes->budget && elapsed() > *passes->budget;
   for (;;) {
     try {
-      const bool ends = budget_spent_ || outcome_.stopping(over_budget);
+      const bool ends = budget_spent_ || outcome_.agree_to_stop(over_budget);
       budget_spent_ = ends && !outcome_.interrupted();
       return ends;
     } catch (const NoAnswer& lost) {

@@ -35,6 +35,8 @@ if words == ["--version"]:
     print("mpiexec (Open MPI) 5.0.9")
     sys.exit()
 given = dict(word.split("=", 1) for word in words if word.startswith("FAKE_"))
+if given.get("FAKE_WATCH") and given.get(given.get("FAKE_BREAKS", "")):
+    sys.exit(9)
 program = next(n for n, word in enumerate(words) if "IMB-MPI1" in word)
 ranks = int(words[words.index("-n") + 1])
 words = words[program + 1:]
@@ -123,15 +125,19 @@ def _schema() -> str:
 
 
 class FakeTuner(Tuner):
-    """`names`: its algorithms. `switches`: whether they can change within a launch."""
+    """`names`: its algorithms. `switches`: whether they can change within a launch. `breaks`: launches with this variable fail while ranks
+    are watched."""
 
     files = "list of rules"
     complaint = re.compile("refused: .*")
 
-    def __init__(self, names: Sequence[str], *, switches: bool = False, watches: bool = True) -> None:
+    def __init__(
+        self, names: Sequence[str], *, switches: bool = False, watches: bool = True, breaks: str = ""
+    ) -> None:
         self.names = names
         self.switches = switches
         self.watches = watches
+        self.breaks = breaks
         self.acting = True
 
     def collectives(self) -> Sequence[str]:
@@ -141,7 +147,7 @@ class FakeTuner(Tuner):
         return [Algorithm(name, number) for number, name in enumerate(self.names, 1)]
 
     def limits(self, cell: Cell) -> str | None:
-        return None
+        return None if cell.collective in self.collectives() else "it has no rules here"
 
     def base(self) -> Switch:
         return Switch({"FAKE_BASE": "1"})
@@ -172,14 +178,17 @@ class FakeTuner(Tuner):
             said = json.loads((folder / "rules.json").read_text())
         except OSError as error:
             raise ImbError(f"cannot read {folder / 'rules.json'}: {error.strerror}") from error
-        known = {one.name: one for one in self.algorithms("")}
-        choices = {Cell(*one[:3]): known.get(one[3], Algorithm(one[3], 9)) for one in said["rules"]}
+        choices = {Cell(*one[:3]): self._named(one[0], one[3]) for one in said["rules"]}
         return choices, [Cell(*one) for one in said["measured"]], self._switch(folder)
+
+    def _named(self, collective: str, name: str) -> Algorithm:
+        known = (one for one in self.algorithms(collective) if one.name == name)
+        return next(known, Algorithm(name, 9))
 
     def watch(self, folder: Path) -> Watch:
         if not self.watches:
             return Watch(None, reason="there is no compiler")
-        return Watch(Switch({"FAKE_WATCH": str(folder)}), "what ranks wrote")
+        return Watch(Switch({"FAKE_WATCH": str(folder), "FAKE_BREAKS": self.breaks}), "what ranks wrote")
 
     def executed(self, folder: Path) -> Executed:
         found: dict[Cell, set[str]] = {}

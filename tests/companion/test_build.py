@@ -133,6 +133,20 @@ def test_a_build_shows_that_it_goes_on(
     assert said.code == 0 and re.search(r"\nbuilding the suite: \d+ % after \d+ s\n", said.err), said.err
 
 
+def test_an_interrupted_build_goes_on_where_it_was(mpi: lab.Mpi, small: Path) -> None:
+    installation = installations.find(mpi.wrapper)
+
+    def interrupted(percent: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build.build(installation, on_percent=interrupted)
+    shown: list[float] = []
+    place = build.build(installation, on_percent=shown.append)
+    assert said_by(str(place)) == "1\n" and len(shown) < 2  # nothing was compiled again
+    assert [path.name for path in builds.cache_folder().iterdir()] == [place.parent.name]
+
+
 def test_a_failed_build_shows_what_the_compiler_says(mpi: lab.Mpi, imb: Imb, small: Path) -> None:
     (small / "src" / "main.cpp").write_text("int main() { return this_is_missing; }\n")
     said = imb("build", "--mpi", mpi.wrapper)

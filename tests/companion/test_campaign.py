@@ -620,6 +620,16 @@ def test_ab_judges_what_it_has_measured(
     assert shown.code == code and "PingPong" in shown.out
 
 
+@pytest.mark.parametrize(
+    ("name", "ignored"), [("MPIR_CVAR_NOLOCAL", True), ("I_MPI_FABRICS", True), ("OMPI_MCA_btl", False)]
+)
+def test_ab_warns_of_variables_of_another_mpi(imb: Imb, tmp_path: Path, name: str, ignored: bool) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")  # an Open MPI
+    said = imb("ab", "--a", "", "--b", f"{name}=1", *options, "--launches", 1, "PingPong")
+    text = f"imb: warning: variant b: Open MPI 5.0.9 ignores {name}; choose the MPI by --mpi"
+    assert (text in said.err) == ignored, said.err
+
+
 def test_ab_on_a_terminal(imb: Imb, tmp_path: Path) -> None:
     said = imb(
         "ab", "--a", "FAKE_TIME=2", "--b", "FAKE_TIME=1 bind=core", "--both", "A=1", *fake_mpi.make(tmp_path / "mpi"),

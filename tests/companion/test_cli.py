@@ -558,3 +558,23 @@ def test_help_groups_commands_by_what_people_do(imb: Imb) -> None:
     assert sorted(COMMANDS) == sorted(
         path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if f'imb {path.stem.rstrip("_")}"""' in path.read_text().splitlines()[0]
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("status", [0, 2, 10, 11])
+def test_cron_mails_what_failed_and_what_became_slower(tmp_path: Path, status: int) -> None:
+    """The lines of docs/cookbook.md, with an `imb` that ends like this; cron mails what they print."""
+    lines = (HERE.parent.parent / "docs" / "cookbook.md").read_text().splitlines()
+    run, watch = (
+        next(line for line in lines if line.startswith(time)).split(maxsplit=5)[5]
+        for time in ("0 2 *", "30 6 *")
+    )
+    program = tmp_path / "imb"
+    program.write_text(f"#!/bin/sh\necho out; echo error >&2; exit {status}\n")
+    program.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    for command, silent in ((run, (0,)), (watch, (0, 11))):
+        text = command.replace("\\%", "%")  # as cron has it
+        ended = subprocess.run(
+            ["sh", "-c", text], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert (ended.stdout, ended.stderr) == ("" if status in silent else "out\nerror\n", "")

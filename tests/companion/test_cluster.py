@@ -21,11 +21,23 @@ from companion.door import Imb, Said
 from imb.archive.store import Archive, StoredRun
 from imb.model.observations import launches_of
 from imb.model.records import Result, Run
+from imb.model.tuning import Cell
+from imb.mpi.installations import mpi_of
+from imb.mpi.tuning import tuner_of
 
 REFERENCES = Path(__file__).parent.parent / "reference"
 SHORT = ["--precision", "100%", "--budget", "5", "--", "-msglog", "3", "-iter", "10"]
 ACROSS = {key: [word for name, value in env.items() for word in ("--env", f"{name}={value}")]
           for key, env in cluster.ACROSS.items()}  # fmt: skip
+
+
+TWO_BY_TWO = ["--hosts", "h1,h2", "--ppn", "2"]
+
+
+def across(mpi: lab.Mpi) -> list[str]:
+    """Ranks of both hosts, which share the cores, over TCP by the wire between them."""
+    idle = ["--env", "OMPI_MCA_mpi_yield_when_idle=1"] if mpi.flavor == "openmpi" else []
+    return [*ACROSS[mpi.key], "--env", f"{cluster.DEVICE[mpi.key]}=eth0", *idle]
 
 
 def with_(mpi: lab.Mpi) -> list[str]:
@@ -42,6 +54,35 @@ def imb_at(begin: Sequence[str], words: Sequence[object], environment: dict[str,
     )
     assert "Traceback" not in done.stderr
     return Said(done.returncode, done.stdout, done.stderr)
+
+
+def tuning_files(mpi: lab.Mpi, folder: Path, collectives: Sequence[str], ranks: int) -> Path:
+    """Each collective has another algorithm at 64 bytes, and its default at 32 and 128."""
+    tuner = tuner_of(mpi_of(Path(mpi.wrapper)), hosts=2)
+    wanted = {"Allreduce": ("ring",), "Bcast": ("knomial", "binomial")}
+    choices = {}
+    for collective in collectives:
+        offered = {one.name: one for one in tuner.algorithms(collective)}
+        name = next(name for name in wanted[collective] if name in offered)
+        choices[Cell(collective, ranks, 64)] = offered[name]
+    measured = [Cell(collective, ranks, length) for collective in collectives for length in (32, 64, 128)]
+    tuner.write(choices, measured, folder, ["by a test"])
+    return folder
+
+
+def open_mpi() -> lab.Mpi:
+    found = lab.ALL.get("openmpi")
+    if found is None or not found.program().exists():
+        lab.missing("Open MPI 5")
+    return found
+
+
+def assert_acting(said: Said) -> None:
+    """A budget that does not suffice for the proof of gains, which comes after that of effect."""
+    assert said.code == 11, said.err
+    value = json.loads(said.out)
+    assert value["verdict"].startswith("not decided: the budget of 1 s ends before the proof: "), value
+    assert value["acts"] and value["unproven"] is None and not value["screened"], value
 
 
 def stored(archive: Archive) -> list[StoredRun]:
@@ -269,6 +310,16 @@ def test_ab_is_submitted_once_per_pair_of_hosts(archive: Archive) -> None:
     assert labels == {f"t/{pair}/{side}" for pair in ("n1-n2", "n2-n1") for side in "ab"}
 
 
+@pytest.mark.needs_mpi
+@pytest.mark.usefixtures("scheduler")
+def test_tuning_files_act_in_ranks_of_srun(imb: Imb, tmp_path: Path) -> None:
+    """Not with MPICH, whose messages are counted in UCX, which fails under Slurm: docs/known-mpi-issues.md."""
+    mpi = open_mpi()
+    files = tuning_files(mpi, tmp_path / "files", ["Allreduce"], ranks=2)
+    words = ["--launcher", "srun", "--ppn", "1", *with_(mpi)]
+    assert_acting(imb("tune", "--verify", files, *words, "--budget", "1s", "--format", "json"))
+
+
 # --- Two hosts -------------------------------------------------------------------------------------------------------
 
 
@@ -329,6 +380,43 @@ def test_a_host_that_cannot_be_reached_is_told(two_hosts: Hosts, mpi: lab.Mpi, a
     said = imb_at(two_hosts.on("h1", []), words, two_hosts.environment())
     assert said.code == 1 and ": 0 rows in " in said.out and "nosuch" in said.out
     assert [run.facts()["outcome"] for run in stored(archive)] == ["failed"]
+
+
+def test_tuning_files_act_in_ranks_on_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, tmp_path: Path) -> None:
+    """With Open MPI the second file decides where HAN is left for `tuned`."""
+    files = tuning_files(mpi, tmp_path / "files", ["Allreduce", "Bcast"], ranks=4)
+    assert (files / "openmpi-han.conf").exists() == (mpi.key == "openmpi")
+    words = ["--verify", files, *TWO_BY_TWO, *with_(mpi), *across(mpi), "--budget", "1s", "--format", "json"]
+    assert_acting(imb_at(two_hosts.on("h1", []), ["tune", *words], two_hosts.environment()))
+
+
+@pytest.mark.needs_mpi
+def test_a_search_on_two_hosts(two_hosts: Hosts, archive: Archive, tmp_path: Path) -> None:
+    """Against HAN's choice. The budget has no time for a proof."""
+    mpi = open_mpi()
+    words = [
+        "Bcast",
+        "--np",
+        "4",
+        *TWO_BY_TWO,
+        *with_(mpi),
+        *across(mpi),
+        "--margin",
+        "1%",
+        "--budget",
+        "40s",
+    ]
+    words += ["--output", str(tmp_path / "out"), "--format", "json", "--", "-msgsize", "64"]
+    said = imb_at(two_hosts.on("h1", []), ["tune", *words], two_hosts.environment())
+    assert said.code in (0, 11), said.err
+    value = json.loads(said.out)
+    [cell] = value["cells"]
+    assert cell["bytes"] == 64 and 1 <= cell["estimate"] < 100 and not value["file"]
+    assert value["unproven"] is None and bool(value["acts"]) == (cell["tried"] != "default")
+    labels = [label.rpartition("/")[2] for tags in archive.tags().values() for label in tags.labels]
+    assert labels.count("reference") == 1 and labels.count("screen") >= 3 and labels.count("search") >= 1
+    [launch] = launches_of(stored(archive)[-1].records(), "x")
+    assert launch.hosts() == ["h1", "h2"]
 
 
 @pytest.mark.needs_mpi

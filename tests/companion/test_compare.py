@@ -721,7 +721,7 @@ def test_conditions_that_differ_come_first(imb: Imb, before: Archive) -> None:
     assert [cell.strip() for cell in told["MPI library"] if cell.strip()] == ["Some MPI 1.0", "Other MPI 2"]
     assert [cell.strip() for cell in told["$UCX_TLS"] if cell.strip()] == ["unset", "sm"]
     assert "hosts" in told and "MPI standard" not in told
-    assert "unknown for A only: CPU" in out
+    assert "unknown for A only: CPU" in out and "is a log" not in out
     same = imb("compare", "before", "before").out
     assert "No known environment differences" in same and "in both A and B" in same
 
@@ -734,7 +734,9 @@ def in_passes(*words: float) -> Run:
 def test_bursts_are_not_compared_with_passes(imb: Imb, before: Archive) -> None:
     before.add_many(content(rows, in_passes(0.01, 30), labels=["passes"]) for rows in rows_of(6, seed=3))
     said = imb("compare", "before", "passes")
-    assert said.code == 2 and "before was measured in one burst and passes in passes" in said.err
+    assert said.code == 2 and "'before' was measured in one burst and 'passes' in passes" in said.err
+    command = "imb run Allreduce PingPong --np 2 --classic --label passes-classic;"
+    assert f"measure 'passes' again: {command}" in said.err
     forced = imb("compare", "before", "passes", "--force").out
     assert "until each row is within +-1 % or 30 s have passed" in " ".join(forced.split())
     assert "one burst" in forced
@@ -781,6 +783,29 @@ def test_too_few_launches_are_told_with_what_would_do(imb: Imb, before: Archive)
     assert one.code == 11 and "verdicts are same or inconclusive only" in one.out.replace("\n", " ")
     alone = imb("compare", "one", f"{before.ids()[0][:12]}")
     assert alone.code == 11 and "too few to estimate the spread of launches" in alone.out
+
+
+def test_rows_beyond_the_budget_are_no_failed_launch(imb: Imb, archive: Archive) -> None:
+    over = Failure(benchmark="Bcast", multi="off", processes=2, group_count=1, bytes=8, cause="over_budget")
+    lost = Failure(benchmark="Bcast", multi="off", processes=2, group_count=1, bytes=8, cause="out_of_memory")
+    for label, failure, status in (
+        ("plain", None, 0),
+        ("short", over, 0),
+        ("lost", lost, 0),
+        ("dead", over, 9),
+    ):
+        facts = {"outcome": "failed" if failure else "measured", "exit_status": status}
+        archive.add_many(
+            content([*rows, *([failure] if failure else [])], facts=facts, labels=[label])
+            for rows in rows_of(3)
+        )
+    out = {label: " ".join(imb("compare", "plain", label).out.split()) for label in ("short", "lost", "dead")}
+    assert (
+        "B: 3 launches did not reach all rows within the budget of a launch: give a longer one"
+        in out["short"]
+    )
+    assert "ended as failed" not in out["short"]
+    assert all("B: 3 launches ended as failed" in out[label] for label in ("lost", "dead"))
 
 
 def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
@@ -886,4 +911,13 @@ def test_logs_of_others_compare(imb: Imb, tmp_path: Path) -> None:
     log = HERE.parent / "reference"
     text = sorted(log.rglob("*.txt"))[0]
     said = imb("compare", text, text)
-    assert said.code in (0, 11) and "in both A and B" in said.out
+    assert said.code in (0, 11) and "in both A and B" in said.out and "is a log" not in said.out
+
+
+def test_conditions_that_a_log_lacks_are_one_line(imb: Imb, before: Archive) -> None:
+    bare = ran(ranks=None, mpi=None, build=None, platform=None, environment=None, options=None)
+    before.add_many(content(rows, bare, labels=["log"]) for rows in rows_of(6, seed=3))
+    facts = {"conditions": {"load": 3.5, "environment": {}, "machine": {"cpu_model": "Slow"}}}
+    before.add_many(content(rows, facts=facts, labels=["known"]) for rows in rows_of(6, seed=4))
+    out = imb("compare", "log", "known").out
+    assert "A is a log, which lacks most conditions" in out and "unknown for" not in out

@@ -261,6 +261,36 @@ def launched(folder: Path, hosts: int = 16, **how: Any) -> list[object]:
     return ["fabric", "--hosts", f"n[011-{10 + hosts:03}]", "-b", "Pair_Latency:8", *options]
 
 
+@pytest.mark.parametrize(
+    ("said", "code", "first"),
+    [
+        (
+            "ssh: Could not resolve hostname n012: Name or service not known",
+            10,
+            "imb: bad: host n012 cannot be reached (ssh: Could not resolve hostname n012: Name or service not known); nothing",
+        ),
+        (
+            "ssh: connect to host n014.cluster port 22: No route to host",
+            10,
+            "imb: bad: host n014 cannot be reached (ssh: connect to host n014.cluster port 22: No route to host); nothing",
+        ),
+        ("ssh: Could not resolve hostname gateway: Name or service not known", 11, "imb: inconclusive: no launch has records: failed with exit status 255 (ssh: Could not resolve hostname gateway"),
+        ("no adapter", 11, "imb: inconclusive: no launch has records: failed with exit status 255 (no adapter) (launch "),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("more", [[], ["--quick", "--budget", "30"]], ids=["whole", "quick"])
+def test_a_host_that_the_launcher_cannot_reach_is_bad(
+    imb: Imb, tmp_path: Path, said: str, code: int, first: str, more: list[str]
+) -> None:
+    command = launched(tmp_path / "mpi")
+    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
+    version = "[ \"$1\" = --version ] && { echo 'mpiexec (Open MPI) 5.0.9'; exit; }"
+    launcher.write_text(f"#!/bin/sh\n{version}\necho '{said}' >&2\nexit 255\n")
+    ended = imb(*command, *more)
+    assert (ended.code, ended.out) == (code, "") and first in ended.err, ended.err
+    assert "0 rounds" not in ended.err
+
+
 def test_drain(imb: Imb, tmp_path: Path, scontrol: Path) -> None:
     command = launched(tmp_path / "mpi", slow={3: 0.5, 7: 0.4})
     printed = imb(*command)

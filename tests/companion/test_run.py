@@ -179,6 +179,26 @@ def test_a_time_out_is_explained_by_itself(imb: Imb, tmp_path: Path) -> None:
     )
 
 
+def test_rows_beyond_the_budget_name_the_option(imb: Imb, tmp_path: Path) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    row = Failure(benchmark="PingPong", processes=2, bytes=4096, cause="over_budget", detail="no time")
+    whole = fake_mpi.records(77.0).splitlines()
+    (tmp_path / "mpi" / "bin" / "records-2").write_bytes(
+        b"\n".join([*whole[:2], write([row]).strip(), *whole[2:]]).replace(
+            b'"exit_status":0', b'"exit_status":3'
+        )
+        + b"\n"
+    )
+    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
+    launcher.write_text(launcher.read_text() + "exit 3\n")
+    said = imb("run", "PingPong", *options)
+    assert said.code == 1 and "over budget: no time; give a longer --budget)" in said.out, said.out
+    said = imb("ab", "--a", "", "--b", "FAKE_TIME=2", *options, "--launches", 1, "PingPong")
+    assert "over budget: no time; give a longer launch_budget, in a file of imb campaign)" in said.err, (
+        said.err
+    )
+
+
 def test_a_launch_without_a_new_row_is_told_and_goes_on(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -579,6 +599,9 @@ def test_more_ranks_than_cores_are_reported(
     said = imb("run", "PingPong", *options, "--np", "4", "--label", "many")
     assert said.code == 0 and "imb: warning: 4 ranks on 2 cores: ranks share cores" in said.err
     assert "share cores" not in imb("run", "PingPong", *options, "--np", "2").err
+    said = imb("run", "PingPong", *options, "--np", "2000")
+    line = "imb: 2000 ranks on 2 cores would stall this host; give --np of at most 200, or --hosts\n"
+    assert (said.code, said.err) == (2, line)
 
 
 def test_names_find_their_components() -> None:

@@ -17,7 +17,9 @@ from imb.archive.store import Archive
 from imb.cli import tune_stages
 from imb.judge import tuning as judge
 from imb.judge.tuning import Proof, Search
+from imb.measure import tuning
 from imb.measure.tuning import without_lengths
+from imb.mpi import installations
 from imb.mpi import tuning as doors
 
 Tune = Callable[..., Said]
@@ -93,6 +95,25 @@ def test_numbers_of_ranks_are_proven_apart_and_share_a_file(tune: Tune, tmp_path
     assert sorted(rule[1:3] for rule in written["rules"]) == [[2, 1024], [2, 16384], [4, 1024], [4, 16384]]
 
 
+def test_hosts_of_a_launch_follow_from_ranks_per_host(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --hosts or an allocation, as where srun makes one."""
+    mpi = make(tmp_path / "mpi")
+    asked: list[int] = []
+
+    def tuner_of(mpi: object, hosts: int = 1) -> FakeTuner:
+        asked.append(hosts)
+        return FakeTuner(["fast"])
+
+    monkeypatch.setattr(doors, "tuner_of", tuner_of)
+    monkeypatch.setattr(tune_stages, "tuner_of", tuner_of)
+    words = ["--np", "2,4", "--ppn", "2", "--output", tmp_path / "out"]
+    assert imb("tune", *mpi, *words, "Allreduce").code == 0
+    assert asked == [2, 2]
+    assert "; 2 hosts, 2 ranks per host; ranks: 2, 4\n" in (tmp_path / "out/switch.sh").read_text()
+
+
 def test_where_nothing_is_faster_there_is_no_file(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["slight", "slow"]), "Allreduce")
     assert said.code == 0, said.err
@@ -141,6 +162,15 @@ def test_without_a_compiler_the_file_is_said_not_to_be_proven_to_act(tune: Tune)
     assert "note: not proven that the file acts: there is no compiler" in said.out
 
 
+@pytest.mark.parametrize("breaks", ["FAKE_BASE", "FAKE_RULES"])
+def test_launches_that_fail_only_while_ranks_are_watched(tune: Tune, tmp_path: Path, breaks: str) -> None:
+    """All, or those with a file, as MPICH does with UCX under Slurm."""
+    said = tune(FakeTuner(["fast"], breaks=breaks), "Allreduce", "--format", "json")
+    assert said.code == 0, said.err
+    assert [one["chosen"] for one in cells(said).values()] == ["default", "fast", "fast"]
+    assert json.loads(said.out)["unproven"] == "launches fail while ranks are watched: exit status 9"
+
+
 def test_a_format_that_was_never_tried_is_said_not_to_be_proven_to_act(tune: Tune) -> None:
     tuner = FakeTuner(["fast"])
     tuner.unproven = "imb has not been tested with such files"
@@ -160,6 +190,54 @@ def test_a_file_is_verified_again(tune: Tune, tmp_path: Path) -> None:
     assert refused.code == 2 and "--np cannot be combined with --verify" in refused.err
 
 
+def test_files_that_were_proven_with_another_mpi_are_to_be_verified(
+    tune: Tune, imb: Imb, tmp_path: Path
+) -> None:
+    def watched() -> str:
+        installations._asked.cache_clear()  # as in another process
+        said = imb("watch", "t/file")
+        assert said.code == 11, said.err
+        return said.err
+
+    mpi, out = tmp_path / "mpi", tmp_path / "out"
+    (mpi / "lib").mkdir()
+    library = mpi / "lib/libmpi.so.40"
+    library.write_text("5.0.9")
+    assert tune(FakeTuner(["fast"]), "Allreduce", "--name", "t").code == 0
+    assert str(out) not in watched()
+
+    verify = ["tune", "--mpi", mpi, "--programs", mpi / "bin", "--verify", out]
+    command = f"imb tune --mpi {mpi} --verify {out}\n"
+    library.write_text("5.0.9, patched")
+    other = f"imb: {out} was proven with another build of Open MPI 5.0.9"
+    assert f"{other}: {command}" in watched()
+    launcher = mpi / "bin/mpiexec"
+    launcher.write_text(launcher.read_text().replace("5.0.9", "5.0.12"))
+    other = f"imb: {out} was proven with Open MPI 5.0.9; this is Open MPI 5.0.12"
+    assert f"{other}: {command}" in watched()
+
+    said = imb(*verify)
+    assert said.code == 0 and f"{other}\n" in said.err, said.err
+    assert str(out) not in watched()
+    proven = [line for line in (out / "switch.sh").read_text().splitlines() if line.startswith("# proven ")]
+    assert [line.partition(": ")[2].partition(";")[0] for line in proven] == [
+        "Open MPI 5.0.9",
+        "Open MPI 5.0.12",
+    ]
+    assert imb(*verify).err.count("was proven") == 0
+
+
+def test_an_mpi_with_which_a_file_is_slower_is_not_recorded_as_proven(
+    verify: Tune, imb: Imb, tmp_path: Path
+) -> None:
+    (tmp_path / "old").mkdir()
+    switch = tmp_path / "old/switch.sh"
+    switch.write_text("# proven 2026-11-28T01:00:00Z, session x: Open MPI 5.0.8; library \n")
+    said = verify({64: "slower", 1024: "fast"})
+    assert said.code == 10 and "was proven with Open MPI 5.0.8; this is Open MPI 5.0.9" in said.err
+    assert switch.read_text().count("proven") == 1
+
+
 @pytest.fixture
 def verify(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
     """`imb tune --verify` of rules by length."""
@@ -169,7 +247,7 @@ def verify(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
         tuner = FakeTuner(["fast", "slower", "slow"])
         monkeypatch.setattr(doors, "tuner_of", lambda mpi, hosts=1: tuner)
         monkeypatch.setattr(tune_stages, "tuner_of", lambda mpi, hosts=1: tuner)
-        (tmp_path / "old").mkdir()
+        (tmp_path / "old").mkdir(exist_ok=True)
         said = {
             "rules": [["Allreduce", 4, length, name] for length, name in rules.items()],
             "measured": [["Allreduce", 4, length] for length in LENGTHS],
@@ -225,6 +303,24 @@ def test_a_budget_that_does_not_suffice_is_said(tune: Tune, tmp_path: Path) -> N
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ("100s", "search ended after 1 round by the budget"),
+        ("35s", "not decided: the budget of 35 s ends before the search: 30 s are spent"),
+    ],
+)
+def test_a_search_is_no_longer_than_its_share_of_the_budget(
+    tune: Tune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, said: str
+) -> None:
+    whole = tuning.figures_of
+    monkeypatch.setattr(tuning, "figures_of", lambda *words: whole(*words)._replace(wall=10.0))
+    found = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--budget", budget)
+    assert found.code == 11 and said in found.out, found
+    searches = [one for one in launches(tmp_path / "mpi") if "Sendrecv" in one["names"]]
+    assert len(searches) == (3 + 2 * judge.LOOKS[0] if budget == "100s" else 0)
+
+
 def test_dry_run_launches_nothing(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "Bcast", "--dry-run")
     assert said.code == 0
@@ -237,6 +333,7 @@ def test_dry_run_launches_nothing(tune: Tune, tmp_path: Path) -> None:
     ("words", "line"),
     [
         (["Alreduce"], "imb: Alreduce cannot be tuned by a list of rules; did you mean Allreduce?"),
+        (["alltoallv"], "imb: Alltoallv cannot be tuned by a list of rules: it has no rules here; omit it"),
         (["--budget", "soon"], "imb: --budget: not a duration: soon; give one such as 600, 30m or 2h"),
         (["--np", "1"], "imb: --np: not numbers of ranks: 1; give some such as 4 or 2,4,8"),
         (["Bcast", "--", "-check"], "imb: -check is set by imb tune; omit it"),
@@ -353,8 +450,11 @@ def test_the_level_is_kept_where_nothing_is_faster() -> None:
 
 @pytest.mark.needs_mpi
 @pytest.mark.alone
-def test_a_search_on_a_real_mpi(mpi: lab.Mpi, imb: Imb, tmp_path: Path, archive: Archive) -> None:
+def test_a_search_on_a_real_mpi(
+    mpi: lab.Mpi, imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Screening, rounds in which algorithms alternate, and no proof, for which this budget has no time."""
+    monkeypatch.setattr(tune_stages, "FIRST_SHARE", 1000.0)  # however busy the machine is
     words = [
         "Allreduce",
         "--np",

@@ -594,8 +594,8 @@ TEST_CASE("the example of every option is a command line that parses") {
                                {.name = "Alltoallv", .access = Access::file},
                                {.name = "PingPongSpecificSource", .access = Access::file}};
   const Program messages{"IMB-MPI1", "MPI-1 part", others};
-  const Program io{"IMB-IO", "MPI-IO part", on_files, standard_of_files, true};
-  const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, standard_of_pairs};
+  const Program io{"IMB-IO", "MPI-IO part", on_files, defaults_of_files, true};
+  const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, defaults_of_pairs};
   static constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
   const Program neighborhoods{"IMB-MPI1", "MPI-1 part", neighbors};
   constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
@@ -605,9 +605,9 @@ TEST_CASE("the example of every option is a command line that parses") {
   constexpr Spec in_parts[] = {{.name = "Partitioned_PingPong", .partitioned = true}};
   const Program parts{"IMB-MPI4", "MPI-4 part", in_parts};
   constexpr Spec by_threads[] = {{.name = "PingPongMT", .kind = Kind::parallel_transfer, .threaded = true}};
-  const Program threads{"IMB-MT", "MT part", by_threads, standard_of_threads};
+  const Program threads{"IMB-MT", "MT part", by_threads, defaults_of_threads};
   constexpr Spec in_rounds[] = {{.name = "Pair_Latency", .in_rounds = true}};
-  const Program fabric{"IMB-FABRIC", "IMB-FABRIC part", in_rounds, standard_of_fabrics};
+  const Program fabric{"IMB-FABRIC", "IMB-FABRIC part", in_rounds, defaults_of_fabrics};
   constexpr Spec overlapped[] = {{.name = "Ibcast", .overlap = Overlap::matched}};
   const Program loaded{"IMB-NBC", "MPI-NBC part", overlapped};
   std::istringstream help(help_text(messages, "all"));
@@ -644,14 +644,14 @@ TEST_CASE("the example of every option is a command line that parses") {
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {
-  const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, standard_of_pairs};
+  const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, defaults_of_pairs};
   const auto given = [&](const char* line) {
     Files none;
     return parse(pairs, words(line), 8, none.reader());
   };
   CHECK(given("").settings.repetitions == 100000);
   CHECK(given("").settings.overall_volume == 800 * mebibyte);
-  CHECK(given("").standard.min_processes == 8);
+  CHECK(given("").defaults.min_processes == 8);
   CHECK(given("-npmin 2").min_processes == 2);
   CHECK(settings_that_differ(given("")).empty());
   CHECK(given("").pairs->seed == 1);
@@ -746,11 +746,11 @@ TEST_CASE("-layout and -packing: what they mean, and what excludes them") {
   CHECK(mistake("-layout struct -data_type double") ==
         "-layout struct is a record of several types, counted in bytes; give -data_type byte");
   CHECK(mistake("-layout indexed -contig_type resize") ==
-        "-layout indexed and -contig_type exclude each other; leave one out");
+        "-layout indexed and -contig_type cannot be combined; give one of them");
   CHECK(mistake("-layout indexed -packing mpi -send_mode ready") ==
-        "-packing mpi and -send_mode exclude each other; leave one out");
+        "-packing mpi and -send_mode cannot be combined; give one of them");
   CHECK(mistake("-layout indexed -packing hand -in_place on") ==
-        "-packing hand and -in_place exclude each other; leave one out");
+        "-packing hand and -in_place cannot be combined; give one of them");
   CHECK(mistake("-layout indexed Allreduce") ==
         "-layout: no effect on the selected benchmarks; leave it out, or add PingPong");
 }
@@ -792,7 +792,7 @@ TEST_CASE("pairs that so many processes do not make are refused with what to do"
   const auto mistake = [&](const char* option, int processes) -> std::string {
     const bool threaded = std::string_view(option) == "-stride";
     const Program program{threaded ? "IMB-MT" : "IMB-P2P", "part", specs,
-                          threaded ? standard_of_threads : standard_of_pairs};
+                          threaded ? defaults_of_threads : defaults_of_pairs};
     for (const std::string number : {"1", "9"}) {
       try {
         parse(program, std::vector<std::string>{option, number}, processes, Files{}.reader());
@@ -925,41 +925,41 @@ TEST_CASE("help names the executables that use an option, unless all do") {
 
 TEST_CASE("help shows the defaults of the component") {
   constexpr Spec specs[] = {{.name = "PingPong", .measures = "Time of half a round trip."}};
-  const auto topic = [&](const Standard& standard, const char* name) {
-    return help_text({"IMB-X", "a part", specs, standard}, name);
+  const auto topic = [&](const Defaults& defaults, const char* name) {
+    return help_text({"IMB-X", "a part", specs, defaults}, name);
   };
-  const auto line = [&](const Standard& standard, const std::string& option) {
-    const std::string help = topic(standard, "all");
+  const auto line = [&](const Defaults& defaults, const std::string& option) {
+    const std::string help = topic(defaults, "all");
     const std::size_t start = help.find("  -" + option + " ");
     std::istringstream text(help.substr(start, help.find("\n  -", start) - start));
     std::string condensed;  // lines are broken at blanks
     for (std::string word; text >> word;) condensed += (condensed.empty() ? "" : " ") + word;
     return condensed;
   };
-  const auto ends = [&](const Standard& standard, const char* option, const std::string& value) {
-    INFO(option << ": " << line(standard, option));
-    CHECK(line(standard, option).ends_with("[" + value + "]"));
-    CHECK(topic(standard, option).find("  Default: " + value + "\n") != std::string::npos);
+  const auto ends = [&](const Defaults& defaults, const char* option, const std::string& value) {
+    INFO(option << ": " << line(defaults, option));
+    CHECK(line(defaults, option).ends_with("[" + value + "]"));
+    CHECK(topic(defaults, option).find("  Default: " + value + "\n") != std::string::npos);
   };
   ends({}, "iter", "1000,40,100,dynamic");
   ends({}, "npmin", "2");
   ends({}, "msglog", "0:22");
   ends({}, "window_size", "256");
-  ends(standard_of_files, "iter", "50,16,10,dynamic");
-  ends(standard_of_files, "npmin", "1");
-  ends(standard_of_files, "msglog", "0:24");
-  ends(standard_of_pairs, "iter", "100000,800,100,dynamic");
-  ends(standard_of_pairs, "npmin", "all processes");
-  ends(standard_of_threads, "window_size", "64");
-  ends(standard_of_threads, "data_type", "int");
-  ends(standard_of_threads, "red_data_type", "int");
-  ends(standard_of_threads, "msglog", "lengths of -count");
+  ends(defaults_of_files, "iter", "50,16,10,dynamic");
+  ends(defaults_of_files, "npmin", "1");
+  ends(defaults_of_files, "msglog", "0:24");
+  ends(defaults_of_pairs, "iter", "100000,800,100,dynamic");
+  ends(defaults_of_pairs, "npmin", "all processes");
+  ends(defaults_of_threads, "window_size", "64");
+  ends(defaults_of_threads, "data_type", "int");
+  ends(defaults_of_threads, "red_data_type", "int");
+  ends(defaults_of_threads, "msglog", "lengths of -count");
   CHECK(topic({}, "PingPong").starts_with("PingPong\n  Time of half a round trip.\n  collective: "));
 }
 
 TEST_CASE("IMB-IO has standards and options of its own") {
   constexpr Spec writes[] = {{.name = "S_Write_Indv", .access = Access::file}};
-  const Program io{"IMB-IO", "MPI-IO part", writes, standard_of_files, true};
+  const Program io{"IMB-IO", "MPI-IO part", writes, defaults_of_files, true};
   const auto given = [](const Program& program, const char* line, int world = 8) {
     Files none;
     return parse(program, words(line), world, none.reader());
@@ -972,7 +972,7 @@ TEST_CASE("IMB-IO has standards and options of its own") {
     }
     return std::string("none");
   };
-  CHECK(given(io, "").settings == standard_of_files.settings);
+  CHECK(given(io, "").settings == defaults_of_files.settings);
   CHECK(settings_that_differ(given(io, "")).empty());
   CHECK(settings_that_differ(given(io, "-iter 1000,40,100")) ==
         Strings{"MSGSPERSAMPLE=1000", "MSGS_NONAGGR=100", "OVERALL_VOL=41943040"});

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Spec catalog[] = {{.name = "Pair_Latency", .in_rounds = true},
                             {.name = "Pair_Bandwidth", .message_rate = true, .in_rounds = true}};
-constexpr Program program{"IMB-FABRIC", "IMB-FABRIC part", catalog, standard_of_fabrics};
+constexpr Program program{"IMB-FABRIC", "IMB-FABRIC part", catalog, defaults_of_fabrics};
 
 Options parsed(const std::string& line, const std::string& rounds = "") {
   std::istringstream stream(line);
@@ -111,7 +111,7 @@ TEST_CASE("IMB-FABRIC: what cannot be combined") {
 
 TEST_CASE("IMB-FABRIC: -check as the default of a build yields to rounds that exclude it") {
   Program checked = program;
-  checked.standard.check = true;
+  checked.defaults.check = true;
   const auto checks = [&](const Strings& words) {
     return parse(checked, words, 8, [](const std::string&) { return FileText{}; }).check;
   };

@@ -123,12 +123,12 @@ TEST_CASE("variants are lines of a label and values of variables") {
   const auto options = [](const std::string& text, const std::string& more = "") {
     return parse(program, words("-alternate f Allreduce " + more), 4, files({{"f", text}}));
   };
-  const Options read = options("default\n# none\nring\ta=1  b=x=y,z # two\nempty c=\n");
+  const Options read = options("default\n# none\nring\ta=1  b=x=y#z # two\nempty c=\n");
   REQUIRE(read.variants.size() == 3);
   CHECK((read.variants[0].label == "default" && read.variants[0].variables.empty()));
   using Variables = std::vector<std::pair<std::string, std::string>>;
   CHECK((read.variants[1].label == "ring" &&
-         read.variants[1].variables == Variables{{"a", "1"}, {"b", "x=y,z"}}));
+         read.variants[1].variables == Variables{{"a", "1"}, {"b", "x=y#z"}}));
   CHECK(read.variants[2].variables == Variables{{"c", ""}});
   CHECK(read.passes->most == 20);
   const Options budget = options("a\n", "-budget 3");
@@ -148,7 +148,7 @@ TEST_CASE("variants are lines of a label and values of variables") {
   CHECK(error(std::string(61, 'x')).find("is not a label of up to 60 ASCII characters") != std::string::npos);
   CHECK(error("\xC3\xBC\n").find("is not a label") != std::string::npos);
   CHECK(error("# nothing\n") == "-alternate: f holds no variants; write one per line");
-  CHECK(error("a\n", "-show_tail on") == "-alternate and -show_tail cannot be combined; give one of them");
+  CHECK(error("a\n", "-show_tail on") == "-show_tail and -alternate cannot be combined; give one of them");
   CHECK(error("a\n", "-json f") ==
         "-json would overwrite f, which this command line reads; name another file");
 }

@@ -23,7 +23,7 @@ constexpr Spec catalog[] = {
 };
 constexpr Spec files[] = {{.name = "S_Read_Expl", .access = Access::file}};
 constexpr Program program{"IMB-NBC", "", catalog};
-constexpr Program of_files{"IMB-IO", "", files, standard_of_files, true};
+constexpr Program of_files{"IMB-IO", "", files, defaults_of_files, true};
 
 Options parsed(const std::string& line, const Program& of = program) {
   std::istringstream stream(line);
@@ -174,9 +174,9 @@ TEST_CASE("what Open MPI does not have for memory of GPUs") {
   };
   const Spec blocking{.name = "Allreduce", .reduction = true};
   const Spec accumulate{.name = "Accumulate", .reduction = true, .access = Access::passive_target};
-  const Spec nonblocking{.name = "Iallreduce_pure", .reduction = true, .needs = "Iallreduce"};
-  const Spec persistent{.name = "Allreduce_persist", .reduction = true, .needs = "Allreduce_init"};
-  const Spec moving{.name = "Ibcast", .needs = "Ibcast"};
+  const Spec nonblocking{.name = "Iallreduce_pure", .reduction = true, .starts = true};
+  const Spec persistent{.name = "Allreduce_persist", .reduction = true, .starts = true};
+  const Spec moving{.name = "Ibcast", .starts = true};
   const Spec scattered{.name = "Reduce_scatter", .receive = Messages::even_share, .reduction = true};
   const Spec local{.name = "Reduce_local", .reduction = true, .updates_receive = true};
   const Spec in_blocks{.name = "Reduce_scatter_block", .receive = Messages::block_share, .reduction = true};

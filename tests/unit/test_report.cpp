@@ -263,7 +263,7 @@ TEST_CASE("the banner of IMB-IO") {
   facts.file_system = "lustre";
   facts.load_flops = 941170000;
   Options options;
-  options.settings = options.standard.settings = standard_of_files.settings;
+  options.settings = options.defaults.settings = defaults_of_files.settings;
   const auto text = [&] { return text_of([&](Reporter& out) { out.begin(facts, options); }); };
   CHECK(text().find("# Calling sequence was: \n\n# ./IMB-IO\n"
                     "\n"
@@ -1013,8 +1013,8 @@ void file_run(Reporter& out) {
   facts.file_system = "lustre";
   facts.load_flops = 4e9;
   Options options;
-  options.standard = standard_of_files;
-  options.settings = standard_of_files.settings;
+  options.defaults = defaults_of_files;
+  options.settings = defaults_of_files.settings;
   options.file = "/scratch";
   options.file_sync = FileSync::never;
   out.begin(facts, options);
@@ -1264,8 +1264,8 @@ void thread_run(Reporter& out) {
                         "serialized", "PingPongMT", "UniBandMT"};
   facts.benchmarks = {"PingPongMT", "UniBandMT"};
   Options options;
-  options.standard = standard_of_threads;
-  options.settings = standard_of_threads.settings;
+  options.defaults = defaults_of_threads;
+  options.settings = defaults_of_threads.settings;
   options.thread_level = ThreadLevel::serialized;
   options.threads.count = 2;
   options.data.type = options.reduction.type = DataType::integer;

@@ -13,25 +13,25 @@ namespace {
 
 // What was done until the sampling had enough.
 struct Course {
-  std::vector<Sample> samples;
+  std::vector<CompletedBatch> samples;
   Next last;
   std::vector<std::int64_t> totals;  // announced with each step that measures
 
-  std::vector<Step> steps(Purpose purpose) const {
-    std::vector<Step> steps;
-    for (const Sample& sample : samples) {
+  std::vector<BatchPlan> steps(Purpose purpose) const {
+    std::vector<BatchPlan> steps;
+    for (const CompletedBatch& sample : samples) {
       if (sample.step.purpose == purpose) steps.push_back(sample.step);
     }
     return steps;
   }
   std::int64_t repetitions(Purpose purpose) const {
     std::int64_t sum = 0;
-    for (const Step& step : steps(purpose)) sum += step.repetitions;
+    for (const BatchPlan& step : steps(purpose)) sum += step.repetitions;
     return sum;
   }
 };
 
-using Seconds = std::function<double(const Step&, std::size_t nth)>;
+using Seconds = std::function<double(const BatchPlan&, std::size_t nth)>;
 
 Course follow(const Sampling& sampling, const Seconds& seconds) {
   constexpr std::size_t far_too_many = 1000;
@@ -39,7 +39,7 @@ Course follow(const Sampling& sampling, const Seconds& seconds) {
   while (course.samples.size() < far_too_many) {
     course.last = sampling.next(course.samples);
     if (course.last.answer != Next::Answer::step) return course;
-    const Step step = course.last.step;
+    const BatchPlan step = course.last.step;
     if (step.purpose == Purpose::measure) course.totals.push_back(course.last.total);
     const double took = step.purpose == Purpose::warm_up ? 0 : seconds(step, course.samples.size());
     course.samples.push_back({step, took});
@@ -49,7 +49,7 @@ Course follow(const Sampling& sampling, const Seconds& seconds) {
 }
 
 Seconds each(double seconds) {
-  return [=](const Step& step, std::size_t) { return seconds * static_cast<double>(step.repetitions); };
+  return [=](const BatchPlan& step, std::size_t) { return seconds * static_cast<double>(step.repetitions); };
 }
 
 SamplingLimits limits(std::int64_t planned) {
@@ -58,7 +58,7 @@ SamplingLimits limits(std::int64_t planned) {
 
 std::string described(const Course& course) {
   std::string text;
-  for (const Sample& sample : course.samples) {
+  for (const CompletedBatch& sample : course.samples) {
     text += "wtm"[static_cast<int>(sample.step.purpose)] + std::to_string(sample.step.repetitions) +
             (sample.step.further_segment ? "+ " : " ");
   }
@@ -105,11 +105,11 @@ TEST_CASE("too slow for one repetition: a time-out that says what it takes") {
 }
 
 TEST_CASE("the second estimate is the one that counts") {
-  const auto first_one_slow = [](const Step& step, std::size_t nth) {
+  const auto first_one_slow = [](const BatchPlan& step, std::size_t nth) {
     return (nth == 1 ? 100.0 : 1e-6) * static_cast<double>(step.repetitions);
   };
   CHECK(described(follow(GuideSampling(limits(1000)), first_one_slow)) == "w10 t1 t1 m1000 done");
-  const auto second_one_slow = [](const Step& step, std::size_t nth) {
+  const auto second_one_slow = [](const BatchPlan& step, std::size_t nth) {
     return (nth == 1 ? 0.5 : 20.0) * static_cast<double>(step.repetitions);
   };
   CHECK(described(follow(GuideSampling(limits(1000)), second_one_slow)) == "w10 t1 t2 time-out");
@@ -183,7 +183,7 @@ TEST_CASE("segments follow from the count that fits into the time") {
 
 TEST_CASE("what measured segments took changes nothing") {
   const SegmentedSampling sampling(std::make_unique<GuideSampling>(limits(40)), 4, 1);
-  const auto slower_and_slower = [](const Step& step, std::size_t nth) {
+  const auto slower_and_slower = [](const BatchPlan& step, std::size_t nth) {
     return step.purpose == Purpose::trial ? 1e-6 : 1e3 * static_cast<double>(nth);
   };
   CHECK(described(follow(sampling, slower_and_slower)) == "w4 t1 m10 m10+ m10+ m10+ done");
@@ -223,7 +223,8 @@ void check_course(const SamplingLimits& limits, const Course& course) {
   if (limits.policy == IterationPolicy::off) CHECK(measured == limits.planned);
   if (limits.policy == IterationPolicy::multiple_np) CHECK(measured % limits.processes == 0);
   // Warm-up, then trials, then what counts.
-  CHECK(std::ranges::is_sorted(course.samples, {}, [](const Sample& sample) { return sample.step.purpose; }));
+  CHECK(std::ranges::is_sorted(course.samples, {},
+                               [](const CompletedBatch& sample) { return sample.step.purpose; }));
 }
 
 }  // namespace
@@ -233,7 +234,7 @@ TEST_CASE("whatever the limits and the machine, a sampling ends within its plan"
     Random random(seed);
     const SamplingLimits limits = random.limits();
     const double usual = random.seconds();
-    const auto seconds = [&](const Step& step, std::size_t) {
+    const auto seconds = [&](const BatchPlan& step, std::size_t) {
       return usual * random.number(1, 5) * static_cast<double>(step.repetitions);
     };
     INFO("seed " << seed);
@@ -258,7 +259,7 @@ TEST_CASE("whatever the limits, segments are whole cycles that add up to the who
     const std::int64_t total = whole.repetitions(Purpose::measure);
     CHECK(course.repetitions(Purpose::measure) == total);
     CHECK(course.last.answer == whole.last.answer);
-    const std::vector<Step> segments = course.steps(Purpose::measure);
+    const std::vector<BatchPlan> segments = course.steps(Purpose::measure);
     CHECK(static_cast<int>(segments.size()) <= parts);
     for (std::size_t i = 0; i < segments.size(); ++i) {
       CHECK(segments[i].further_segment == (i > 0));

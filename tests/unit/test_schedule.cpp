@@ -154,7 +154,7 @@ TEST_CASE("-npmin begins the process counts, at most with all of them") {
 
 TEST_CASE("the component says with how many processes it begins") {
   Planned planned{.catalog = {bcast}, .ranks = 2};
-  planned.options.standard.min_processes = 1;
+  planned.options.defaults.min_processes = 1;
   CHECK(planned.tables().size() == 2);
 }
 
@@ -701,7 +701,7 @@ TEST_CASE("how a point is sampled follows from the options and the benchmark") {
     const Schedule schedule = planned.schedule();
     const TablePlan plan = schedule.plan(schedule.tables().at(0));
     const auto sampling = schedule.sampling(plan, plan.points.at(0));
-    std::vector<Sample> samples;
+    std::vector<CompletedBatch> samples;
     Counts counts;
     while (counts.size() < 100) {
       const Next next = sampling->next(samples);
@@ -734,8 +734,8 @@ TEST_CASE("a fixed load counts when the time of a repetition is estimated") {
   planned.options.settings.target_cpu_seconds = 11;
   const Schedule schedule = planned.schedule();
   const TablePlan plan = schedule.plan(schedule.tables().at(0));
-  const Step trial{.purpose = Purpose::trial, .repetitions = 1};
-  const Sample samples[] = {{trial, 0.5}, {trial, 0.5}};
+  const BatchPlan trial{.purpose = Purpose::trial, .repetitions = 1};
+  const CompletedBatch samples[] = {{trial, 0.5}, {trial, 0.5}};
   const Next next = schedule.sampling(plan, plan.points.at(0))->next(samples);
   CHECK(next.answer == Next::Answer::time_out);
   CHECK(next.seconds_each == 11.5);

@@ -59,7 +59,7 @@ std::vector<std::unique_ptr<Batch>> members(std::initializer_list<double> second
 
 Options parsed(const std::vector<std::string>& words, int world = 4) {
   static constexpr Spec catalog[] = {pingpong, uniband, barrier};
-  const Program program{"IMB-MT", "MT part", catalog, standard_of_threads};
+  const Program program{"IMB-MT", "MT part", catalog, defaults_of_threads};
   return parse(program, words, world, {});
 }
 
@@ -118,9 +118,9 @@ TEST_CASE("a team meets as often as it likes, and none is ahead") {
   team.run([&](int) {
     for (int i = 1; i <= meetings; ++i) {
       ++before;
-      team.meet();
+      team.barrier();
       if (before < i * threads) ++ahead;
-      team.meet();
+      team.barrier();
     }
   });
   CHECK(ahead == 0);

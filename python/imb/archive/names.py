@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -270,6 +270,13 @@ def reason_of(run: StoredRun | FileRun) -> str | None:
     from imb.logs.launch_errors import reason
 
     return reason(run.part("stderr.txt") or b"", run.part("output.txt") or b"")
+
+
+def unreachable_of(run: StoredRun, hosts: Collection[str]) -> dict[str, str]:
+    """Those of these hosts that its launcher could not reach, and why."""
+    from imb.logs.launch_errors import unreachable
+
+    return unreachable(run.part("stderr.txt") or b"", hosts)
 
 
 def _path(name: str) -> Path | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from imb.archive.names import unreachable_of
 from imb.archive.store import Archive
 from imb.cli import help
 from imb.cli.common import ArchiveOption, LabelOption, VerdictFormatOption, refuse_options, share_of
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from imb.fabric.topology import Topology
     from imb.fabric.verdict import Verdict
     from imb.measure.drain import Drain
+    from imb.measure.session import Done, Plan
     from imb.model.pairs import PairLaunch
     from imb.render.fabric import Judged
 
@@ -275,9 +277,7 @@ def command(
             stages.sweep(judge, missed, quick=quick)
         sources, notes = stages.sources, stages.notes
         if not sources:
-            raise ImbError(
-                f"inconclusive: no launch has records; {'; '.join(notes) or 'nothing ran'}", status=11
-            )
+            raise _nothing_measured(stages.unreachable, notes)
     if new := sources[read:]:
         launches.extend(judging.launches_of(new, notes))
     if looked and looked[0] == len(sources):
@@ -293,6 +293,22 @@ def command(
     raise typer.Exit(_conclude(judged, known, against, page, format, drain=drain))
 
 
+def _nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:
+    """A host that the launcher cannot reach does not answer, which is bad."""
+    if unreachable:
+        text = "; ".join(f"host {host} cannot be reached ({why})" for host, why in unreachable.items())
+        return ImbError(f"bad: {text}; nothing was measured", status=10)
+    return ImbError(f"inconclusive: no launch has records: {'; '.join(problems) or 'nothing ran'}", status=11)
+
+
+def _unreachable(store: Archive, plan: Plan, over: Sequence[Done]) -> dict[str, str]:
+    hosts = [host for variant in plan.variants for host in variant.intent.hosts or ()]
+    found: dict[str, str] = {}
+    for each in over:
+        found |= unreachable_of(store.run(each.run), hosts)
+    return found
+
+
 def report(store: Archive, carried: Carried) -> int:
     """The verdict on a launch that was interrupted and those before it; the exit status. Raises ImbError."""
     from imb.cli import fabric_judging as judging
@@ -302,9 +318,7 @@ def report(store: Archive, carried: Carried) -> int:
     runs = [*options.get("earlier", []), *(over.run for over in carried.over)]
     recorded = [run for run in map(store.run, runs) if "records.jsonl" in run.manifest.files]
     if not recorded:
-        raise ImbError(
-            f"inconclusive: no launch has records; {'; '.join(problems) or 'nothing ran'}", status=11
-        )
+        raise _nothing_measured(_unreachable(store, plan, carried.over), problems)
     sources = [(run.name, run.folder / "records.jsonl") for run in recorded]
     page = Path(options["page"]) if options.get("page") else None
     topology = Path(options["topology"]) if options.get("topology") else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from imb.archive.names import unreachable_of
 from imb.archive.store import Archive, StoredRun
 from imb.cli.launch_lines import problem_of
 from imb.cli.launching import build_for
@@ -55,6 +56,7 @@ class Stages(msgspec.Struct, kw_only=True):
     began: float = msgspec.field(default_factory=time.monotonic)
     sources: Sources = []
     notes: list[str] = []
+    unreachable: dict[str, str] = {}  # hosts of launches without records, and why
     alone: bool = False  # rounds are those of the arguments, and no launch follows the first one
     looked: dict[Size, int] = {}  # stages with records, of each size
     took: dict[Size, float] = {}  # seconds of the last launch of each, per round and pass
@@ -77,7 +79,7 @@ class Stages(msgspec.Struct, kw_only=True):
         if self.alone:
             stages = iter([Stage(None, self.passes or FIRST_ALONE, self.sizes)])
         rounds, passes = self._run(stages, lambda: _suspected(verdict) if verdict else "", quick=quick)
-        if quick:
+        if quick and rounds:
             self.notes.append(
                 f"{counted(rounds, 'round')} in all, the first ones in {counted(passes, 'pass')}; "
                 f"a whole sweep has {whole_sweep(ranks)}"
@@ -218,7 +220,9 @@ class Stages(msgspec.Struct, kw_only=True):
                 why = f"killed after {plan.timeout:.3g} s (--budget)"
             if over.status == USAGE and not recorded and not self.sources:
                 raise ImbError(why)
-            self.notes.append(f"{run.name}: {why}")
+            if not recorded:
+                self.unreachable |= unreachable_of(run, plan.variants[0].intent.hosts or ())
+            self.notes.append(f"{why} (launch {run.name})" if not recorded else f"{run.name}: {why}")
         self._keep(run)
 
     def _keep(self, run: StoredRun) -> None:

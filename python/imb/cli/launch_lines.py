@@ -44,7 +44,7 @@ def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
     """Why a launch is incomplete; empty where it was measured."""
     match ended.outcome:
         case "failed":
-            return f"{_failure(ended.status or 0)}{_reason(archive, ended)}"
+            return f"{_failure(ended.status or 0)}{_reason(archive, plan, ended)}"
         case "timed_out":
             own = plan.items[ended.number - 1].timeout
             limit = (
@@ -85,7 +85,7 @@ def _failure(status: int) -> str:
     return _FAILURES.get(status, f"failed with exit status {status}")
 
 
-def _reason(archive: Archive, ended: Done) -> str:
+def _reason(archive: Archive, plan: Plan, ended: Done) -> str:
     """What is known, the first failure row, or else the reason that the launcher or the MPI printed."""
     from imb.archive.names import reason_of
     from imb.model.records import Failure
@@ -96,6 +96,9 @@ def _reason(archive: Archive, ended: Done) -> str:
         length = "" if failure.bytes is None else f", {counted(failure.bytes, 'byte')}"
         cause = (failure.cause or "cause unknown").replace("_", " ")
         detail = f": {failure.detail}" if failure.detail else ""
+        if failure.cause == "over_budget":
+            option = "launch_budget, in a file of imb campaign" if plan.campaign else "--budget"
+            detail += f"; give a longer {option}"
         return f" ({failure.benchmark}{length}: {cause}{detail})"
     reason = reason_of(archive.run(ended.run))
     return f" ({reason})" if reason else ""

@@ -26,7 +26,7 @@ from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
     from imb.measure.campaign import Campaign, VariantSettings
-    from imb.measure.session import Done, Item, Plan
+    from imb.measure.session import Done, Item, Plan, Variant
     from imb.model.intent import Intent
     from imb.mpi.installations import Installation
 
@@ -417,6 +417,8 @@ def launch_all(
 
     try:
         with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
+            for variant in plan.variants:
+                warn_of_ignored_variables(variant)
             # The variants of a session that grows are on the same CPUs.
             for variant in plan.variants[:1] if grow else plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
@@ -535,8 +537,28 @@ def _launch_all(
     return Carried(over, left_out, stopped, plan, none_else)
 
 
+# Beginnings of variables, and the MPIs that read them; MPICH's are those of libraries made from it, too.
+_READ_BY = {"MPIR_CVAR_": ("mpich", "intel"), "OMPI_MCA_": ("openmpi",), "I_MPI_": ("intel",)}
+
+
+def warn_of_ignored_variables(variant: Variant) -> None:
+    """Warns where a variant sets variables of another MPI than its own."""
+    of = f"variant {variant.name}: " if variant.name else ""
+    for beginning, flavors in _READ_BY.items():
+        names = [name for name in variant.intent.env if name.startswith(beginning)]
+        if names and variant.mpi.flavor not in (*flavors, "other"):
+            say(
+                f"imb: warning: {of}{variant.mpi.version} ignores {', '.join(names)}; choose the MPI by --mpi",
+                err=True,
+            )
+
+
+_MOST_PER_CORE = 100  # ranks
+
+
 def warn_of_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
-    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks."""
+    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks. Raises
+    ImbError where they are so many that the host would not respond."""
     from imb.measure import session
     from imb.mpi import host
 
@@ -544,7 +566,13 @@ def warn_of_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
         return
     of = f"variant {name}: " if name else ""
     pinned = [intent.cpus[rank % len(intent.cpus)] for rank in range(ranks)] if intent.cpus else []
-    if not pinned and ranks > (cores := host.cores()):
+    cores = host.cores()
+    if ranks > _MOST_PER_CORE * cores:
+        raise ImbError(
+            f"{of}{ranks} ranks on {counted(cores, 'core')} would stall this host; give --np of at most {_MOST_PER_CORE * cores},"
+            " or --hosts"
+        )
+    if not pinned and ranks > cores:
         say(f"imb: warning: {of}{ranks} ranks on {counted(cores, 'core')}: ranks share cores", err=True)
     if len(set(pinned)) == len(pinned):
         return

@@ -136,6 +136,7 @@ def command(
     from imb.measure import session, tuning
     from imb.measure.campaign import examine_name
     from imb.measure.fabric import hosts_offered
+    from imb.measure.tuned_files import difference
     from imb.mpi.tuning import tuner_of
 
     if name is not None:
@@ -151,11 +152,14 @@ def command(
     tuning.refuse_own(words[split:])
     installation, folder = prepare(mpi, programs)
     hosts_named = [one for one in (hosts or "").split(",") if one]
-    many_hosts = hosts_offered(hosts_named)
-    tuner = tuner_of(installation, many_hosts)
     ranks = _numbers(np)
     if verify is not None:
-        ranks = sorted({cell.ranks for cell in tuner.read(verify)[1]})
+        ranks = sorted({cell.ranks for cell in tuner_of(installation).read(verify)[1]})
+        if other := difference(verify, installation):
+            say(f"imb: {other}", err=True)
+    # srun may make the allocation.
+    many_hosts = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
+    tuner = tuner_of(installation, many_hosts)
     intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
     named = name or f"tune-{secrets.token_hex(3)}"
@@ -166,6 +170,7 @@ def command(
         arguments=words[split:],
         margin=share_of(margin, "--margin"),
         budget=_seconds(budget),
+        mpi=str(Path(mpi).absolute()) if mpi and Path(mpi).exists() else mpi,
         hosts=many_hosts,
         segments=1 if launcher == "srun" else tuning.SEGMENTS,  # steps of srun share no CPUs
         output=str((output or Path(f"tuned-{installation.flavor}")).absolute()),
@@ -227,7 +232,7 @@ def report(store: Archive, carried: Carried) -> int:
         if table:
             Screen().table(tuning.HEADINGS, table, right=tuning.RIGHT)
         for line in tuning.screened(result):
-            say(f"not tried: {line}")
+            say(f"left out: {line}")
         for line in tuning.notes(result):
             say(f"note: {line}")
         if result.switch:
@@ -269,8 +274,7 @@ def _status(result: Tuned, *, verify: bool) -> int:
         return 0
     if result.slower:
         return 10
-    confirmed = all(one.judged and one.judged.verdict == "confirmed" for one in result.changed())
-    return 0 if confirmed and result.changed() else 11
+    return 0 if result.confirmed() else 11
 
 
 def _numbers(text: str | None) -> list[int]:
@@ -291,9 +295,15 @@ def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
     """In IMB's spelling. Raises ImbError for one that a file cannot decide."""
     from difflib import get_close_matches
 
+    from imb.model.catalog import suite
+    from imb.model.tuning import Cell
+
     known = {one.lower(): one for one in tuner.collectives()}
     for name in names:
         if name.lower() not in known:
+            if spelled := next((one for one in suite() if one.lower() == name.lower()), None):
+                why = tuner.limits(Cell(spelled, 2, 64)) or "unknown algorithms"
+                raise ImbError(f"{spelled} cannot be tuned by a {tuner.files}: {why}; omit it")
             near = get_close_matches(name.lower(), known, 1)
             hint = f"did you mean {known[near[0]]}?" if near else f"choose from {', '.join(known.values())}"
             raise ImbError(f"{name} cannot be tuned by a {tuner.files}; {hint}")

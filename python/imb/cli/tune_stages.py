@@ -22,7 +22,7 @@ from imb.archive.durable import write_whole
 from imb.archive.store import Archive
 from imb.cli.display import in_time
 from imb.judge.tuning import FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
-from imb.measure import tuning
+from imb.measure import tuned_files, tuning
 from imb.measure.session import Done, Plan, folder_of
 from imb.measure.tuning import Figures, Group, Launch, Row, Settings
 from imb.model.errors import ImbError
@@ -35,7 +35,10 @@ from imb.render.terminal import say
 if TYPE_CHECKING:
     from imb.stats.arrays import Values
 
-SEARCH_SHARE = 0.4  # of the budget that the search has at most
+SEARCH_SHARE = (
+    0.4  # of the budget, after which a search ends that has its first rounds; FIRST_SHARE: with fewer
+)
+FIRST_SHARE = 0.7
 CORRECTED = 3  # times that cells in which the file does not act go back to the default
 _LONGEST = 32.0  # times the usual duration of a launch
 _AT_ONCE = 6  # candidates whose launches are interleaved with one of the default
@@ -55,12 +58,14 @@ class Stages:
         self.settings = msgspec.convert(plan.report, Settings)
         self.folder = folder_of(archive, plan.id) / "tuning"
         self.mpi = plan.variants[0].mpi
+        self.ppn = plan.variants[0].intent.ppn
         self.tuner: Tuner = tuner_of(self.mpi, self.settings.hosts)
         self.result = Tuned()
         self.result.unproven = self.tuner.unproven
         self.finished = False
         self._spent = 0.0
-        self._pair_seconds = 0.0
+        self._pair_seconds = 0.0  # of a launch of the usual duration
+        self._unwatchable = ""  # why no more launches are watched
         self._longer: dict[Group, float] = {}
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
         self._over = 0  # launches that the stages have got
@@ -142,21 +147,23 @@ class Stages:
             final |= yield from self._proof(of_ranks, mine, without, forced, len({g.ranks for g in cells}))
             if self.result.stopped:
                 return
-        if final and not settings.verify:
+        if settings.verify:
+            self._confirmed(Path(settings.verify))
+        elif final:
             yield from self._final(cells, final, without, forced)
 
     def _reference(
         self, groups: Sequence[Group]
     ) -> Stage[tuple[dict[Group, list[Cell]], Executed, dict[Group, float]]]:
         """The library's own choice with -check: lengths, what it executes, how long it takes."""
-        launches = []
+        launches = {}
         for group in groups:
             words = self._checking(group)
-            switch = together(self.tuner.base(), self._watch(f"default-{group.collective}-{group.ranks}"))
-            launches.append(
-                Launch("reference", group.ranks, words, switch, tuning.time_limit(words, group.ranks))
+            limit = tuning.time_limit(words, group.ranks)
+            launches[f"default-{group.collective}-{group.ranks}"] = Launch(
+                "reference", group.ranks, words, self.tuner.base(), limit
             )
-        got = yield launches
+        got = yield from self._watched(launches)
         cells: dict[Group, list[Cell]] = {}
         without: dict[Cell, frozenset[str]] = {}
         took: dict[Group, float] = {}
@@ -169,6 +176,8 @@ class Stages:
                 continue
             cells[group], took[group] = tuning.cells_of(group, figures), figures.wall
             without |= self._executed(f"default-{group.collective}-{group.ranks}")
+        many = sum(map(len, cells.values()))
+        _tell(f"{counted(many, 'cell')} (a collective on a number of ranks at one length)")
         return cells, without, took
 
     def _checking(self, group: Group) -> list[str]:
@@ -181,7 +190,8 @@ class Stages:
         took: Mapping[Group, float],
     ) -> Stage[tuple[dict[tuple[Cell, Algorithm], bool], Forced]]:
         """Every candidate once, with -check, through a file of the final form."""
-        launches, tried = [], []
+        launches: dict[str, Launch] = {}
+        tried = []
         alive: dict[tuple[Cell, Algorithm], bool] = {}
         reasons: dict[tuple[Group, Algorithm], dict[Cell, str]] = {}
         limits: dict[Cell, str] = {}
@@ -202,19 +212,18 @@ class Stages:
                 name = f"{group.collective}-{group.ranks}-{tuning.label_of(algorithm)}"
                 file = self._written(dict.fromkeys(able, algorithm), every, f"screen-{name}")
                 limit = max(tuning.SCREENED, tuning.SCREENED * took[group])
-                switch = together(self._watch(name), file)
-                launches.append(Launch("screen", group.ranks, self._checking(group), switch, limit))
-                tried.append((group, algorithm, able, name, switch))
+                launches[name] = Launch("screen", group.ranks, self._checking(group), file, limit)
+                tried.append((group, algorithm, able, name))
         for why in limits.values():
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
         if launches:
-            _tell(f"screening {counted(len(launches), 'candidate')} with -check, each through a file")
-        got = (yield launches) if launches else []
+            _tell(f"screening: {counted(len(launches), 'algorithm')} with -check, each through a tuning file")
+        got = (yield from self._watched(launches)) if launches else []
         forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
-        for (group, algorithm, able, name, switch), figures in zip(tried, got, strict=True):
+        for (group, algorithm, able, name), figures in zip(tried, got, strict=True):
             executed = {} if figures.why else self._executed(name)
             why = "delivers wrong data" if figures.defects else figures.why
-            why = why or self.tuner.complained(figures.errors) or self._unread(switch, figures)
+            why = why or self.tuner.complained(figures.errors) or self._unread(launches[name].switch, figures)
             forced.setdefault((group.collective, algorithm), {}).update(executed)
             for cell in able:
                 there = Row(cell.collective, "", cell.bytes) in figures.seconds
@@ -243,30 +252,34 @@ class Stages:
             mask = np.array([[True, *(alive.get((cell, one), False) for one in able)] for cell in every])
             races[group] = [DEFAULT, *able], Search(len(every), len(able) + 1, self.settings.margin, mask)
         turn = 0
-        last = 0.0
+        next_one = 0.0  # seconds of the next round
         while open_ := {group: race for group, race in races.items() if race[1].rounds_needed()}:
-            if turn >= FIRST and self._spent + last > SEARCH_SHARE * self.settings.budget:
+            share = SEARCH_SHARE if turn >= FIRST else FIRST_SHARE
+            if self._spent + next_one > share * self.settings.budget:
+                if not turn:
+                    self.result.stopped = self._too_long("before the search")
+                    return {}, {}
                 left = sum(int((~race.settled).sum()) for _, race in open_.values())
                 self.result.notes.append(
                     f"search ended after {counted(turn, 'round')} by the budget; {counted(left, 'cell')} chosen by estimates"
                 )
                 break
-            before = self._spent
-            for _ in range(FIRST if not turn else 1):
-                turn += 1
-                order = list(open_)
-                Random(f"{self.settings.seed}/{turn}").shuffle(order)
-                launches = {group: self._round(group, cells[group], *open_[group], turn) for group in order}
-                if turn == 1 or turn % 5 == 0:
-                    left = sum(int((~race.settled).sum()) for _, race in open_.values())
-                    _tell(f"search, round {turn} ({MOST} at most): {counted(left, 'cell')} to settle")
-                got = iter((yield [one for every in launches.values() for one in every]))
-                for group, planned in launches.items():
-                    figures = [next(got) for _ in planned]
-                    algorithms, race = open_[group]
-                    self._lengthen([group], figures)
-                    race.add(self._logs(cells[group], algorithms, figures)[None])
-            last = (self._spent - before) / (FIRST if turn == FIRST else 1)
+            turn += 1
+            before, longer = self._spent, dict(self._longer)
+            order = list(open_)
+            Random(f"{self.settings.seed}/{turn}").shuffle(order)
+            launches = {group: self._round(group, cells[group], *open_[group], turn) for group in order}
+            if turn == 1 or turn % 5 == 0:
+                left = sum(int((~race.settled).sum()) for _, race in open_.values())
+                _tell(f"search, round {turn} ({MOST} at most): {counted(left, 'cell')} to settle")
+            got = iter((yield [one for every in launches.values() for one in every]))
+            for group, planned in launches.items():
+                figures = [next(got) for _ in planned]
+                algorithms, race = open_[group]
+                self._lengthen([group], figures)
+                race.add(self._logs(cells[group], algorithms, figures)[None])
+            growth = max((now / longer.get(group, 1.0) for group, now in self._longer.items()), default=1.0)
+            next_one = growth * (self._spent - before)
         proposed: dict[Cell, Algorithm] = {}
         estimates: dict[Cell, float] = {}
         for group, (algorithms, race) in races.items():
@@ -443,7 +456,9 @@ class Stages:
         longer = max(self._longer.get(group, 1.0) for group in cells)
         names = [group.collective for group in cells]
         words, seconds = tuning.interleaved(names, ranks, lengths, self.settings, 2, longer)
-        each = self._pair_seconds if judge.launched else seconds + 2 * tuning.START
+        each = self._pair_seconds * longer
+        if not judge.launched:  # the pairs before may have had fewer ranks
+            each = max(each, seconds + 2 * tuning.START)
         needed = pairs * each
         if judge.next_look == len(LOOKS) - 2:
             # The last look takes the most pairs, and what fails in it takes another confirmation.
@@ -451,9 +466,8 @@ class Stages:
             judge.last = len(LOOKS) - (1 if enough else 2)
         if self._spent + needed > self.settings.budget:
             done = f"after {counted(judge.launched, 'pair')}" if judge.launched else "before the proof"
-            self.result.stopped = (
-                f"the budget of {in_time(self.settings.budget)} ends {done}: {in_time(self._spent)} are spent and"
-                f" {counted(pairs, 'pair')} more need {in_time(needed)}; give a larger --budget, or fewer collectives or lengths"
+            self.result.stopped = self._too_long(
+                done, f" and {counted(pairs, 'pair')} more need {in_time(needed)}"
             )
             return None
         _tell(
@@ -472,7 +486,7 @@ class Stages:
             )
         before = self._spent
         got = yield launches
-        self._pair_seconds = (self._spent - before) / pairs
+        self._pair_seconds = (self._spent - before) / pairs / longer
         self._lengthen(list(cells), got)
         named = [(one.name, one) for one in got]
         self.result.evidence += [one.run for one in got]
@@ -497,6 +511,11 @@ class Stages:
         probes = np.array([[none.probe, file.probe] for none, file in pairs])
         control = np.array([none.control() - file.control() for none, file in pairs])
         return gains, probes, control
+
+    def _too_long(self, when: str, needed: str = "") -> str:
+        budget, spent = in_time(self.settings.budget), in_time(self._spent)
+        advice = "give a larger --budget, or fewer collectives or lengths"
+        return f"the budget of {budget} ends {when}: {spent} are spent{needed}; {advice}"
 
     def _tell_judged(self, every: Sequence[Cell], judge: Proof, confirmation: int) -> None:
         good = sum(one.verdict == "confirmed" for one in judge.judged)
@@ -586,28 +605,28 @@ class Stages:
         label: str,
     ) -> Stage[tuple[Mapping[Cell, str], str]]:
         """Launches with the file and -check: cells in which it does not act, and what is wrong with it as a whole."""
-        launches = [
-            Launch(
+        launches = {
+            f"{label}-{group.collective}-{group.ranks}": Launch(
                 "check",
                 group.ranks,
                 words := self._checking(group),
-                together(self._watch(f"{label}-{group.collective}-{group.ranks}"), file),
+                file,
                 tuning.time_limit(words, group.ranks),
             )
             for group in cells
-        ]
-        got = yield launches
+        }
+        got = yield from self._watched(launches)
         executed: dict[Cell, frozenset[str]] = {}
-        for group, launch, figures in zip(cells, launches, got, strict=True):
+        for group, (name, launch), figures in zip(cells, launches.items(), got, strict=True):
             if figures.why or figures.defects:
                 why = "wrong data received" if figures.defects else figures.why
                 return {}, f"{group.collective} on {counted(group.ranks, 'rank')} with the file: {why}"
             if unread := self._unread(launch.switch, figures):
                 return {}, unread
-            executed |= self._executed(f"{label}-{group.collective}-{group.ranks}")
+            executed |= self._executed(name)
         watch = self.tuner.watch(self.folder)
-        if watch.switch is None:
-            self.result.unproven = watch.reason
+        if watch.switch is None or self._unwatchable:
+            self.result.unproven = watch.reason or self._unwatchable
             return {}, ""
         every = [cell for mine in cells.values() for cell in mine]
         said = proof(
@@ -637,17 +656,28 @@ class Stages:
             where = cell_name(cell) if cell else ""
             self.result.stopped = why or f"the file does not act as it should: {where} executes {said}"
             return
-        output = Path(self.settings.output)
+        settings, output = self.settings, Path(self.settings.output)
         try:
             output.mkdir(parents=True, exist_ok=True)
             switch = self.tuner.write(final, every, output, self._header())
-            lines = [f"export {name}={shlex.quote(value)}" for name, value in switch.environment.items()]
+            lines = [f"# {line}" for line in self._header()]
+            lines += [f"export {name}={shlex.quote(value)}" for name, value in switch.environment.items()]
             lines += [f"# launcher arguments: {shlex.join(switch.arguments)}"] if switch.arguments else []
-            head = [f"# {line}" for line in self._header()]
-            write_whole(output / "switch.sh", "\n".join([*head, *lines]).encode() + b"\n")
+            tuned_files.write_switch(output, lines, self.mpi, settings.name)
         except OSError as error:
             raise ImbError(f"cannot write {output}: {error.strerror or error}") from error
         self.result.switch = switch
+
+    def _confirmed(self, folder: Path) -> None:
+        """Records which MPI the files are proven with now."""
+        if not self.result.confirmed():
+            return
+        try:
+            tuned_files.prove_again(folder, self.mpi, self.settings.name)
+        except OSError as error:
+            self.result.notes.append(
+                f"{folder / tuned_files.SWITCH} does not record this: {error.strerror or error}"
+            )
 
     # --- Files ---
 
@@ -655,9 +685,10 @@ class Stages:
         evidence = hashlib.sha256("\n".join(sorted(self.result.evidence)).encode()).hexdigest()[:16]
         settings = self.settings
         ranks = ", ".join(map(str, settings.ranks))
+        per_host = f", {counted(self.ppn, 'rank')} per host" if self.ppn else ""
         return [
             f"imb tune {__version__}, {now()}, session {settings.name}",
-            f"{self.mpi.version}; {counted(settings.hosts, 'host')}; ranks: {ranks}",
+            f"{self.mpi.version}; {counted(settings.hosts, 'host')}{per_host}; ranks: {ranks}",
             f"margin {settings.margin:.3g}; confirmed by {counted(self.result.pairs, 'pair')} of launches; evidence {evidence}",
             f"another version of the MPI, other hosts or another number of ranks per host: imb tune --verify {settings.output or '.'}",
         ]
@@ -677,7 +708,31 @@ class Stages:
         except OSError as error:
             raise self.archive.refusal(error) from error
 
+    def _watched(self, launches: Mapping[str, Launch]) -> Stage[list[Figures]]:
+        """Launches by name whose ranks report what they execute. Those that fail are launched again without that; where one succeeds then,
+        no more launches are watched."""
+        switches = {name: self._watch(name) for name in launches}
+        got = yield [
+            one._replace(switch=together(switches[name], one.switch)) for name, one in launches.items()
+        ]
+        failed = [
+            at
+            for at, (name, figures) in enumerate(zip(launches, got, strict=True))
+            if figures.why and not figures.defects and not figures.hung and switches[name].environment
+        ]
+        if failed:
+            plain = list(launches.values())
+            again = yield [plain[at] for at in failed]
+            for at, figures in zip(failed, again, strict=True):
+                if not figures.why:
+                    self._unwatchable = f"launches fail while ranks are watched: {got[at].why}"
+                    self.result.unproven = self._unwatchable
+                    got[at] = figures
+        return got
+
     def _watch(self, name: str) -> Switch:
+        if self._unwatchable:
+            return Switch({})
         folder = self.folder / f"watch-{name}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -689,12 +744,13 @@ class Stages:
         return watch.switch or Switch({})
 
     def _unread(self, switch: Switch, figures: Figures) -> str:
-        file = self.tuner.unread(switch, figures.output + figures.errors)
+        # Only under `watch` the library reports what it reads.
+        file = "" if self._unwatchable else self.tuner.unread(switch, figures.output + figures.errors)
         return f"the library did not read {file}" if file else ""
 
     def _executed(self, name: str) -> Executed:
         folder = self.folder / f"watch-{name}"
-        if self.tuner.watch(folder).switch is None:
+        if self._unwatchable or self.tuner.watch(folder).switch is None:
             return {}
         try:
             return self.tuner.executed(folder)

@@ -46,6 +46,8 @@ def command(
     earlier ones of its level (five or more): at most 1 check in 1000 names an unchanged session, which is 1 in 10 histories
     of 100 nights. docs/evidence-history.md has the method and measured error rates.
 
+    Files of `imb tune` that were proven with another version or build of their MPI are listed, with the command that confirms them.
+
     \b
     Examples:
       imb watch nightly
@@ -58,6 +60,7 @@ def command(
     from imb.archive.store import Archive
     from imb.judge.compare import parse_bands
     from imb.judge.history import EXIT, HistorySettings, history
+    from imb.measure.tuned_files import outdated
     from imb.model.observations import Side
 
     settings = HistorySettings(
@@ -83,6 +86,8 @@ def command(
         from imb.render.watch import history_text
 
         say(*history_text(judged).splitlines())
+    for line in outdated(store):
+        say(f"imb: {line}", err=True)
     raise typer.Exit(EXIT[judged.verdict])
 
 

@@ -8,6 +8,8 @@ does not say.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
@@ -39,6 +41,7 @@ from imb.model.observations import METRICS, Key, Launch, Side
 from imb.stats import shift as stats
 from imb.stats.medians import known_median
 
+_NAMED = 4  # benchmarks in a command; more are their components
 USELESS = 5.0  # a logarithm; who can find no smaller change can find none
 
 
@@ -237,9 +240,21 @@ def _refuse_other_sampling(a: Side, b: Side) -> None:
     if ways:
         classic, other = (a, b) if ways[0] == "one burst" else (b, a)
         raise ImbError(
-            f"{a.name} was measured in {ways[0]} and {b.name} in {ways[1]}, whose figures differ on the same machine:"
-            f" repeat {other.name} with --classic, or {classic.name} without; --force compares them anyway"
+            f"{a.name!r} was measured in {ways[0]} and {b.name!r} in {ways[1]}, whose figures differ on the same machine;"
+            f" measure {other.name!r} again: {_measure_classic(classic, other)}; --force compares them anyway"
         )
+
+
+def _measure_classic(classic: Side, other: Side) -> str:
+    """The command that measures what both sides have, in one burst per row."""
+    keys = [{key for launch in side.launches for key in launch.rows} for side in (classic, other)]
+    both = keys[0] & keys[1] or keys[1]
+    names = sorted({key.benchmark for key in both})
+    if len(names) > _NAMED:
+        names = sorted({key.component.lower() for key in both if key.component}) or names
+    ranks = max((key.processes for key in both if key.processes), default=2)
+    label = f"{other.name}-classic" if re.fullmatch(r"[\w.-]+", other.name) else "classic"
+    return shlex.join(["imb", "run", *names, "--np", str(ranks), "--classic", "--label", label])
 
 
 def _refuse_mixed_memory(a: Side, b: Side) -> None:

@@ -76,7 +76,10 @@ def caveats(
         yield f"{counted(plain - placed, 'row')} outside all size bands; see --bands"
     for lacking, side in zip(condition_diff.unknown(*conditions), (a, b), strict=True):
         if lacking and any(launch.rows for launch in side.launches):
-            yield f"unknown for {side.letter} only: {', '.join(lacking)}"
+            if len(lacking) > SEEN and all(map(_is_log, side.launches)):
+                yield f"{side.letter} is a log, which lacks most conditions"
+            else:
+                yield f"unknown for {side.letter} only: {', '.join(lacking)}"
     for side, logs in ((a, both.a), (b, both.b)):
         yield from _outliers(side.letter, side, logs)
     yield from _power(made, _remedy(a, b))
@@ -149,12 +152,20 @@ def _lacking(side: Side) -> list[Key]:
     return [key for curve, rows in curves.items() for key, count in rows.items() if count < launches[curve]]
 
 
+def _is_log(launch: Launch) -> bool:
+    """Read from text, not from records."""
+    return launch.run.ranks is None and not launch.run.has_all_options
+
+
 def _how_it_ended(launch: Launch) -> str | None:
     outcome = launch.facts.get("outcome")
     if launch.cut_off:
         return "was cut off"
     if launch.end is not None and launch.end.state != "complete":
         return f"was {launch.end.state}"
+    causes = {failure.cause for failure in launch.failures.values()}
+    if outcome == "failed" and causes == {"over_budget"} and launch.facts.get("exit_status") in (0, 3, None):
+        return "did not reach all rows within the budget of a launch: give a longer one (imb run --budget; launch_budget in a file of imb campaign)"
     return f"ended as {outcome}" if isinstance(outcome, str) and outcome != "measured" else None
 
 

@@ -101,6 +101,11 @@ class Tuned:
         """Cells that leave the default."""
         return [one for one in self.cells if one.chosen != DEFAULT]
 
+    def confirmed(self) -> bool:
+        """Whether all cells of a file are faster with it, and none is slower."""
+        verdicts = [one.judged.verdict if one.judged else "" for one in self.changed()]
+        return not (self.stopped or self.slower) and set(verdicts) == {"confirmed"}
+
 
 class Search:
     """The race of the candidates of some cells that are measured side by side. Candidate 0 is the default, which is never out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from imb.model.text import one_line
 
@@ -16,6 +16,11 @@ _UCX = re.compile(r"UCX\s+(ERROR|FATAL)\s+(.*)$")
 _UCX_ANY = re.compile(r"UCX\s+(?:WARN|INFO|DIAG)\b")
 _SIGNAL = re.compile(
     r"EXIT STRING: (.+ \(signal \d+\))|KILLED BY SIGNAL: (.+)$|Signal: ([A-Z][\w ]+ \(\d+\))$"
+)
+# What ssh and srun print of a host that they cannot reach; a host that refuses a login is reached.
+_UNREACHABLE = re.compile(
+    r"^(?:\[[^\]]*\]\s*)?(?P<text>ssh: (?:Could not resolve hostname |connect to host )(?P<ssh>[\w.-]+)[: ].*"
+    r"|srun: error: Task launch for \S+ failed on node (?P<srun>[\w.-]+): .*)$"
 )
 # Help texts that report only that a rank ended.
 _CONSEQUENCE = re.compile(
@@ -35,6 +40,19 @@ def reason(errors: bytes, output: bytes = b"") -> str | None:
     )
     said = next(_candidates(lines, printed), None) or _signal(printed)
     return _shortened(" ".join(said.split())) if said else None
+
+
+def unreachable(errors: bytes, hosts: Collection[str]) -> dict[str, str]:
+    """Host -> why the launcher could not reach it, of these hosts (none: any). Another one may be a gateway, whose failure
+    says nothing of them."""
+    found: dict[str, str] = {}
+    for line in errors.decode(errors="replace").splitlines():
+        if match := _UNREACHABLE.match(one_line(line).rstrip()):
+            name = match["ssh"] or match["srun"]
+            for host in hosts or [name]:
+                if name in (host, host.partition(".")[0]) or name.partition(".")[0] == host:
+                    found.setdefault(host, _shortened(" ".join(match["text"].split())))
+    return found
 
 
 def _candidates(lines: list[str], printed: list[str]) -> Iterator[str]:

@@ -76,6 +76,11 @@ def of_campaign(archive: Archive, name: str | None) -> list[Plan]:
     return [made for made in plans if made.campaign and name in (None, made.campaign)]
 
 
+def of_command(archive: Archive, command: str) -> Iterator[Plan]:
+    """The plans of this user's sessions of a command, the oldest first."""
+    return (made for made in _own(_files(archive)) if made.command == command)
+
+
 def _files(archive: Archive, start: str = "") -> list[Path]:
     """The plans of sessions whose names begin so, the oldest first."""
     folder = archive.folder / "sessions"

@@ -48,8 +48,9 @@ _NOTHING = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "m
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for, as the plan keeps it. `hosts`: how many; `segments` of interleaved launches, 1: one runs after the other; `output`: the folder of the files; `page`: the file of the page; `verify`: a folder whose files are
-    confirmed, in place of a search. `budget`: seconds of all launches."""
+    """What was asked for, as the plan keeps it. `mpi`: the word that names it, None: the usual one; `hosts`: how many; `segments` of
+    interleaved launches, 1: one runs after the other; `output`: the folder of the files; `page`: the file of the page; `verify`: a folder
+    whose files are confirmed, in place of a search. `budget`: seconds of all launches."""
 
     name: str
     collectives: list[str]
@@ -57,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     arguments: list[str] = []
     margin: float = 0.05
     budget: float = 1800.0
+    mpi: str | None = None
     hosts: int = 1
     segments: int = SEGMENTS
     output: str = ""
@@ -106,6 +108,7 @@ class Figures(NamedTuple):
     errors: str
     probe: float
     wall: float
+    hung: bool
     short: bool  # some rows have no sample
 
     def control(self) -> float:
@@ -281,6 +284,7 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
         errors,
         probe,
         ended.wall or ended.seconds or 0.0,
+        ended.outcome == "timed_out",
         next(records.of(Failure), None) is not None,
     )
 

@@ -9,8 +9,8 @@ import fcntl
 import hashlib
 import os
 import re
-import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -106,14 +106,15 @@ def build(
     *,
     on_percent: Callable[[float], None] = lambda percent: None,
 ) -> Path:
-    """Builds, and returns the folder with the executables, which appear whole, so that several may build at once. `components`:
-    what is compiled where `make` compiles, all where there are none; elsewhere all are.
+    """Builds, and returns the folder with the executables, which appear whole. A build that was interrupted goes on where it
+    was; a second one on the same host waits for the first. `components`: what is compiled where `make` compiles, all where
+    there are none; elsewhere all are.
 
     Raises BuildError with the compiler's output, ImbError where there is no CMake or compiler.
     """
     began = time.monotonic()
     key = build_key(mpi, compiler)
-    work = cache_folder() / f"{key}.{os.getpid()}-{secrets.token_hex(3)}"
+    work = cache_folder() / f"{key}.{socket.gethostname()}"
     cmake = tool("cmake")
     made = folder_of_make(mpi, compiler)
     components = components or all_components()
@@ -126,9 +127,12 @@ def build(
     if made:
         compiling += ["--target", *(f"IMB-{name}" for name in components)]
     final = cache_folder() / key
+    whole = not made and not work.exists()  # else its time says nothing of the next one
     try:
-        work.mkdir(parents=True)
+        work.mkdir(parents=True, exist_ok=True)
         with _alone_in(folder if made else work):
+            if not made and has(final / "bin", components):
+                return final / "bin"
             for words in (compiling,) if made else (configure, compiling):
                 _carry_out(words, mpi, log, on_percent)
             programs = (
@@ -136,21 +140,22 @@ def build(
                 if made
                 else [*folder.glob("bin/IMB-*")]
             )
-            (work / "bin").mkdir()
+            (work / "bin").mkdir(exist_ok=True)
             for program in programs:
                 shutil.copy2(program, work / "bin")
-        _put(work / "bin", final / "bin")
-        if not made:
-            (work / "seconds").write_text(f"{time.monotonic() - began:.0f}\n")
-            (work / "seconds").replace(cache_folder() / "seconds")
+            _put(work / "bin", final / "bin")
+            if whole:
+                (work / "seconds").write_text(f"{time.monotonic() - began:.0f}\n")
+                (work / "seconds").replace(cache_folder() / "seconds")
+            shutil.rmtree(work, ignore_errors=True)
     except BuildError:
         kept = log.replace(cache_folder() / f"{key}.log")
         said = _words_of(kept.read_text(errors="replace"))
+        shutil.rmtree(work, ignore_errors=True)
         raise BuildError(f"build for {mpi.version} failed; full log: {kept}", said) from None
     except OSError as error:
-        raise _refusal(error) from error
-    finally:
         shutil.rmtree(work, ignore_errors=True)
+        raise _refusal(error) from error
     return final / "bin"
 
 

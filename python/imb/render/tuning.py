@@ -71,7 +71,7 @@ def rows(result: Tuned, *, every: bool) -> Iterator[list[str]]:
 
 def _verdict(one: CellResult, *, stopped: bool) -> str:
     if one.why or one.judged is None:
-        return one.why or ("kept" if one.tried == DEFAULT else "not judged")
+        return one.why.partition(": ")[0] or ("kept" if one.tried == DEFAULT else "not judged")
     if stopped and one.judged.verdict == "confirmed":
         return "confirmed, but the file is not decided"
     return one.judged.verdict
@@ -88,10 +88,16 @@ def notes(result: Tuned) -> Iterator[str]:
         open_ = sum(one.judged is not None and one.judged.verdict == "inconclusive" for one in kept)
         unclear = f"; {open_} of them not shown to be as fast as without the file" if open_ else ""
         yield f"{counted(len(kept), 'cell')}: the library's own choice stays{unclear}"
+    if any(one.tried != DEFAULT and one.judged is None for one in result.cells):
+        yield "speedups in parentheses are estimates of the search, not proven"
+    for one in result.cells:
+        if ": " in one.why:
+            cell = one.cell
+            yield f"{cell.collective}, {counted(cell.ranks, 'rank')}, {size(cell.bytes)}: {one.why}"
     for why, many in result.limited.items():
         yield f"{counted(many, 'cell')} cannot be in a file: {why}"
     if result.acts and not result.unproven:
-        yield f"that the file acts in the cells that it names and in no other is proven by {result.acts}"
+        yield f"proven that the file acts in the cells that it names and in no other: {result.acts}"
     if result.alike:
         same = "ranks execute the same functions without the file; only times show its effect"
         yield f"{counted(result.alike, 'changed cell')}: {same}"

@@ -24,10 +24,10 @@ struct ThreadCounters {
 };
 
 /// Where counters are read, and of which CPUs.
-struct EvidenceSources {
+struct CounterSources {
   std::string proc = "/proc", sys = "/sys";
-  /// CPUs whose steal time counts; empty: those on which the thread that makes the Evidence may run at that
-  /// time. A rank that is bound to a CPU reports the whole host only if it is given the CPUs of all its
+  /// CPUs whose steal time counts; empty: those on which the thread that makes the CounterReader may run at
+  /// that time. A rank that is bound to a CPU reports the whole host only if it is given the CPUs of all its
   /// ranks.
   std::vector<int> cpus;
 };
@@ -35,13 +35,13 @@ struct EvidenceSources {
 /// Reads counters, at small cost: files are opened once and stay open. Reading neither allocates nor throws.
 /// Without Linux's /proc and /sys, or without free file descriptors, counters are unknown. For use by the
 /// thread that makes it.
-class Evidence {
+class CounterReader {
  public:
   /// `host`: also read what is common to the host. One process of each host should, as that is less cheap.
-  explicit Evidence(bool host, const EvidenceSources& sources = {});
-  ~Evidence();
-  Evidence(Evidence&&) noexcept;
-  Evidence& operator=(Evidence&&) noexcept;
+  explicit CounterReader(bool host, const CounterSources& sources = {});
+  ~CounterReader();
+  CounterReader(CounterReader&&) noexcept;
+  CounterReader& operator=(CounterReader&&) noexcept;
 
   /// Counters of the calling thread; of the process where the system has none of threads. A thread other than
   /// the one that made this object gets no run delay.
@@ -61,7 +61,7 @@ class Evidence {
   void traffic(std::span<double> bytes) noexcept;
 
   /// Steal time: how long CPUs of a virtual machine were ready to run, but waited for the hypervisor. The sum
-  /// over the CPUs of EvidenceSources that were online when this object was made (/proc/stat; its unit is
+  /// over the CPUs of CounterSources that were online when this object was made (/proc/stat; its unit is
   /// 10 ms on usual systems). It is read at most every 20 ms; between that, the last value is returned.
   /// 0 unless `host`; NaN where the system does not report it.
   double steal_seconds() noexcept;

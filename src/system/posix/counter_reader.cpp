@@ -1,4 +1,4 @@
-#include "system/evidence.h"
+#include "system/counter_reader.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -164,7 +164,7 @@ std::vector<Interface> rdma_ports(const std::string& sys) {
     ports.append("/").append(device).append("/ports");
     const auto numbers = names_in(ports);
     for (const std::string& port : numbers) {
-      if (rdma_interfaces.size() == Evidence::most_interfaces) return rdma_interfaces;
+      if (rdma_interfaces.size() == CounterReader::most_interfaces) return rdma_interfaces;
       std::string counters = ports;
       counters.append("/").append(port).append("/counters/");
       std::error_code unused;
@@ -188,8 +188,8 @@ struct CpuSteal {
 
 }  // namespace
 
-struct Evidence::Host {
-  explicit Host(const EvidenceSources& sources)
+struct CounterReader::Host {
+  explicit Host(const CounterSources& sources)
       : net_file_(sources.proc + "/net/dev"), stat_file_(sources.proc + "/stat") {
     find_interfaces(sources.sys);
     for (const int cpu : sources.cpus.empty() ? usable_cpus() : sources.cpus) steal_.push_back({cpu});
@@ -290,8 +290,8 @@ struct Evidence::Host {
   Clock::time_point last_read_;
 };
 
-struct Evidence::State {
-  State(bool has_host, const EvidenceSources& sources) : schedstat_(sources.proc + "/thread-self/schedstat") {
+struct CounterReader::State {
+  State(bool has_host, const CounterSources& sources) : schedstat_(sources.proc + "/thread-self/schedstat") {
     if (has_host) host.emplace(sources);
   }
 
@@ -320,13 +320,13 @@ struct Evidence::State {
   double switches_ = unknown, run_delay_ = unknown;
 };
 
-Evidence::Evidence(bool host, const EvidenceSources& sources)
+CounterReader::CounterReader(bool host, const CounterSources& sources)
     : state_(std::make_unique<State>(host, sources)) {}
-Evidence::~Evidence() = default;
-Evidence::Evidence(Evidence&&) noexcept = default;
-Evidence& Evidence::operator=(Evidence&&) noexcept = default;
+CounterReader::~CounterReader() = default;
+CounterReader::CounterReader(CounterReader&&) noexcept = default;
+CounterReader& CounterReader::operator=(CounterReader&&) noexcept = default;
 
-ThreadCounters Evidence::thread() const noexcept {
+ThreadCounters CounterReader::thread() const noexcept {
   ThreadCounters now;
 #ifdef RUSAGE_THREAD
   constexpr int whose = RUSAGE_THREAD;
@@ -348,15 +348,15 @@ ThreadCounters Evidence::thread() const noexcept {
   return now;
 }
 
-const std::vector<std::string>& Evidence::interfaces() const noexcept {
+const std::vector<std::string>& CounterReader::interfaces() const noexcept {
   static const std::vector<std::string> none;
   return state_->host ? state_->host->names() : none;
 }
 
-void Evidence::traffic(std::span<double> bytes) noexcept {
+void CounterReader::traffic(std::span<double> bytes) noexcept {
   if (state_->host) state_->host->traffic(bytes);
 }
 
-double Evidence::steal_seconds() noexcept { return state_->host ? state_->host->steal_seconds() : 0; }
+double CounterReader::steal_seconds() noexcept { return state_->host ? state_->host->steal_seconds() : 0; }
 
 }  // namespace openimb::system

@@ -1,4 +1,4 @@
-#include "mpi/variables.h"
+#include "mpi/control_variables.h"
 
 #include <mpi.h>
 
@@ -75,7 +75,7 @@ constexpr ValueType switch_type{
     .shown = [](const std::string& value) -> std::string { return value.front() != 0 ? "1" : "0"; },
     .name = "0 or 1"};
 
-// With the null that ends it.
+// Bytes of a text include the null that ends it.
 constexpr ValueType text_type{
     .parse = [](std::string_view text) { return std::string(text) + '\0'; },
     .shown = [](const std::string& value) { return value.substr(0, value.find('\0')); },
@@ -90,7 +90,7 @@ ValueType value_type(MPI_Datatype type) {
   if (type == MPI_INT32_T) return number_type<std::int32_t>("whole number");
   if (type == MPI_INT64_T) return number_type<std::int64_t>("whole number");
   if (type == MPI_COUNT) return number_type<MPI_Count>("whole number");
-  constexpr const char* from_0 = "whole number from 0 on";
+  constexpr const char* from_0 = "whole number >= 0";
   if (type == MPI_UNSIGNED) return number_type<unsigned>(from_0);
   if (type == MPI_UNSIGNED_LONG) return number_type<unsigned long>(from_0);
   if (type == MPI_UNSIGNED_LONG_LONG) return number_type<unsigned long long>(from_0);
@@ -194,8 +194,9 @@ std::optional<std::string> read_value(MPI_T_cvar_handle handle, MPI_Datatype typ
   return bytes;
 }
 
-/// The value of a variable that is a number, now; nothing where there is none.
-std::optional<bool> is_on(const std::string& name) {
+/// Whether a variable that is a number is not 0; nothing where this MPI has no such variable or cannot read
+/// it.
+std::optional<bool> is_nonzero(const std::string& name) {
   const std::optional<int> index = index_of(name);
   const std::optional<Description> description = index ? describe_variable(*index) : std::nullopt;
   if (!description || description->type == MPI_CHAR) return std::nullopt;
@@ -208,7 +209,7 @@ std::optional<bool> is_on(const std::string& name) {
 
 }  // namespace
 
-struct Variables::Variable {
+struct ControlVariables::Variable {
   std::string name;
   MPI_Datatype data_type = MPI_DATATYPE_NULL;
   ValueType type;
@@ -224,23 +225,26 @@ struct Variables::Variable {
   void write(const std::string& value);
 };
 
-Variables::Variable::Variable(const std::string& wanted, std::size_t variants)
+ControlVariables::Variable::Variable(const std::string& wanted, std::size_t variants)
     : name(wanted), by_variant(variants) {
   const std::optional<int> index = index_of(name);
   const std::optional<Description> description = index ? describe_variable(*index) : std::nullopt;
   if (!description) throw std::out_of_range(name);
   if (description->scope == MPI_T_SCOPE_CONSTANT || description->scope == MPI_T_SCOPE_READONLY) {
-    throw std::runtime_error(name + ": this MPI lets it only be read after MPI_Init");
+    throw std::runtime_error(name +
+                             ": this MPI does not let it change after MPI_Init; set it in the environment");
   }
   if (description->bind != MPI_T_BIND_NO_OBJECT) {
-    throw std::runtime_error(name + ": a variable of single MPI objects, which cannot be set for a launch");
+    throw std::runtime_error(
+        name + ": it belongs to an MPI object; variables of the whole process can be alternated");
   }
   data_type = description->type;
   type = value_type(data_type);
   handle.emplace(*index);
   if (handle->code != MPI_SUCCESS) throw std::runtime_error(name + ": " + error_text(handle->code));
   if (type.parse == nullptr || (handle->count != 1 && data_type != MPI_CHAR)) {
-    throw std::runtime_error(name + ": has no single number, switch or text, and cannot be set");
+    throw std::runtime_error(
+        name + ": it is an array or of an unknown type; numbers, switches and texts can be alternated");
   }
   words = reported_items(description->items);
   if (words.empty() && data_type == MPI_INT) {
@@ -252,27 +256,33 @@ Variables::Variable::Variable(const std::string& wanted, std::size_t variants)
   at_start = in_force = *value;
 }
 
-// A word stands for its number.
-std::string Variables::Variable::parse(const std::string& text) const {
+// The name of an item stands for its number.
+std::string ControlVariables::Variable::parse(const std::string& text) const {
   for (const auto& [word, number] : words) {
     if (word == text) return type.parse(std::to_string(number));
   }
   const std::string value = type.parse(text);
   const auto is_value = [&](const auto& word) { return type.parse(std::to_string(word.second)) == value; };
+  if (data_type == MPI_CHAR && value.size() > static_cast<std::size_t>(handle->count)) {
+    throw std::runtime_error(name + ": the text is too long; this MPI takes " +
+                             std::to_string(handle->count - 1) + " characters");
+  }
   if (!value.empty() && (!only_words || std::ranges::any_of(words, is_value))) return value;
   throw std::runtime_error(name + "=" + text + ": the value is not " +
                            (words.empty() ? std::string("a ") + type.name : "one of " + listed_words(words)));
 }
 
-void Variables::Variable::write(const std::string& value) {
+void ControlVariables::Variable::write(const std::string& value) {
   if (value == in_force) return;
-  if (const int code = MPI_T_cvar_write(handle->value, value.data()); code != MPI_SUCCESS) {
+  std::string buffer = value;
+  if (data_type == MPI_CHAR) buffer.resize(std::max(buffer.size(), static_cast<std::size_t>(handle->count)));
+  if (const int code = MPI_T_cvar_write(handle->value, buffer.data()); code != MPI_SUCCESS) {
     throw std::runtime_error(name + "=" + shown(value) + ": this MPI refuses it: " + error_text(code));
   }
   in_force = value;
 }
 
-Variables::Variables(std::span<const Variant> variants) {
+ControlVariables::ControlVariables(std::span<const Variant> variants) {
   for (const char* const call : {"T_init_thread", "T_finalize", "T_cvar_get_index", "T_cvar_write"}) {
     if (const std::string_view why = call::why_unusable(call); !why.empty()) {
       why_not_ = why;
@@ -291,7 +301,7 @@ Variables::Variables(std::span<const Variant> variants) {
   }
 }
 
-void Variables::restore() {
+void ControlVariables::restore() {
   try {
     use(std::nullopt);
   } catch (const std::runtime_error&) {
@@ -299,13 +309,13 @@ void Variables::restore() {
   }
 }
 
-Variables::~Variables() {
+ControlVariables::~ControlVariables() {
   restore();
   variables_.clear();
   if (started_) MPI_T_finalize();
 }
 
-void Variables::find(std::span<const Variant> variants) {
+void ControlVariables::find(std::span<const Variant> variants) {
   for (std::size_t i = 0; i < variants.size(); ++i) {
     for (const auto& [name, value] : variants[i].variables) {
       try {
@@ -328,7 +338,7 @@ void Variables::find(std::span<const Variant> variants) {
   }
 }
 
-void Variables::try_variant(const Variant& variant, int index) {
+void ControlVariables::try_variant(const Variant& variant, int index) {
   try {
     use(index);
     for (const auto& variable : variables_) {
@@ -346,23 +356,23 @@ void Variables::try_variant(const Variant& variant, int index) {
 }
 
 // Both libraries take values that have no effect, without a message.
-void Variables::check_effect(const Variant& variant) {
+void ControlVariables::check_effect(const Variant& variant) {
   constexpr std::string_view rules = "coll_tuned_use_dynamic_rules", algorithm = "_INTRA_ALGORITHM";
   for (const auto& [name, value] : variant.variables) {
-    if (name.starts_with("coll_tuned_") && name != rules && is_on(std::string(rules)) == false) {
+    if (name.starts_with("coll_tuned_") && name != rules && is_nonzero(std::string(rules)) == false) {
       throw std::runtime_error(name + ": Open MPI ignores it unless OMPI_MCA_" + std::string(rules) +
                                "=1 is in the environment of all ranks");
     }
-    if (!name.starts_with("MPIR_CVAR_") || !name.ends_with(algorithm) || is_on(name) == false) continue;
+    if (!name.starts_with("MPIR_CVAR_") || !name.ends_with(algorithm) || is_nonzero(name) == false) continue;
     const std::string device = name.substr(0, name.size() - algorithm.size()) + "_DEVICE_COLLECTIVE";
-    if (is_on(device) != true) continue;
+    if (is_nonzero(device) != true) continue;
     warnings_.push_back("-alternate: " + variant.label + ": " + name +
                         " has no effect where MPICH uses collectives of the device, as on one host; set " +
                         device + "=0 with it");
   }
 }
 
-void Variables::use(std::optional<int> variant) {
+void ControlVariables::use(std::optional<int> variant) {
   for (const auto& variable : variables_) {
     const auto& wanted =
         variant ? variable->by_variant[static_cast<std::size_t>(*variant)] : std::optional<std::string>();
@@ -370,7 +380,7 @@ void Variables::use(std::optional<int> variant) {
   }
 }
 
-std::vector<std::string> Variables::names() {
+std::vector<std::string> ControlVariables::names() {
   std::vector<std::string> names;
   int count = 0;
   MPI_T_cvar_get_num(&count);
@@ -382,11 +392,12 @@ std::vector<std::string> Variables::names() {
 
 #else
 
-struct Variables::Variable {};
-Variables::Variables(std::span<const Variant>) : why_not_("this MPI has no control variables (MPI_T)") {}
-Variables::~Variables() = default;
-void Variables::use(std::optional<int>) {}
-std::vector<std::string> Variables::names() { return {}; }
+struct ControlVariables::Variable {};
+ControlVariables::ControlVariables(std::span<const Variant>)
+    : why_not_("this MPI has no control variables (MPI_T)") {}
+ControlVariables::~ControlVariables() = default;
+void ControlVariables::use(std::optional<int>) {}
+std::vector<std::string> ControlVariables::names() { return {}; }
 
 #endif
 

@@ -32,35 +32,35 @@ struct ContextForPattern<Pattern, Count> {
 };
 
 template <class Context, class Count>
-class EndpointContext {
+class RankContext {
  public:
-  EndpointContext(const Spec& spec, const Setup& setup, int peer) {
+  RankContext(const Spec& spec, const Setup& setup, int peer) {
     add_group(setup, peer);
     add_messages(spec, setup);
     if (spec.displacements != Displacements::none) add_counts();
-    if (is_divided(spec)) add_shares(spec, setup.group.endpoint.elements);
+    if (is_divided(spec)) add_shares(spec, setup.group.me.elements);
     if (spec.message_rate) add_requests(setup.in_flight);
     if constexpr (std::is_same_v<Context, WindowContext<Count>>) add_window(spec, setup);
     if constexpr (std::is_same_v<Context, ThreadContext<Count>>) add_thread(setup);
     if constexpr (std::is_same_v<Context, MarkingContext<Count>>) context_.marking = setup.team.marking;
   }
-  EndpointContext(const EndpointContext&) = delete;
-  EndpointContext& operator=(const EndpointContext&) = delete;
+  RankContext(const RankContext&) = delete;
+  RankContext& operator=(const RankContext&) = delete;
 
   const Context& context() const { return context_; }
 
  private:
   void add_group(const Setup& setup, int peer) {
     context_.comm = setup.group.comm;
-    context_.rank = setup.group.endpoint.rank;
-    context_.ranks = setup.group.endpoint.ranks;
+    context_.rank = setup.group.me.rank;
+    context_.ranks = setup.group.me.ranks;
     context_.peer = peer;
-    context_.left = setup.group.endpoint.left();
-    context_.right = setup.group.endpoint.right();
-    context_.endpoint = &setup.group.endpoint;
+    context_.left = setup.group.me.left();
+    context_.right = setup.group.me.right();
+    context_.me = &setup.group.me;
   }
   void add_messages(const Spec& spec, const Setup& setup) {
-    context_.count = static_cast<Count>(setup.group.endpoint.elements / setup.buffers.type.covers());
+    context_.count = static_cast<Count>(setup.group.me.elements / setup.buffers.type.covers());
     context_.span = setup.buffers.geometry.message_extent;
     context_.type = is_divided(spec) ? setup.buffers.single.handle() : setup.buffers.type.handle();
     context_.element = setup.buffers.single.handle();

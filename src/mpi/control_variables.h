@@ -15,15 +15,15 @@ namespace openimb {
 
 /// The variables that a launch's variants set, on this rank. Every rank writes the same values, which
 /// variables of any scope allow.
-class Variables {
+class ControlVariables {
  public:
   /// Tries each variant: writes its values, reads them back, and restores those of the start. `variants`
   /// outlive the object. At the first error it stops; see why_not().
-  explicit Variables(std::span<const Variant> variants);
+  explicit ControlVariables(std::span<const Variant> variants);
   /// Restores the values of the start.
-  ~Variables();
-  Variables(const Variables&) = delete;
-  Variables& operator=(const Variables&) = delete;
+  ~ControlVariables();
+  ControlVariables(const ControlVariables&) = delete;
+  ControlVariables& operator=(const ControlVariables&) = delete;
 
   /// Why the variants cannot be used; empty where they can.
   const std::string& why_not() const { return why_not_; }

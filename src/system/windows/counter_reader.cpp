@@ -1,4 +1,4 @@
-#include "system/evidence.h"
+#include "system/counter_reader.h"
 
 // Before windows.h, which has the old Winsock.
 #include <winsock2.h>
@@ -51,13 +51,13 @@ std::vector<Interface> interfaces_up() {
   }
   FreeMibTable(table);
   std::ranges::stable_sort(interfaces, std::ranges::greater{}, &Interface::importance);
-  if (interfaces.size() > Evidence::most_interfaces) interfaces.resize(Evidence::most_interfaces);
+  if (interfaces.size() > CounterReader::most_interfaces) interfaces.resize(CounterReader::most_interfaces);
   return interfaces;
 }
 
 }  // namespace
 
-struct Evidence::State {
+struct CounterReader::State {
   explicit State(bool host) : interfaces(host ? interfaces_up() : std::vector<Interface>()), is_host(host) {
     for (const Interface& entry : interfaces) names.push_back(entry.name);
   }
@@ -67,13 +67,13 @@ struct Evidence::State {
   bool is_host;
 };
 
-Evidence::Evidence(bool host, const EvidenceSources&) : state_(std::make_unique<State>(host)) {}
-Evidence::~Evidence() = default;
-Evidence::Evidence(Evidence&&) noexcept = default;
-Evidence& Evidence::operator=(Evidence&&) noexcept = default;
+CounterReader::CounterReader(bool host, const CounterSources&) : state_(std::make_unique<State>(host)) {}
+CounterReader::~CounterReader() = default;
+CounterReader::CounterReader(CounterReader&&) noexcept = default;
+CounterReader& CounterReader::operator=(CounterReader&&) noexcept = default;
 
 // Windows has one counter for both kinds of page faults, of the process; nearly all are minor.
-ThreadCounters Evidence::thread() const noexcept {
+ThreadCounters CounterReader::thread() const noexcept {
   constexpr int per_group = 64;
   ThreadCounters now;
   PROCESS_MEMORY_COUNTERS memory{};
@@ -85,9 +85,9 @@ ThreadCounters Evidence::thread() const noexcept {
   return now;
 }
 
-const std::vector<std::string>& Evidence::interfaces() const noexcept { return state_->names; }
+const std::vector<std::string>& CounterReader::interfaces() const noexcept { return state_->names; }
 
-void Evidence::traffic(std::span<double> bytes) noexcept {
+void CounterReader::traffic(std::span<double> bytes) noexcept {
   std::size_t at = 0;
   for (Interface& entry : state_->interfaces) {
     MIB_IF_ROW2 row{};
@@ -102,6 +102,6 @@ void Evidence::traffic(std::span<double> bytes) noexcept {
   }
 }
 
-double Evidence::steal_seconds() noexcept { return state_->is_host ? ThreadCounters::unknown : 0; }
+double CounterReader::steal_seconds() noexcept { return state_->is_host ? ThreadCounters::unknown : 0; }
 
 }  // namespace openimb::system

@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "system/evidence.h"
+#include "system/counter_reader.h"
 #include "system/sleep.h"
 #include "temporary.h"
 
@@ -46,7 +46,7 @@ class Tree {
     write(counters + "xmit_data", sent);
     write(counters + "rcv_data", received);
   }
-  EvidenceSources sources(std::vector<int> cpus = {}) const {
+  CounterSources sources(std::vector<int> cpus = {}) const {
     return {folder_ / "proc", folder_ / "sys", std::move(cpus)};
   }
 
@@ -64,7 +64,7 @@ std::string net_line(const std::string& name, long long sent, long long received
          std::to_string(sent) + "    9    0    0    0     0       0          0\n";
 }
 
-std::vector<double> traffic_of(Evidence& evidence) {
+std::vector<double> traffic_of(CounterReader& evidence) {
   std::vector<double> bytes(2 * evidence.interfaces().size(), -1);
   evidence.traffic(bytes);
   return bytes;
@@ -94,7 +94,7 @@ void let_steal_expire() { pause_for(0.025); }
 TEST_CASE("network interfaces with bytes sent and received") {
   Tree tree;
   tree.write("proc/net/dev", net_heading + net_line("lo", 500, 500) + net_line("eth0", 12345678901234, 17));
-  Evidence evidence(true, tree.sources());
+  CounterReader evidence(true, tree.sources());
   CHECK(evidence.interfaces() == Strings{"lo", "eth0"});
   CHECK(traffic_of(evidence) == std::vector<double>{500, 500, 12345678901234.0, 17});
   tree.write("proc/net/dev", net_heading + net_line("lo", 600, 700) + net_line("eth0", 12345678901235, 18));
@@ -104,7 +104,7 @@ TEST_CASE("network interfaces with bytes sent and received") {
 TEST_CASE("a name may stand directly before its number") {
   Tree tree;
   tree.write("proc/net/dev", "eth0:11 2 3 4 5 6 7 8 99 10 11 12 13 14 15 16\n");
-  Evidence evidence(true, tree.sources());
+  CounterReader evidence(true, tree.sources());
   CHECK(traffic_of(evidence) == std::vector<double>{99, 11});
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("RDMA ports count in units of four bytes") {
   tree.write_port("mlx5_1", "2", "5\n", "6\n");
   tree.write_port("mlx5_0", "1", "10\n", "20\n");
   tree.make_folder("sys/class/infiniband/rxe0/ports/1/hw_counters");  // no counters of this kind
-  Evidence evidence(true, tree.sources());
+  CounterReader evidence(true, tree.sources());
   CHECK(evidence.interfaces() == Strings{"lo", "mlx5_0", "mlx5_1:1", "mlx5_1:2"});
   CHECK(traffic_of(evidence) == std::vector<double>{1, 2, 40, 80, 4000, 8000, 20, 24});
   tree.write_port("mlx5_0", "1", "11\n", "22\n");
@@ -127,7 +127,7 @@ TEST_CASE("interfaces that come, go or change places between readings") {
   const std::string lo = net_line("lo", 1, 2), a = net_line("a", 3, 4), b = net_line("b", 5, 6);
   tree.write("proc/net/dev", net_heading + lo + a + b);
   tree.write_port("mlx5_0", "1", "10\n", "20\n");
-  Evidence evidence(true, tree.sources());
+  CounterReader evidence(true, tree.sources());
   CHECK(traffic_of(evidence) == std::vector<double>{1, 2, 3, 4, 5, 6, 40, 80});
 
   tree.write("proc/net/dev", net_heading + net_line("b", 50, 60) + net_line("new", 7, 8) + lo);
@@ -143,7 +143,7 @@ TEST_CASE("what is no counter leaves the last value, or none") {
   Tree tree;
   tree.write("proc/net/dev", net_heading + net_line("lo", 1, 2) + "  bad: x y z\n  short: 5 6\n: 1 2 3\n");
   tree.write_port("mlx5_0", "1", "10\n", "N/A (no PMA)\n");
-  Evidence evidence(true, tree.sources());
+  CounterReader evidence(true, tree.sources());
   REQUIRE(evidence.interfaces() == Strings{"lo", "bad", "short", "mlx5_0"});
   const auto first = traffic_of(evidence);
   CHECK(first[0] == 1);
@@ -173,12 +173,12 @@ TEST_CASE("a list of interfaces that needs several reads") {
   Tree tree;
   std::string lines = net_heading;
   std::vector<double> expected;
-  for (int i = 0; i < static_cast<int>(Evidence::most_interfaces); ++i) {
+  for (int i = 0; i < static_cast<int>(CounterReader::most_interfaces); ++i) {
     lines += net_line("interface-" + std::to_string(i) + std::string(200, 'x'), i, 100 + i);
     expected.insert(expected.end(), {1.0 * i, 100.0 + i});
   }
   tree.write("proc/net/dev", lines);
-  Evidence evidence(true, tree.sources());
+  CounterReader evidence(true, tree.sources());
   CHECK(traffic_of(evidence) == expected);
 }
 
@@ -191,9 +191,9 @@ TEST_CASE("of too many interfaces the physical ones and those with traffic are r
   tree.write("proc/net/dev", lines);
   tree.make_folder("sys/class/net/eth0/device");
   tree.write_port("mlx5_0", "1", "0\n", "3\n");
-  Evidence evidence(true, tree.sources());
+  CounterReader evidence(true, tree.sources());
   const Strings& names = evidence.interfaces();
-  REQUIRE(names.size() == Evidence::most_interfaces);  // 3, and the last 61 of 80
+  REQUIRE(names.size() == CounterReader::most_interfaces);  // 3, and the last 61 of 80
   CHECK(names.front() == "veth19");
   CHECK(names.back() == "mlx5_0");
   CHECK(std::ranges::count(names, "lo") == 1);
@@ -207,7 +207,7 @@ TEST_CASE("of too many interfaces the physical ones and those with traffic are r
 TEST_CASE("a shorter span gets the first counters, a longer one keeps its rest") {
   Tree tree;
   tree.write("proc/net/dev", net_line("lo", 1, 2) + net_line("eth0", 3, 4));
-  Evidence evidence(true, tree.sources());
+  CounterReader evidence(true, tree.sources());
   std::vector<double> bytes(6, -1);
   evidence.traffic(std::span(bytes).first(3));
   CHECK(bytes == std::vector<double>{1, 2, 3, -1, -1, -1});
@@ -223,7 +223,7 @@ TEST_CASE("steal time of the CPUs asked for") {
   const std::string rest = "intr 1 2 3\ncpu1 1 1 1 1 1 1 1 70000 0 0\n";
   tree.write("proc/stat", all + "cpu0 1 2 3 4 5 6 7 100 8 9\ncpu1 1 1 1 1 1 1 1 50 0 0\n" +
                               "cpu12 1 1 1 1 1 1 1 3000 0 0\n" + rest);
-  Evidence evidence(true, tree.sources({12, 0, 12}));
+  CounterReader evidence(true, tree.sources({12, 0, 12}));
   CHECK(evidence.steal_seconds() == Approx(3100 * tick));
 
   SECTION("it grows") {
@@ -249,7 +249,7 @@ TEST_CASE("steal time of the CPUs asked for") {
 TEST_CASE("steal time is not read again at once") {
   Tree tree;
   tree.write("proc/stat", "cpu0 0 0 0 0 0 0 0 100\n");
-  Evidence evidence(true, tree.sources({0}));
+  CounterReader evidence(true, tree.sources({0}));
   let_steal_expire();
   const auto start = std::chrono::steady_clock::now();
   const double before = evidence.steal_seconds();
@@ -264,7 +264,7 @@ TEST_CASE("steal time is not read again at once") {
 TEST_CASE("a CPU that comes online later does not count") {
   Tree tree;
   tree.write("proc/stat", "cpu0 0 0 0 0 0 0 0 100\n");
-  Evidence evidence(true, tree.sources({0, 1}));
+  CounterReader evidence(true, tree.sources({0, 1}));
   const double before = evidence.steal_seconds();
   tree.write("proc/stat", "cpu0 0 0 0 0 0 0 0 200\ncpu1 0 0 0 0 0 0 0 999999\n");
   let_steal_expire();
@@ -274,7 +274,7 @@ TEST_CASE("a CPU that comes online later does not count") {
 TEST_CASE("time waiting for a CPU comes from schedstat") {
   Tree tree;
   tree.write("proc/thread-self/schedstat", "123 1500000000 7\n");
-  const Evidence evidence(false, tree.sources());
+  const CounterReader evidence(false, tree.sources());
   CHECK(evidence.thread().run_delay_seconds == Approx(1.5));
   tree.write("proc/thread-self/schedstat", "124 1750000000 8\n");
   if (!let_others_run()) {
@@ -300,7 +300,7 @@ TEST_CASE("the file of run delay is read again only after a switch") {
   close(file);
   REQUIRE(mapped != MAP_FAILED);
   volatile char& seconds = static_cast<volatile char*>(mapped)[text.find('1', 1)];
-  const Evidence evidence(false, tree.sources());
+  const CounterReader evidence(false, tree.sources());
   int without_switch = 0;
   for (int i = 0; i < 1000 && without_switch < 3; ++i) {
     seconds = '1';
@@ -324,7 +324,7 @@ TEST_CASE("the file of run delay is read again only after a switch") {
 TEST_CASE("no run delay of another thread") {
   Tree tree;
   tree.write("proc/thread-self/schedstat", "123 1500000000 7\n");
-  const Evidence evidence(false, tree.sources());
+  const CounterReader evidence(false, tree.sources());
   ThreadCounters other;
   std::thread([&] { other = evidence.thread(); }).join();
   CHECK(std::isnan(other.run_delay_seconds));
@@ -333,7 +333,7 @@ TEST_CASE("no run delay of another thread") {
 
 TEST_CASE("without /proc and /sys, counters are unknown") {
   Tree tree;
-  Evidence evidence(true, tree.sources());
+  CounterReader evidence(true, tree.sources());
   CHECK(evidence.interfaces().empty());
   evidence.traffic({});
   CHECK(std::isnan(evidence.steal_seconds()));
@@ -345,7 +345,7 @@ TEST_CASE("a process that does not read the host has no interfaces and no steal 
   Tree tree;
   tree.write("proc/net/dev", net_line("lo", 1, 2));
   tree.write("proc/stat", "cpu0 0 0 0 0 0 0 0 100\n");
-  Evidence evidence(false, tree.sources({0}));
+  CounterReader evidence(false, tree.sources({0}));
   CHECK(evidence.interfaces().empty());
   std::vector<double> bytes(2, -1);
   evidence.traffic(bytes);
@@ -359,11 +359,11 @@ TEST_CASE("without free file descriptors, counters are unknown") {
   tree.write("proc/net/dev", net_line("lo", 1, 2));
   tree.write("proc/stat", "cpu0 0 0 0 0 0 0 0 100\n");
   tree.write_port("mlx5_0", "1", "10\n", "20\n");
-  const EvidenceSources sources = tree.sources({0});
+  const CounterSources sources = tree.sources({0});
   const pid_t child = openimb::testing::forked([&] {
     const rlimit none{0, 0};
     if (setrlimit(RLIMIT_NOFILE, &none) != 0) return 1;
-    Evidence evidence(true, sources);
+    CounterReader evidence(true, sources);
     if (!std::isnan(evidence.thread().run_delay_seconds)) return 2;
     if (!evidence.interfaces().empty()) return 3;
     return std::isnan(evidence.steal_seconds()) ? 0 : 4;
@@ -390,10 +390,10 @@ TEST_CASE("files are closed in the end, and are not inherited") {
   };
   const int before = open_files(), inherited_before = inherited();
   {
-    Evidence evidence(true, tree.sources());
+    CounterReader evidence(true, tree.sources());
     CHECK(open_files() > before);
     CHECK(inherited() == inherited_before);
-    Evidence moved = std::move(evidence);
+    CounterReader moved = std::move(evidence);
     CHECK(traffic_of(moved) == std::vector<double>{1, 2, 40, 80});
   }
   CHECK(open_files() == before);
@@ -402,7 +402,7 @@ TEST_CASE("files are closed in the end, and are not inherited") {
 #ifdef __linux__
 
 TEST_CASE("a thread that touches new pages has as many minor faults") {
-  const Evidence evidence(false);
+  const CounterReader evidence(false);
   constexpr int pages = 500;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), bytes = pages * page;
   void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -417,7 +417,7 @@ TEST_CASE("a thread that touches new pages has as many minor faults") {
 }
 
 TEST_CASE("a thread that sleeps switches voluntarily") {
-  const Evidence evidence(false);
+  const CounterReader evidence(false);
   const double before = evidence.thread().voluntary_switches;
   for (int i = 0; i < 10; ++i) pause_for(0.001);
   CHECK(evidence.thread().voluntary_switches - before >= 10);
@@ -427,7 +427,7 @@ TEST_CASE("the CPU is one of those allowed") {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   REQUIRE(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
-  const Evidence evidence(false);
+  const CounterReader evidence(false);
   for (int i = 0; i < 100; ++i) {
     const int cpu = evidence.thread().cpu;
     REQUIRE(cpu >= 0);
@@ -451,7 +451,7 @@ TEST_CASE("two busy threads on one CPU wait for each other, involuntarily") {
   });
   std::thread measured([&] {
     bound = bind();
-    const Evidence evidence(false);
+    const CounterReader evidence(false);
     const ThreadCounters before = evidence.thread();
     is_known = !std::isnan(before.run_delay_seconds);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -473,7 +473,7 @@ TEST_CASE("two busy threads on one CPU wait for each other, involuntarily") {
 }
 
 TEST_CASE("what is sent to this host counts as traffic of the loopback interface") {
-  Evidence evidence(true);
+  CounterReader evidence(true);
   const auto lo = std::ranges::find(evidence.interfaces(), "lo");
   if (lo == evidence.interfaces().end()) {
     WARN("no loopback interface is reported");
@@ -521,13 +521,13 @@ TEST_CASE("steal time counts for the CPUs on which the thread may run") {
   std::string lines;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) lines += "cpu" + std::to_string(cpu) + " 0 0 0 0 0 0 0 100\n";
   tree.write("proc/stat", lines);
-  Evidence evidence(true, tree.sources());
+  CounterReader evidence(true, tree.sources());
   const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
   CHECK(evidence.steal_seconds() == Approx(100 * CPU_COUNT(&allowed) * tick));
 }
 
 TEST_CASE("steal time of this machine does not fall") {
-  Evidence evidence(true);
+  CounterReader evidence(true);
   const double before = evidence.steal_seconds();
   if (std::isnan(before)) {
     WARN("steal time is not reported");
