@@ -236,6 +236,20 @@ def test_container_recipes(sdist: Path) -> None:
         assert set(re.findall(r"openimb-(\d[\d.]*\d)", text)) == {version()}
 
 
+def test_setup_does_not_link_to_its_own_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """README puts .env/bin on the PATH."""
+    monkeypatch.syspath_prepend(str(lab.TOP / "tools"))
+    import setup
+
+    theirs = tmp_path / "usr"
+    for folder, target in ((theirs, "/bin/true"), (tmp_path / "env/bin", str(theirs / "ninja"))):
+        folder.mkdir(parents=True)
+        (folder / "ninja").symlink_to(target)
+    monkeypatch.setattr(setup, "ENV", tmp_path / "env")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'env/bin'}:{theirs}")
+    assert setup.of_system("ninja") == str(theirs / "ninja")
+
+
 def test_uv_goes_where_and_through_what_pip_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(lab.TOP / "tools"))
     import setup

@@ -249,6 +249,13 @@ def link(name: str, target: Path) -> None:
     part.replace(path)
 
 
+def of_system(program: str) -> str | None:
+    """Its path where the system has it: without the links of this program, which may be on the PATH."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    own = (ENV / "bin").resolve()
+    return shutil.which(program, path=os.pathsep.join(one for one in folders if Path(one).resolve() != own))
+
+
 def set_up_tools(which: str) -> None:
     if which not in TOOLS:
         raise SetupError(f"tools {which!r} is unknown; give one of {', '.join(TOOLS)}")
@@ -258,12 +265,12 @@ def set_up_tools(which: str) -> None:
     venv = ENV / "tools"
     if which == "test":  # much is to be unpacked, which takes uv a fraction of pip's time
         installed(venv, "uv", [UV])
-    cmake = shutil.which("cmake")
+    cmake = of_system("cmake")
     found = re.search(r"version (\d+)\.(\d+)", output_of([cmake, "--version"])) if cmake else None
     if not cmake or not found or (int(found[1]), int(found[2])) < CMAKE_AT_LEAST:
         installed(venv, "cmake", [CMAKE])
         cmake = str(venv / "bin" / "cmake")
-    ninja = shutil.which("ninja")
+    ninja = of_system("ninja")
     if not ninja:
         installed(venv, "ninja", [NINJA])
         ninja = str(venv / "bin" / "ninja")

