@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from companion.door import Imb
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from imb.logs import columnar
@@ -392,6 +393,16 @@ def test_quantiles_and_drift_belong_to_the_row_above() -> None:
     assert rows[0].quantiles == {name: (i + 0.5) / 1e6 for i, name in enumerate(QUANTILES)}
     assert [row.load_drift for row in rows] == [None, 0.12, None, None]
     assert [row.quantiles for row in rows[1:]] == [None] * 3
+
+
+def test_show_has_quantiles(imb: Imb, tmp_path: Path) -> None:
+    lines = PINGPONG.splitlines(keepends=True)
+    tail = b"[ " + b", ".join(b"%d.50" % i for i in range(12)) + b" ]\n"
+    (tmp_path / "tail.log").write_bytes(b"".join([*lines[:7], tail, *lines[7:]]))
+    shown = imb("show", str(tmp_path / "tail.log")).out.partition("quantiles of the repetitions, µs\n")[2]
+    names, row = shown.splitlines()[:2]
+    assert names.split() == ["bytes", *QUANTILES]
+    assert row.split()[1:3] == ["0.50", "1.50"] and row.split()[-1] == "11.50"
 
 
 # Of IMB-NBC -iter 3 -msglog 3 -multi 1 -npmin 1 Iallreduce Ibarrier on a busy machine.

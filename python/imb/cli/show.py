@@ -250,7 +250,7 @@ def _conditions(facts: Mapping[str, Any]) -> str | None:
 def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: bool = False) -> None:
     """All rows of a run, or those of these benchmarks (lower case); notes, and charts."""
     from imb.render.classic import notes_on_passes
-    from imb.render.tables import evidence_of, failures_of, tables_of
+    from imb.render.tables import evidence_of, failures_of, quantiles_of, tables_of
 
     rows = [
         r
@@ -265,6 +265,8 @@ def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: b
         screen.table(table.headings, table.rows, title=table.title, right=range(len(table.headings)))
         if (more := len(table.results) - MOST) > 0:
             say(f"{counted(more, 'row')} more; `imb export` has all of them")
+        if tail := quantiles_of(table.results[:MOST]):
+            screen.table(tail.headings, tail.rows, title=tail.title, right=range(len(tail.headings)))
         for note in notes_on_passes(table.results, limits):
             say(note.removeprefix("# "))
         if evidence := evidence_of(table.results):

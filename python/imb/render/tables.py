@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from imb.model.figures import FIGURES, Figure
-from imb.model.records import Counter, Failure, Result, added
+from imb.model.records import QUANTILES, Counter, Failure, Result, added
 from imb.model.units import NOT_KNOWN, abridged, amount, decimal, duration, known_width
 from imb.render.markup import escaped, pipes
 
@@ -71,6 +71,19 @@ def tables_of(records: Iterable[Result | Failure], most: int | None = None) -> l
             headings = ["t µs" if heading == "t_max µs" else heading for heading in headings]
         made.append(Table(title, headings, cells, rows))
     return made
+
+
+def quantiles_of(results: Sequence[Result]) -> Table | None:
+    """Of the repetitions of rows that were measured with -show_tail; None where none was."""
+    rows = [row for row in results if row.quantiles]
+    names = [name for name in QUANTILES if any((row.quantiles or {}).get(name) is not None for row in rows)]
+    if not names:
+        return None
+    cells = [
+        [_cell(row.bytes, None), *(_cell((row.quantiles or {}).get(name), 1e6) for name in names)]
+        for row in rows
+    ]
+    return Table("quantiles of the repetitions, µs", ["bytes", *names], cells, rows)
 
 
 def title_of(record: Result | Failure) -> str:
