@@ -448,6 +448,19 @@ def test_settings_that_took_the_same_path_are_named(
     assert (words in out) == same, out
 
 
+def test_ranks_that_share_cores_are_named_beside_the_verdict(imb: Imb, archive: Archive) -> None:
+    facts = {"conditions": {"machine": {"cores": 2}}}
+    for seed, label in enumerate("ab"):
+        archive.add_many(
+            content(rows, ran("aaaa"), facts=facts, labels=[label]) for rows in rows_of(3, seed=seed)
+        )
+    said = imb("compare", "a", "b")
+    assert not said.err, said.err
+    out = " ".join(said.out.split())
+    assert "! A and B: 4 ranks on 2 cores: ranks share cores, and times are mostly of how they" in out, out
+    assert "give at most 2 ranks per host" in out
+
+
 def test_a_slowdown_in_one_band_is_not_hidden_by_small_gains(imb: Imb, before: Archive) -> None:
     after = rows_of(8, spread=0.002, seed=3, factor=lambda _, n: 1.5 if n > 300_000 else 0.97)
     before.add_many(content(rows, labels=["after"]) for rows in after)

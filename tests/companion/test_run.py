@@ -565,6 +565,11 @@ def test_the_mpi_on_the_path_is_before_that_of_a_checkout(
     ("words", "says"),
     [
         (["PingPing", "PingPongg"], "did you mean PingPong?"),
+        (
+            ["latency"],
+            "no benchmark or component latency; PingPong measures it, in the column t of short messages",
+        ),
+        (["bandwith"], "PingPong measures it, in the column MB/s of long ones"),
         (["PingPong", "--map", "2"], "not PxQ: 2"),
         (["PingPong", "--cpus", "a"], "not CPU numbers: a"),
         (["PingPong", "--env", "A"], "not NAME=VALUE: A"),

@@ -431,6 +431,8 @@ def launch_all(
             return carried
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
+    except KeyboardInterrupt:  # between launches
+        raise ImbError(f"interrupted; continue with `imb run --resume {plan.id}`", status=130) from None
 
 
 def _launch_all(

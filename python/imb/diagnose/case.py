@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
@@ -17,7 +16,6 @@ from imb.diagnose.series import SampleSeries, series_of
 from imb.judge.variance import Variance, parts_of
 from imb.model import options
 from imb.model.errors import ImbError
-from imb.model.facts import fact
 from imb.model.observations import Key, Side
 from imb.model.options import Memory
 from imb.model.records import Result
@@ -265,12 +263,7 @@ class Case:
     @cached_property
     def crowded(self) -> int | None:
         """Cores of a host that has fewer of them than ranks in some launch; None where there is none."""
-        for launch in self.side.launches:
-            ranks = Counter(rank.host for rank in launch.run.ranks or [])
-            cores = fact(int, launch.facts, "conditions", "machine", "cores")
-            if cores and max(ranks.values(), default=0) > cores:
-                return cores
-        return None
+        return next((found[1] for launch in self.side.launches if (found := launch.crowded())), None)
 
     @cached_property
     def memory(self) -> Memory | None:

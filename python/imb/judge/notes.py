@@ -51,6 +51,7 @@ def caveats(
         )
     if said := condition_diff.same_path(*conditions, made.conditions):
         yield said
+    yield from _crowded(a, b)
     for side in (a, b):
         yield from _of_side(side.letter, side)
     yield from _repeated(a, b)
@@ -84,6 +85,21 @@ def caveats(
         yield from _outliers(side.letter, side, logs)
     yield from _power(made, _remedy(a, b))
     yield from _by_turns(a, b, made)
+
+
+def _crowded(a: Side, b: Side) -> Iterator[str]:
+    """Where ranks share cores, times are mostly of how an MPI waits."""
+    worst = {
+        side.letter: max(filter(None, (one.crowded() for one in side.launches)), default=None)
+        for side in (a, b)
+    }
+    letters = [letter for letter, found in worst.items() if found]
+    if letters:
+        ranks, cores = max(filter(None, worst.values()))
+        yield (
+            f"{' and '.join(letters)}: {ranks} ranks on {counted(cores, 'core')}: ranks share cores, and times are mostly of how"
+            f" they wait for each other; give at most {counted(cores, 'rank')} per host"
+        )
 
 
 def _in_both(a: Side, b: Side) -> int:

@@ -53,6 +53,10 @@ def refuse_files(chosen: dict[Component, list[str]], what: str) -> None:
         )
 
 
+# What beginners ask for, and where PingPong has it.
+_FIGURES = {"latency": "t of short messages", "bandwidth": "MB/s of long ones"}
+
+
 def _benchmark(name: str) -> tuple[Component, str]:
     prefix, colon, bare = name.rpartition(":")
     wanted = bare.lower().removeprefix("multi-")
@@ -69,7 +73,11 @@ def _benchmark(name: str) -> tuple[Component, str]:
     if found:
         component, benchmark = found[0]
         return component, bare if bare.lower().startswith("multi-") else benchmark
-    close = difflib.get_close_matches(wanted, [n.lower() for n in suite()], 1)
+    close = difflib.get_close_matches(wanted, [*_FIGURES, *(n.lower() for n in suite())], 1)
+    if close and close[0] in _FIGURES:
+        raise ImbError(
+            f"no benchmark or component {name}; PingPong measures it, in the column {_FIGURES[close[0]]}"
+        )
     spelt = next((n for n in suite() if close and n.lower() == close[0]), None)
     hint = f"did you mean {spelt}?" if spelt else "`IMB-MPI1 -list` prints the names"
     raise ImbError(f"no benchmark or component {name}; {hint}")

@@ -6,6 +6,7 @@ of them has seen.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ import msgspec
 import numpy as np
 
 from imb.model.errors import ImbError
+from imb.model.facts import fact
 from imb.model.options import pass_limits
 from imb.model.records import (
     Component,
@@ -93,6 +95,12 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         """`intra-node` or `inter-node`, or None where it is not known."""
         hosts = self.hosts()
         return None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node"
+
+    def crowded(self) -> tuple[int, int] | None:
+        """Ranks and cores of a host with more ranks than cores; None where none is known to have."""
+        ranks = max(Counter(rank.host for rank in self.run.ranks or []).values(), default=0)
+        cores = fact(int, self.facts, "conditions", "machine", "cores")
+        return (ranks, cores) if cores and ranks > cores else None
 
     def passes(self) -> str:
         """`until each row is within +-1 %`; `one burst` where each row was measured once, in one go."""

@@ -175,6 +175,8 @@ def suite_for(mpi: Installation) -> Check:
         return Check(
             "ok", what, f"of the package, for the {interface.title} ({library_with(mpi, interface)})"
         )
+    if mpi.wrapper and (made := build.folder_of_make(mpi, None)):
+        return Check("ok", what, f"that of make, {made}")
     if mpi.wrapper:
         return Check("ok", what, "built when it is first used (`imb build`)")
     advice = "install the MPI's development files, or the wheel of openimb for this machine"
