@@ -155,8 +155,8 @@ class Loop final : public Batch {
     context_.ranks = 2;
     context_.peer = context_.left = context_.right = 1 - this_rank;
     context_.count = context_.span = bytes;
-    endpoint_.partitions = 8;
-    context_.endpoint = &endpoint_;
+    rank_.partitions = 8;
+    context_.me = &rank_;
   }
   double run(std::int64_t count, Timing, std::span<double>) override {
     out_.assign(2 * bytes, number_);
@@ -178,7 +178,7 @@ class Loop final : public Batch {
 
  private:
   Context context_;
-  GroupRank endpoint_;
+  GroupRank rank_;
   const char number_;
   std::vector<char> out_, in_ = std::vector<char>(2 * bytes);
 };
