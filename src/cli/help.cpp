@@ -92,7 +92,7 @@ std::string_view processes_of(Kind kind) {
   return kind == Kind::single_transfer ? "two processes are active" : "all processes of the group are active";
 }
 
-std::string joined(std::span<const std::string> names) {
+std::string comma_separated(std::span<const std::string> names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
@@ -105,7 +105,7 @@ std::string users_of(const Program& program, const Option& option) {
   for (const Spec& spec : program.catalog) {
     if (option.used_by->matches(spec)) names.emplace_back(spec.name);
   }
-  return names.size() < program.catalog.size() ? joined(names) : std::string();
+  return names.size() < program.catalog.size() ? comma_separated(names) : std::string();
 }
 
 std::string option_topic(const Program& program, const Option& option) {
@@ -123,7 +123,7 @@ std::string option_topic(const Program& program, const Option& option) {
   text += "\n";
   const std::vector<std::string> executables = executables_with(program, option);
   if (executables.size() < program.suite.size() && !executables.empty()) {
-    text += wrapped("Used by: " + joined(executables), 2);
+    text += wrapped("Used by: " + comma_separated(executables), 2);
   }
   const std::string users = users_of(program, option);
   if (!users.empty()) text += wrapped(std::string(program.name) + ": " + users, 2);

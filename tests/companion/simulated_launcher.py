@@ -2,7 +2,7 @@
 
 SMPI has neither tuning files nor MPI_T, but each algorithm of a collective can be forced for a whole launch. This launcher makes more of
 it: it simulates once for each algorithm that a launch needs, at the lengths that have it, and joins the records. Launches with -check are
-simulated, as the command says. All others repeat the times that those had, each row with noise of its own, which follows from the number
+simulated, as the command orders. All others repeat the times that those had, each row with noise of its own, which follows from the number
 of the launch: simulations of the same have the same times, which is checked here wherever one is repeated.
 """
 

@@ -106,14 +106,25 @@ def readable(archive: Archive, what: Sequence[str]) -> list[StoredRun | FileRun]
     return list({(run.id, run.name): run for run in names.readable_runs(archive, *what)}.values())
 
 
-def sides_named(archive: Archive, *what: str) -> list[Side]:
-    """As `imb.archive.names.load` of each; a wait on a terminal is explained. Raises ImbError."""
-    from imb.archive.names import named_runs, side_from
+def runs_named(archive: Archive, what: Sequence[str]) -> list[list[StoredRun | FileRun]]:
+    """Of each name; a wait on a terminal is explained. Raises ImbError."""
+    from imb.archive.names import named_runs
 
     with explained("looking up runs"):
-        runs = [list(named_runs(archive, one)) for one in what]
+        return [list(named_runs(archive, one)) for one in what]
+
+
+def sides_from(runs: Sequence[Sequence[StoredRun | FileRun]], what: Sequence[str]) -> list[Side]:
+    """Of what `runs_named` found; a wait on a terminal is explained. Raises ImbError."""
+    from imb.archive.names import side_from
+
     with explained(f"reading {counted(sum(map(len, runs)), 'run')}"):
         return [side_from(of, one, status=2) for of, one in zip(runs, what, strict=True)]
+
+
+def sides_named(archive: Archive, *what: str) -> list[Side]:
+    """As `imb.archive.names.load` of each. Raises ImbError."""
+    return sides_from(runs_named(archive, what), what)
 
 
 PLANNED = (

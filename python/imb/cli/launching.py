@@ -422,7 +422,7 @@ def launch_all(
             # The variants of a session that grows are on the same CPUs.
             for variant in plan.variants[:1] if grow else plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
-                warn_of_shared_cpus(variant.intent, most_ranks, variant.name)
+                examine_shared_cpus(variant.intent, most_ranks, variant.name)
             shown = {"results_to_stderr": results_to_stderr, "commands": commands, "verbose": verbose}
             carried = _launch_all(archive, plan, **shown)
             while more := (grow or with_repeats)(archive, carried.plan, carried.over):
@@ -431,7 +431,7 @@ def launch_all(
             return carried
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
-    except KeyboardInterrupt:  # between launches
+    except KeyboardInterrupt:
         raise ImbError(f"interrupted; continue with `imb run --resume {plan.id}`", status=130) from None
 
 
@@ -526,8 +526,7 @@ def _launch_all(
                 plan.items[ended.number - 1].like() for ended in now_over if is_usage_error(archive, ended)
             }
             if any(ended.outcome == "interrupted" for ended in now_over):
-                say(f"imb: interrupted; continue with `imb run --resume {plan.id}`", err=True)
-                raise typer.Exit(130)
+                raise KeyboardInterrupt
         if skipped:
             display.say(f"imb: {counted(skipped, 'launch')} skipped after a usage error")
         stopped = stopped or deciding.at_the_end(over, display.say)
@@ -558,7 +557,7 @@ def warn_of_ignored_variables(variant: Variant) -> None:
 _MOST_PER_CORE = 100  # ranks
 
 
-def warn_of_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
+def examine_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks. Raises
     ImbError where they are so many that the host would not respond."""
     from imb.measure import session

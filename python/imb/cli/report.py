@@ -17,7 +17,9 @@ from imb.cli.common import (
     ForceOption,
     RelevantOption,
     refuse_options,
+    runs_named,
     share_of,
+    sides_from,
 )
 from imb.cli.extras import need
 from imb.model.errors import ImbError
@@ -112,7 +114,6 @@ def command(
         need(f"imb report --format {chosen}", "plotext" if chosen == "terminal" else "matplotlib")
     from imb import diagnose
     from imb.archive.files import sources_of
-    from imb.archive.names import named_runs, side_from
     from imb.archive.outputs import refuse_overwriting, write_output
     from imb.judge.compare import CompareSettings
 
@@ -136,12 +137,10 @@ def command(
     if path is None and title is not None:
         raise ImbError("--title is of a file; omit it, or give --output FILE")
     store = Archive(archive)
-    with explained("looking up runs"):
-        runs = [list(named_runs(store, side)) for side in sides]
+    runs = runs_named(store, sides)
     if path:
         refuse_overwriting(store, path, (source for of in runs for source in sources_of(of)), "--output")
-    with explained(f"reading {counted(sum(map(len, runs)), 'run')}"):
-        loaded = [side_from(of, side, status=2) for of, side in zip(runs, sides, strict=True)]
+    loaded = sides_from(runs, sides)
     if chosen == "html":
         assert path
         with explained("judging launches and writing the page"):
