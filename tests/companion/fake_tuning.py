@@ -5,6 +5,7 @@ Its launcher is a Python script. Without rules a call of n bytes takes 10 µs + 
     fast      half from 1024 bytes on, twice as long below
     slight    1 % less: not worth a line
     slow      twice as long
+    chance    like lucky below 1024 bytes, else twice as long
     lucky     half in launches of a search, as long as the default in others: chance, as far as a proof is concerned
     wrong     delivers wrong data; crash: fails; hang: does not end; same: runs the default in its place
 
@@ -26,7 +27,7 @@ from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.mpi.tuning import Executed, Tuner, Watch
 
 LENGTHS = (64, 1024, 16384)
-NAMES = ("fast", "slight", "slow", "lucky", "wrong", "crash", "hang", "same")
+NAMES = ("fast", "slight", "slow", "chance", "lucky", "wrong", "crash", "hang", "same")
 
 _LAUNCHER = r"""#!{python}
 import json, os, random, sys, time
@@ -65,7 +66,7 @@ number = records.split("/")[-2].split(".")[0]
 proof = "-turns" in words and "FAKE_ALGORITHM" not in given
 def times(algorithm, length):
     return {{"fast": 0.5 if length >= 1024 else 2.0, "slight": 0.99, "slow": 2.0, "slower": 1.5,
-             "lucky": 1.0 if proof else 0.5}}.get(algorithm, 1.0)
+             "lucky": 1.0 if proof else 0.5, "chance": 2.0 if length >= 1024 else 1.0 if proof else 0.5}}.get(algorithm, 1.0)
 out = open(records, "w")
 def write(**row):
     print(json.dumps(row), file=out, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -244,7 +245,7 @@ def verify(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
     mpi = make(tmp_path / "mpi")
 
     def run(rules: dict[int, str], *words: object) -> Said:
-        tuner = FakeTuner(["fast", "slower", "slow"])
+        tuner = FakeTuner(["fast", "slower", "slow", "lucky"])
         monkeypatch.setattr(doors, "tuner_of", lambda mpi, hosts=1: tuner)
         monkeypatch.setattr(tune_stages, "tuner_of", lambda mpi, hosts=1: tuner)
         (tmp_path / "old").mkdir(exist_ok=True)
@@ -304,21 +305,108 @@ def test_a_budget_that_does_not_suffice_is_said(tune: Tune, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("budget", "said"),
+    ("budget", "status", "said"),
     [
-        ("100s", "search ended after 1 round by the budget"),
-        ("35s", "not decided: the budget of 35 s ends before the search: 30 s are spent"),
+        ("100s", 0, "search ended after 1 round by the budget"),
+        ("35s", 11, "not decided: the budget of 35 s ends before the search: 30 s are spent"),
     ],
 )
 def test_a_search_is_no_longer_than_its_share_of_the_budget(
-    tune: Tune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, said: str
+    tune: Tune, tmp_path: Path, long_launches: None, budget: str, status: int, said: str
 ) -> None:
-    whole = tuning.figures_of
-    monkeypatch.setattr(tuning, "figures_of", lambda *words: whole(*words)._replace(wall=10.0))
     found = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--budget", budget)
-    assert found.code == 11 and said in found.out, found
+    assert found.code == status and said in found.out, found
     searches = [one for one in launches(tmp_path / "mpi") if "Sendrecv" in one["names"]]
     assert len(searches) == (3 + 2 * judge.LOOKS[0] if budget == "100s" else 0)
+
+
+@pytest.fixture
+def long_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes 10 s, as far as the budget is concerned."""
+    whole = tuning.figures_of
+    monkeypatch.setattr(tuning, "figures_of", lambda *words: whole(*words)._replace(wall=10.0))
+
+
+def test_when_the_budget_ends_what_is_confirmed_is_in_a_file(
+    tune: Tune, tmp_path: Path, long_launches: None
+) -> None:
+    said = tune(FakeTuner(["fast", "chance"]), "Allreduce", "--budget", "400s", "--rows")
+    assert said.code == 0, said.err
+    assert "faster in 2 of 3 cells" in said.out
+    assert (
+        "1 cell not confirmed within the budget; a new session with a larger --budget may confirm it"
+        in said.out
+    )
+    written = json.loads((tmp_path / "out/rules.json").read_text())
+    assert [rule[2:] for rule in written["rules"]] == [[1024, "fast"], [16384, "fast"]]
+    # It was confirmed again, without the other cell, on fresh pairs.
+    pairs = [one["given"] for one in launches(tmp_path / "mpi") if "-turns" in one["words"]]
+    files = dict.fromkeys(one["FAKE_RULES"] for one in pairs if "FAKE_RULES" in one)
+    assert len(files) == 2
+
+
+def test_what_no_look_confirms_within_the_budget_is_not_decided_and_goes_on(
+    tune: Tune, imb: Imb, tmp_path: Path, long_launches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resumed(*words: object) -> Said:
+        monkeypatch.setattr(tune_stages, "_STAGES", {})  # as of another process
+        return imb("tune", "--resume", *words)
+
+    said = tune(FakeTuner(["chance"]), "Allreduce", "--budget", "300s", "--name", "t")
+    assert said.code == 11, said.err
+    found = re.search(
+        r"not decided: the budget of 5 min ends after \d+ pairs of launches: .* `imb tune --resume (\S+) --budget 10m`",
+        said.out,
+    )
+    assert found, said.out
+    before = len(launches(tmp_path / "mpi"))
+    assert resumed().out.splitlines()[0] == said.out.splitlines()[0]
+    refused = resumed(found[1], "--budget", "5m")
+    assert refused.code == 2 and f"--budget: session {found[1]} has 5 min; give more than that" in refused.err
+    refused = resumed("--np", "2")
+    assert refused.code == 2 and "--np cannot be combined with --resume" in refused.err
+    assert len(launches(tmp_path / "mpi")) == before
+
+    said = resumed(found[1], "--budget", "1h")
+    assert said.code == 0, said.err
+    assert "no algorithm is confirmed to be faster" in said.out
+    assert all("-turns" in one["words"] for one in launches(tmp_path / "mpi")[before:])
+    with_file = [
+        one for one in launches(tmp_path / "mpi") if "-turns" in one["words"] and "FAKE_RULES" in one["given"]
+    ]
+    assert len(with_file) == judge.LOOKS[-1]
+    again = resumed()
+    assert (again.code, again.out) == (0, said.out)
+
+
+def test_a_session_stopped_before_its_search_goes_on_with_a_larger_budget(
+    tune: Tune, imb: Imb, tmp_path: Path, long_launches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--budget", "35s")
+    assert said.code == 11
+    monkeypatch.setattr(tune_stages, "_STAGES", {})
+    said = imb("tune", "--resume", "--budget", "1h")
+    assert said.code == 0, said.err
+    assert "faster in 2 of 3 cells" in said.out and (tmp_path / "out/switch.sh").exists()
+
+
+def test_numbers_of_ranks_share_the_time_of_the_proof(
+    tune: Tune, tmp_path: Path, long_launches: None
+) -> None:
+    """What is confirmed on 2 ranks is handed out where the budget does not suffice for 4."""
+    said = tune(FakeTuner(["fast"], switches=True), "Bcast", "--np", "2,4", "--budget", "300s")
+    assert said.code == 0, said.err
+    assert "4 ranks: not decided: the budget of 5 min ends" in said.out
+    written = json.loads((tmp_path / "out/rules.json").read_text())
+    assert {rule[1] for rule in written["rules"]} == {2}
+    assert "confirmed, but the file is not decided" not in said.out
+
+
+@pytest.mark.parametrize("rules", [{1024: "fast", 16384: "lucky"}, {16384: "lucky"}])
+def test_verify_of_a_cell_that_is_as_fast_as_without(verify: Tune, rules: dict[int, str]) -> None:
+    said = verify(rules)
+    assert said.code == 11, said
+    assert said.out.startswith("inconclusive: 1 of ")
 
 
 def test_dry_run_launches_nothing(tune: Tune, tmp_path: Path) -> None:
@@ -395,6 +483,22 @@ def test_the_proof_reverts_what_is_not_faster_and_confirms_the_rest_on_fresh_pai
     assert proof.confirmation == 2 and proof.level == judge.FAMILY / 4
     assert [cell for cell, _ in proof.reverted] == [1]
     assert seen == judge.LOOKS[-1] + proof.launched
+
+
+def test_a_proof_without_time_for_more_pairs_confirms_what_it_has_shown_again() -> None:
+    random = np.random.default_rng(2)
+    proof = Proof([True, True, False], 0.05)
+    proof.add(drawn(random, [0.5, 0.0, 0.0], judge.LOOKS[0], 0.02))
+    assert proof.affordable(2 * judge.LOOKS[0]) == judge.LOOKS[0] and not proof.affordable(
+        2 * judge.LOOKS[0] - 1
+    )
+    proof.end()
+    assert [(cell, said.verdict) for cell, said in proof.reverted] == [(1, "no time")]
+    assert list(proof.changed) == [True, False, False] and not proof.over
+    assert proof.confirmation == 2 and not proof.launched
+    while pairs := proof.pairs_needed():
+        proof.add(drawn(random, [0.5, 0.0, 0.0], pairs, 0.02))
+    assert proof.good and proof.confirmation == 2
 
 
 def test_pairs_in_another_state_of_the_machine_are_launched_again() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, FormatOption, RowsOption, share_of
+from imb.cli.common import PLANNED, ArchiveOption, FormatOption, RowsOption, refuse_options, share_of
 from imb.cli.display import in_time
 from imb.cli.launch_lines import warn_of_others
 from imb.cli.launching import (
@@ -41,16 +41,20 @@ if TYPE_CHECKING:
     from imb.measure.tuning import Settings
     from imb.mpi.tuning import Tuner
 
-FIRST = ("--mpi", "--np", "--ppn", "--budget", "--margin", "--output", "--dry-run", "--verify")
+FIRST = ("--mpi", "--np", "--ppn", "--budget", "--margin", "--output", "--dry-run", "--verify", "--resume")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
+_OF_RESUME = {"names", "resume", "budget", "verbose", "archive"}
+
+
 def command(
+    context: typer.Context,
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[COLLECTIVE]... [-- IMB arguments]",
-            help="Collectives of IMB-MPI1.",
+            help="Collectives of IMB-MPI1; with --resume a session.",
             show_default="all that a file can decide",
         ),
     ] = None,
@@ -73,6 +77,10 @@ def command(
         Path | None,
         typer.Option("--verify", metavar="FOLDER", help="Confirm the files in FOLDER again; search nothing."),
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Resume your newest session, or SESSION, with a larger --budget."),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the stages and the predicted duration; launch nothing.")
     ] = False,
@@ -121,7 +129,10 @@ def command(
     \f
     Stages: the library's own choice with -check; every algorithm once, with -check, through a file; rounds of all algorithms that are
     left (in one launch where the library can change algorithms in it, else in interleaved launches); pairs of launches with the file and
-    without, looked at after 5, 10, 20 and 40. docs/evidence-tuning.md has the error rates. After Ctrl-C, `imb run --resume` continues.
+    without, looked at after 5, 10, 20 and 40. docs/evidence-tuning.md has the error rates. After Ctrl-C, --resume continues.
+
+    When the budget ends, cells that are not confirmed go back to the default, and if there is time the rest is confirmed again. A session
+    that is not decided then (status 11) continues with --resume and a larger --budget.
 
     On several hosts, archive and FOLDER are on a file system that all of them share.
 
@@ -139,6 +150,12 @@ def command(
     from imb.measure.tuned_files import difference
     from imb.mpi.tuning import tuner_of
 
+    if resume:
+        refuse_options(context, _OF_RESUME, PLANNED)
+        given = context.get_parameter_source("budget")
+        larger = _seconds(budget) if given is not None and given.name == "COMMANDLINE" else None
+        _resumed(Archive(archive), names or [], larger, verbose=verbose)
+        return
     if name is not None:
         examine_name(name)
     if verify is not None:
@@ -200,6 +217,40 @@ def command(
     raise typer.Exit(report(store, carried))
 
 
+def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verbose: bool) -> None:
+    """Continues a session, with a larger budget if one is given. Raises ImbError."""
+    import msgspec
+
+    from imb.cli.launching import resume
+    from imb.measure import lock, session, stored_sessions
+    from imb.measure.tuning import Settings
+
+    if len(words) > 1:
+        raise ImbError(f"--resume: too many arguments: {' '.join(words)}; give one session")
+    if words:
+        plan = stored_sessions.find_session(store, words[0])
+    else:
+        plan = next(iter(reversed(list(stored_sessions.of_command(store, "tune")))), None)
+    if plan is None or plan.command != "tune":
+        raise ImbError(
+            f"--resume: {f'{words[0]} is' if words else 'you have'} no session of imb tune in {store.folder}"
+        )
+    if budget is not None:
+        settings = msgspec.convert(plan.report, Settings)
+        before = settings.raised[-1][1] if settings.raised else settings.budget
+        if budget <= before:
+            raise ImbError(
+                f"--budget: session {plan.id} has {in_time(before)}; give more than that, or omit it"
+            )
+        raised = [*settings.raised, (len(plan.items), budget)]
+        plan = msgspec.structs.replace(
+            plan, report=msgspec.to_builtins(msgspec.structs.replace(settings, raised=raised))
+        )
+        with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
+            session.extend(store, plan)
+    resume(store, plan, verbose=verbose)
+
+
 def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
     """The session with the launches of its next stage."""
     from imb.cli.tune_stages import stages_of
@@ -220,7 +271,7 @@ def report(store: Archive, carried: Carried) -> int:
     settings, verify = stages.settings, stages.settings.verify is not None
     if not stages.finished:
         left = len(plan.items) - len(carried.over)
-        say(f"imb: {counted(left, 'launch')} skipped; retry with `imb run --resume {plan.id}`", err=True)
+        say(f"imb: {counted(left, 'launch')} skipped; retry with `imb tune --resume {plan.id}`", err=True)
         return 2 if carried.usage_errors else 1
     result = stages.result
     if settings.format == "json":

@@ -43,6 +43,12 @@ CORRECTED = 3  # times that cells in which the file does not act go back to the 
 _LONGEST = 32.0  # times the usual duration of a launch
 _AT_ONCE = 6  # candidates whose launches are interleaved with one of the default
 
+_REVERTED = {
+    "below the margin": "gain below the margin",
+    "slower": "slower",
+    "no time": "not confirmed within the budget",
+}
+
 Forced: TypeAlias = Mapping[tuple[str, Algorithm], Executed]
 _T = TypeVar("_T")
 Stage: TypeAlias = Generator[
@@ -57,6 +63,7 @@ class Stages:
         self.archive = archive
         self.settings = msgspec.convert(plan.report, Settings)
         self.folder = folder_of(archive, plan.id) / "tuning"
+        self._session = plan.id
         self.mpi = plan.variants[0].mpi
         self.ppn = plan.variants[0].intent.ppn
         self.tuner: Tuner = tuner_of(self.mpi, self.settings.hosts)
@@ -64,7 +71,12 @@ class Stages:
         self.result.unproven = self.tuner.unproven
         self.finished = False
         self._spent = 0.0
-        self._pair_seconds = 0.0  # of a launch of the usual duration
+        self._pair_seconds = 0.0  # of launches of the usual duration
+        self._acting_seconds = 0.0  # of launches that show that a file acts
+        self._proofs = (
+            0.0,
+            1,
+        )  # spent when this proof began; the numbers of ranks to be proven, which share what is left
         self._unwatchable = ""  # why no more launches are watched
         self._longer: dict[Group, float] = {}
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
@@ -141,12 +153,21 @@ class Stages:
         if not proposed:
             return
         final: dict[Cell, Algorithm] = {}
-        for ranks in dict.fromkeys(group.ranks for group in cells):
+        stopped: dict[int, str] = {}
+        all_ranks = list(dict.fromkeys(group.ranks for group in cells))
+        for at, ranks in enumerate(all_ranks):
             of_ranks = {group: every for group, every in cells.items() if group.ranks == ranks}
             mine = {cell: one for cell, one in proposed.items() if cell.ranks == ranks}
-            final |= yield from self._proof(of_ranks, mine, without, forced, len({g.ranks for g in cells}))
+            self._proofs = self._spent, len(all_ranks) - at
+            final |= yield from self._proof(of_ranks, mine, without, forced, len(all_ranks))
             if self.result.stopped:
-                return
+                stopped[ranks], self.result.stopped = self.result.stopped, ""
+        if stopped and (settings.verify or not final):
+            self.result.stopped = next(iter(stopped.values()))
+            return
+        self.result.notes += [
+            f"{counted(ranks, 'rank')}: not decided: {why}" for ranks, why in stopped.items()
+        ]
         if settings.verify:
             self._confirmed(Path(settings.verify))
         elif final:
@@ -255,7 +276,7 @@ class Stages:
         next_one = 0.0  # seconds of the next round
         while open_ := {group: race for group, race in races.items() if race[1].rounds_needed()}:
             share = SEARCH_SHARE if turn >= FIRST else FIRST_SHARE
-            if self._spent + next_one > share * self.settings.budget:
+            if self._spent + next_one > share * self._budget:
                 if not turn:
                     self.result.stopped = self._too_long("before the search")
                     return {}, {}
@@ -421,55 +442,67 @@ class Stages:
                         FAMILY / families,
                         1 if verify else 5,
                     )
-            if file is None or not (pairs := judge.pairs_needed()):
+            if file is None or not judge.pairs_needed():
                 break
-            got = yield from self._pairs(cells, ranks, file, judge, pairs, confirmation)
-            if got is None:
+            pairs = self._affordable(cells, judge)
+            if pairs:
+                judge.add(*self._gains(every, (yield from self._pairs(cells, ranks, file, judge, pairs))))
+            elif judge.launched >= LOOKS[0]:
+                judge.end()
+            else:
+                pairs = f"{LOOKS[0]} pairs of launches need {in_time(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
+                when = "before the proof" if confirmation == 1 else f"before confirmation {confirmation}"
+                self.result.stopped = self._too_long(when, f" and {pairs}")
                 break
-            judge.add(*self._gains(every, got))
             self._tell_judged(every, judge, confirmation)
         self._keep(every, choices, judge)
+        late = [one.pairs for _, one in judge.reverted if one.verdict == "no time"]
+        slower = any(one.verdict == "slower" for one in judge.judged)
+        if late and not judge.changed.any() and not slower:
+            self.result.stopped = self._too_long(f"after {counted(max(late), 'pair')} of launches")
         unchanged = [
             one
             for at, one in enumerate(judge.judged)
             if at not in dict(judge.reverted) and not judge.changed[at]
         ]
         if verify:
-            self.result.slower |= any(one.verdict == "slower" for one in judge.judged)
+            self.result.slower |= slower
         elif choices and any(one.verdict == "slower" for one in unchanged):
             self.result.notes.append(
                 f"{counted(ranks, 'rank')}: cells that the file does not change are slower with it; no file for this number of ranks"
             )
         return choices if judge.good else {}
 
-    def _pairs(
-        self,
-        cells: Mapping[Group, list[Cell]],
-        ranks: int,
-        file: Switch,
-        judge: Proof,
-        pairs: int,
-        confirmation: int,
-    ) -> Stage[list[tuple[Figures, Figures]] | None]:
-        """So many more; None where the budget does not suffice."""
-        lengths = sorted({cell.bytes for every in cells.values() for cell in every})
-        longer = max(self._longer.get(group, 1.0) for group in cells)
-        names = [group.collective for group in cells]
-        words, seconds = tuning.interleaved(names, ranks, lengths, self.settings, 2, longer)
-        each = self._pair_seconds * longer
+    def _seconds_of_pair(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> float:
+        each = self._pair_seconds * self._longer_of(cells)
         if not judge.launched:  # the pairs before may have had fewer ranks
+            _, seconds = self._words_of_pair(cells)
             each = max(each, seconds + 2 * tuning.START)
-        needed = pairs * each
-        if judge.next_look == len(LOOKS) - 2:
-            # The last look takes the most pairs, and what fails in it takes another confirmation.
-            enough = self._spent + needed + LOOKS[-1] * each <= self.settings.budget
-            judge.last = len(LOOKS) - (1 if enough else 2)
-        if self._spent + needed > self.settings.budget:
-            done = f"after {counted(judge.launched, 'pair')}" if judge.launched else "before the proof"
-            self.result.stopped = self._too_long(
-                done, f" and {counted(pairs, 'pair')} more need {in_time(needed)}"
-            )
-            return None
+        return each
+
+    def _affordable(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> int:
+        """Pairs to be launched next within the budget; 0: none."""
+        begin, parts = self._proofs
+        left = (self._budget - begin) / parts - (self._spent - begin)
+        each = self._seconds_of_pair(cells, judge)
+        return judge.affordable(max(0, int(left / each)), self._acting_seconds / each)
+
+    def _longer_of(self, cells: Iterable[Group]) -> float:
+        return max(self._longer.get(group, 1.0) for group in cells)
+
+    def _words_of_pair(self, cells: Mapping[Group, list[Cell]]) -> tuple[list[str], float]:
+        """IMB arguments of its launches, and the seconds that they measure."""
+        lengths = sorted({cell.bytes for every in cells.values() for cell in every})
+        names = [group.collective for group in cells]
+        ranks = next(iter(cells)).ranks
+        return tuning.interleaved(names, ranks, lengths, self.settings, 2, self._longer_of(cells))
+
+    def _pairs(
+        self, cells: Mapping[Group, list[Cell]], ranks: int, file: Switch, judge: Proof, pairs: int
+    ) -> Stage[list[tuple[Figures, Figures]]]:
+        """So many more."""
+        longer, confirmation = self._longer_of(cells), judge.confirmation
+        words, _ = self._words_of_pair(cells)
         _tell(
             f"proof, confirmation {confirmation}, {counted(ranks, 'rank')}: {counted(pairs, 'pair')} of launches, with the file and without"
         )
@@ -512,9 +545,16 @@ class Stages:
         control = np.array([none.control() - file.control() for none, file in pairs])
         return gains, probes, control
 
+    @property
+    def _budget(self) -> float:
+        """Seconds of all launches. What was decided before it was raised stays decided."""
+        raised = [seconds for over, seconds in self.settings.raised if over <= self._over]
+        return raised[-1] if raised else self.settings.budget
+
     def _too_long(self, when: str, needed: str = "") -> str:
-        budget, spent = in_time(self.settings.budget), in_time(self._spent)
-        advice = "give a larger --budget, or fewer collectives or lengths"
+        budget, spent = in_time(self._budget), in_time(self._spent)
+        more = math.ceil(2 * self._budget / 60)
+        advice = f"continue with `imb tune --resume {self._session} --budget {more}m`"
         return f"the budget of {budget} ends {when}: {spent} are spent{needed}; {advice}"
 
     def _tell_judged(self, every: Sequence[Cell], judge: Proof, confirmation: int) -> None:
@@ -535,16 +575,13 @@ class Stages:
         for at, cell in enumerate(every):
             place = next(n for n, one in enumerate(self.result.cells) if one.cell == cell)
             before = self.result.cells[place]
+            in_file = bool(self.settings.verify) or (judge.good and at not in reverted)
+            chosen = choices.get(cell, DEFAULT) if in_file else DEFAULT
             if at in reverted:
                 said = reverted[at]
-                why = {"below the margin": "gain below the margin", "slower": "slower"}.get(
-                    said.verdict, "not confirmed"
-                )
-                self.result.cells[place] = before._replace(judged=said, why=why)
+                why = _REVERTED.get(said.verdict, "not confirmed")
+                self.result.cells[place] = before._replace(chosen=chosen, judged=said, why=why)
             elif judge.judged:
-                chosen = choices.get(cell, DEFAULT) if judge.good else DEFAULT
-                if self.settings.verify:
-                    chosen = choices.get(cell, DEFAULT)
                 self.result.cells[place] = before._replace(chosen=chosen, judged=judge.judged[at])
 
     def _acting(
@@ -605,6 +642,7 @@ class Stages:
         label: str,
     ) -> Stage[tuple[Mapping[Cell, str], str]]:
         """Launches with the file and -check: cells in which it does not act, and what is wrong with it as a whole."""
+        before = self._spent
         launches = {
             f"{label}-{group.collective}-{group.ranks}": Launch(
                 "check",
@@ -616,6 +654,7 @@ class Stages:
             for group in cells
         }
         got = yield from self._watched(launches)
+        self._acting_seconds = self._spent - before
         executed: dict[Cell, frozenset[str]] = {}
         for group, (name, launch), figures in zip(cells, launches.items(), got, strict=True):
             if figures.why or figures.defects:

@@ -40,7 +40,7 @@ RESERVE = 1.2  # halves of its interval that a gain has at least from the second
 CONFIRMATIONS = 5  # 0.5, 0.25, ... %; cells that fail even then are many, and there is no file
 
 Verdict: TypeAlias = Literal[
-    "confirmed", "failed", "below the margin", "slower", "not slower", "inconclusive"
+    "confirmed", "failed", "no time", "below the margin", "slower", "not slower", "inconclusive"
 ]
 
 
@@ -202,13 +202,7 @@ class Proof:
         self._gains: Values = np.empty((0, len(self.changed)))
         self._probes: Values = np.empty((0, 2))
         self._control: Values = np.empty(0)
-        self._look = 0
-        self.last = len(LOOKS) - 1  # look of a confirmation; an earlier one where there is no time for more
-
-    @property
-    def next_look(self) -> int:
-        """Its index in LOOKS."""
-        return self._look
+        self._look = 0  # the next one: its index in LOOKS
 
     @property
     def level(self) -> float:
@@ -229,6 +223,17 @@ class Proof:
         most = SPARE * LOOKS[self._look] - self.launched
         return max(1, min(math.ceil((LOOKS[self._look] - clean) / share), most))
 
+    def affordable(self, fit: int, acting: float = 0.0) -> int:
+        """To be launched next where there is time for `fit` pairs; 0: none. `acting`: the time that a file of fewer cells takes before
+        its first pair, in pairs. Where some cells are confirmed and others are not, time is left for another confirmation."""
+        needed = self.pairs_needed()
+        if self._look:
+            open_ = self.changed & np.array([one.verdict != "confirmed" for one in self.judged], dtype=bool)
+            if 0 < open_.sum() < self.changed.sum() and needed + acting + self.launched > fit:
+                return 0
+        pairs = min(needed, fit)
+        return pairs if self.launched + pairs >= LOOKS[0] else 0
+
     def add(self, gains: Values, probes: Values | None = None, control: Values | None = None) -> None:
         """Logarithms of the speedup, shape (pairs, cells), NaN where a side lacks a cell. `probes`: seconds of the state probe of
         both launches, shape (pairs, 2), NaN where there is none. `control`, shape (pairs,): the mean logarithm of the speedup of
@@ -240,7 +245,12 @@ class Proof:
         while not self.over and (
             int(self._clean().sum()) >= LOOKS[self._look] or self.launched >= SPARE * LOOKS[self._look]
         ):
-            self._take_look()
+            self._take_look(last=self._look == len(LOOKS) - 1)
+
+    def end(self) -> None:
+        """There is no time for the pairs that are needed: looks at those that are there for the last time. What is open then goes back
+        to the default."""
+        self._take_look(last=True, in_time=False)
 
     def _clean(self) -> Mask:
         """Pairs whose launches were both in the dominant state of the machine, by their probes alone."""
@@ -249,7 +259,7 @@ class Proof:
         _, away = split(np.log(self._probes.reshape(-1)))
         return np.asarray(~away.reshape(-1, 2).any(axis=1))
 
-    def _take_look(self) -> None:
+    def _take_look(self, *, last: bool, in_time: bool = True) -> None:
         share = LOOKS[self._look] / sum(LOOKS)
         clean = self._clean()
         level = self.level * share
@@ -260,29 +270,26 @@ class Proof:
             before if said.verdict == "inconclusive" != before.verdict else said
             for before, said in zip(self.judged if self._look else now, now, strict=True)
         ]
-        last = self._look >= self.last
         slower = [one.verdict == "slower" for one in self.judged]
         open_ = [one.verdict == "inconclusive" for one in self.judged]
         failed = self.changed & np.array(
             [bad or (last and not_yet) for bad, not_yet in zip(slower, open_, strict=True)]
         )
         if failed.any():
-            self._revert(failed)
+            self._revert(failed, "failed" if in_time else "no time")
         elif last or not any(open_) or any(slower):
             self.over = True
         else:
             self._look += 1
 
-    def _revert(self, failed: Mask) -> None:
+    def _revert(self, failed: Mask, why: Verdict) -> None:
         """Gains below the margin go back as well, and later those without reserve: the next confirmation has a lower level, and they
         would fail one after another."""
         for cell in np.flatnonzero(self.changed):
-            said, last = self.judged[int(cell)], self._last[int(cell)]
-            least = self._margin
-            if self.confirmation > 1:
-                least = max(least, RESERVE * math.log(last.speedup / last.low))
-            if failed[cell] or not math.log(last.speedup) >= least:
-                verdict: Verdict = "failed" if failed[cell] else "below the margin"
+            said = self.judged[int(cell)]
+            again = self.confirmation < self._most
+            if failed[cell] or (again and not self._has_reserve(self._last[int(cell)])):
+                verdict: Verdict = why if failed[cell] else "below the margin"
                 verdict = "slower" if said.verdict == "slower" else verdict
                 self.reverted.append((int(cell), said._replace(verdict=verdict)))
                 self.changed[cell] = False
@@ -292,6 +299,12 @@ class Proof:
         if not self.changed.any() or self.confirmation > self._most:
             self.changed[:] = False
             self.over = True
+
+    def _has_reserve(self, said: Judged) -> bool:
+        least = self._margin
+        if self.confirmation > 1:
+            least = max(least, RESERVE * math.log(said.speedup / said.low) if said.low > 0 else math.inf)
+        return math.log(said.speedup) >= least
 
     @property
     def good(self) -> bool:

@@ -50,7 +50,8 @@ _NOTHING = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "m
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for, as the plan keeps it. `mpi`: the word that names it, None: the usual one; `hosts`: how many; `segments` of
     interleaved launches, 1: one runs after the other; `output`: the folder of the files; `page`: the file of the page; `verify`: a folder
-    whose files are confirmed, in place of a search. `budget`: seconds of all launches."""
+    whose files are confirmed, in place of a search. `budget`: seconds of all launches; `raised`: launches that were planned when it was
+    raised, and the new one."""
 
     name: str
     collectives: list[str]
@@ -58,6 +59,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     arguments: list[str] = []
     margin: float = 0.05
     budget: float = 1800.0
+    raised: list[tuple[int, float]] = []
     mpi: str | None = None
     hosts: int = 1
     segments: int = SEGMENTS

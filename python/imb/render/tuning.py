@@ -65,14 +65,14 @@ def rows(result: Tuned, *, every: bool) -> Iterator[list[str]]:
             f"{judged.speedup:.2f}x" if judged else f"({one.estimate:.2f}x)" if one.tried != DEFAULT else "",
             f"[{judged.low:.2f}, {judged.high:.2f}]" if judged and judged.low == judged.low else "",
             str(judged.pairs) if judged else "",
-            _verdict(one, stopped=bool(result.stopped)),
+            _verdict(one),
         ]
 
 
-def _verdict(one: CellResult, *, stopped: bool) -> str:
+def _verdict(one: CellResult) -> str:
     if one.why or one.judged is None:
         return one.why.partition(": ")[0] or ("kept" if one.tried == DEFAULT else "not judged")
-    if stopped and one.judged.verdict == "confirmed":
+    if one.judged.verdict == "confirmed" and one.chosen == DEFAULT:
         return "confirmed, but the file is not decided"
     return one.judged.verdict
 
@@ -90,6 +90,9 @@ def notes(result: Tuned) -> Iterator[str]:
         yield f"{counted(len(kept), 'cell')}: the library's own choice stays{unclear}"
     if any(one.tried != DEFAULT and one.judged is None for one in result.cells):
         yield "speedups in parentheses are estimates of the search, not proven"
+    late = sum(one.judged is not None and one.judged.verdict == "no time" for one in result.cells)
+    if late and result.switch:
+        yield f"{counted(late, 'cell')} not confirmed within the budget; a new session with a larger --budget may confirm {'it' if late == 1 else 'them'}"
     for one in result.cells:
         if ": " in one.why:
             cell = one.cell
