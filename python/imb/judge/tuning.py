@@ -37,6 +37,7 @@ SPARE = 3  # times the pairs of a look are launched at most, where launches are 
 FAMILY = 0.01
 _MOST = 700.0  # a logarithm
 RESERVE = 1.2  # halves of its interval that a gain has at least from the second confirmation that failed on
+RESERVE_AT_END = 1.5  # the same when the budget ends: there is time for one more confirmation at most
 CONFIRMATIONS = 5  # 0.5, 0.25, ... %; cells that fail even then are many, and there is no file
 
 Verdict: TypeAlias = Literal[
@@ -288,7 +289,7 @@ class Proof:
         for cell in np.flatnonzero(self.changed):
             said = self.judged[int(cell)]
             again = self.confirmation < self._most
-            if failed[cell] or (again and not self._has_reserve(self._last[int(cell)])):
+            if failed[cell] or (again and not self._has_reserve(self._last[int(cell)], why)):
                 verdict: Verdict = why if failed[cell] else "below the margin"
                 verdict = "slower" if said.verdict == "slower" else verdict
                 self.reverted.append((int(cell), said._replace(verdict=verdict)))
@@ -300,10 +301,11 @@ class Proof:
             self.changed[:] = False
             self.over = True
 
-    def _has_reserve(self, said: Judged) -> bool:
+    def _has_reserve(self, said: Judged, why: Verdict) -> bool:
         least = self._margin
-        if self.confirmation > 1:
-            least = max(least, RESERVE * math.log(said.speedup / said.low) if said.low > 0 else math.inf)
+        if self.confirmation > 1 or why == "no time":
+            half = math.log(said.speedup / said.low) if said.low > 0 else math.inf
+            least = max(least, (RESERVE_AT_END if why == "no time" else RESERVE) * half)
         return math.log(said.speedup) >= least
 
     @property
