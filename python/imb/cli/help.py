@@ -21,14 +21,14 @@ _GROUPS = {
         "--a --b --a-cvar --b-cvar --both --class --benchmark --bytes --endpoint --ranks --pairs --np --map --memory --gpu --with-old --setting --placement"
     ),
     "How to measure": (
-        "--learn --within --launches --until-decided --quick --classic --precision --budget --repetitions --passes --rounds --serial --segments --launch-by-launch --repeats --seed"
+        "--learn --within --verify --launches --until-decided --quick --classic --precision --budget --repetitions --passes --rounds --serial --segments --launch-by-launch --repeats --seed"
     ),
     "Where to launch": "--mpi --programs --compiler --again --launcher --hosts --ppn --bind --cpus --env --timeout",
     "Session and job": (
         "--name --label --resume --force-owner --dry-run --submit --minutes --queue --account --drain --page"
     ),
     "Judgement": (
-        "--relevant --variants --metric --bands --tolerance --baseline --topology --since --force --assume-one-session --assume-stable --link --memory-bandwidth --gpu-link"
+        "--relevant --margin --variants --metric --bands --tolerance --baseline --topology --since --force --assume-one-session --assume-stable --link --memory-bandwidth --gpu-link"
         " --threshold --thresholds --strict"
     ),
     "Output": "--verbose --file --rows --format --output --title --separator --samples --chart --notes --newest --archive",

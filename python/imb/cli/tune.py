@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from imb.measure.tuning import Settings
     from imb.mpi.tuning import Tuner
 
-FIRST = ("--mpi", "--np", "--ppn", "--budget", "--margin", "--output", "--dry-run", "--verify", "--resume")
+FIRST = ("--mpi", "--np", "--ppn", "--budget", "--output", "--verify", "--resume", "--dry-run")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -129,7 +129,7 @@ def command(
     \f
     Stages: the library's own choice with -check; every algorithm once, with -check, through a file; rounds of all algorithms that are
     left (in one launch where the library can change algorithms in it, else in interleaved launches); pairs of launches with the file and
-    without, looked at after 5, 10, 20 and 40. docs/evidence-tuning.md has the error rates. After Ctrl-C, --resume continues.
+    without, looked at after 5, 10, 20 and 40. docs/evidence-tuning.md has the error rates. --resume continues after Ctrl-C.
 
     When the budget ends, cells that are not confirmed go back to the default, and if there is time the rest is confirmed again. A session
     that is not decided then (status 11) continues with --resume and a larger --budget.
