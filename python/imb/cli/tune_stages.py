@@ -456,10 +456,10 @@ class Stages:
                 break
             self._tell_judged(every, judge, confirmation)
         self._keep(every, choices, judge)
-        late = [one.pairs for _, one in judge.reverted if one.verdict == "no time"]
+        late = any(one.verdict == "no time" for _, one in judge.reverted)
         slower = any(one.verdict == "slower" for one in judge.judged)
         if late and not judge.changed.any() and not slower:
-            self.result.stopped = self._too_long(f"after {counted(max(late), 'pair')} of launches")
+            self.result.stopped = self._too_long(f"after {counted(self.result.pairs, 'pair')} of launches")
         unchanged = [
             one
             for at, one in enumerate(judge.judged)
