@@ -20,6 +20,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import lab
 from imb.model.errors import ImbError
@@ -115,7 +116,7 @@ def make(folder: Path) -> list[object]:
     return ["--mpi", folder, "--programs", folder / "bin"]
 
 
-def launches(folder: Path) -> list[dict[str, list[str]]]:
+def launches(folder: Path) -> list[dict[str, Any]]:
     """What was launched, in order."""
     return [json.loads(line) for line in (folder / "log").read_text().splitlines()]
 

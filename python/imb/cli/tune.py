@@ -152,8 +152,8 @@ def command(
 
     if resume:
         refuse_options(context, _OF_RESUME, PLANNED)
-        given = context.get_parameter_source("budget")
-        larger = _seconds(budget) if given is not None and given.name == "COMMANDLINE" else None
+        source = context.get_parameter_source("budget")
+        larger = _seconds(budget) if source and source.name == "COMMANDLINE" else None
         _resumed(Archive(archive), names or [], larger, verbose=verbose)
         return
     if name is not None:
@@ -227,6 +227,7 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
 
     if len(words) > 1:
         raise ImbError(f"--resume: too many arguments: {' '.join(words)}; give one session")
+    plan: Plan | None
     if words:
         plan = stored_sessions.find_session(store, words[0])
     else:

@@ -450,9 +450,9 @@ class Stages:
             elif judge.launched >= LOOKS[0]:
                 judge.end()
             else:
-                pairs = f"{LOOKS[0]} pairs of launches need {in_time(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
+                needs = f"{LOOKS[0]} pairs of launches need {in_time(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
                 when = "before the proof" if confirmation == 1 else f"before confirmation {confirmation}"
-                self.result.stopped = self._too_long(when, f" and {pairs}")
+                self.result.stopped = self._too_long(when, f" and {needs}")
                 break
             self._tell_judged(every, judge, confirmation)
         self._keep(every, choices, judge)
