@@ -24,7 +24,8 @@ def in_time(seconds: float) -> str:
 
 class Display:
     """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only, and the
-    time left at the beginning of a round. `commands`: whether they are shown; `verbose`: all of them, whole."""
+    time left at the beginning of a round. `commands`: whether they are shown; `verbose`: all of them, whole; `grows`: launches follow
+    that are not planned yet, so nothing is said of how many."""
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class Display:
         *,
         commands: bool = True,
         verbose: bool = False,
+        grows: bool = False,
     ) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
@@ -40,6 +42,7 @@ class Display:
         self.known = known
         self.commands = commands
         self.verbose = verbose
+        self.grows = grows
         self.shown: set[tuple[object, ...]] = set()
         self.total = len(plan.items)
         self.screen = Screen(err=True)
@@ -93,7 +96,7 @@ class Display:
         self.usual = session.remaining_seconds(self.plan, over, self.known)
         self.count = len(over)
         if not (self.live or self.commands) and time.monotonic() > self.said + LONGEST_SILENCE:
-            self.say(f"launch {self.number} of {self.total}")
+            self.say(f"launch {self.number}" if self.grows else f"launch {self.number} of {self.total}")
 
     def show_command(self, item: Item, command: object) -> None:
         """Shown once of launches that are alike, without the file of its records; whole in the facts of each run."""
@@ -110,6 +113,7 @@ class Display:
         from imb.measure.progress import Progress
 
         assert isinstance(progress, Progress)
+        of = "" if self.grows else f"/{self.total}"
         left = progress.seconds_left(seconds) if self.usual is None else max(self.usual - seconds, 0)
         if left is not None and self.usual is None:
             left += (self.total - self.count - self.at_once) / self.at_once * (seconds + left)
@@ -118,10 +122,10 @@ class Display:
         self.bar.update(
             self.task,
             description=one_line(
-                f"launch {self.number}/{self.total}{walked} {progress.benchmark or 'starting'}{length}"
+                f"launch {self.number}{of}{walked} {progress.benchmark or 'starting'}{length}"
             ),
             completed=self.count + progress.fraction,
-            left="" if left is None else f"{in_time(left)} left",
+            left="" if left is None or self.grows else f"{in_time(left)} left",
         )
 
     def end(self) -> None:

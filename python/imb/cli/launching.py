@@ -423,7 +423,12 @@ def launch_all(
             for variant in plan.variants[:1] if grow else plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
                 examine_shared_cpus(variant.intent, most_ranks, variant.name)
-            shown = {"results_to_stderr": results_to_stderr, "commands": commands, "verbose": verbose}
+            shown = {
+                "results_to_stderr": results_to_stderr,
+                "commands": commands,
+                "verbose": verbose,
+                "grows": bool(grow),
+            }
             carried = _launch_all(archive, plan, **shown)
             while more := (grow or with_repeats)(archive, carried.plan, carried.over):
                 session.extend(archive, more)
@@ -442,9 +447,10 @@ def _launch_all(
     results_to_stderr: bool,
     commands: bool,
     verbose: bool,
+    grows: bool,
     announced: bool = False,
 ) -> Carried:
-    """`announced`: the caller has said what follows."""
+    """`grows`: launches follow that are not planned yet; `announced`: the caller has said what follows."""
     from imb.cli.deciding import Deciding
     from imb.cli.show import print_tables
     from imb.measure import execution, session, stored_sessions
@@ -462,9 +468,11 @@ def _launch_all(
     if announced:
         pass
     elif todo:
-        say(f"{title_of(plan)}: {len(todo)} of {len(plan.items)} launches to run{most}, {versions}", err=True)
+        count = counted(len(todo), "launch") if grows else f"{len(todo)} of {len(plan.items)} launches"
+        say(f"{title_of(plan)}: {count} to run{' first' if grows else ''}{most}, {versions}", err=True)
     else:
-        say(f"{title_of(plan)}: nothing left to run, {counted(len(plan.items), 'launch')} done", err=True)
+        left = "" if grows else "nothing left to run, "
+        say(f"{title_of(plan)}: {left}{counted(len(plan.items), 'launch')} done", err=True)
     over = list(before.values())
     left_out = 0
     refused: set[tuple[object, ...]] = set()  # whose arguments the suite refuses, every time
@@ -480,7 +488,11 @@ def _launch_all(
     deciding = Deciding(archive, plan, over)
     with (
         Display(
-            plan, stored_sessions.usual_seconds(archive, plan), commands=commands, verbose=verbose
+            plan,
+            stored_sessions.usual_seconds(archive, plan),
+            commands=commands,
+            verbose=verbose,
+            grows=grows,
         ) as display,
         Standing(archive, plan, display.say) as standing,
     ):

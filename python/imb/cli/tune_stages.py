@@ -104,6 +104,9 @@ class Stages:
         self.finished = True
         return None
 
+    def _tell(self, line: str) -> None:
+        say(f"imb: {in_time(self._spent)} of {in_time(self._budget)}: {line}", err=True)
+
     def _lengthen(self, groups: Iterable[Group], figures: Iterable[Figures]) -> None:
         """Launches are longer from now on where rows had no sample."""
         if any(one.short for one in figures):
@@ -198,7 +201,7 @@ class Stages:
             cells[group], took[group] = tuning.cells_of(group, figures), figures.wall
             without |= self._executed(f"default-{group.collective}-{group.ranks}")
         many = sum(map(len, cells.values()))
-        _tell(f"{counted(many, 'cell')} (a collective on a number of ranks at one length)")
+        self._tell(f"{counted(many, 'cell')} (a collective on a number of ranks at one length)")
         return cells, without, took
 
     def _checking(self, group: Group) -> list[str]:
@@ -238,7 +241,9 @@ class Stages:
         for why in limits.values():
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
         if launches:
-            _tell(f"screening: {counted(len(launches), 'algorithm')} with -check, each through a tuning file")
+            self._tell(
+                f"screening: {counted(len(launches), 'algorithm')} with -check, each through a tuning file"
+            )
         got = (yield from self._watched(launches)) if launches else []
         forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
         for (group, algorithm, able, name), figures in zip(tried, got, strict=True):
@@ -292,7 +297,9 @@ class Stages:
             launches = {group: self._round(group, cells[group], *open_[group], turn) for group in order}
             if turn == 1 or turn % 5 == 0:
                 left = sum(int((~race.settled).sum()) for _, race in open_.values())
-                _tell(f"search, round {turn} ({MOST} at most): {counted(left, 'cell')} to settle")
+                self._tell(
+                    f"search, round {turn} of {MOST} at most: {counted(left, 'cell')} without a clear choice"
+                )
             got = iter((yield [one for every in launches.values() for one in every]))
             for group, planned in launches.items():
                 figures = [next(got) for _ in planned]
@@ -503,7 +510,7 @@ class Stages:
         """So many more."""
         longer, confirmation = self._longer_of(cells), judge.confirmation
         words, _ = self._words_of_pair(cells)
-        _tell(
+        self._tell(
             f"proof, confirmation {confirmation}, {counted(ranks, 'rank')}: {counted(pairs, 'pair')} of launches, with the file and without"
         )
         limit = tuning.time_limit(words, ranks, 2)
@@ -561,11 +568,11 @@ class Stages:
         good = sum(one.verdict == "confirmed" for one in judge.judged)
         if judge.confirmation != confirmation:
             back = sum(1 for _ in judge.reverted)
-            _tell(
+            self._tell(
                 f"{counted(back, 'cell')} back at the default; {int(judge.changed.sum())} to be confirmed again"
             )
         elif judge.judged:
-            _tell(
+            self._tell(
                 f"{good} of {counted(int(judge.changed.sum()), 'changed cell')} confirmed after {counted(judge.launched, 'pair')}"
             )
 
@@ -796,10 +803,6 @@ class Stages:
         except ImbError as error:
             self.result.unproven = str(error)
             return {}
-
-
-def _tell(line: str) -> None:
-    say(f"imb: {line}", err=True)
 
 
 def together(*switches: Switch) -> Switch:
