@@ -1,4 +1,4 @@
-"""When other processes disturb a measurement, and the words for it. Standard library alone: `make run` uses it before
+"""When other processes disturb a measurement, and the warning. Standard library alone: `make run` uses it before
 anything is installed."""
 
 BUSIER_CPUS = 0.2  # CPUs that others use while a launch runs: less difference is nothing
