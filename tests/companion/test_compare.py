@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 import numpy as np
@@ -376,6 +377,8 @@ def test_exit_status_says_the_verdict(
     outcome = {"slower": "failure", "inconclusive": "skipped"}.get(verdict, "passed")
     cases = junit_cases(said.out)
     assert (said.code, cases["verdict", "before, after"]) == (code, outcome)
+    properties = ElementTree.fromstring(said.out).findall("testsuite/properties/property")
+    assert [one.attrib for one in properties] == [{"name": "verdict", "value": found.verdict}]
     assert len(cases) == 1 + len(found.bands) + len(found.rows)
     ((key, of_row),) = [(one, cases[one]) for one in cases if one[1] == str(found.rows[0])]
     assert key[0].endswith(f".{found.rows[0].key.benchmark}") and (verdict != "slower" or of_row == "failure")

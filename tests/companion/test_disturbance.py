@@ -1,5 +1,9 @@
 """Other processes that use CPUs during launches: what commands print of them."""
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +11,7 @@ from companion import fake_mpi
 from companion.door import Imb
 from companion.test_failed_launch import HOST, failing
 from imb.archive.store import Archive
+from imb.model.busy import too_busy
 from imb.model.records import End, Passes, Rank, Result, Run, write
 from imb.mpi.load import Load
 
@@ -80,3 +85,31 @@ def test_latency_without_a_result_prints_the_reason(imb: Imb, archive: Archive, 
     assert said.code == 1 and "no launch has results; " in reason, said
     assert "ssh: Could not resolve hostname nosuchhost: Name or service not known" in reason
     assert any(f"see `imb show {name[:10]}`" in reason for name in archive.ids())
+
+
+@pytest.mark.parametrize(
+    ("others", "cpus", "ranks", "busy"),
+    [(0.1, 2, 2, False), (0.3, 2, 2, True), (0.3, 2, 4, True), (5.9, 8, 2, False), (6.1, 8, 2, True)],
+)
+def test_ranks_need_what_others_leave(others: float, cpus: int, ranks: int, busy: bool) -> None:
+    assert too_busy(others, cpus, ranks) is busy
+
+
+def test_make_run_warns_before_it_launches() -> None:
+    """By a program without packages, in the words of `imb run`."""
+    cpus = os.cpu_count() or 1
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(cpus)]
+    try:
+        tool = Path(__file__).parents[2] / "tools" / "busy.py"
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", tool, str(cpus)], capture_output=True, text=True, timeout=60
+        )
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    used = re.fullmatch(
+        r"make: warning: other processes used (\d+\.\d) CPUs; repeat on an idle machine\n", done.stderr
+    )
+    assert done.returncode == 0 and done.stdout == "" and used, done
+    assert 0.2 < float(used[1]) <= cpus + 0.2

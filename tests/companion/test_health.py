@@ -107,7 +107,8 @@ def site(tmp_path: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> Site:
 # --- Sessions --------------------------------------------------------------------------------------------------------
 
 
-def test_sessions_are_learned_an_hour_apart(site: Site) -> None:
+def test_sessions_are_learned_an_hour_apart(site: Site, tmp_path: Path) -> None:
+    other = fake_mpi.make(tmp_path / "other")[1]
     site.learn(1)
     assert site.launches == judge.LAUNCHES
     assert oct(site.file.stat().st_mode & 0o777) == "0o644"
@@ -120,8 +121,17 @@ def test_sessions_are_learned_an_hour_apart(site: Site) -> None:
     site.edit(earlier)
     assert "session 2 of 50" in site("--learn", times=[1]).out
     assert [len(s["values"]["PingPong 8 bytes"]) for s in site.kept()["sessions"]] == [4, 4]
-    said = site("--learn", "--np", "4", "--strict")
-    assert said.code == 2 and "has sessions already" in said.err
+    for words in (["--np", "4"], ["--bytes", "16"], ["-b", "PingPing"], ["--mpi", other]):
+        said = site("--learn", *words, "--strict")
+        assert said.code == 2 and "has sessions of another MPI, --np, --benchmark or --bytes" in said.err, (
+            words
+        )
+
+    site.edit(earlier)
+    same = ["--np", "2", "--bytes", "8,1048576", "-b", "PingPong", "-b", "Allreduce"]
+    said = site("--learn", *site.options, *same, times=[1])  # cron has the same line every hour
+    assert said.code == 0 and "session 3 of 50" in said.out, said
+    site.edit(lambda kept: kept["sessions"].pop())
     said = site("--strict")
     assert said.code == 2 and "has 2 sessions, a check needs 16" in said.err
 
@@ -193,6 +203,54 @@ def test_a_second_suspect_makes_a_host_bad(site: Site) -> None:
     assert site(times=[1]).out.startswith("healthy: ")  # which clears it
     assert "of 6 checks so far 5" in site(times=[1]).out
     assert site(times=[2] * 4).out.startswith("suspect: ")
+
+
+def test_hosts_are_listed_with_the_worst_first(site: Site, imb: Imb) -> None:
+    """Of one folder, where a job on each host keeps its file."""
+    site.learn()
+    folder, here = site.file.parent, socket.gethostname()
+
+    def of_host(name: str, **facts: Any) -> None:
+        (folder / f"{name}.json").write_text(json.dumps({**site.kept(), "host": name, **facts}))
+
+    def listed() -> tuple[int, list[list[str]]]:
+        said = imb("health", "--list", "--file", folder, "--strict")
+        assert said.err == "" and said.out.startswith("verdict ")
+        rows = said.out.replace("not checked", "not_checked").splitlines()[1:]
+        return said.code, [row.split(maxsplit=6) for row in rows]
+
+    of_host("n2")
+    of_host("n10", sessions=site.kept()["sessions"][:3])
+    code, rows = listed()
+    assert (code, len(rows), rows[-1][:2]) == (11, 3, ["learning", "n10"])
+    assert {row[0] for row in rows[:2]} == {"not_checked"}
+    assert site(times=[1]).out.startswith("healthy: ")
+    of_host("n2", last={"at": ago(hours=1), "verdict": "suspect"})
+    code, rows = listed()
+    assert (code, [row[:2] for row in rows]) == (
+        11,
+        [["suspect", "n2"], ["learning", "n10"], ["healthy", here]],
+    )
+    assert site("--strict", times=[9] * 4).code == 11
+    site.edit(lambda kept: kept["watched"]["PingPong 8 bytes"].update(suspect=ago(minutes=6)))
+    assert site("--strict", times=[9] * 4).code == 1
+    code, (worst, *_) = listed()
+    assert (code, worst[:2], worst[4:6]) == (1, ["bad", here], ["3", "2"])
+    assert worst[6].startswith("PingPong 8 bytes since 20")
+
+    (folder / "broken.json").write_text("{")
+    said = imb("health", "--list", "--file", site.file)
+    assert len(said.out.splitlines()) == 4 and said.code == 1
+    assert len(said.err.splitlines()) == 1 and "broken.json is not a file of imb health" in said.err
+
+
+def test_a_list_of_no_hosts(imb: Imb, tmp_path: Path) -> None:
+    for words, line in (
+        (["--file", tmp_path], f"imb: no files of imb health in {tmp_path}; measure"),
+        (["--within", "2"], "imb: --within is of checks and sessions; omit it, or omit --list"),
+    ):
+        said = imb("health", "--list", "--strict", *words)
+        assert said.code == 2 and said.out == "" and said.err.startswith(line) and said.err.count("\n") == 1
 
 
 def test_a_check_out_of_time_is_continued_by_the_next(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -365,7 +365,11 @@ def _judge(store: Archive, options: Mapping[str, Any], results: Side, old: Side 
         from imb.render import junit
 
         suites = [
-            (f"imb baseline check {judged.name}, {one.settings.metric}", junit.of_comparison(one, results))
+            junit.Suite(
+                f"imb baseline check {judged.name}, {one.settings.metric}",
+                one.verdict,
+                junit.of_comparison(one, results),
+            )
             for one in judged.comparisons
         ]
         data(junit.document(suites))

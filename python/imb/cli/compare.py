@@ -131,7 +131,11 @@ def command(
     elif format == "junit":
         from imb.render import junit
 
-        data(junit.document([("imb compare", junit.of_comparison(comparison, sides[1]))]))
+        data(
+            junit.document(
+                [junit.Suite("imb compare", comparison.verdict, junit.of_comparison(comparison, sides[1]))]
+            )
+        )
     elif format == "markdown":
         from imb.render.comparison import comparison_markdown
 

@@ -394,7 +394,7 @@ def _conclude(
     elif format == "junit":
         from imb.render import junit
 
-        data(junit.document([("imb fabric", junit.of_fabric(judged))]))
+        data(junit.document([junit.Suite("imb fabric", judged.verdict.state, junit.of_fabric(judged))]))
     else:
         _print(judged, drains, unnamable, results)
         if page:

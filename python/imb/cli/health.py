@@ -35,12 +35,19 @@ STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
 _OF_LEARNING = {"learn", "file", "strict", "mpi", "programs", "np", "benchmark", "lengths"}
 _OF_CHECKS = {"within", "file", "strict"}
+_OF_LISTS = {"list_hosts", "file", "strict"}
 
 
 def command(
     context: typer.Context,
     learn: Annotated[
         bool, typer.Option("--learn", help="Measure a session and add it to the file; nothing is judged.")
+    ] = False,
+    list_hosts: Annotated[
+        bool,
+        typer.Option(
+            "--list", help="List the hosts of all files in the folder of --file; nothing is measured."
+        ),
     ] = False,
     within: Annotated[
         float,
@@ -99,9 +106,10 @@ def command(
       imb health --learn              # hourly, until there are 50 sessions
       imb health --within 2
       imb health --file /var/lib/imb/health.json --strict
+      imb health --list               # hosts that share a home: bad and suspect ones first
 
     Exit status: 1 the host is bad; else 0, as any other status drains a node in most schedulers. With --strict: 11 suspect or
-    inconclusive, 2 usage error or too few sessions.
+    inconclusive, 2 usage error or too few sessions; --list has the status of the worst host.
     \f
     A check launches up to four times. A figure with all four values beyond its limit is a suspect, and bad if a check five
     minutes later or more finds it again, and none between them found it within the limit. The limit is the r-th largest of n
@@ -118,6 +126,9 @@ def command(
     from imb.mpi import allocation
 
     began = _began()
+    if list_hosts:
+        refuse_options(context, _OF_LISTS, "is of checks and sessions; omit it, or omit --list")
+        raise typer.Exit(_list(file or health.default_file()))
     allocation.leave()
     if learn:
         refuse_options(context, _OF_LEARNING, "is of checks; omit it, or omit --learn")
@@ -131,16 +142,62 @@ def command(
             kept = health.load_kept(path)
             if not learn:
                 raise typer.Exit(_check(path, kept, began + within - RESERVED))
-            given = any(value is not None for value in (np, benchmark, lengths, programs)) or _on_line(
-                context, "mpi"
-            )
-            if kept and given:
+            asked = mpi if _on_line(context, "mpi") else None
+            if kept and _asks_for_other(kept, asked, programs, np, benchmark, lengths):
                 raise ImbError(
-                    f"{path} has sessions already, which state what is measured; remove it to begin anew"
+                    f"{path} has sessions of another MPI, --np, --benchmark or --bytes; omit these, or remove it to begin anew"
                 )
             _learn(path, kept, kept or _new(mpi, programs, np, benchmark or BENCHMARKS, lengths or LENGTHS))
     except OSError as error:
         raise ImbError(f"{error.filename or path}: {error.strerror or error}") from error
+
+
+def _list(path: Path) -> int:
+    """The hosts of the files in this folder, or in that of this file, the worst first; the exit status with --strict. Raises
+    ImbError where there is none."""
+    from imb.judge.health import FEWEST
+    from imb.measure import health
+    from imb.model.text import natural
+    from imb.render.terminal import columns
+
+    folder = path if path.is_dir() else path.parent
+    hosts: list[Kept] = []
+    unreadable = False
+    for file in sorted(folder.glob("*.json")):
+        try:
+            hosts += filter(None, [health.load_kept(file, to_execute=False)])
+        except (ImbError, OSError) as error:
+            say(f"imb: {error}", err=True)
+            unreadable = True
+    if not hosts:
+        raise ImbError(f"no files of imb health in {folder}; measure sessions with `imb health --learn`")
+    ranks = ("bad", "suspect", "inconclusive", "not checked", "learning", "healthy")
+
+    def state(kept: Kept) -> str:
+        if kept.last:
+            return kept.last.verdict
+        return "learning" if len(kept.sessions) < FEWEST else "not checked"
+
+    def order(kept: Kept) -> tuple[object, ...]:
+        name = state(kept)
+        return ranks.index(name) if name in ranks else -1, natural(kept.host)
+
+    rows = [
+        (
+            state(kept),
+            kept.host,
+            kept.last.at if kept.last else "",
+            str(len(kept.sessions)),
+            str(kept.checks),
+            str(kept.suspects),
+            ", ".join(f"{figure} since {one.suspect}" for figure, one in kept.watched.items() if one.suspect),
+        )
+        for kept in sorted(hosts, key=order)
+    ]
+    say(*columns(("verdict", "host", "checked", "sessions", "checks", "suspects", "figures"), rows))
+    if any(row[0] == "bad" for row in rows):
+        return BAD
+    return 2 if unreadable else 0 if all(row[0] == "healthy" for row in rows) else 11
 
 
 def _on_line(context: typer.Context, name: str) -> bool:
@@ -188,6 +245,32 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
         intent=Intent(ranks=ranks, bind="core" if ranks <= usable else None),
         component=component,
         arguments=[*benchmarks, "-npmin", str(ranks), *pairs, "-msgsize", lengths, "-budget", BUDGET],
+    )
+
+
+def _asks_for_other(
+    kept: Kept,
+    mpi: str | None,
+    programs: Path | None,
+    np: int | None,
+    benchmark: Sequence[str] | None,
+    lengths: str | None,
+) -> bool:
+    """Whether what is given on the command line is not what the sessions measured. Raises ImbError."""
+    from imb.measure import selection
+    from imb.mpi import installations
+
+    words = " ".join(kept.arguments)
+    if mpi and (installations.find_for(mpi, programs) if programs else installations.find(mpi)) != kept.mpi:
+        return True
+    if benchmark:
+        names = [name for chosen in selection.select(benchmark).values() for name in chosen]
+        if names != words.partition(" -npmin ")[0].split():
+            return True
+    return (
+        (programs is not None and str(programs.absolute()) != kept.programs)
+        or np not in (None, kept.intent.ranks)
+        or (lengths is not None and f" -msgsize {lengths} " not in f"{words} ")
     )
 
 
@@ -250,7 +333,11 @@ def _check(path: Path, kept: Kept | None, deadline: float) -> int:
     why = _launch(path, kept, check, deadline)
     verdict, since = check.verdict(now())
     checked = replace(
-        kept, watched=check.watched, checks=kept.checks + 1, suspects=kept.suspects + bool(since)
+        kept,
+        watched=check.watched,
+        checks=kept.checks + 1,
+        suspects=kept.suspects + bool(since),
+        last=health.Checked(at=now(), verdict=verdict),
     )
     health.save(path, checked, kept)
     try:

@@ -106,9 +106,9 @@ def _reason(archive: Archive, plan: Plan, ended: Done) -> str:
 
 def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
     """One line where other processes disturbed these runs: the most CPUs that they used."""
-    from imb.model.conditions import BUSIER_CPUS
+    from imb.model.busy import BUSIER_CPUS, others_used
 
     facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)
     largest = max((fact(float, each, "load", "other_cpus") or 0.0 for each in facts), default=0.0)
     if largest > BUSIER_CPUS:
-        say(f"imb: warning: other processes used {largest:.1f} CPUs; repeat on an idle machine", err=True)
+        say(f"imb: {others_used(largest)}", err=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 import typer
 
 from imb.archive.store import Archive, ArchiveFull
-from imb.cli.display import Display, in_time
+from imb.cli.display import Display
 from imb.cli.launch_lines import called, is_usage_error, launch_line, title_of, warn_of_others
 from imb.measure.passes import Sampling
 from imb.model.errors import ImbError
@@ -290,7 +290,7 @@ def ready(mpi: Installation, compiler: str | None, components: Collection[str] =
     return place if build.has(place, components) else built(mpi, compiler, components)
 
 
-BUILD_BEAT = 5.0  # seconds between lines about a build where there is no terminal
+BUILD_BEAT = 4.0  # seconds between lines about a build where there is no terminal
 
 
 def built(
@@ -307,9 +307,9 @@ def built(
     components = components or build.all_components()
     if build.has(place, components) and not again:
         return place
-    where = f"what is missing in {made}" if made else f"about {in_time(build.build_seconds())}"
+    where = f"what is missing in {made}; " if made else ""
     screen = Screen(err=True)
-    screen.line(f"building the suite for {mpi.version} ({where}; {mpi.wrapper}) ...")
+    screen.line(f"building the suite for {mpi.version} ({where}{mpi.wrapper}) ...")
     console = screen.console
     began = time.monotonic()
     done = 0.0  # percent

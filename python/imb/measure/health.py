@@ -43,6 +43,13 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, list[float]]
 
 
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """The last check that ended with a verdict."""
+
+    at: str
+    verdict: str
+
+
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """The file: what is launched on which host, the sessions that limits are made of, and what a check leaves for the next one.
     `library`: of the MPI, as it says itself. `settings`: variables of the ranks that choose its transports; None: not known. `checks`,
@@ -61,6 +68,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     watched: dict[str, Watched] = {}
     checks: int = 0
     suspects: int = 0
+    last: Checked | None = None
 
     def values(self) -> list[Session]:
         """Of all sessions."""
@@ -102,13 +110,13 @@ def held(path: Path) -> Iterator[None]:
         os.close(number)
 
 
-def load_kept(path: Path) -> Kept | None:
-    """None: there is no such file. Raises ImbError, OSError."""
+def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
+    """None: there is no such file. `to_execute`: what it names, so that it must be this user's. Raises ImbError, OSError."""
     try:
         written = ownership.examined(path)
     except FileNotFoundError:
         return None
-    if not written.own:
+    if to_execute and not written.own:
         raise ImbError(
             f"{path} belongs to another user, or others may write it; it names the programs to execute"
         )

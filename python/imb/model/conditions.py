@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from imb.model import path
+from imb.model.busy import BUSIER_CPUS
 from imb.model.facts import fact, facts_in
 from imb.model.gpus import Gpu, gpu_of, memory_of
 from imb.model.mpis import JOB_VARIABLES, TRANSPORT_SETTINGS
@@ -182,8 +183,6 @@ def _each(values: Iterable[object]) -> str | None:
 
 
 # --- The table -------------------------------------------------------------------------------------------------------
-
-BUSIER_CPUS = 0.2  # CPUs that others use while a launch runs: less difference is nothing
 
 # Duplicates of what is in the table, facts that differ in each launch, and what is compared.
 _IGNORED = (

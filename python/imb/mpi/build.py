@@ -13,7 +13,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +28,6 @@ _PERCENT = re.compile(rb"\[\s*(?:(\d+)%|(\d+)/(\d+))\s*\]")
 _ERROR = re.compile(r"error|undefined reference|No such file|not found", re.IGNORECASE)
 _FLAGS = ("CXXFLAGS", "LDFLAGS", "CMAKE_BUILD_TYPE")  # variables that CMake heeds
 _MOST = 30  # lines of a failed build that are shown
-_CPU_SECONDS = 180.0  # of a build with GCC 12, measured
 
 
 class BuildError(ImbError):
@@ -85,14 +83,6 @@ def place_of(mpi: Installation, compiler: str | None = None) -> Path:
     return packaged if packaged and not native.is_dir() else native
 
 
-def build_seconds() -> float:
-    """What a build takes here: as the last one, else an estimate by the number of CPUs."""
-    try:
-        return float((cache_folder() / "seconds").read_text())
-    except (OSError, ValueError):
-        return max(10.0, _CPU_SECONDS / (os.cpu_count() or 1))
-
-
 def folder_of_make(mpi: Installation, compiler: str | None) -> Path | None:
     """Where `make` builds the same."""
     special = compiler or any(os.environ.get(name) for name in _FLAGS)
@@ -112,7 +102,6 @@ def build(
 
     Raises BuildError with the compiler's output, ImbError where there is no CMake or compiler.
     """
-    began = time.monotonic()
     key = build_key(mpi, compiler)
     work = cache_folder() / f"{key}.{socket.gethostname()}"
     cmake = tool("cmake")
@@ -127,7 +116,6 @@ def build(
     if made:
         compiling += ["--target", *(f"IMB-{name}" for name in components)]
     final = cache_folder() / key
-    whole = not made and not work.exists()  # else its time says nothing of the next one
     try:
         work.mkdir(parents=True, exist_ok=True)
         with _alone_in(folder if made else work):
@@ -144,9 +132,6 @@ def build(
             for program in programs:
                 shutil.copy2(program, work / "bin")
             _put(work / "bin", final / "bin")
-            if whole:
-                (work / "seconds").write_text(f"{time.monotonic() - began:.0f}\n")
-                (work / "seconds").replace(cache_folder() / "seconds")
             shutil.rmtree(work, ignore_errors=True)
     except BuildError:
         kept = log.replace(cache_folder() / f"{key}.log")

@@ -1,4 +1,5 @@
-"""What else this host did while a launch ran: two readings of the kernel's counters, before and after, and none in between."""
+"""What else this host did while a launch ran: two readings of the kernel's counters, before and after, and none in between.
+Standard library alone: `make run` uses it before anything is installed."""
 
 from __future__ import annotations
 
@@ -6,16 +7,16 @@ import os
 import re
 import resource
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-
-import msgspec
 
 _PROC = Path("/proc")
 _LEAST = 0.05  # seconds between two readings: the counters have steps of 10 ms
 
 
-class Load(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Load:
     """On the host that launches, while a launch ran. `other_cpus`: CPUs that processes other than the launch and `imb` used, as
     a mean; `stolen_cpus`: that the hypervisor gave to others; `runnable`: processes that ran or wanted to when it began, but
     for `imb`; `pressure`: share of the time in which some process, ours too, waited for a CPU (PSI)."""

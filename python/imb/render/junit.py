@@ -1,5 +1,9 @@
 """Verdicts as JUnit XML, for the test reports of CI services: what is slower is a failure, what is inconclusive is skipped, a row
-that was not measured is an error. Source: the schema of Jenkins' xUnit plugin, "junit-10.xsd"."""
+that was not measured is an error. Source: the schema of Jenkins' xUnit plugin, "junit-10.xsd".
+
+JUnit has no outcome "inconclusive". CI services pass a report with skipped cases, so a gate takes the exit status. A failure would be wrong: most
+rows of a comparison may be inconclusive beside a verdict that is not. The verdict is a property of its suite, not a part of names: services follow
+a test by its name."""
 
 from __future__ import annotations
 
@@ -36,13 +40,23 @@ class Case(NamedTuple):
     message: str = ""
 
 
-def document(suites: Iterable[tuple[str, Sequence[Case]]]) -> bytes:
-    """The file: a suite per comparison or sweep."""
+class Suite(NamedTuple):
+    """A comparison or a sweep."""
+
+    name: str
+    verdict: str
+    cases: Sequence[Case]
+
+
+def document(suites: Iterable[Suite]) -> bytes:
+    """The file."""
     root = ElementTree.Element("testsuites")
-    for name, cases in suites:
+    for name, verdict, cases in suites:
         suite = ElementTree.SubElement(root, "testsuite", name=one_line(name), tests=str(len(cases)))
         for plural, outcome in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
             suite.set(plural, str(sum(case.outcome == outcome for case in cases)))
+        properties = ElementTree.SubElement(suite, "properties")
+        ElementTree.SubElement(properties, "property", name="verdict", value=verdict)
         for case in cases:
             element = ElementTree.SubElement(
                 suite, "testcase", classname=one_line(case.group), name=one_line(case.name)

@@ -75,7 +75,7 @@
   }
 
   const inView = new Set();
-  const watcher = new IntersectionObserver((entries) => {
+  const watcher = window.IntersectionObserver && new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       inView[isIntersecting ? "add" : "delete"](target);
       // One chart at a time, so that the page responds meanwhile; none that was scrolled past.
@@ -144,7 +144,7 @@
   }
   for (const chart of all(".chart")) {
     chart.addEventListener("keydown", (event) => read(chart, event));
-    watcher.observe(chart);
+    watcher ? watcher.observe(chart) : setTimeout(() => { if (!chart.dataset.drawn) draw(chart); });
   }
 
   // Theme: auto, light, dark; remembered where the browser allows it.
@@ -174,6 +174,8 @@
   }
   addEventListener("beforeprint", () => print(true));
   addEventListener("afterprint", () => print(false));
-  matchMedia("print").addEventListener("change", (event) => print(event.matches));
+  const paper = matchMedia("print");
+  paper.addEventListener("change", (event) => print(event.matches));
+  if (paper.matches) print(true);  // converters to PDF that open the page for paper
   root.dataset.ready = String(Math.round(performance.now()));
 })();
