@@ -73,12 +73,14 @@ def test_launches_in_passes_tell_their_parts_of_variance(mpi: lab.Mpi, imb: Imb)
     said = imb("run", "PingPong", *with_(mpi), *words)
     assert said.code == 0, said.err
     _, _, block = said.out.partition("\n\n")
-    assert block.startswith("Variance components: standard deviation, median of 5 rows of 3 launches")
+    assert block.startswith("Spread of times: standard deviation, median of 5 rows of 3 launches")
     # A machine may be in its fastest state so seldom that no row has an interval.
     known = re.search(r"\n  within a launch +[\d.,]+ % \(95 % interval ±[\d.,]+ %\)", block)
     assert known or "error of a launch's median unknown: too few samples for an interval" in block
     shown = imb("show", "parts")
-    assert "parts: 3 launches" in shown.out and "sd within" in shown.out
+    assert "parts: 3 launches" in shown.out and re.search(
+        r"(?m)^ +bytes +launches +t µs +MB/s +± %", shown.out
+    )
     assert block.splitlines()[0] in shown.out
 
 
