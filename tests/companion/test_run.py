@@ -79,7 +79,7 @@ def test_launches_in_passes_tell_their_parts_of_variance(mpi: lab.Mpi, imb: Imb)
     assert known or "error of a launch's median unknown: too few samples for an interval" in block
     shown = imb("show", "parts")
     assert "parts: 3 launches" in shown.out and re.search(
-        r"(?m)^ +bytes +launches +t µs +MB/s +± %", shown.out
+        r"(?m)^ *bytes +launches +t µs +MB/s +± %", shown.out
     )
     assert block.splitlines()[0] in shown.out
 
@@ -196,9 +196,7 @@ def test_rows_beyond_the_budget_name_the_option(imb: Imb, tmp_path: Path) -> Non
     said = imb("run", "PingPong", *options)
     assert said.code == 1 and "over budget: no time; give a longer --budget)" in said.out, said.out
     said = imb("ab", "--a", "", "--b", "FAKE_TIME=2", *options, "--launches", 1, "PingPong")
-    assert "over budget: no time; give a longer launch_budget, in a file of imb campaign)" in said.err, (
-        said.err
-    )
+    assert "over budget: no time; give a longer --launch-budget)" in said.err, said.err
 
 
 def test_a_launch_without_a_new_row_is_told_and_goes_on(

@@ -181,7 +181,7 @@ def _how_it_ended(launch: Launch) -> str | None:
         return f"was {launch.end.state}"
     causes = {failure.cause for failure in launch.failures.values()}
     if outcome == "failed" and causes == {"over_budget"} and launch.facts.get("exit_status") in (0, 3, None):
-        return "did not reach all rows within the budget of a launch: give a longer one (imb run --budget; launch_budget in a file of imb campaign)"
+        return "did not reach all rows within the budget of a launch: give a longer one (imb run --budget, imb ab --launch-budget; launch_budget in a file of imb campaign)"
     return f"ended as {outcome}" if isinstance(outcome, str) and outcome != "measured" else None
 
 
