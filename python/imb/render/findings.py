@@ -49,7 +49,10 @@ def model_rows(found: Diagnosis) -> list[tuple[str, ...]]:
 def _model(model: Model) -> tuple[str, ...]:
     fit = model.fit
     low, high = (1 / v if v > 0 else None for v in (fit.per_byte_high, fit.per_byte_low))
+    if model.misfit:
+        return (str(model.curve), "no fit", model.misfit, "", "", *_residuals(model))
     # Where the interval of the time per byte holds zero, messages were too short, or too scattered, to show a bandwidth.
+    is_known = bool(fit.bandwidth and high and not model.extrapolated)
     known = (
         f"{megabytes(low)} to {megabytes(high)}"
         if low and high
@@ -61,9 +64,12 @@ def _model(model: Model) -> tuple[str, ...]:
         str(model.curve),
         us(fit.latency),
         f"{us(max(fit.latency_low, 0.0))} to {us(fit.latency_high)}",
-        megabytes(fit.bandwidth) if fit.bandwidth and high else "not determined",
-        known,
-        f"{fit.deviation:.0%}",
-        f"{fit.worst:+.0%} at {size(fit.worst_bytes)}",
-        str(len(model.segments)),
+        megabytes(fit.bandwidth or 0.0) if is_known else "not determined",
+        "messages too short" if model.extrapolated else known,
+        *_residuals(model),
     )
+
+
+def _residuals(model: Model) -> tuple[str, str, str]:
+    fit = model.fit
+    return f"{fit.deviation:.0%}", f"{fit.worst:+.0%} at {size(fit.worst_bytes)}", str(len(model.segments))
