@@ -578,3 +578,13 @@ def test_cron_mails_what_failed_and_what_became_slower(tmp_path: Path, status: i
             ["sh", "-c", text], cwd=tmp_path, env=environment, capture_output=True, text=True
         )
         assert (ended.stdout, ended.stderr) == ("" if status in silent else "out\nerror\n", "")
+
+
+def test_the_status_of_usage_errors_is_what_the_help_states(imb: Imb) -> None:
+    assert "A usage error has exit status 2, with imb health only if --strict is given." in " ".join(
+        imb("--help").out.split()
+    )
+    for name in ("run", "show", "compare", "doctor"):
+        assert imb(name, "--no-such-option").code == 2
+    assert imb("health", "--no-such-option").code == 0
+    assert imb("health", "--no-such-option", "--strict").code == 2

@@ -760,6 +760,17 @@ def test_bursts_are_not_compared_with_passes(imb: Imb, before: Archive) -> None:
     assert mixed.code == 2 and "has launches with and without passes" in mixed.err
 
 
+def test_the_command_that_measures_again_has_the_arguments_of_the_run(imb: Imb, before: Archive) -> None:
+    words = "pingpong Allreduce -msglog 2:6 -precision 2 -budget 30 -check -json /tmp/a"
+    facts = {"arguments": words.split()}
+    before.add_many(
+        content(rows, in_passes(0.02, 30), facts=facts, labels=["passes"]) for rows in rows_of(6, seed=3)
+    )
+    said = imb("compare", "before", "passes")
+    command = "imb run Allreduce PingPong --np 2 --classic --label passes-classic -- -msglog 2:6 -check;"
+    assert said.code == 2 and f"measure 'passes' again: {command}" in said.err
+
+
 def test_other_limits_of_passes_are_a_condition(imb: Imb, archive: Archive) -> None:
     for number, budget in enumerate((30, 60)):
         archive.add_many(

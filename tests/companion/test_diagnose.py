@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from imb.diagnose import (
 from imb.model import collective_models
 from imb.model.errors import ImbError
 from imb.model.observations import Side, launches_of
-from imb.model.records import End, Failure, Record, Records, Run
+from imb.model.records import End, Failure, Record, Records, Result, Run
 
 DATA = Path(__file__).parent / "data"
 
@@ -377,6 +378,32 @@ def test_long_collectives_cost_what_the_literature_says() -> None:
 def test_what_is_no_collective_has_no_cost() -> None:
     assert collective_models.expected("PingPong", 2, 1.0, lambda m: m, lambda m: m) is None
     assert collective_models.expected("Bcast", 1, 1.0, lambda m: m, lambda m: m) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "printed"),
+    [
+        (message, "1.51 µs to"),
+        (lambda n: message(n) if n < 4096 else 6e-6 + n / 10e9, "no fit"),  # a jump to four times the time
+        (lambda n: message(n) if n < 2**20 else 1.5e-6 + n / 2e9, "no fit"),  # long messages leave a cache
+        (lambda n: 1e-8 * max(n, 1) ** 1.5, "no fit"),
+    ],
+)
+def test_a_model_that_its_rows_contradict_is_not_printed(
+    imb: Imb, tmp_path: Path, seconds: Callable[[int], float], printed: str
+) -> None:
+    file = save(tmp_path / "curve.jsonl", launch(curve(seconds)))
+    line = next(line for line in imb("diagnose", file).out.splitlines() if line.startswith("PingPong, 2 "))
+    assert printed in line and ("GB/s to" in line) == (printed != "no fit")
+    (model,) = json.loads(imb("diagnose", file, "--format", "json").out)["models"]
+    assert (model["misfit"] is None) == (printed != "no fit") and not model["extrapolated"]
+
+
+def test_short_messages_show_no_bandwidth(imb: Imb, tmp_path: Path) -> None:
+    """Of 4 KiB at most, 2.1 GB/s: 10 GB/s would be more than any row of the table has."""
+    rows = [row for row in curve(message) if isinstance(row, Result) and (row.bytes or 0) <= 4096]
+    said = imb("diagnose", save(tmp_path / "short.jsonl", launch(rows))).out
+    assert re.search(r"PingPong, 2 ranks +1.5\d µs .* not determined +messages too short", said)
 
 
 # ---------------------------------------------------------------- the command

@@ -65,13 +65,13 @@ def test_options_that_are_keys_of_a_file_now(imb: Imb, tmp_path: Path) -> None:
         "--name",
         "t",
     ]
-    said = imb(*words, "--launch-budget", 3, "--parts", 2, "PingPong", "--", "-msglog", "3")
+    said = imb(*words, "--turn-timeout", 30, "--parts", 2, "PingPong", "--", "-msglog", "3")
     lines = said.err.splitlines()
     assert lines[:2] == [
-        "imb: note: --launch-budget is now launch_budget in the file of imb campaign; the option ends with this version",
+        "imb: note: --turn-timeout is now turn_timeout in the file of imb campaign; the option ends with this version",
         f"imb: note: --parts is now --segments{END}",
     ]
-    assert any("-budget 3" in line for line in lines) and not any("No such option" in line for line in lines)
+    assert any("-msglog 3" in line for line in lines) and not any("No such option" in line for line in lines)
 
 
 def test_a_key_of_a_campaign_file(imb: Imb, tmp_path: Path) -> None:

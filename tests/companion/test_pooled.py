@@ -19,6 +19,7 @@ from imb.archive.store import Archive, Content
 from imb.judge.remedies import remedy
 from imb.judge.stays import Stays
 from imb.judge.variance import parts_of
+from imb.model.observations import bytes_counted
 from imb.model.records import Mpi, Passes, Record, Result, Run, write
 from variance import Made
 
@@ -78,10 +79,10 @@ def test_unknown_components_are_not_called_small(imb: Imb, archive: Archive) -> 
         row.passes = Passes(samples=10, used=10, states=row.passes.states[:1])
     archive.add(Content(records=lines_of(made[0], random()), labels=["one"]))
     said = imb("diagnose", "one").out
-    assert "No variance component above" not in said
+    assert "No spread above" not in said
     assert (
-        "Largest component unknown: within a launch (too few samples for an interval), launches (one launch)."
-        in said
+        "Largest part unknown: within a launch (too few samples for an interval), between launches (one launch)."
+        in " ".join(said.split())
     )
 
 
@@ -113,15 +114,56 @@ def test_a_note_on_precision_of_barrier_has_no_empty_brackets(imb: Imb, archive:
     assert "n/a" in line and "1561" not in said and "1,561" not in said
 
 
-def test_headings_name_standard_deviations_and_empty_columns_are_hidden(imb: Imb, archive: Archive) -> None:
+def test_headings_are_explained_and_empty_columns_are_hidden(imb: Imb, archive: Archive) -> None:
     in_passes(archive, "passes", Made(), 3)
     said = imb("show", "passes").out
-    assert re.search(r"(?m)^ *bytes +launches +t µs +± +sd within +sd states +sd launches$", said)
-    assert "±, sd (standard deviation): %" in said and "launches %" not in said
+    spread = "within a launch +states of the machine +between launches"
+    assert re.search(rf"(?m)^ *bytes +launches +t µs +± % +{spread}$", said)
+    assert "spread (standard deviation, %): within a launch: error of a launch's median;" in said
     classic(archive, "log", "Some MPI", 3)
     said = imb("show", "log", "-b", "PingPong").out
-    assert re.search(r"(?m)^ *bytes +launches +t µs +sd launches$", said)
-    assert re.search(r"(?m)^ *launches +t µs +sd launches$", imb("show", "log", "-b", "Barrier").out)
+    assert re.search(r"(?m)^ *bytes +launches +t µs +MB/s +± % +between launches$", said)
+    assert "within a launch:" not in said
+    assert re.search(
+        r"(?m)^ *launches +t µs +± % +between launches$", imb("show", "log", "-b", "Barrier").out
+    )
+
+
+def test_a_column_of_zeros_is_hidden(imb: Imb, archive: Archive) -> None:
+    """Logs that are equal but for the date: no spread at all."""
+    rows: list[Record] = [*machines.curve(machines.message)]
+    for day in (1, 2, 3):
+        made = machines.launch(rows, date=f"2026-01-0{day}T00:00:00Z")
+        archive.add(Content(records=write(made), labels=["same"]))
+    said = imb("show", "same").out
+    assert re.search(r"(?m)^ *bytes +launches +t µs +MB/s$", said) and "spread (" not in said
+
+
+def test_several_launches_show_the_rate_of_their_median_time(imb: Imb, archive: Archive) -> None:
+    """Sendrecv counts two messages. The median of these times is 20 µs, so the rate is 2 n / 20 µs; the 95 % interval is that
+    of three logarithms by Student's t."""
+    n, times = 1000, (19e-6, 20e-6, 21e-6)
+    for seconds in times:
+        one = machines.row("Sendrecv", 2, n, seconds, "parallel_transfer", time_max_seconds=seconds)
+        none = machines.row("Sendrecv", 2, 0, seconds, "parallel_transfer", time_max_seconds=seconds)
+        one.bytes_per_second = 2 * n / seconds
+        archive.add(Content(records=write(machines.launch([none, one])), labels=["both"]))
+    said = imb("show", "both").out
+    cells = {line.split()[0]: line.split() for line in said.splitlines() if re.match(r" +\d", line)}
+    assert cells["1000"][:4] == ["1000", "3", "20.00", "100.00"]
+    assert cells["0"][:4] == ["0", "3", "20.00", "0.00"]
+    logs = np.log(times)
+    # 4.303: Student's t of two degrees of freedom; 0.693: the median of their chi-square, by degree.
+    half = np.expm1(4.303 * float(np.std(logs, ddof=1)) / np.sqrt(0.693) / np.sqrt(3))
+    assert float(cells["1000"][4]) == pytest.approx(100 * half, rel=0.05)
+
+
+def test_a_rate_that_a_log_rounded_counts_whole_messages() -> None:
+    row = machines.row("PingPong", 2, 1, 1.18e-6, "single_transfer", time_max_seconds=1.18e-6)
+    row.bytes_per_second = 0.85e6  # 0.8475
+    assert bytes_counted(row) == 1
+    row.bytes_per_second = 0.0  # printed as 0.00
+    assert bytes_counted(row) is None
 
 
 # --- What belongs together -------------------------------------------------------------------------------------------

@@ -73,12 +73,14 @@ def test_launches_in_passes_tell_their_parts_of_variance(mpi: lab.Mpi, imb: Imb)
     said = imb("run", "PingPong", *with_(mpi), *words)
     assert said.code == 0, said.err
     _, _, block = said.out.partition("\n\n")
-    assert block.startswith("Variance components: standard deviation, median of 5 rows of 3 launches")
+    assert block.startswith("Spread of times: standard deviation, median of 5 rows of 3 launches")
     # A machine may be in its fastest state so seldom that no row has an interval.
     known = re.search(r"\n  within a launch +[\d.,]+ % \(95 % interval ±[\d.,]+ %\)", block)
     assert known or "error of a launch's median unknown: too few samples for an interval" in block
     shown = imb("show", "parts")
-    assert "parts: 3 launches" in shown.out and "sd within" in shown.out
+    assert "parts: 3 launches" in shown.out and re.search(
+        r"(?m)^ *bytes +launches +t µs +MB/s +± %", shown.out
+    )
     assert block.splitlines()[0] in shown.out
 
 
@@ -194,9 +196,7 @@ def test_rows_beyond_the_budget_name_the_option(imb: Imb, tmp_path: Path) -> Non
     said = imb("run", "PingPong", *options)
     assert said.code == 1 and "over budget: no time; give a longer --budget)" in said.out, said.out
     said = imb("ab", "--a", "", "--b", "FAKE_TIME=2", *options, "--launches", 1, "PingPong")
-    assert "over budget: no time; give a longer launch_budget, in a file of imb campaign)" in said.err, (
-        said.err
-    )
+    assert "over budget: no time; give a longer --launch-budget)" in said.err, said.err
 
 
 def test_a_launch_without_a_new_row_is_told_and_goes_on(

@@ -388,6 +388,10 @@ def test_a_baseline_wants_five_sessions(imb: Imb, archive: Archive) -> None:
     assert said.code == 0 and "5 launches of 1 session; take 5 sessions" in said.err
     said = imb("baseline", "set", "fabric", "three")
     assert said.code == 0 and "15 launches of 3 sessions; take 5 sessions" in said.err
+    assert (
+        "with fewer, a check of one session is inconclusive, except for bands 4 times as slow and with --with-old"
+        in said.err
+    )
     kept(archive, "later", 3, 1.3)
     assert imb("baseline", "check", "fabric", "later").code == 10
     kept(archive, "once", 1, 1.3)
@@ -455,3 +459,17 @@ def test_logs_without_dates_have_no_session(imb: Imb, tmp_path: Path) -> None:
     (new / "x.jsonl").write_bytes(write([ran(), *rows_of(1)[0], End(state="complete")]))
     said = imb("compare", old, new)
     assert said.code == 11 and "unknown session of 1 launch of B" in " ".join(said.out.split())
+
+
+def test_sessions_that_decide_nothing_state_what_they_can_detect(imb: Imb, archive: Archive) -> None:
+    """Three sessions of each that differ by 4 % among themselves."""
+    machine = {"cpu_model": "X1", "cores": 8, "sockets": 1, "threads_per_core": 2}
+    for label, factor in (("old", 1.0), ("new", 1.02)):
+        for session, spread in enumerate((0.96, 1.0, 1.04)):
+            records = fake_mpi.records(1e-6 * factor * spread, ("n1", "n1"), rows=8)
+            facts = {"conditions": {"machine": machine}, "session": f"{label}{session}"}
+            archive.add(Content(records=records, facts=facts, labels=[label]))
+    said = imb("compare", "old", "new")
+    assert said.code == 11
+    found = re.search(r"3 against 3 sessions: minimum detectable change (\d+) %", " ".join(said.out.split()))
+    assert found and 10 < int(found[1]) < 100

@@ -113,7 +113,7 @@ def test_more_launches_narrow_the_mean() -> None:
 
 def test_remedies_name_figures() -> None:
     launches = parts_of(side(Made(launches=0.3), 10, random()))
-    assert verdict(launches, figures=False) == "launches dominate"
+    assert verdict(launches, figures=False) == "the spread between launches dominates"
     assert f"±5 % needs {launches.needed()}" in (remedy(launches) or "")
     within = parts_of(side(Made(within=0.2, states=0.0, launches=0.0), 10, random()))
     assert verdict(within, figures=False) == "the error within a launch dominates"
@@ -131,7 +131,7 @@ def test_a_simulated_machine_has_no_variance() -> None:
         )  # fmt: skip
     found = parts_of(of(*(machines.launch(rows) for _ in range(3))))
     assert found.dominates is None
-    assert verdict(found) == "no variance component above 0.01 %"
+    assert verdict(found) == "no spread above 0.01 %"
     assert remedy(found) is None
 
 
@@ -351,7 +351,7 @@ def test_imb_run_tells_parts_and_the_usual_state_right_away(imb: Imb, tmp_path: 
     written.write_bytes(lines_of(made.launches[0], chance))
     said = imb("run", "PingPong", *options, "--launches", 3)
     assert said.code == 0
-    assert "Variance components: standard deviation, median of 24 rows of 3 launches" in said.out
+    assert "Spread of times: standard deviation, median of 24 rows of 3 launches" in said.out
     assert "outside the dominant state" not in said.out
     written.write_bytes(lines_of(made.launches[1], chance))
     said = imb("run", "PingPong", *options)
@@ -391,9 +391,9 @@ def test_diagnose_names_parts_and_launches(imb: Imb, label: Archive, tmp_path: P
     assert set(rules["variance"]["evidence"]["parts"]) == set(NAMES)
     assert len(found["variance"]["rows"]) == 24
     text = imb("diagnose", "machine")
-    assert "states of the machine dominate" in text.out and "Variance components" not in text.out
+    assert "states of the machine dominate" in text.out and "Spread of times" not in text.out
     quiet = imb("diagnose", "machine", "--threshold", "variance=2", "--format", "markdown")
-    assert "Variance components" in quiet.out
+    assert "Spread of times" in quiet.out
     quiet = imb("diagnose", "machine", "--threshold", "variance=2", "--format", "json")
     assert "variance" not in {one["rule"] for one in json.loads(quiet.out)["findings"]}
     assert imb("report", "machine", "-o", tmp_path / "page.html").code == 0

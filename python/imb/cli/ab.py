@@ -54,7 +54,7 @@ VARIANT = "Settings of variant A: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., lau
 
 VARIABLE = "Control variable (MPI_T) of %s; repeatable."
 
-FIRST = ("--a", "--b", "--both", "--launches", "--until-decided", "--mpi", "--np", "--name")
+FIRST = ("--a", "--b", "--both", "--launches", "--until-decided", "--launch-budget", "--mpi", "--np")
 
 
 def command(
@@ -209,7 +209,7 @@ def command(
         settings_of_sides = a, b, both
     if budget is not None and not until_decided:
         raise ImbError(
-            "--budget needs --until-decided, as it is of the whole session; launch_budget in a campaign file is of a launch"
+            "--budget needs --until-decided, as it is of the whole session; --launch-budget is of a launch"
         )
     if launch_by_launch and (segments or 1) > 1:
         raise ImbError("--launch-by-launch and --segments exclude each other; give one of them")

@@ -63,7 +63,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Run imb COMMAND --help for what people use first, --help-all for the rest. Exit status 2 is a usage error.",
+    epilog="Run imb COMMAND --help for what people use first, --help-all for the rest. A usage error has exit status 2, with"
+    " imb health only if --strict is given.",
 )
 
 

@@ -125,12 +125,14 @@ def _lack(baseline: Baseline) -> str | None:
     """What a baseline has and should have more of; None: it has enough."""
     from imb.judge.pairing import separate_sessions, session_of
     from imb.judge.prediction import FEWEST
+    from imb.judge.session_bound import FACTOR
 
     sessions = [session_of(launch) for launch in baseline.side().launches]
     many = len(separate_sessions(baseline.side()))
     has = counted(len(sessions), "launch")
     wanted = (
-        f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more"
+        f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more;"
+        f" with fewer, a check of one session is inconclusive, except for bands {FACTOR:g} times as slow and with --with-old"
     )
     if None in sessions:
         return f"{has} of unknown session (a log without a date); {wanted}"

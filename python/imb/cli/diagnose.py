@@ -72,7 +72,8 @@ def command(
       cliffs, plateaus and protocol changes over message lengths
       collectives against the cost implied by PingPong; overlap, and operations that computation delays
 
-    A latency-bandwidth model of every curve follows, with 95 % intervals and its deviation.
+    A latency-bandwidth model of every curve follows, with 95 % intervals and its deviation, or "no fit" and the row that
+    contradicts it.
 
     Launches of several MPI libraries, or in passes and in single bursts, are diagnosed one kind at a time.
 

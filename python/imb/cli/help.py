@@ -21,7 +21,7 @@ _GROUPS = {
         "--a --b --a-cvar --b-cvar --both --class --benchmark --bytes --endpoint --ranks --pairs --np --map --memory --gpu --with-old --setting --placement"
     ),
     "How to measure": (
-        "--learn --within --verify --launches --until-decided --quick --classic --precision --budget --repetitions --passes --rounds --serial --segments --launch-by-launch --repeats --seed"
+        "--learn --within --verify --launches --until-decided --quick --classic --precision --launch-budget --budget --repetitions --passes --rounds --serial --segments --launch-by-launch --repeats --seed"
     ),
     "Where to launch": "--mpi --programs --compiler --again --launcher --hosts --ppn --bind --cpus --env --timeout",
     "Session and job": (

@@ -97,7 +97,13 @@ def _reason(archive: Archive, plan: Plan, ended: Done) -> str:
         cause = (failure.cause or "cause unknown").replace("_", " ")
         detail = f": {failure.detail}" if failure.detail else ""
         if failure.cause == "over_budget":
-            option = "launch_budget, in a file of imb campaign" if plan.campaign else "--budget"
+            option = (
+                "--launch-budget"
+                if plan.command == "ab"
+                else "launch_budget, in a file of imb campaign"
+                if plan.campaign
+                else "--budget"
+            )
             detail += f"; give a longer {option}"
         return f" ({failure.benchmark}{length}: {cause}{detail})"
     reason = reason_of(archive.run(ended.run))

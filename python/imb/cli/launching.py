@@ -120,10 +120,9 @@ PrecisionOption = Annotated[
 ]
 
 
-def _budget(name: str, *, hidden: bool = False) -> typer.models.OptionInfo:
+def _budget(name: str) -> typer.models.OptionInfo:
     option: typer.models.OptionInfo = typer.Option(
         name,
-        hidden=hidden,
         min=0.1,
         max=1e7,
         metavar="SECONDS",
@@ -134,7 +133,7 @@ def _budget(name: str, *, hidden: bool = False) -> typer.models.OptionInfo:
 
 
 BudgetOption = Annotated[float | None, _budget("--budget")]
-LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget", hidden=True)]
+LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget")]
 
 
 def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:

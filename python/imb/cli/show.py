@@ -55,10 +55,11 @@ def command(
     rank's mean time. 1 MB is 10^6 bytes. For a launch in passes, ± is half of the 95 % confidence interval in percent of
     the median; "system events" lists context switches, page faults and traffic during all samples of a table.
 
-    For a label of several runs: medians over the launches, and the variance components of each row as standard
-    deviations (sd): within (error of a launch's median), states (of the machine), launches (remaining difference between
-    launches); then the largest component and how to reduce it. Launches of several MPI libraries, or in passes and in
-    single bursts, have tables of their own.
+    For a label of several runs: medians over the launches, ± as half of the 95 % interval of the mean over launches, and the
+    spread of each row as standard deviations: within a launch (error of its median), between states of the machine (its
+    fast and slow phases), between launches (what remains). The largest part and how to reduce it follow. Columns that are
+    zero in all rows are omitted. Launches of several MPI libraries, or in passes and in single bursts, have tables of
+    their own.
 
     \b
     Examples:

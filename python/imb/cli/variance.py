@@ -45,7 +45,7 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
 def _show_kind(archive: Archive, side: Side, name: str) -> None:
     from imb.cli.peers import variance_of
     from imb.judge.kinds import library_of
-    from imb.render.variance import UNITS, block, tables
+    from imb.render.variance import block, legend, tables
 
     screen = Screen()
     library = next(filter(None, map(library_of, side.launches)), None)
@@ -55,7 +55,8 @@ def _show_kind(archive: Archive, side: Side, name: str) -> None:
         screen.line(_launch(launch))
     components = variance_of(archive, side)
     if parts := tables(components):
-        screen.line(UNITS)
+        for line in legend({heading for part in parts for heading in part.headings}):
+            screen.line(line)
     for title, headings, lines in parts:
         screen.line()
         screen.table(headings, lines, title=title, right=range(len(headings)))

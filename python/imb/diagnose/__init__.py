@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from imb.diagnose import causes, expected, gpu_link, launches, parts, paths, shape, spread
+from imb.diagnose import causes, curves, expected, gpu_link, launches, parts, paths, shape, spread
 from imb.diagnose.case import (
     LEVELS,
     Case,
@@ -96,7 +96,14 @@ def diagnose(
     findings += [finding for rule in RULES for finding in rule(case)]
     findings.sort(key=lambda one: (LEVELS.index(one.level), -one.weight))
     models = [
-        Model(curve=curve.key, fit=curve.fit, segments=curve.segments)
+        Model(
+            curve=curve.key,
+            fit=curve.fit,
+            segments=curve.segments,
+            misfit=curves.misfit(*curve.shape[:2], curve.fit),
+            extrapolated=curves.is_beyond(*curve.shape[:2], curve.fit),
+            lengths=[int(one) for one in curve.shape[0]],
+        )
         for curve in case.curves
         if curve.fit is not None and curve.communicates
     ]

@@ -12,9 +12,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from imb.model.units import megabytes, size
 from imb.stats.arrays import Values
 from imb.stats.medians import TO_DEVIATION, percentiles
 
+_AT_ENDS = float(np.log(1.25))  # misfit of latency and bandwidth, which are the ends of a curve
+_ANYWHERE = float(np.log(2.0))  # of a length between
 _LEAST = 3  # points that a segment needs to be distinguished from its neighbor
 
 
@@ -88,6 +91,30 @@ def fit(lengths: Values, times: Values, confidence: float = 0.95) -> CurveFit | 
         worst_bytes=int(lengths[at]),
         points=len(x),
     )
+
+
+def misfit(lengths: Values, times: Values, model: CurveFit) -> str | None:
+    """Why the figures of the model would contradict the points that it was fitted to; None: they do not."""
+    if model.latency <= 0:
+        return "latency would be negative"
+    if model.time(lengths).min() <= 0:
+        return "times would be negative"
+    residuals = times / model.time(lengths)
+    if abs(float(np.log(residuals[0]))) > _AT_ENDS:
+        return f"{size(lengths[0])}: {residuals[0]:.2g} times the model"
+    best, modeled = float((lengths / times).max()), float((lengths / model.time(lengths)).max())
+    if model.per_byte > 0 and abs(float(np.log(modeled / best))) > _AT_ENDS:
+        return f"best bandwidth {megabytes(best)}, model {megabytes(modeled)}"
+    at = int(np.argmax(np.abs(np.log(residuals))))
+    if abs(float(np.log(residuals[at]))) > _ANYWHERE:
+        return f"{size(lengths[at])}: {residuals[at]:.2g} times the model"
+    return None
+
+
+def is_beyond(lengths: Values, times: Values, model: CurveFit) -> bool:
+    """Whether the bandwidth is extrapolated: more than that of any point, as messages are too short to show it."""
+    best = float((lengths / times).max())
+    return model.bandwidth is not None and float(np.log(model.bandwidth / best)) > _AT_ENDS
 
 
 def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float = 15.0) -> list[Segment]:

@@ -42,6 +42,14 @@ from imb.stats import shift as stats
 from imb.stats.medians import known_median
 
 _NAMED = 4  # benchmarks in a command; more are their components
+_OF_PASSES = {
+    "-passes",
+    "-precision",
+    "-budget",
+    "-turns",
+    "-json",
+}  # options that classic launches lack, or `imb run` gives
+_LISTS = {"-include", "-exclude"}  # options whose value is names of benchmarks
 USELESS = 5.0  # a logarithm; who can find no smaller change can find none
 
 
@@ -254,7 +262,25 @@ def _measure_classic(classic: Side, other: Side) -> str:
         names = sorted({key.component.lower() for key in both if key.component}) or names
     ranks = max((key.processes for key in both if key.processes), default=2)
     label = f"{other.name}-classic" if re.fullmatch(r"[\w.-]+", other.name) else "classic"
-    return shlex.join(["imb", "run", *names, "--np", str(ranks), "--classic", "--label", label])
+    given = _arguments_of(next((one for one in other.launches if both & set(one.rows)), other.launches[0]))
+    rest = ["--", *given] if given else []
+    return shlex.join(["imb", "run", *names, "--np", str(ranks), "--classic", "--label", label, *rest])
+
+
+def _arguments_of(launch: Launch) -> list[str]:
+    """IMB arguments of a launch, without names of benchmarks, passes and the file of its records."""
+    given = launch.facts.get("arguments") or (launch.run.command_line or [])[1:]
+    named = {
+        name.lower() for name in [*(launch.run.benchmarks or []), *(key.benchmark for key in launch.rows)]
+    }
+    kept: list[str] = []
+    previous = ""
+    for word in map(str, given):
+        is_name = word.lower() in named and previous not in _LISTS
+        if not (is_name or {previous, word} & _OF_PASSES):
+            kept.append(word)
+        previous = word
+    return kept
 
 
 def _refuse_mixed_memory(a: Side, b: Side) -> None:

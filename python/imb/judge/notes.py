@@ -181,7 +181,7 @@ def _how_it_ended(launch: Launch) -> str | None:
         return f"was {launch.end.state}"
     causes = {failure.cause for failure in launch.failures.values()}
     if outcome == "failed" and causes == {"over_budget"} and launch.facts.get("exit_status") in (0, 3, None):
-        return "did not reach all rows within the budget of a launch: give a longer one (imb run --budget; launch_budget in a file of imb campaign)"
+        return "did not reach all rows within the budget of a launch: give a longer one (imb run --budget, imb ab --launch-budget; launch_budget in a file of imb campaign)"
     return f"ended as {outcome}" if isinstance(outcome, str) and outcome != "measured" else None
 
 
@@ -224,9 +224,14 @@ def _power(made: Comparison, remedy: str) -> Iterator[str]:
         for counts in zip(*((x.launches_a, x.launches_b) for x in effects), strict=True)
     )
     few = min(of_a, of_b)
+    hidden = made.detectable is None or made.detectable > USELESS
+    change = f"above {USELESS * 100:.0f} %" if hidden else f"{(made.detectable or 0) * 100:.0f} %"
     if made.inconclusive or made.unit == "session":
         if few < FEWEST and made.unit == "launch":
             yield f"{of_a} against {counted(of_b, 'launch')}: too few within a session, too; take {ENOUGH} per side or more"
+        if not made.inconclusive and made.verdict == "inconclusive":
+            sides = f"{made.sessions_a} against {counted(made.sessions_b or 0, 'session')}"
+            yield f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band)"
         return  # what more launches would find says nothing of sessions
     if few >= ENOUGH and made.verdict != "inconclusive":
         return
@@ -234,12 +239,10 @@ def _power(made: Comparison, remedy: str) -> Iterator[str]:
     if made.needed is None:
         yield f"{sides}: too few to estimate the spread of launches; take {ENOUGH} per side or more"
         return
-    hidden = made.detectable is None or made.detectable > USELESS
     if hidden and made.needed > MOST:
         yield f"{sides}: too noisy to judge: free the machine or {remedy}"
         return
     needed = f"{made.needed:,} launches per side" if made.needed and made.needed > few else "these"
-    change = f"above {USELESS * 100:.0f} %" if hidden else f"{(made.detectable or 0) * 100:.0f} %"
     yield (
         f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band);"
         f" for {as_percent(made.settings.relevant)} take {needed}"

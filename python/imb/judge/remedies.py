@@ -11,7 +11,12 @@ from imb.model.units import NOT_KNOWN, counted, known_width
 PARTS: dict[Name, str] = {
     "within": "within a launch",
     "states": "states of the machine",
-    "launches": "launches",
+    "launches": "between launches",
+}
+_DOMINATES: dict[Name, str] = {
+    "within": "the error within a launch dominates",
+    "states": "states of the machine dominate",
+    "launches": "the spread between launches dominates",
 }
 FEW_LAUNCHES = 3
 DISTURBED = 0.5  # half of an interval, as a share: no machine at rest is so uncertain
@@ -43,21 +48,16 @@ def verdict(found: Variance, *, figures: bool = True) -> str | None:
         return None
     first = found.dominates
     if first is None and found.in_passes and (lacking := unknown_parts(found)):
-        return f"largest component unknown: {', '.join(f'{PARTS[name]} ({why})' for name, why in lacking.items())}"
+        return f"largest part unknown: {', '.join(f'{PARTS[name]} ({why})' for name, why in lacking.items())}"
     if first is None:
-        return "no variance component above 0.01 %"
+        return "no spread above 0.01 %"
     known = ": " + "; ".join(_figure(part, found) for part in found.parts) if figures else ""
     if not found.in_passes:
         return f"launches differ by {percent(first.typical)}; of single bursts this includes the error of each launch"
     if len(found.parts) == 1 or found.certain:
-        subject = (
-            "the error within a launch dominates"
-            if first.name == "within"
-            else f"{PARTS[first.name]} dominate"
-        )
-        return f"{subject}{known}"
+        return f"{_DOMINATES[first.name]}{known}"
     doubt = f" (not certain with {counted(found.launches, 'launch')})"
-    return f"largest component: {PARTS[first.name]}{doubt}{known}"
+    return f"largest part: {PARTS[first.name]}{doubt}{known}"
 
 
 def unknown_parts(found: Variance) -> dict[Name, str]:

@@ -22,7 +22,7 @@ from scipy.special import gammaincinv, stdtrit
 from imb.judge.common_state import Chosen, common_states, in_state
 from imb.judge.stays import Stays, stays, timelines
 from imb.judge.usual import Ranks, Unusual, ranks_of, references_of, unusual
-from imb.model.observations import METRICS, Key, Launch, Side
+from imb.model.observations import METRICS, Key, Launch, Side, bytes_counted
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import Passes, Result
 from imb.stats.arrays import Values
@@ -37,13 +37,14 @@ TARGET = 0.05  # the precision for which a number of launches is recommended
 
 
 class RowParts(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one row: `seconds`, the median over the `launches` that saw the dominant state; `half_width` of a launch's 95 %
-    interval, as a share, the median over launches; the components, None where they are unknown. `total`: standard deviation
-    between launches, within and launches together."""
+    """Of one row: `seconds`, the median over the `launches` that saw the dominant state, and `bytes_per_second` at that time,
+    None where the table has no rate; `half_width` of a launch's 95 % interval, as a share, the median over launches; the
+    components, None where they are unknown. `total`: standard deviation between launches, within and launches together."""
 
     key: Key
     launches: int
     seconds: float | None
+    bytes_per_second: float | None
     half_width: float | None
     within: float | None
     states: float | None
@@ -53,6 +54,11 @@ class RowParts(msgspec.Struct, frozen=True, kw_only=True):
     def part(self, name: Name) -> float | None:
         """By name."""
         return {"within": self.within, "states": self.states, "launches": self.between}[name]
+
+    @property
+    def precision(self) -> float | None:
+        """Half of the 95 % interval of the mean over the launches, as a share: of the time, and of the rate."""
+        return _half_width_of_mean(self.total, self.launches)
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,9 +107,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     def precision(self, launches: int | None = None) -> float | None:
         """Half of the 95 % interval of the mean over so many launches (None: as many as there are), as a share."""
         count = self.launches if launches is None else launches
-        if self.total is None or count < 2:
-            return None
-        return math.expm1(min(float(stdtrit(count - 1, 0.975)) * self.total / math.sqrt(count), 700.0))
+        return _half_width_of_mean(self.total, count)
 
     def needed(self, target: float = TARGET, most: int = 10_000) -> int | None:
         """Launches whose mean has a 95 % interval within +-`target`; None where more than `most` are, or nothing is known."""
@@ -113,6 +117,13 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
         reach = stdtrit(counts - 1.0, 0.975) * self.total / np.sqrt(counts)
         good = np.flatnonzero(reach <= np.log1p(target))
         return int(counts[good[0]]) if len(good) else None
+
+
+def _half_width_of_mean(deviation: float | None, count: int) -> float | None:
+    """Of the 95 % interval of the mean of so many launches with this standard deviation, by Student's t."""
+    if deviation is None or count < 2:
+        return None
+    return math.expm1(min(float(stdtrit(count - 1, 0.975)) * deviation / math.sqrt(count), 700.0))
 
 
 def parts_of(
@@ -221,10 +232,13 @@ def _row(
     squares = float(np.mean(np.square(errors))) if errors else None
     total = spread_of(logs)
     between = None if math.isnan(total) else math.sqrt(max(total**2 - (squares or 0.0), 0.0))
+    seconds = float(np.exp(np.median(logs))) if len(logs) else None
+    counted = known_median([bytes_counted(row) for row in usual])
     return RowParts(
         key=key,
         launches=len(logs),
-        seconds=float(np.exp(np.median(logs))) if len(logs) else None,
+        seconds=seconds,
+        bytes_per_second=counted / seconds if seconds and counted is not None else None,
         half_width=known_median(
             [w for row in usual if (w := row.half_width) is not None and 0 <= w < math.inf]
         ),

@@ -25,7 +25,7 @@ _JOBS = {"--jobs": "jobs", "--host-pairs": "host_pairs"}
 TO_FILE: Mapping[str, Mapping[str, str]] = {
     "run": _JOBS,
     "campaign": _JOBS,
-    "ab": {**_JOBS, "--turn-timeout": "turn_timeout", "--launch-budget": "launch_budget"},
+    "ab": {**_JOBS, "--turn-timeout": "turn_timeout"},
 }
 KEYS = {"parts": "segments"}  # of a campaign's file
 _END = "the old spelling ends with this version"

@@ -138,6 +138,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         return values
 
 
+_ROUNDED = 0.02  # share by which a rate and a time of a log are off, as they are printed with two decimals
+
+
 def _quantile(name: str) -> Callable[[Result], float | None]:
     return lambda row: (row.quantiles or {}).get(name)
 
@@ -153,6 +156,19 @@ def time_of(row: Result | Sample) -> float | None:
 def completion_time_of(row: Result) -> float | None:
     """The time of the slowest rank, or what comes closest to it."""
     return row.time_max_seconds if row.time_max_seconds is not None else time_of(row)
+
+
+def bytes_counted(row: Result) -> float | None:
+    """Bytes that the row's rate counts per completion time; None without a rate, or where a log rounded it to zero. A whole
+    number of messages, of which a printed rate is off by its rounding."""
+    seconds = completion_time_of(row)
+    if row.bytes == 0 and row.bytes_per_second is not None:
+        return 0.0
+    if not row.bytes or not row.bytes_per_second or not seconds:
+        return None
+    messages = row.bytes_per_second * seconds / row.bytes
+    whole = round(messages)
+    return row.bytes * (whole if abs(messages - whole) <= _ROUNDED * whole else messages)
 
 
 def _time_by_rate(row: Result) -> float | None:

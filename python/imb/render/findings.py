@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from imb.diagnose import Diagnosis, Model
@@ -42,14 +44,17 @@ def findings_markdown(found: Diagnosis) -> str:
 
 
 def model_rows(found: Diagnosis) -> list[tuple[str, ...]]:
-    """A row of MODEL_HEADINGS per curve."""
-    return [_model(model) for model in found.models]
+    """A row of MODEL_HEADINGS per curve; where one line does not fit, a row of each line of several."""
+    return [row for model in found.models for row in (_model(model), *_lines(model))]
 
 
 def _model(model: Model) -> tuple[str, ...]:
     fit = model.fit
     low, high = (1 / v if v > 0 else None for v in (fit.per_byte_high, fit.per_byte_low))
+    if model.misfit:
+        return (str(model.curve), "no fit", model.misfit, "", "", *_residuals(model))
     # Where the interval of the time per byte holds zero, messages were too short, or too scattered, to show a bandwidth.
+    is_known = bool(fit.bandwidth and high and not model.extrapolated)
     known = (
         f"{megabytes(low)} to {megabytes(high)}"
         if low and high
@@ -61,9 +66,24 @@ def _model(model: Model) -> tuple[str, ...]:
         str(model.curve),
         us(fit.latency),
         f"{us(max(fit.latency_low, 0.0))} to {us(fit.latency_high)}",
-        megabytes(fit.bandwidth) if fit.bandwidth and high else "not determined",
-        known,
-        f"{fit.deviation:.0%}",
-        f"{fit.worst:+.0%} at {size(fit.worst_bytes)}",
-        str(len(model.segments)),
+        megabytes(fit.bandwidth or 0.0) if is_known else "not determined",
+        "messages too short" if model.extrapolated else known,
+        *_residuals(model),
     )
+
+
+def _lines(model: Model) -> Iterator[tuple[str, ...]]:
+    if not model.misfit or len(model.segments) < 2:
+        return
+    for one in model.segments:
+        first, last = model.lengths[one.first], model.lengths[one.last]
+        # What the line would take at length 0 is a latency only where it begins there, or nearly so.
+        latency = us(one.latency) if first <= 8 and one.latency > 0 else ""
+        share = one.per_byte * last / (one.latency + one.per_byte * last)
+        bandwidth = megabytes(1 / one.per_byte) if one.per_byte > 0 and share > 0.8 else "not determined"
+        yield f"  {size(first)} to {size(last)}", latency, "", bandwidth, "", "", "", ""
+
+
+def _residuals(model: Model) -> tuple[str, str, str]:
+    fit = model.fit
+    return f"{fit.deviation:.0%}", f"{fit.worst:+.0%} at {size(fit.worst_bytes)}", str(len(model.segments))

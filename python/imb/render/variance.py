@@ -6,13 +6,25 @@ from collections.abc import Collection
 from itertools import groupby
 from typing import NamedTuple
 
-from imb.judge.remedies import PARTS, limits, notes, percent, plus_minus, remedy, verdict
+from imb.judge.remedies import PARTS, limits, notes, percent, plus_minus, remedy, share, verdict
 from imb.judge.usual import words
-from imb.judge.variance import RowParts, Variance
+from imb.judge.variance import Name, RowParts, Variance
 from imb.model.units import NOT_KNOWN, counted, decimal, known_width
 
-UNITS = "t: median over launches; ±, sd (standard deviation): %"
-_HEADINGS = ("bytes", "launches", "t µs", "±", "sd within", "sd states", "sd launches")
+_HEADINGS = ("bytes", "launches", "t µs", "MB/s", "± %", *PARTS.values())
+_EMPTY = {"", "0.00"}  # a column of nothing else is left out
+_FIGURES = (
+    "t, MB/s: median over launches; ± %: half of the 95 % interval of the mean over launches (n/a: above 100)"
+)
+_MEANINGS: dict[Name, str] = {
+    "within": "error of a launch's median",
+    "states": "distance between fast and slow phases of the machine",
+    "launches": "how far apart launches are",
+}
+_DOMINANT = (
+    "dominant state: the fastest phase of the machine that at least one launch of five reached; launches that never"
+    " reached it are slower"
+)
 
 
 def block(found: Variance, *, told: Collection[str] = ()) -> list[str]:
@@ -24,7 +36,7 @@ def block(found: Variance, *, told: Collection[str] = ()) -> list[str]:
         return [f"! {line}" for line in words(found.unusual) if line not in left_out]
     noted = [f"! {line}" for line in notes(found) if line not in left_out]
     lines = [
-        f"Variance components: standard deviation, median of {counted(len(rows), 'row')}"
+        f"Spread of times: standard deviation, median of {counted(len(rows), 'row')}"
         f" of {counted(found.all_launches, 'launch')}; worst row"
     ]
     titles = {part.name: PARTS[part.name] for part in found.parts}
@@ -39,7 +51,8 @@ def block(found: Variance, *, told: Collection[str] = ()) -> list[str]:
         worst = f"; {most}: {part.worst_row!s}" if part.worst > part.typical and most != typical else ""
         lines.append(f"  {titles[part.name]:{width}}  {typical:>7}{wide}{limits(part)}{worst}")
     said = " ".join(filter(None, map(_sentence, (verdict(found, figures=False), remedy(found)))))
-    return [*([] if "variance" in told else [*lines, said]), *noted]
+    shown = [*([] if "variance" in told else [*lines, said]), *noted]
+    return [*shown, *([_DOMINANT] if any("dominant state" in line for line in shown) else [])]
 
 
 class CurveTable(NamedTuple):
@@ -51,8 +64,8 @@ class CurveTable(NamedTuple):
 
 
 def tables(found: Variance) -> list[CurveTable]:
-    """Of each curve: median of launches, half width of a launch's interval, parts; units are UNITS. Columns that are empty in
-    all rows are left out."""
+    """Of each curve: medians over launches, their precision, parts, as `legend` explains. Columns that are empty or zero in all
+    rows are left out."""
     several = len({row.key.component for row in found.rows}) > 1
     curves = [
         (f"IMB-{curve.component} {curve}" if several else str(curve), [_line(row) for row in rows])
@@ -61,12 +74,18 @@ def tables(found: Variance) -> list[CurveTable]:
     kept = [
         number
         for number in range(len(_HEADINGS))
-        if any(line[number] for _, lines in curves for line in lines)
+        if any(line[number] not in _EMPTY for _, lines in curves for line in lines)
     ]
     headings = [_HEADINGS[number] for number in kept]
     return [
         CurveTable(title, headings, [[line[i] for i in kept] for line in lines]) for title, lines in curves
     ]
+
+
+def legend(headings: Collection[str]) -> list[str]:
+    """What the columns of `tables` are, a line each for figures and spread."""
+    spread = [f"{PARTS[name]}: {meaning}" for name, meaning in _MEANINGS.items() if PARTS[name] in headings]
+    return [_FIGURES, *([f"spread (standard deviation, %): {'; '.join(spread)}"] if spread else [])]
 
 
 def _line(row: RowParts) -> tuple[str, ...]:
@@ -77,10 +96,11 @@ def _line(row: RowParts) -> tuple[str, ...]:
         "" if row.key.bytes is None else str(row.key.bytes),
         str(row.launches),
         "" if row.seconds is None else decimal(row.seconds * 1e6),
+        "" if row.bytes_per_second is None else decimal(row.bytes_per_second / 1e6),
         ""
-        if row.half_width is None
-        else f"{row.half_width * 100:.2f}"
-        if known_width(row.half_width)
+        if row.precision is None
+        else share(row.precision).removesuffix(" %")
+        if known_width(row.precision)
         else NOT_KNOWN,
         cell(row.within),
         cell(row.states),
