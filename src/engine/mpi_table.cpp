@@ -292,16 +292,19 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
   if (shared_.options_.send_mode == SendMode::buffered && shared_.ranks_.any(send_buffer && !*send_buffer)) {
     return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
-  if (active() && threads() > 1) {
-    const VariantScope variant(*this);
-    return {.batch = make_team(point, completed), .failure = {}};
-  }
-  std::unique_ptr<Setup> setup = active() ? make_setup(point, completed, std::move(window)) : nullptr;
+  const bool has_team = active() && threads() > 1;
+  std::unique_ptr<Setup> setup =
+      active() && !has_team ? make_setup(point, completed, std::move(window)) : nullptr;
   if (const Packing packing = shared_.options_.packing; packing != Packing::none) {
     if (setup) setup->add_packed(packing, shared_.packed_memory_);
     if (shared_.ranks_.any(setup && !*setup->packed)) {
       return without_memory(point, std::string("no memory for the messages of -packing ") + name_of(packing));
     }
+  }
+  // From here on only ranks of a group agree: idle ranks are done.
+  if (has_team) {
+    const VariantScope variant(*this);
+    return {.batch = make_team(point, completed), .failure = {}};
   }
   if (!setup) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
   setup->send_buffer = std::move(send_buffer);
