@@ -28,9 +28,9 @@ Communicator split_for(const Communicator& world, const Layout& layout) {
 // Bytes from one thread's part of a buffer to the next. Parts begin at a multiple of -malloc_align and,
 // unless -malloc_algo continuous, share no page.
 std::int64_t stride_of(std::int64_t bytes, const Threads& threads) {
-  constexpr std::int64_t page = 4096;
-  const std::int64_t unit =
-      threads.memory == ThreadMemory::continuous ? threads.alignment : std::max(page, threads.alignment);
+  const std::int64_t unit = threads.memory == ThreadMemory::continuous
+                                ? threads.alignment
+                                : std::max(page_bytes, threads.alignment);
   return rounded_up(plus(bytes, Content::guard), unit);
 }
 
@@ -124,13 +124,6 @@ void MpiTable::make_comms_of_threads() {
 // The buffer whose memory MPI allocates with the window.
 Exposed MpiTable::allocated_by_mpi() const {
   return allocates(window_kind()) ? spec().one_sided.exposed : Exposed::nothing;
-}
-
-// The kind of memory that windows expose. Benchmarks that create windows themselves expose the receive
-// buffer.
-MemoryKind MpiTable::exposed_kind() const {
-  const MemoryChoice& memory = shared_.options_.memory;
-  return spec().one_sided.exposed == Exposed::send ? memory.send : memory.receive;
 }
 
 // Whether MPI can create windows of this kind in all groups.
