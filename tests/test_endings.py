@@ -180,6 +180,27 @@ def test_nothing_is_emptied_when_another_output_cannot_be_opened(mpi, tmp_path):
     assert done.code == 2 and (tmp_path / "x").read_text() == "kept"
 
 
+@pytest.mark.parametrize("how", ["plain", "dangling link", "relative"])
+def test_a_usage_error_leaves_no_new_file(mpi, how, tmp_path):
+    """-json is opened first, and its file does not exist. A link to it is the user's and stays."""
+    file = tmp_path / "target" if how == "dangling link" else tmp_path / "x"
+    if how == "dangling link":
+        (tmp_path / "x").symlink_to("target")
+    name = "x" if how == "relative" else str(tmp_path / "x")
+    done = lab.run(mpi, 2, f"-iter 1 Barrier -json {name} -dumpfile no/such/folder", folder=tmp_path)
+    assert done.code == 2 and "-dumpfile: cannot write" in done.own_errors[0] and not file.exists()
+    assert (tmp_path / "x").is_symlink() == (how == "dangling link")
+
+
+def test_a_file_that_is_created_as_two_outputs_is_deleted(mpi, tmp_path):
+    """Two links to a file that does not exist."""
+    for name in ("x", "y"):
+        (tmp_path / name).symlink_to("target")
+    done = lab.run(mpi, 2, "-iter 1 Barrier -json x -dumpfile y", folder=tmp_path)
+    assert done.code == 2 and "same file" in done.own_errors[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x", "y"]
+
+
 def test_files_may_begin_with_a_byte_order_mark(mpi, tmp_path):
     for name, text in {"names": "PingPong\n", "lengths": "8\n", "settings": "N_BARR=3\n"}.items():
         (tmp_path / name).write_text("\ufeff" + text, encoding="utf-8")

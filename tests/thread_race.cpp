@@ -17,7 +17,7 @@ class PingPong final : public Batch {
  public:
   PingPong(Mail& mail, int rank, int thread, Turn* turn)
       : mail_(mail), rank_(rank), thread_(thread), turn_(turn) {}
-  double run(std::int64_t repetitions, Timing, std::span<double> samples) override {
+  double run(std::int64_t repetitions, Timing, std::span<double> repetition_seconds) override {
     for (std::int64_t i = 0; i < repetitions; ++i) {
       if (turn_ != nullptr) turn_->await(thread_);
       if (rank_ == 0) mail_.send(1, thread_, out_);
@@ -25,7 +25,7 @@ class PingPong final : public Batch {
       if (rank_ == 1) mail_.send(0, thread_, out_);
       if (turn_ != nullptr) turn_->pass(thread_);
     }
-    for (double& sample : samples) sample = thread_;
+    for (double& seconds : repetition_seconds) seconds = thread_;
     return thread_ + 1;
   }
   double run_with_load(std::int64_t, Timing, std::span<double>, LoadUse&) override { return 0; }

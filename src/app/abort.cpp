@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "plan/exit_status.h"
+#include "report/row_label.h"
 #include "system/signals.h"
 #include "system/sleep.h"
 
@@ -68,22 +69,13 @@ const char* located(const char* reason) {
   // The lock is not waited for: the error may be in note_activity().
   const std::unique_lock lock(under_way_mutex, std::try_to_lock);
   if (!lock || under_way.benchmark.empty()) return reason;
-  std::array<char, 32> length{};
-  if (under_way.bytes) {
-    std::snprintf(length.data(), length.size(), ", %lld B", static_cast<long long>(*under_way.bytes));
-  }
   std::array<char, 40> partner{};
   if (under_way.partner) {
     std::snprintf(partner.data(), partner.size(), ", with endpoint %d", *under_way.partner);
   }
-  std::array<char, 80> variant{};
-  if (!under_way.variant.empty()) {
-    std::snprintf(variant.data(), variant.size(), ", variant %.*s",
-                  static_cast<int>(under_way.variant.size()), under_way.variant.data());
-  }
-  std::snprintf(text.data(), text.size(), "%.*s, %d process%s%s%s%s: %s",
-                static_cast<int>(under_way.benchmark.size()), under_way.benchmark.data(), under_way.processes,
-                under_way.processes == 1 ? "" : "es", length.data(), variant.data(), partner.data(), reason);
+  const std::size_t end =
+      write_label(text, {under_way.benchmark, under_way.processes, under_way.bytes, under_way.variant});
+  std::snprintf(text.data() + end, text.size() - end, "%s: %s", partner.data(), reason);
   return text.data();
 }
 

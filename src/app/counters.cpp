@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 #include <span>
+#include <utility>
 
 #include "app/gathered_text.h"
 #include "system/cpu_list.h"
@@ -28,17 +29,17 @@ Counters::Counters(Agreement& host) : evidence_(host.rank() == 0, {.cpus = cpus_
 
 Reading Counters::read() {
   const system::ThreadCounters thread = evidence_.thread();
-  const std::array values = {thread.voluntary_switches,
-                             thread.involuntary_switches,
-                             thread.minor_faults,
-                             thread.major_faults,
-                             thread.run_delay_seconds,
-                             evidence_.steal_seconds(),
-                             static_cast<double>(thread.cpu)};
-  const std::size_t first_interface = values.size();
-  Reading reading(first_interface + 2 * evidence_.interfaces().size());
-  std::ranges::copy(values, reading.begin());
-  evidence_.traffic(std::span(reading).subspan(first_interface));
+  const std::array values = {std::pair(Counter::voluntary_switches, thread.voluntary_switches),
+                             std::pair(Counter::involuntary_switches, thread.involuntary_switches),
+                             std::pair(Counter::minor_faults, thread.minor_faults),
+                             std::pair(Counter::major_faults, thread.major_faults),
+                             std::pair(Counter::run_delay, thread.run_delay_seconds),
+                             std::pair(Counter::steal, evidence_.steal_seconds()),
+                             std::pair(Counter::cpu, static_cast<double>(thread.cpu))};
+  static_assert(values.size() == counters_of_rank);
+  Reading reading(counters_of_rank + 2 * evidence_.interfaces().size());
+  for (const auto& [counter, value] : values) reading[index_of(counter)] = value;
+  evidence_.traffic(std::span(reading).subspan(counters_of_rank));
   return reading;
 }
 

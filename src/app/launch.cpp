@@ -37,7 +37,7 @@ Program program_of(const Component& component, const std::string& name) {
 
 // Not by iostreams: a failed allocation inside them gives a shorter text and no exception.
 FileText read_text(const std::string& path) {
-  const std::unique_ptr<std::FILE, OutputFiles::Close> file(std::fopen(path.c_str(), "rb"));
+  const OwnedFile file(std::fopen(path.c_str(), "rb"));
   if (!file) return {false, "", std::strerror(errno)};
   std::string text;
   std::vector<char> part(1 << 16);
@@ -71,13 +71,12 @@ void require_info(const Options& options) {
 }
 
 // Opens a file at rank 0. Its contents are kept until all files are open.
-std::unique_ptr<std::FILE, OutputFiles::Close> open_shared(Agreement& world, const char* option,
-                                                           const std::string& path) {
-  std::unique_ptr<std::FILE, OutputFiles::Close> file;
+OwnedFile open_shared(Agreement& world, const char* option, const std::string& path) {
+  OwnedFile file;
   if (path.empty()) return file;
   std::string why;
   if (world.rank() == 0) {
-    file.reset(system::open_output(path));
+    file.reset(system::open_output(path, &file.get_deleter().unused));
     if (!file) why = std::strerror(errno);
   }
   why = world.broadcast(why);
@@ -211,8 +210,9 @@ OutputFiles::OutputFiles(Agreement& world, const Options& options)
   keep_apart(dump.get(), stderr, "-dumpfile and standard error");
   why = first_message(world, why);
   if (!why.empty()) throw UsageError(why);
-  for (const auto* file : {&records, &dump}) {
+  for (OwnedFile* const file : {&records, &dump}) {
     if (*file) system::empty_file(file->get());
+    file->get_deleter().unused.clear();
   }
 }
 

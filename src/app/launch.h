@@ -48,15 +48,22 @@ std::optional<std::string> text_to_print(const Component& component, const Launc
 /// Messages for stderr that do not stop the run.
 std::vector<std::string> warnings_of(const Launch& launch, const Environment& environment);
 
+/// Closes a file, and deletes it where this launch created it and did not come to use it.
+struct CloseFile {
+  std::string unused = {};  ///< the path of such a file
+  void operator()(std::FILE* file) const {
+    std::fclose(file);
+    if (!unused.empty()) std::remove(unused.c_str());
+  }
+};
+using OwnedFile = std::unique_ptr<std::FILE, CloseFile>;
+
 /// -json and -dumpfile, opened by rank 0 before anything is measured, and emptied once both are open. Throws
 /// UsageError on all ranks or on none.
 struct OutputFiles {
   OutputFiles(Agreement& world, const Options& options);
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<std::FILE, Close> records;
-  std::unique_ptr<std::FILE, Close> dump;
+  OwnedFile records;
+  OwnedFile dump;
 };
 
 /// -turns: this rank's connection to the interleaving server. Throws UsageError on all ranks or on none.

@@ -92,8 +92,6 @@ system::EndRecords end_records(Ending ending) {
   return records;
 }
 
-constexpr double start_factor = 10;  // of -pair_timeout: large launches take minutes to start
-
 #ifndef OPENIMB_SMPI
 // By the launcher's environment variables, as MPI may not be initialized. Without them, every rank is taken
 // for rank 0.
@@ -115,7 +113,7 @@ class StartWatch {
 #ifndef OPENIMB_SMPI
     if (!component.list.facts.defaults.fabric) return;
     const bool first = is_rank("0");
-    const double seconds = requested_pair_timeout(arguments) * start_factor * (first ? 1 : 1.5);
+    const double seconds = requested_pair_timeout(arguments) * start_timeout_factor * (first ? 1 : 1.5);
     if (seconds <= 0 || (!first && !is_rank("1"))) return;
     watch_.emplace(seconds, [seconds] {
       std::array<char, 120> text;
@@ -257,8 +255,11 @@ class Measuring final : public Surroundings {
 
   void pause(double seconds) override { system::pause_for(seconds); }
   void progress(const Ending& so_far) override { prepare_end(so_far); }
-  void take_turn(bool row) override {
-    if (interleave_) interleave_->take(row);
+  void wait_for_row() override {
+    if (interleave_) interleave_->wait_for_row();
+  }
+  void wait_for_segment() override {
+    if (interleave_) interleave_->wait_for_segment();
   }
   std::int64_t free_bytes() override { return system::free_bytes(system::folder_of(scratch_.base())); }
   std::optional<Reading> evidence() override {

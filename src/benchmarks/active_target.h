@@ -101,7 +101,7 @@ struct MakeWindow : PatternBase {
 };
 
 /// Attaches memory to a dynamic window and detaches it, on each process independently, all at once. No data
-/// is moved. At least one byte is attached, as MPI cannot attach zero bytes.
+/// is moved.
 struct Attach_detach : PatternBase {
   static constexpr Spec spec{
       .name = "Attach_detach",
@@ -120,7 +120,7 @@ struct Attach_detach : PatternBase {
   }
   template <class C>
   static void step(const C& c, const Lap& lap, MPI_Win win) {
-    MPI_Win_attach(win, lap.receive, std::max<MPI_Aint>(1, c.window_bytes));
+    MPI_Win_attach(win, lap.receive, attachable(c.window_bytes));
     MPI_Win_detach(win, lap.receive);
   }
   static Expected expects(const GroupRank&) { return {}; }

@@ -1,12 +1,17 @@
 // -help, -list and -version. Their text is derived from the option table and the catalog.
 #include <algorithm>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "cli/command_line.h"
 #include "cli/option_table.h"
 #include "cli/parameters.h"
 #include "cli/suggestion.h"
 #include "cli/values.h"
+#include "plan/random.h"
+#include "plan/rounds.h"
+#include "plan/torus.h"
 
 namespace openimb {
 
@@ -108,9 +113,29 @@ std::string users_of(const Program& program, const Option& option) {
   return names.size() < program.catalog.size() ? comma_separated(names) : std::string();
 }
 
+/// The details of an option, with {NAME} of a constant replaced by its value.
+std::string details_of(const Option& option) {
+  const std::pair<std::string_view, std::string> constants[] = {
+      {"default_budget", to_text(default_budget)},
+      {"default_passes", std::to_string(default_passes)},
+      {"largest_exponent", std::to_string(largest_exponent)},
+      {"most_dimensions", std::to_string(most_dimensions)},
+      {"partner_rounds", std::to_string(partner_rounds)},
+      {"start_timeout_factor", std::to_string(start_timeout_factor)},
+  };
+  std::string text(option.details);
+  for (const auto& [name, value] : constants) {
+    const std::string placeholder = "{" + std::string(name) + "}";
+    for (std::size_t at = 0; (at = text.find(placeholder, at)) != std::string::npos; at += value.size()) {
+      text.replace(at, placeholder.size(), value);
+    }
+  }
+  return text;
+}
+
 std::string option_topic(const Program& program, const Option& option) {
   std::string text = with_syntax(option) + "\n" + wrapped(help_of(option), 2);
-  if (!option.details.empty()) text += "\n" + wrapped(option.details, 2);
+  if (!option.details.empty()) text += "\n" + wrapped(details_of(option), 2);
   if (option.lists_parameters) {
     const Options defaults = default_options(program.defaults);
     for (const Parameter& parameter : parameters()) {

@@ -345,7 +345,7 @@ void set_topology(Draft& draft, std::string_view word) {
     topology.degree = static_cast<int>(whole_number(rest, 1, most_int));
   } else if (same_name(kind, graph)) {
     topology.kind = TopologyKind::graph;
-    topology.dimensions = 2;
+    topology.dimensions = default_grid_dimensions;
     if (colon != std::string_view::npos) set_grid(topology, rest);
   } else if (colon != std::string_view::npos) {
     throw BadValue(quoted(kind) + " is neither graph nor random");
@@ -356,7 +356,7 @@ void set_topology(Draft& draft, std::string_view word) {
 }
 
 OptionValue shown_topology(const Options& options) {
-  const Topology topology = options.topology.value_or(Topology{.dimensions = 2});
+  const Topology topology = options.topology.value_or(Topology{.dimensions = default_grid_dimensions});
   if (topology.kind == TopologyKind::random) return "random:" + std::to_string(topology.degree);
   std::string grid = topology.kind == TopologyKind::graph ? "graph:" : "";
   if (!topology.has_extents()) return grid + std::to_string(topology.dimensions) + "d";
@@ -565,7 +565,6 @@ void check_reorder(const Draft& draft) {
 
 // -precision alone does not limit the passes, so it gets a default budget.
 void imply_budget(Draft& draft) {
-  constexpr double default_budget = 60;
   Passes& passes = *draft.options.passes;
   if (!passes.most && !passes.budget) passes.budget = default_budget;
 }
@@ -617,7 +616,6 @@ void read_variants(Draft& draft, std::string_view path) {
 
 // Variants alternate sample by sample, which takes passes.
 void imply_passes(Draft& draft) {
-  constexpr int default_passes = 20;
   std::optional<Passes>& passes = draft.options.passes;
   if (!passes) passes.emplace().most = default_passes;
 }
@@ -996,7 +994,7 @@ constexpr Option length_rows[] = {
               std::to_string(defaults.settings.max_message_log);
      },
      .example = "-msglog 3:7",
-     .details = "Exponents from 0 to 40. MIN defaults to MINMSGLOG, which is 0.",
+     .details = "Exponents from 0 to {largest_exponent}. MIN defaults to MINMSGLOG (-set).",
      .field = shown_by<shown_exponents>,
      .apply = set_exponents,
      .imply = measure_by_exponents,
@@ -1190,11 +1188,10 @@ constexpr Option method_rows[] = {
     {.name = "seed",
      .syntax = "N",
      .help = "draw other random partners, or another random graph",
-     .default_text = "1",
      .example = "-seed 7",
      .details = "Seed of random partners, of -topo random:N, and of the order of rounds in IMB-FABRIC. The "
                 "same number gives the same partners in the same order, with every MPI. Partners are drawn "
-                "for 1024 rounds before the clock starts; further repetitions use them again.",
+                "for {partner_rounds} rounds before the clock starts; further repetitions use them again.",
      .field = shown_by<shown_seed>,
      .apply = set_seed,
      .used_by = &with_random_choices,
@@ -1203,24 +1200,22 @@ constexpr Option method_rows[] = {
     {.name = "halo",
      .syntax = "N[,corners]",
      .help = "IMB-P2P: the periodic grid of Halo and simple_halo",
-     .default_text = "3",
      .example = "-halo 2,corners Halo",
-     .details =
-         "N: 1 to 5 dimensions, whose extents are as equal as the number of processes allows. Each process "
-         "exchanges with 2 neighbors per dimension; corners: with those across edges and corners, too, 26 in "
-         "3 dimensions (N,faces: not). A process is its own neighbor in a dimension of extent 1.",
+     .details = "N: 1 to {most_dimensions} dimensions, whose extents are as equal as the number of processes "
+                "allows. Each process exchanges with 2 neighbors per dimension; corners: with those across "
+                "edges and corners, too, 26 in 3 dimensions (N,faces: not). A process is its own neighbor in "
+                "a dimension of extent 1.",
      .field = shown_by<shown_halo>,
      .apply = set_halo,
      .used_by = &in_torus},
     {.name = "topo",
      .syntax = "TOPOLOGY",
      .help = "who are neighbors in neighborhood collectives",
-     .default_text = "2d",
      .example = "-topo 2x2 Neighbor_alltoall",
-     .details = "3d: a periodic grid of 1 to 5 dimensions, whose extents are as equal as the number of "
-                "processes allows. 4x2: with these extents, in groups of 8. graph, graph:4x2, graph:3d: the "
-                "same neighbors, as a distributed graph. random:N: a graph drawn at random (-seed), in which "
-                "each process sends to N others and receives from N others.",
+     .details = "3d: a periodic grid of 1 to {most_dimensions} dimensions, whose extents are as equal as the "
+                "number of processes allows. 4x2: with these extents, in groups of 8. graph, graph:4x2, "
+                "graph:3d: the same neighbors, as a distributed graph. random:N: a graph drawn at random "
+                "(-seed), in which each process sends to N others and receives from N others.",
      .field = shown_by<shown_topology>,
      .apply = set_topology,
      .used_by = &in_topology,
@@ -1367,7 +1362,6 @@ constexpr Option thread_rows[] = {
     {.name = "barrier",
      .syntax = "on|off|special",
      .help = "synchronize processes before each sample",
-     .default_text = "on",
      .example = "-barrier special",
      .details =
          "on: in MPI_Barrier. off: only between the threads of a process. special: as -imb_barrier on.",
@@ -1462,7 +1456,7 @@ constexpr Option fabric_rows[] = {
      .details = "Beyond twice the time of a sample (-time). Its pairs have failure rows, the others are "
                 "measured, and the run ends with exit status 3. A rank that waits for it within an exchange "
                 "is left out, too, and if that is rank 0, the run is aborted with exit status 5. So is a "
-                "start that takes ten times as long. 0: wait forever.",
+                "start that takes {start_timeout_factor} times as long. 0: wait forever.",
      .field = at<&Options::fabric, &FabricOptions::timeout_seconds>,
      .range = real(0, 1e6),
      .used_by = &in_rounds,
@@ -1474,7 +1468,6 @@ constexpr Option memory_rows[] = {
      .values = Values::one_or_two,
      .syntax = "KIND[,KIND]",
      .help = "memory of buffers: of both, or of send and receive",
-     .default_text = "host",
      .example = "-memory cuda,host",
      .details = "host; pinned: on the host, page-locked by a GPU's driver; cuda, rocm: on the GPU; "
                 "cuda_managed, rocm_managed: migrates between both. H, D, M: host, GPU, managed, of the "
@@ -1497,7 +1490,6 @@ constexpr Option memory_rows[] = {
      .alias = "gpu_select",
      .syntax = "N|local_rank|round_robin",
      .help = "which GPU a rank uses",
-     .default_text = "local_rank",
      .example = "-memory cuda -gpu 0",
      .details = "Of those that the process sees (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES). N: GPU N for "
                 "all ranks, from 0. local_rank: the rank on its host modulo the number of GPUs. round_robin: "
@@ -1559,7 +1551,6 @@ constexpr Option own_rows[] = {
     {.name = "layout",
      .syntax = "LAYOUT",
      .help = "gaps between the elements of a message",
-     .default_text = "contiguous",
      .example = "-layout vector:1:8 -data_type double PingPong",
      .details = "Derived types, on both sides; #bytes counts data, not gaps. vector:BLOCK:STRIDE: blocks of "
                 "BLOCK elements, STRIDE elements from one beginning to the next. indexed: blocks and gaps of "
@@ -1640,7 +1631,6 @@ constexpr Option own_rows[] = {
     {.name = "strict",
      .syntax = "on|off",
      .help = "exit status 3 for rows beyond -mem, -time or -budget, too",
-     .default_text = "off",
      .example = "-strict on",
      .details = "Such a row names its limit. Without -strict the exit status stays 0, as IMB's does.",
      .field = at<&Options::strict>,
@@ -1669,8 +1659,8 @@ constexpr Option own_rows[] = {
      .help = "repeat passes until each row is this precise",
      .example = "-precision 2",
      .details = "Until the 95 % interval of each row's median is within +-PERCENT of the median. Rows that "
-                "are precise enough are not measured further. Without -passes and -budget, the budget is 60 "
-                "seconds. See -passes.",
+                "are precise enough are not measured further. Without -passes and -budget, the budget is "
+                "{default_budget} seconds. See -passes.",
      .field = at<&Options::passes, &Passes::precision>,
      .range = real(0.001, 100, 100),
      .used_by = &grouped,
@@ -1691,7 +1681,8 @@ constexpr Option own_rows[] = {
          "One variant per line: LABEL NAME=VALUE ..., separated by blanks. NAME is a control variable of the "
          "MPI (MPI_T). A line with only a label measures the values at launch. A comment begins with #. In "
          "each pass every row has a sample of every variant, in the same memory, on a communicator made "
-         "with its values. Each variant has a table. Without -passes, -precision, -budget: 20 passes.",
+         "with its values. Each variant has a table. Without -passes, -precision, -budget: {default_passes} "
+         "passes.",
      .recorded = false,
      .apply = read_variants,
      .used_by = &grouped,

@@ -38,7 +38,7 @@ struct ControlBarrier {
 struct BatchRun {
   std::int64_t repetitions;
   Timing timing;
-  std::span<double> samples;
+  std::span<double> repetition_seconds;
   const Setup& setup;
   ControlBarrier between() const { return {setup.group.barrier, setup.group.control}; }
 };
@@ -57,18 +57,18 @@ template <class Step, Loops loops, class StepContext, class... View>
 OPENIMB_NOINLINE double run_loop(const StepContext& context, const LapPlan& plan, const BatchRun& request,
                                  const View&... view) {
   const auto timed = [&]<bool aggregate>(const auto& laps, std::bool_constant<aggregate>) {
-    double* const samples = request.samples.data();
+    double* const repetition_seconds = request.repetition_seconds.data();
     switch (request.timing) {
       case Timing::total:
         return drive<Step, WallClock, aggregate>(context, laps, request.repetitions, Total{}, view...);
       case Timing::every_repetition:
         return drive<Step, WallClock, aggregate>(context, laps, request.repetitions,
-                                                 EveryRepetition<WallClock>{samples}, view...);
+                                                 EveryRepetition<WallClock>{repetition_seconds}, view...);
       case Timing::synchronized:
         if constexpr (loops.synchronized && !aggregate) {
-          return drive<Step, WallClock>(context, laps, request.repetitions,
-                                        Synchronized<WallClock, ControlBarrier>{samples, request.between()},
-                                        view...);
+          return drive<Step, WallClock>(
+              context, laps, request.repetitions,
+              Synchronized<WallClock, ControlBarrier>{repetition_seconds, request.between()}, view...);
         }
     }
     return 0.0;
@@ -162,25 +162,25 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     }
   }
 
-  double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
+  double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
     if (!this->takes_part()) return 0;
-    const BatchRun request{repetitions, timing, samples, setup()};
+    const BatchRun request{repetitions, timing, repetition_seconds, setup()};
     return in_form(plan().beginning(), [&]<class Step, Loops loops>(
                                            Form<Step, loops>, const auto& step_context, const auto&... view) {
       return run_loop<Step, loops>(step_context, plan(), request, view...);
     });
   }
 
-  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
+  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
                        LoadUse& load) override {
     if constexpr (spec.overlaps()) {
-      const BatchRun request{repetitions, timing, samples, setup()};
+      const BatchRun request{repetitions, timing, repetition_seconds, setup()};
       const Context& step_context = context();
       const LapPlan laps = plan();
       return with_views([&](const auto&... view) {
         if (request.setup.device_load != nullptr) {
           return drive_beside_device<Loop, WallClock>(step_context, Moving(laps), repetitions, timing,
-                                                      samples, request.between(),
+                                                      repetition_seconds, request.between(),
                                                       {*request.setup.device_load, load}, view...);
         }
         const Loaded<Context> loaded{step_context, plan_load(*request.setup.load, load)};

@@ -96,8 +96,8 @@ class FileBatchOf final : public FileBatch {
  public:
   explicit FileBatchOf(std::unique_ptr<const Setup> setup) : FileBatch(Pattern::spec, std::move(setup)) {}
 
-  double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
-    const BatchRun request{repetitions, timing, samples, setup()};
+  double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
+    const BatchRun request{repetitions, timing, repetition_seconds, setup()};
     return in_form([&]<class Step>(Step) {
       constexpr Loops loops{.aggregate = writes && spec.aggregation != Aggregation::non_aggregate_only,
                             .synchronized = one_by_one.synchronized,
@@ -106,10 +106,10 @@ class FileBatchOf final : public FileBatch {
     });
   }
 
-  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
+  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
                        LoadUse& load) override {
     if constexpr (spec.overlaps()) {
-      const BatchRun request{repetitions, timing, samples, setup()};
+      const BatchRun request{repetitions, timing, repetition_seconds, setup()};
       const Loaded<FileContext<Count>> loaded{context(), plan_load(*setup().load, load)};
       return in_form([&]<class Step>(Step) {
         return run_loop<WithLoad<Step, WallClock>, one_by_one>(loaded, plan(), request);

@@ -23,15 +23,15 @@ class MarkingBatch final : public Batch {
         batch_(std::move(batch)),
         rank_barrier_(std::move(rank_barrier)) {}
 
-  double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
+  double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
     double seconds = 0;
-    with_team([&] { seconds = batch_->run(repetitions, timing, samples); });
+    with_team([&] { seconds = batch_->run(repetitions, timing, repetition_seconds); });
     return seconds;
   }
-  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
+  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
                        LoadUse& load) override {
     double seconds = 0;
-    with_team([&] { seconds = batch_->run_with_load(repetitions, timing, samples, load); });
+    with_team([&] { seconds = batch_->run_with_load(repetitions, timing, repetition_seconds, load); });
     return seconds;
   }
   std::int64_t check(std::int64_t repetitions) override {

@@ -14,9 +14,6 @@ namespace openimb {
 using BarrierFunction = void (*)(MPI_Comm);
 inline void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
 
-/// Where the text of each rank begins among those gathered at rank 0. Throws std::length_error above 2 GiB.
-std::vector<int> offsets_of(std::span<const int> lengths);
-
 class MpiAgreement final : public Agreement {
  public:
   /// The caller owns the communicator. MPI_COMM_NULL means this rank alone.

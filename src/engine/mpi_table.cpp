@@ -28,9 +28,9 @@ Communicator split_for(const Communicator& world, const Layout& layout) {
 // Bytes from one thread's part of a buffer to the next. Parts begin at a multiple of -malloc_align and,
 // unless -malloc_algo continuous, share no page.
 std::int64_t stride_of(std::int64_t bytes, const Threads& threads) {
-  constexpr std::int64_t page = 4096;
-  const std::int64_t unit =
-      threads.memory == ThreadMemory::continuous ? threads.alignment : std::max(page, threads.alignment);
+  const std::int64_t unit = threads.memory == ThreadMemory::continuous
+                                ? threads.alignment
+                                : std::max(page_bytes, threads.alignment);
   return rounded_up(plus(bytes, Content::guard), unit);
 }
 
@@ -124,13 +124,6 @@ void MpiTable::make_comms_of_threads() {
 // The buffer whose memory MPI allocates with the window.
 Exposed MpiTable::allocated_by_mpi() const {
   return allocates(window_kind()) ? spec().one_sided.exposed : Exposed::nothing;
-}
-
-// The kind of memory that windows expose. Benchmarks that create windows themselves expose the receive
-// buffer.
-MemoryKind MpiTable::exposed_kind() const {
-  const MemoryChoice& memory = shared_.options_.memory;
-  return spec().one_sided.exposed == Exposed::send ? memory.send : memory.receive;
 }
 
 // Whether MPI can create windows of this kind in all groups.
@@ -292,16 +285,19 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
   if (shared_.options_.send_mode == SendMode::buffered && shared_.ranks_.any(send_buffer && !*send_buffer)) {
     return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
-  if (active() && threads() > 1) {
-    const VariantScope variant(*this);
-    return {.batch = make_team(point, completed), .failure = {}};
-  }
-  std::unique_ptr<Setup> setup = active() ? make_setup(point, completed, std::move(window)) : nullptr;
+  const bool has_team = active() && threads() > 1;
+  std::unique_ptr<Setup> setup =
+      active() && !has_team ? make_setup(point, completed, std::move(window)) : nullptr;
   if (const Packing packing = shared_.options_.packing; packing != Packing::none) {
     if (setup) setup->add_packed(packing, shared_.packed_memory_);
     if (shared_.ranks_.any(setup && !*setup->packed)) {
       return without_memory(point, std::string("no memory for the messages of -packing ") + name_of(packing));
     }
+  }
+  // From here on only ranks of a group agree: idle ranks are done.
+  if (has_team) {
+    const VariantScope variant(*this);
+    return {.batch = make_team(point, completed), .failure = {}};
   }
   if (!setup) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
   setup->send_buffer = std::move(send_buffer);

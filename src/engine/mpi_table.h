@@ -32,9 +32,9 @@ class MpiTable final : public OpenTable {
   Shared group_of_thread(int thread);
   Shared make_control() const;
   bool active() const { return group_->contains_me(); }
-  WindowKind window_kind() const { return spec().one_sided.window.value_or(shared_.options_.window_kind); }
+  WindowKind window_kind() const { return spec().one_sided.window_kind(shared_.options_.window_kind); }
   Exposed allocated_by_mpi() const;
-  MemoryKind exposed_kind() const;
+  MemoryKind exposed_kind() const { return shared_.options_.memory.exposed_by(spec()); }
   bool windows_work();
   void allocate();
   bool try_to_allocate(std::span<const Point* const> points);

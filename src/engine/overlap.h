@@ -88,8 +88,9 @@ struct DeviceLoadPlan {
 /// would wait forever.
 template <class Pattern, class Clock, class Context, class Movement, class Barrier, class... View>
 OPENIMB_NOINLINE double drive_beside_device(const Context& c, Movement laps, std::int64_t repetitions,
-                                            Timing timing, std::span<double> samples, const Barrier& barrier,
-                                            const DeviceLoadPlan& load, const View&... view) noexcept {
+                                            Timing timing, std::span<double> repetition_seconds,
+                                            const Barrier& barrier, const DeviceLoadPlan& load,
+                                            const View&... view) noexcept {
   const double start = Clock::now();
   double begin = start, sum = 0;
   for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
@@ -105,7 +106,7 @@ OPENIMB_NOINLINE double drive_beside_device(const Context& c, Movement laps, std
     Pattern::close(c, view...);
     if (timing == Timing::total) continue;
     const double end = Clock::now();
-    samples[static_cast<std::size_t>(i)] = end - begin;
+    repetition_seconds[static_cast<std::size_t>(i)] = end - begin;
     sum += end - begin;
     begin = end;
   }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <new>
 
+#include "memory/memory.h"
 #include "plan/saturating.h"
 
 namespace openimb {
@@ -81,8 +82,6 @@ void unpack_by_hand(const Gaps& gaps, const char* from, char* to) {
 
 namespace {
 
-constexpr std::int64_t page = 4096;
-
 std::int64_t pack_once([[maybe_unused]] bool exceeds_int, const void* data, const PackedMessages::View& v) {
 #ifdef OPENIMB_LARGE_COUNT
   if (exceeds_int) return call::pack<call::LargeCount>(data, v.count, v.type, v.out, v.room, v.comm);
@@ -93,13 +92,13 @@ std::int64_t pack_once([[maybe_unused]] bool exceeds_int, const void* data, cons
 }  // namespace
 
 void PackedMemory::Delete::operator()(std::byte* memory) const {
-  ::operator delete(memory, std::align_val_t(page));
+  ::operator delete(memory, std::align_val_t(page_bytes));
 }
 
 std::byte* PackedMemory::of(std::size_t bytes) {
   if (memory_ && bytes <= bytes_) return memory_.get();
   memory_.reset();
-  memory_.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(page), std::nothrow)));
+  memory_.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(page_bytes), std::nothrow)));
   bytes_ = bytes;
   if (memory_) std::memset(memory_.get(), 0, bytes);  // allocates its pages before they are timed
   return memory_.get();
@@ -126,8 +125,8 @@ PackedMessages::PackedMessages(PackedMemory& memory, Packing packing, const Geom
            .type = type.handle(),
            .comm = comm,
            .gaps = &gaps_};
-  const std::int64_t send_bytes = (view_.sends * room + page - 1) / page * page;
-  const auto all_bytes = static_cast<std::size_t>(std::max(page, send_bytes + view_.receives * room));
+  const std::int64_t send_bytes = (view_.sends * room + page_bytes - 1) / page_bytes * page_bytes;
+  const auto all_bytes = static_cast<std::size_t>(std::max(page_bytes, send_bytes + view_.receives * room));
   std::byte* const begin = memory.of(all_bytes);
   if (begin == nullptr) return;
   view_.out = reinterpret_cast<char*>(begin);

@@ -14,14 +14,14 @@ TeamBatch::TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> membe
       rank_barrier_(std::move(rank_barrier)),
       seconds_(members_.size()),
       waiting_(turn_ ? members_.size() : 0),
-      samples_(members_.size()) {}
+      seconds_of_repetitions_(members_.size()) {}
 
 // Threads are awake before the ranks synchronize, and begin as soon as the ranks have synchronized.
-double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double> samples) {
+double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) {
   team_.run([&](int thread) {
     const auto index = static_cast<std::size_t>(thread);
-    std::vector<double>& mine = samples_[index];
-    if (!samples.empty()) mine.assign(samples.size(), 0.0);
+    std::vector<double>& mine = seconds_of_repetitions_[index];
+    if (!repetition_seconds.empty()) mine.assign(repetition_seconds.size(), 0.0);
     team_.barrier();
     if (thread == 0) rank_barrier_();
     team_.barrier();
@@ -29,10 +29,10 @@ double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double>
     seconds_[index] = members_[index]->run(repetitions, timing, mine);
     if (turn_) waiting_[index] = turn_->waiting(thread);
   });
-  if (!samples.empty()) {
-    std::ranges::fill(samples, 0.0);
-    for (const std::vector<double>& of_thread : samples_) {
-      std::ranges::transform(samples, of_thread, samples.begin(),
+  if (!repetition_seconds.empty()) {
+    std::ranges::fill(repetition_seconds, 0.0);
+    for (const std::vector<double>& of_thread : seconds_of_repetitions_) {
+      std::ranges::transform(repetition_seconds, of_thread, repetition_seconds.begin(),
                              [](double a, double b) { return std::max(a, b); });
     }
   }

@@ -21,7 +21,7 @@ class TeamBatch final : public Batch {
             std::function<void()> rank_barrier);
 
   /// Seconds of the slowest thread. Each sample is that of the slowest thread in its repetition.
-  double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override;
+  double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override;
   double run_with_load(std::int64_t, Timing, std::span<double>, LoadUse&) override { return 0; }
   std::int64_t check(std::int64_t repetitions) override;
   bool takes_part() const override { return members_.front()->takes_part(); }
@@ -33,9 +33,9 @@ class TeamBatch final : public Batch {
   const std::unique_ptr<Turn> turn_;
   const std::vector<std::unique_ptr<Batch>> members_;
   const std::function<void()> rank_barrier_;
-  std::vector<double> seconds_;               ///< seconds of the last run, by thread
-  std::vector<double> waiting_;               ///< seconds of waiting for turns in it; empty without turns
-  std::vector<std::vector<double>> samples_;  ///< seconds of each repetition, by thread
+  std::vector<double> seconds_;  ///< seconds of the last run, by thread
+  std::vector<double> waiting_;  ///< seconds of waiting for turns in it; empty without turns
+  std::vector<std::vector<double>> seconds_of_repetitions_;  ///< seconds of each repetition, by thread
 };
 
 }  // namespace openimb

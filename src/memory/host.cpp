@@ -10,8 +10,6 @@ namespace openimb {
 
 namespace {
 
-constexpr std::int64_t page = 4096;
-
 class HostMemory : public Memory {
  public:
   HostMemory(std::byte* address, std::int64_t bytes) : address_(address), bytes_(bytes) {}
@@ -48,7 +46,7 @@ class OwnedHostMemory final : public HostMemory {
 
 std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std::int64_t alignment,
                                         Device* device) {
-  const std::int64_t aligned = std::max(page, alignment);
+  const std::int64_t aligned = std::max(page_bytes, alignment);
   if (kind != MemoryKind::host) return allocate_on_device(kind, bytes, aligned, *device);
   return std::make_unique<OwnedHostMemory>(bytes, std::align_val_t(aligned));
 }

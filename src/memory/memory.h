@@ -13,6 +13,9 @@ namespace openimb {
 
 class Device;
 
+/// To which messages are aligned, whatever the pages of the machine are.
+inline constexpr std::int64_t page_bytes = 4096;
+
 class Memory {
  public:
   virtual ~Memory() = default;

@@ -13,7 +13,7 @@ int create_and_attach(void* memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm
   const int code = MPI_Win_create_dynamic(info, comm, &win);
   if (code != MPI_SUCCESS) return code;
   return_errors_on_window(win);
-  return MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
+  return MPI_Win_attach(win, memory, attachable(bytes));
 }
 
 }  // namespace

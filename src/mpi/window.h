@@ -31,10 +31,8 @@ class Info {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-/// Kinds whose memory comes from MPI.
-constexpr bool allocates(WindowKind kind) {
-  return kind == WindowKind::allocate || kind == WindowKind::shared;
-}
+/// The number of bytes to attach: zero bytes cannot be attached.
+constexpr MPI_Aint attachable(MPI_Aint bytes) { return bytes > 0 ? bytes : 1; }
 
 /// Creates a window. IMB-EXT's Window times this, and its window keeps MPI's own error handler, as setting
 /// another one would be timed, too. Displacements count bytes. MPI_Win_free frees every kind, including
@@ -53,8 +51,7 @@ inline int open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info 
       break;
   }
   const int code = MPI_Win_create_dynamic(info, comm, &win);
-  // Zero bytes cannot be attached.
-  return code != MPI_SUCCESS ? code : MPI_Win_attach(win, memory, bytes > 0 ? bytes : 1);
+  return code != MPI_SUCCESS ? code : MPI_Win_attach(win, memory, attachable(bytes));
 }
 
 /// An owned window over the ranks of a communicator; creation and destruction are collective.

@@ -15,6 +15,10 @@ std::string MemoryChoice::names() const {
   return text;
 }
 
+MemoryKind MemoryChoice::exposed_by(const Spec& spec) const {
+  return spec.one_sided.exposed == Exposed::send ? send : receive;
+}
+
 namespace {
 
 // Reductions of GPU memory that Open MPI's component for them does not implement: nonblocking and persistent
@@ -41,9 +45,8 @@ std::string why_not_in_memory(const Spec& spec, const MemoryChoice& memory, Wind
            "Exscan only; -gpu_check trust runs it";
   }
   if (spec.one_sided.exposed == Exposed::nothing) return {};
-  const MemoryKind exposed = spec.one_sided.exposed == Exposed::send ? memory.send : memory.receive;
-  const WindowKind kind = spec.one_sided.window.value_or(window);
-  if (exposed == MemoryKind::host || kind == WindowKind::create || kind == WindowKind::dynamic) return {};
+  if (memory.exposed_by(spec) == MemoryKind::host) return {};
+  if (!allocates(spec.one_sided.window_kind(window))) return {};
   return asked + ": MPI allocates the memory of this window, on the host; use -window create or dynamic";
 }
 

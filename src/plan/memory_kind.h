@@ -80,6 +80,8 @@ struct MemoryChoice {
   bool needs_gpu() const { return !is_host() || load == LoadPlace::device; }
   bool on_device() const { return openimb::on_device(send) || openimb::on_device(receive); }
   bool is_managed() const { return openimb::is_managed(send) || openimb::is_managed(receive); }
+  /// What windows of a benchmark expose. Benchmarks that create windows themselves expose the receive buffer.
+  MemoryKind exposed_by(const Spec& spec) const;
   /// "cuda", or "cuda,host".
   std::string names() const;
   bool operator==(const MemoryChoice&) const = default;

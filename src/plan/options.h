@@ -12,6 +12,7 @@
 
 #include "plan/data_type.h"
 #include "plan/memory_kind.h"
+#include "plan/random.h"
 #include "plan/rounds.h"
 #include "plan/spec.h"
 #include "plan/words.h"
@@ -171,6 +172,9 @@ struct Interleaving {
   std::string host, port, token;  ///< of the interleaving server, and the name of this launch there
 };
 
+inline constexpr double default_budget = 60;  ///< seconds of -precision alone, which limits no passes
+inline constexpr int default_passes = 20;     ///< of -alternate alone
+
 /// -passes, -precision, -budget: the whole selection is measured repeatedly, one sample of each point per
 /// pass, until one of these limits is reached.
 struct Passes {
@@ -189,9 +193,9 @@ struct Variant {
 
 /// Options of IMB-P2P alone.
 struct PairOptions {
-  std::uint64_t seed = 1;         ///< -seed: of random partners
-  Stencil halo{.dimensions = 3};  ///< -halo
-  int most_pairs = 0;             ///< -pairs: of Multi_pair; 0: as many as there are
+  std::uint64_t seed = default_seed;  ///< -seed: of random partners
+  Stencil halo{.dimensions = 3};      ///< -halo
+  int most_pairs = 0;                 ///< -pairs: of Multi_pair; 0: as many as there are
 };
 
 struct Options {

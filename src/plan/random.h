@@ -11,6 +11,8 @@
 
 namespace openimb {
 
+inline constexpr std::uint64_t default_seed = 1;
+
 /// Number of rounds of partners that are drawn; after the last the loop begins again with the first.
 inline constexpr int partner_rounds = 1024;
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plan/random.h"
 #include "plan/words.h"
 
 namespace openimb {
@@ -40,6 +41,9 @@ struct EndpointPair {
 };
 using EndpointPairs = std::vector<EndpointPair>;
 
+/// A start may take so many times -pair_timeout: large launches take minutes.
+inline constexpr int start_timeout_factor = 10;
+
 /// Options of IMB-FABRIC alone.
 struct FabricOptions {
   EndpointKind endpoint = EndpointKind::rank;
@@ -49,7 +53,7 @@ struct FabricOptions {
   bool matrix = false;  ///< the text has a line for each pair
   /// -pair_timeout: a rank that does not answer for so long is lost; 0: no limit.
   double timeout_seconds = 30;
-  std::uint64_t seed = 1;             ///< of the order of rounds and, where only some run, of the choice
+  std::uint64_t seed = default_seed;  ///< of the order of rounds and, where only some run, of the choice
   std::vector<EndpointPairs> listed;  ///< -pairs_file
   std::vector<int> ranks = {};    ///< by endpoint its world rank, ascending; known once all ranks have sent
                                   ///< where they run

@@ -8,9 +8,9 @@ namespace openimb {
 
 namespace {
 
-std::int64_t count_of(std::span<const CompletedBatch> samples, Purpose purpose) {
-  return std::ranges::count(samples, purpose,
-                            [](const CompletedBatch& sample) { return sample.step.purpose; });
+std::int64_t count_of(std::span<const CompletedBatch> completed, Purpose purpose) {
+  return std::ranges::count(completed, purpose,
+                            [](const CompletedBatch& batch) { return batch.step.purpose; });
 }
 
 Next measure(std::int64_t repetitions) {

@@ -1,6 +1,6 @@
-// How many repetitions come next. A Sampling gets the samples of a point so far and returns the number of
-// further repetitions, or "done" with the reason. It is pure: samples are seconds that all ranks agree on, so
-// that all ranks get the same answer. Source: guide, "Actual Benchmarking", "-iter_policy", "-time".
+// How many repetitions come next. A Sampling gets the batches of a point so far and returns the number of
+// further repetitions, or "done" with the reason. It is pure: their seconds are those that all ranks agree
+// on, so that all ranks get the same answer. Source: guide, "Actual Benchmarking", "-iter_policy", "-time".
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ enum class Purpose {
 struct BatchPlan {
   Purpose purpose = Purpose::measure;
   std::int64_t repetitions = 0;
-  /// Not the first segment of a row that alternates with other launches: the launch waits for its turn and
+  /// Not the first segment of a row that alternates with other launches: the launch waits for its slice and
   /// warms up with one repetition.
   bool further_segment = false;
 };

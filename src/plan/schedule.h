@@ -47,7 +47,7 @@ struct TableKey {
 };
 
 /// The order in which `variants` are measured at a point: each is the first one equally often, and in every
-/// second cycle of turns the order is reversed, so that none always follows the same other one.
+/// second cycle of visits the order is reversed, so that none always follows the same other one.
 std::vector<int> order_of_variants(int variants, int visit);
 
 struct TablePlan {

@@ -68,6 +68,11 @@ enum class WindowKind { create, allocate, shared, dynamic };
 template <>
 inline constexpr Words<4> words_of<WindowKind> = {"create", "allocate", "shared", "dynamic"};
 
+/// Kinds whose memory comes from MPI.
+constexpr bool allocates(WindowKind kind) {
+  return kind == WindowKind::allocate || kind == WindowKind::shared;
+}
+
 /// -sync_mode: what completes one-sided transfers. standard: what the benchmark's definition requires.
 /// Source: MPI 4.1, section 12.5.
 enum class SyncMode { standard, fence, pscw, lock, lock_all, flush, flush_local };
@@ -120,6 +125,9 @@ struct OneSided {
   bool any_sync = false;                  ///< -sync_mode may choose another one
   std::optional<WindowKind> window = {};  ///< the only kind that it can use
   bool loads_and_stores = false;          ///< moves bytes without MPI, whatever type is asked for
+
+  /// The kind in force. `asked`: -window.
+  constexpr WindowKind window_kind(WindowKind asked) const { return window.value_or(asked); }
 };
 
 /// What a benchmark does with its file.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/random.h"
 #include "plan/torus.h"
 #include "plan/words.h"
 
@@ -19,14 +20,16 @@ enum class TopologyKind { cartesian, graph, random };
 template <>
 inline constexpr Words<3> words_of<TopologyKind> = {"cartesian", "graph", "random"};
 
+inline constexpr int default_grid_dimensions = 2;
+
 /// A topology for groups of any size. Without dimensions and degree there is none.
 struct Topology {
   TopologyKind kind = TopologyKind::cartesian;
   int dimensions = 0;  ///< of the grid
   /// In force where the group has as many processes as their product; 0: as equal as possible.
   std::array<int, most_dimensions> extents{};
-  int degree = 0;          ///< random: destinations of each process, and sources
-  std::uint64_t seed = 1;  ///< random
+  int degree = 0;                     ///< random: destinations of each process, and sources
+  std::uint64_t seed = default_seed;  ///< random
 
   constexpr bool exists() const { return dimensions > 0 || degree > 0; }
   constexpr bool has_extents() const { return extents.front() > 0; }

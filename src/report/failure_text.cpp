@@ -6,6 +6,7 @@
 #include "plan/options.h"
 #include "report/columns.h"
 #include "report/format.h"
+#include "report/row_label.h"
 
 namespace openimb {
 
@@ -67,11 +68,9 @@ double gigabytes(std::int64_t bytes) {
 std::string failure_text(const Table& table, const Failure& failure) {
   std::string cause = name_of(failure.cause);
   std::ranges::replace(cause, '_', ' ');
-  std::string text = std::string(table.spec.name) + ", " + counted(table.layout.processes, "process");
-  if (is_about_a_length(failure.cause) && table.has_lengths()) {
-    text += formatted(", %lld B", static_cast<long long>(failure.bytes));
-  }
-  if (!table.variant.empty()) text += ", variant " + std::string(table.variant);
+  RowLabel label{.benchmark = table.spec.name, .processes = table.layout.processes, .variant = table.variant};
+  if (is_about_a_length(failure.cause) && table.has_lengths()) label.bytes = failure.bytes;
+  std::string text = text_of(label);
   if (failure.pair) text += formatted(", pair %d-%d", failure.pair->pair.a, failure.pair->pair.b);
   text += ": " + cause;
   if (!failure.detail.empty()) text += ": " + failure.detail;

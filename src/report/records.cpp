@@ -47,10 +47,10 @@ struct Readers {
 // A counter without an entry was unknown or zero on all ranks.
 void write_evidence(JsonWriter& json, const Evidence& evidence, const Readers& readers) {
   json.object("evidence", [&] {
-    for (std::size_t i = 0; i < summed_counters; ++i) {
-      const Evidence::Total& total = evidence.totals[i];
+    for (const SummedCounter& summed : summed_counters) {
+      const Evidence::Total& total = evidence.totals[index_of(summed.counter)];
       if (total.rank < 0) continue;
-      json.object(counter_names[i], [&] {
+      json.object(summed.name, [&] {
         json.field("sum", significant(total.sum));
         json.field("most", significant(total.most));
         json.field("rank", total.rank);

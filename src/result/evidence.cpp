@@ -8,9 +8,7 @@ namespace openimb {
 
 namespace {
 
-constexpr auto cpu_index = static_cast<std::size_t>(Counter::cpu);
-constexpr auto steal_index = static_cast<std::size_t>(Counter::steal);
-constexpr std::size_t first_interface = cpu_index + 1;
+constexpr std::size_t cpu_index = index_of(Counter::cpu);
 
 void include(Evidence::Total& total, double value, int rank) {
   if (!(value > 0)) return;
@@ -18,6 +16,14 @@ void include(Evidence::Total& total, double value, int rank) {
   if (value <= total.most) return;
   total.most = value;
   total.rank = rank;
+}
+
+// The counters of a rank, or those of its host.
+void include_all(Evidence& evidence, const Reading& change, int rank, bool of_host) {
+  for (const SummedCounter& summed : summed_counters) {
+    const std::size_t i = index_of(summed.counter);
+    if (summed.of_host == of_host) include(evidence.totals[i], change[i], rank);
+  }
 }
 
 }  // namespace
@@ -44,27 +50,25 @@ Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> rank
   Evidence evidence;
   for (const int rank : ranks) {
     const Reading& change = by_rank[static_cast<std::size_t>(rank)];
-    if (change.size() < first_interface) continue;
-    for (std::size_t i = 0; i < summed_counters; ++i) {
-      if (i != steal_index) include(evidence.totals[i], change[i], rank);
-    }
+    if (change.size() < counters_of_rank) continue;
+    include_all(evidence, change, rank, false);
     if (change[cpu_index] < -1) evidence.moved.push_back(rank);
   }
   for (const int rank : readers) {
     const Reading& change = by_rank[static_cast<std::size_t>(rank)];
-    if (change.size() < first_interface) continue;
-    include(evidence.totals[steal_index], change[steal_index], rank);
-    for (std::size_t i = first_interface; i + 1 < change.size(); i += 2) {
+    if (change.size() < counters_of_rank) continue;
+    include_all(evidence, change, rank, true);
+    for (std::size_t i = counters_of_rank; i + 1 < change.size(); i += 2) {
       if (!(change[i] > 0) && !(change[i + 1] > 0)) continue;
       evidence.interfaces.push_back(
-          {rank, (i - first_interface) / 2, std::max(0.0, change[i]), std::max(0.0, change[i + 1])});
+          {rank, (i - counters_of_rank) / 2, std::max(0.0, change[i]), std::max(0.0, change[i + 1])});
     }
   }
   return evidence;
 }
 
 Evidence& Evidence::operator+=(const Evidence& other) {
-  for (std::size_t i = 0; i < summed_counters; ++i) {
+  for (std::size_t i = 0; i < totals.size(); ++i) {
     Total& mine = totals[i];
     const Total& theirs = other.totals[i];
     mine.sum += theirs.sum;

@@ -1,5 +1,6 @@
 // What the operating system counted while a row was measured: what may have disturbed it, and which
-// interfaces its messages took. Read before and after each sample, outside the clock (system/counter_reader.h).
+// interfaces its messages took. Read before and after each sample, outside the clock
+// (system/counter_reader.h).
 #pragma once
 
 #include <array>
@@ -20,10 +21,31 @@ enum class Counter : std::size_t {
   steal,      ///< seconds in which the hypervisor withheld the host's CPUs; read by one rank of each host
   cpu         ///< on which the rank runs; -1: unknown
 };
-inline constexpr std::size_t summed_counters = 6;  ///< the first counters are summed over ranks
-inline constexpr std::array<const char*, summed_counters> counter_names = {
-    "voluntary_switches", "involuntary_switches", "minor_faults",
-    "major_faults",       "run_delay_seconds",    "steal_seconds"};
+constexpr std::size_t index_of(Counter counter) { return static_cast<std::size_t>(counter); }
+/// A reading of one rank without interfaces.
+inline constexpr std::size_t counters_of_rank = index_of(Counter::cpu) + 1;
+
+/// A counter that is summed over ranks.
+struct SummedCounter {
+  Counter counter;
+  const char* name;      ///< in records
+  bool of_host = false;  ///< one rank of each host reads it
+};
+/// In the order of the enumeration, all but its last one.
+inline constexpr std::array summed_counters = {
+    SummedCounter{Counter::voluntary_switches, "voluntary_switches"},
+    SummedCounter{Counter::involuntary_switches, "involuntary_switches"},
+    SummedCounter{Counter::minor_faults, "minor_faults"},
+    SummedCounter{Counter::major_faults, "major_faults"},
+    SummedCounter{Counter::run_delay, "run_delay_seconds"},
+    SummedCounter{Counter::steal, "steal_seconds", true},
+};
+static_assert([] {
+  for (std::size_t i = 0; i < summed_counters.size(); ++i) {
+    if (index_of(summed_counters[i].counter) != i) return false;
+  }
+  return summed_counters.size() == index_of(Counter::cpu);
+}());
 
 /// One rank's counters since an arbitrary start. NaN: unknown.
 using Reading = std::vector<double>;
@@ -44,7 +66,7 @@ struct Evidence {
     double most = 0;  ///< on one rank in one sample
     int rank = -1;    ///< with the most; -1: none has any
   };
-  std::array<Total, summed_counters> totals = {};
+  std::array<Total, summed_counters.size()> totals = {};
   std::vector<int> moved;                  ///< ranks that changed their CPU
   std::vector<InterfaceBytes> interfaces;  ///< those of all hosts that carried any data
 

@@ -89,10 +89,10 @@ struct Row : Figures {
   /// Where threads take turns, the part of it spent waiting for the turn.
   std::vector<double> waiting_of_threads;
   std::vector<std::pair<std::string, std::string>> hints;  ///< of the file, as in force
-  std::optional<std::int64_t> defects;  ///< received bytes that differ from what a correct MPI delivers
-  std::optional<Tail> tail;             ///< with -show_tail or -dumpfile
-  std::vector<double> samples;          ///< with a tail: the time of each repetition in seconds, in order
-  std::optional<Evidence> evidence;     ///< empty where the system has no counters
+  std::optional<std::int64_t> defects;     ///< received bytes that differ from what a correct MPI delivers
+  std::optional<Tail> tail;                ///< with -show_tail or -dumpfile
+  std::vector<double> repetition_seconds;  ///< with a tail: the time of each repetition in seconds, in order
+  std::optional<Evidence> evidence;        ///< empty where the system has no counters
   std::optional<SampleStatistics> passes;
 };
 

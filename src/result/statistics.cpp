@@ -161,9 +161,9 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
                           .rows = rows_of(table, bytes, in_flight, times.seconds, times.overlapped)};
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
     Row& row = measurement.rows[i];
-    if (!times.samples.empty()) {
-      row.samples = std::move(times.samples[i]);
-      row.tail = tail_of(row.samples);
+    if (!times.repetition_seconds.empty()) {
+      row.repetition_seconds = std::move(times.repetition_seconds[i]);
+      row.tail = tail_of(row.repetition_seconds);
     }
     if (!times.defects.empty()) row.defects = defects_of(table, row, times.defects);
     if (!times.waiting.empty()) {
@@ -185,12 +185,12 @@ double overlap_percent(double t_pure, double t_cpu, double t_ovrl) {
   return 100 * std::clamp((t_pure + t_cpu - t_ovrl) / shorter, 0.0, 1.0);
 }
 
-Tail tail_of(std::vector<double> samples) {
-  std::ranges::sort(samples);
+Tail tail_of(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
   Tail tail{};
   for (std::size_t i = 0; i < tail.size(); ++i) {
-    const double rank = std::ceil(tail_quantiles[i] * static_cast<double>(samples.size()));
-    tail[i] = samples[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
+    const double rank = std::ceil(tail_quantiles[i] * static_cast<double>(seconds.size()));
+    tail[i] = seconds[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
   }
   return tail;
 }

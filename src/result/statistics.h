@@ -26,7 +26,7 @@ struct PointTimes {
   std::vector<double> seconds;  ///< mean of one repetition each
   Overlapped overlapped = {};
   /// The slowest time of each repetition, a series per row; or none.
-  std::vector<std::vector<double>> samples = {};
+  std::vector<std::vector<double>> repetition_seconds = {};
   std::vector<double> defects = {};  ///< wrong bytes by world rank; empty without -check
   std::optional<double> load_drift = {};
   std::vector<std::pair<std::string, std::string>> hints = {};
@@ -35,7 +35,8 @@ struct PointTimes {
 };
 
 /// The figures of a point. `in_flight`: messages in flight per repetition, of benchmarks that print a message
-/// rate. Applies the time factor to all times except `samples`, to which the caller has applied it.
+/// rate. Applies the time factor to all times except `repetition_seconds`, to which the caller has applied
+/// it.
 Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t repetitions, int in_flight,
                            PointTimes times);
 
@@ -55,8 +56,8 @@ void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_fli
 /// Source: guide, "Measuring Communication and Computation Overlap". 0 where either takes no time.
 double overlap_percent(double t_pure, double t_cpu, double t_ovrl);
 
-/// Quantiles of one row's repetitions. `samples` must not be empty.
-Tail tail_of(std::vector<double> samples);
+/// Quantiles of one row's repetitions. `seconds` must not be empty.
+Tail tail_of(std::vector<double> seconds);
 
 /// Seconds per repetition of a row from those of its `segments` (at least one): the mean without the slowest
 /// and the fastest tenth (rounded down), so that a segment in which the CPU was taken away does not decide

@@ -1,9 +1,23 @@
 #include "session/agreement.h"
 
 #include <cstring>
-#include <limits>
+#include <stdexcept>
 
 namespace openimb {
+
+std::vector<int> offsets_of(std::span<const int> lengths) {
+  std::vector<int> offsets;
+  offsets.reserve(lengths.size());
+  std::int64_t total = 0;
+  for (const int length : lengths) {
+    offsets.push_back(static_cast<int>(total));
+    total += length;
+    if (total > std::numeric_limits<int>::max()) {
+      throw std::length_error("rank 0 cannot gather texts of more than 2 GiB");
+    }
+  }
+  return offsets;
+}
 
 std::vector<double> Agreement::gather(double mine) {
   std::vector<double> all;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +16,10 @@ namespace openimb {
 struct NoAnswer {
   std::vector<int> ranks;
 };
+
+/// Where the text of each rank begins among those gathered at rank 0. Throws std::length_error where they are
+/// too long, as offsets are ints.
+std::vector<int> offsets_of(std::span<const int> lengths);
 
 /// A set of ranks: those of the launch, or those of one group. All calls are collective over it. Where ranks
 /// may stop responding, calls throw NoAnswer; afterwards the value of such a rank is NaN or empty.
@@ -31,6 +37,8 @@ class Agreement {
   virtual std::vector<double> gather(double mine);
   virtual std::vector<std::string> gather(const std::string& mine) = 0;
   std::vector<std::vector<double>> gather(std::span<const double> mine);
+  /// Bytes that rank 0 can gather in one call, those of all ranks together.
+  virtual std::int64_t most_gathered_bytes() const { return std::numeric_limits<int>::max(); }
   /// Element by element the largest of any rank, at rank 0; empty elsewhere. All ranks give equally many.
   virtual std::vector<double> slowest(std::span<const double> mine) = 0;
   /// Rank 0's values on every rank. All ranks give equally many.

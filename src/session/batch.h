@@ -31,10 +31,11 @@ class Batch {
   virtual void prepare() {}
   /// Untimed, after all measured repetitions: verifies their effect, such as the size of a file.
   virtual void conclude(std::int64_t /*repetitions*/) {}
-  /// Seconds that `repetitions` took. `samples`: room for each repetition's time unless Timing::total.
-  virtual double run(std::int64_t repetitions, Timing timing, std::span<double> samples) = 0;
+  /// Seconds that `repetitions` took. `repetition_seconds`: room for each repetition's time unless
+  /// Timing::total.
+  virtual double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) = 0;
   /// The same with computation in each repetition; 0 for benchmarks that do not overlap.
-  virtual double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
+  virtual double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
                                LoadUse& load) = 0;
   /// Untimed: arms the buffers before and compares them after each repetition; returns the bytes that were
   /// wrong. Afterwards the buffers are as before.

@@ -86,7 +86,7 @@ class PassSession {
   void run_point(PassTable& table, PassPoint& entry);
   void take_sample(PassTable& table, PassPoint& entry);
   void add_sample(PassTable& table, PassPoint& entry, PointRun& run, Measurement& measurement);
-  void take_turn(double seconds);
+  void wait_for_slice(double seconds);
   Probing choose_probing(OpenTable& open) const;
   bool must_end(double next = 0);
   bool nothing_is_left() const;
@@ -108,7 +108,7 @@ class PassSession {
   Outcome outcome_;
   const double start_;
   double waited_ = 0;                                         ///< seconds of waiting for other launches
-  double left_of_turn_ = 0;                                   ///< seconds of samples
+  double left_of_slice_ = 0;                                  ///< seconds of samples
   double judging_ = 0;                                        ///< seconds that the last judgment took
   double shown_ = 0;                                          ///< when progress was shown last
   double sample_seconds_ = 0;                                 ///< where probes do not make samples longer
@@ -210,7 +210,7 @@ void PassSession::begin(PassTable& table) {
 }
 
 void PassSession::open(PassTable& table) {
-  take_turn(sample_seconds_);
+  wait_for_slice(sample_seconds_);
   const ActivityScope opening(parts_.surroundings, table.plan.table);
   table.open = parts_.resources.open(table.plan);
   table.failure = table.open->failure();
@@ -229,7 +229,7 @@ void PassSession::fail_all_without_memory(PassTable& table) {
 }
 
 void PassSession::run_point(PassTable& table, PassPoint& entry) {
-  take_turn(table.probing.sample_seconds);
+  wait_for_slice(table.probing.sample_seconds);
   try {
     take_sample(table, entry);
   } catch (const PointFailed& failed) {
@@ -284,17 +284,17 @@ void PassSession::add_sample(PassTable& table, PassPoint& entry, PointRun& run, 
 }
 
 // The time in which other launches measure is not part of this launch's budget. Handing over takes about as
-// long as a short sample, so a turn has several of those. Launches of the same selection compute the same
-// number, unless slow exchanges make samples longer, and so measure the same rows in each turn.
-void PassSession::take_turn(double seconds) {
-  constexpr double turn_seconds = 20e-3;
-  if (left_of_turn_ < seconds / 2) {
-    left_of_turn_ = turn_seconds;
+// long as a short sample, so a slice has several of those. Launches of the same selection compute the same
+// number, unless slow exchanges make samples longer, and so measure the same rows in each slice.
+void PassSession::wait_for_slice(double seconds) {
+  constexpr double slice_seconds = 20e-3;
+  if (left_of_slice_ < seconds / 2) {
+    left_of_slice_ = slice_seconds;
     const double asked = parts_.surroundings.now();
-    parts_.surroundings.take_turn(true);
+    parts_.surroundings.wait_for_row();
     waited_ += parts_.surroundings.now() - asked;
   }
-  left_of_turn_ -= seconds;
+  left_of_slice_ -= seconds;
 }
 
 // The two probes of a sample may take a twentieth of its time at most, and must have enough exchanges for the

@@ -26,9 +26,9 @@ std::optional<int> partner_in(const Point& point) {
   return point.round_partners->partners.front();
 }
 
-// The part of `samples` from repetition `first` on; empty where `samples` is.
-std::span<double> samples_from(std::span<double> samples, std::int64_t first) {
-  return samples.empty() ? samples : samples.subspan(static_cast<std::size_t>(first));
+// The part of `seconds` from repetition `first` on; empty where `seconds` is.
+std::span<double> from_repetition(std::int64_t first, std::span<double> seconds) {
+  return seconds.empty() ? seconds : seconds.subspan(static_cast<std::size_t>(first));
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ PointRun::PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& 
 }
 
 std::optional<Measurement> PointRun::measure() {
-  if (!take_samples()) return std::nullopt;
+  if (!run_batches()) return std::nullopt;
   batch_->conclude(total_);
   require_no_error(batch_->take_error());
   const bool target_computes = plan_.spec().one_sided.computing_target;
@@ -62,18 +62,18 @@ std::optional<Measurement> PointRun::measure() {
 }
 
 // Returns whether the launch goes on.
-bool PointRun::take_samples() {
-  std::vector<CompletedBatch> samples;
+bool PointRun::run_batches() {
+  std::vector<CompletedBatch> completed;
   for (;;) {
-    const Next next = settings_.sampling->next(samples);
+    const Next next = settings_.sampling->next(completed);
     if (next.answer == Next::Answer::time_out) throw PointFailed{time_out(point_, next.seconds_each)};
     if (next.answer == Next::Answer::done) break;
     if (next.step.purpose == Purpose::measure && segments_.empty()) begin_measuring(next.total);
     const double mine = take(next.step);
     const bool timed = next.step.purpose != Purpose::warm_up;
-    samples.push_back({next.step, timed ? parts_.world.largest(mine) : 0});
+    completed.push_back({next.step, timed ? parts_.world.largest(mine) : 0});
     if (next.step.purpose == Purpose::measure) {
-      seconds_each_ = samples.back().seconds / static_cast<double>(next.step.repetitions);
+      seconds_each_ = completed.back().seconds / static_cast<double>(next.step.repetitions);
     }
   }
   return !parts_.options.interleaving || !settings_.stopping();
@@ -133,7 +133,7 @@ double PointRun::take(const BatchPlan& step) {
   std::int64_t first = 0;
   for (const BatchPlan& segment : segments_) first += segment.repetitions;
   const double seconds = timed(first, step, [&](std::int64_t from, std::int64_t repetitions) {
-    return batch_->run(repetitions, timing(), samples_from(repetition_seconds_, from));
+    return batch_->run(repetitions, timing(), from_repetition(from, repetition_seconds_));
   });
   segments_.push_back(step);
   seconds_.push_back(seconds / static_cast<double>(step.repetitions));
@@ -150,7 +150,7 @@ double PointRun::take(const BatchPlan& step) {
 
 // One measured segment, between barriers of the world, where idle ranks wait.
 double PointRun::timed(std::int64_t first, const BatchPlan& step, const Run& run) {
-  if (step.further_segment) parts_.surroundings.take_turn(false);
+  if (step.further_segment) parts_.surroundings.wait_for_segment();
   if (step.further_segment && parts_.options.warm_up) {
     const VariantScope variant(open_);
     batch_->run(1, Timing::total, {});
@@ -187,7 +187,7 @@ void PointRun::run_with_load() {
   for (const BatchPlan& segment : segments_) {
     load.computing = 0;
     const double seconds = timed(done, segment, [&](std::int64_t first, std::int64_t repetitions) {
-      return batch_->run_with_load(repetitions, timing(), samples_from(unused, first), load);
+      return batch_->run_with_load(repetitions, timing(), from_repetition(first, unused), load);
     });
     done += segment.repetitions;
     with_load.push_back(seconds / static_cast<double>(segment.repetitions));
@@ -222,7 +222,7 @@ Measurement PointRun::measurement() {
   times.overlapped = std::move(overlapped_);
   const bool in_turns = parts_.options.thread_level == ThreadLevel::serialized;
   if (in_turns && plan_.table.timed_threads() > 1) times.waiting = gather_by_thread(waiting_);
-  if (parts_.options.every_repetition()) times.samples = gather_samples();
+  if (parts_.options.every_repetition()) times.repetition_seconds = gather_repetition_seconds();
   if (settings_.check) times.defects = parts_.world.gather(static_cast<double>(wrong_));
   if (plan_.spec().overlaps() && settings_.drift) times.load_drift = drift_of_load();
   times.hints = batch_->hints();
@@ -286,16 +286,17 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
 }
 
 // The slowest rank's time of every repetition, one series per row, at rank 0.
-std::vector<std::vector<double>> PointRun::gather_samples() {
+std::vector<std::vector<double>> PointRun::gather_repetition_seconds() {
   for (double& seconds : repetition_seconds_) seconds *= factor_of(plan_.table, point_.in_flight);
   if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(repetition_seconds_)};
   const std::vector<double> of_group =
       idle() ? std::vector<double>() : open_.group().slowest(repetition_seconds_);
   const std::vector<std::vector<int>>& groups = plan_.table.layout.groups;
   std::vector<std::vector<double>> series(parts_.world.rank() == 0 ? groups.size() : 0);
-  // In parts, as what rank 0 gathers at once is limited to 2 GiB.
+  // In parts, as what rank 0 gathers at once is limited.
   const auto count = static_cast<std::size_t>(parts_.world.largest(static_cast<double>(of_group.size())));
-  const std::size_t part = std::numeric_limits<int>::max() / sizeof(double) / groups.size();
+  const std::size_t most = static_cast<std::size_t>(parts_.world.most_gathered_bytes()) / sizeof(double);
+  const std::size_t part = std::max<std::size_t>(1, most / groups.size());
   for (std::size_t begin = 0; begin < count; begin += part) {
     const auto mine = std::span(of_group).subspan(std::min(begin, of_group.size()));
     const std::vector<std::vector<double>> all = parts_.world.gather(mine.first(std::min(part, mine.size())));

@@ -1,4 +1,4 @@
-// The samples of one point, from warm-up to the Measurement.
+// The batches of one point, from warm-up to the Measurement.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ struct PointFailed {
   Failure failure;
 };
 
-/// How the samples of a point are taken, and what is measured with them.
+/// How the batches of a point follow each other, and what is measured with them.
 struct PointSettings {
   std::unique_ptr<Sampling> sampling;
   std::function<bool()> stopping;  ///< whether the launch must end; collective
@@ -76,7 +76,7 @@ class PointRun {
   /// Runs `repetitions`, after `first` earlier ones; returns seconds.
   using Run = std::function<double(std::int64_t first, std::int64_t repetitions)>;
 
-  bool take_samples();
+  bool run_batches();
   double take(const BatchPlan& step);
   double timed(std::int64_t first, const BatchPlan& step, const Run& run);
   void begin_measuring(std::int64_t total);
@@ -87,7 +87,7 @@ class PointRun {
   Measurement measurement();
   void add_observations(Row& row);
   std::vector<int> ranks_of(const Row& row) const;
-  std::vector<std::vector<double>> gather_samples();
+  std::vector<std::vector<double>> gather_repetition_seconds();
   double drift_of_load();
   void prepare();
   void require_space() const;

@@ -34,7 +34,7 @@ Ending Session::run() {
 void Session::run_table(const TableKey& key) {
   const TablePlan plan = parts_.schedule.plan(key);
   if (plan.failure) return outcome_.report(plan.table, *plan.failure);
-  parts_.surroundings.take_turn(true);
+  parts_.surroundings.wait_for_row();
   const ActivityScope table(parts_.surroundings, plan.table);
   const std::unique_ptr<OpenTable> open = parts_.resources.open(plan);
   if (const auto failure = open->failure()) return outcome_.report(plan.table, *failure);
@@ -47,7 +47,7 @@ void Session::run_table(const TableKey& key) {
 void Session::run_points(const TablePlan& plan, OpenTable& open) {
   for (const Point& point : plan.points) {
     if (outcome_.agree_to_stop()) return;
-    parts_.surroundings.take_turn(true);
+    parts_.surroundings.wait_for_row();
     run_point(plan, open, point);
   }
 }

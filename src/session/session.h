@@ -46,9 +46,10 @@ class Surroundings {
   virtual std::string stop_reason() = 0;  ///< "SIGTERM"
   virtual void pause(double seconds) = 0;
   virtual void progress(const Ending& so_far) = 0;  ///< rank 0, after each row
-  /// Waits until this launch may measure, where launches alternate: before a row, or before a further
-  /// segment.
-  virtual void take_turn(bool row) = 0;
+  /// Wait until this launch may measure, where launches alternate: before a row, and before a further segment
+  /// of it.
+  virtual void wait_for_row() = 0;
+  virtual void wait_for_segment() = 0;
   virtual std::int64_t free_bytes() = 0;              ///< of the file system of this rank's files
   virtual std::optional<Reading> evidence() = 0;      ///< this rank's counters, if there are any
   virtual double now() = 0;                           ///< seconds since an arbitrary start

@@ -14,8 +14,12 @@ Interleave::Interleave(const std::string& host, const std::string& port, const s
 
 Interleave::~Interleave() = default;
 
-void Interleave::take(bool row) {
-  lost_ = lost_ || !connection_->send(row ? "r" : "p") || !connection_->receive();
+void Interleave::wait_after(const char* request) {
+  lost_ = lost_ || !connection_->send(request) || !connection_->receive();
 }
+
+void Interleave::wait_for_row() { wait_after("r"); }
+
+void Interleave::wait_for_segment() { wait_after("p"); }
 
 }  // namespace openimb::system

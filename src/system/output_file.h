@@ -8,8 +8,9 @@
 namespace openimb::system {
 
 /// Opens for writing and creates the file if need be, but leaves its contents until empty_file(). Null, with
-/// errno, where that fails.
-std::FILE* open_output(const std::string& path);
+/// errno, where that fails. `created`: gets the path of a file that did not exist, without the link that led
+/// to it; empty for all others.
+std::FILE* open_output(const std::string& path, std::string* created = nullptr);
 /// Empties a regular file; false, with errno, where that fails.
 bool empty_file(std::FILE* file);
 

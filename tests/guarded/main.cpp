@@ -1,5 +1,6 @@
 // Every component in one executable; which one it is, the name under which it is started says: IMB-MPI1, ...
-// IMB-SEEDED is a benchmark that breaks the rule which guarded_memory.cpp enforces.
+// IMB-SEEDED has benchmarks that no component has: they break the rule that guarded_memory.cpp enforces, or
+// combine what the engine must keep apart.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -45,8 +46,14 @@ struct LooksAway : Sendrecv {
   static constexpr Spec spec{.name = "LooksAway", .kind = Kind::parallel_transfer};
 };
 
+/// Threads whose messages can be packed: no component has such a benchmark.
+struct PacksInThreads : Sendrecv {
+  static constexpr Spec spec{
+      .name = "PacksInThreads", .kind = Kind::parallel_transfer, .threaded = true, .packs = true};
+};
+
 const Component& seeded() {
-  using Seeded = Catalog<Peeks, PeeksInFlight, LooksAway>;
+  using Seeded = Catalog<Peeks, PeeksInFlight, LooksAway, PacksInThreads>;
   static constexpr auto entries = Seeded::entries<BatchOf>();
   static constexpr ComponentList list{{.name = "SEEDED", .title = "seeded part"}, Seeded::specs};
   static const Component component{list, entries};

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <numeric>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -57,13 +59,13 @@ class FakeBatch final : public Batch {
   void prepare() override { call("prepare"); }
   void conclude(std::int64_t repetitions) override { call("conclude", repetitions); }
 
-  double run(std::int64_t repetitions, Timing timing, std::span<double> samples) override {
-    return timed("run", repetitions, timing, samples, [&] { return model_.seconds(at_); });
+  double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
+    return timed("run", repetitions, timing, repetition_seconds, [&] { return model_.seconds(at_); });
   }
 
-  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> samples,
+  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
                        LoadUse& load) override {
-    return timed("run with load", repetitions, timing, samples, [&] {
+    return timed("run with load", repetitions, timing, repetition_seconds, [&] {
       if (model_.computing) load.computing += model_.computing(at_, load);
       return model_.with_load(at_, load);
     });
@@ -90,14 +92,14 @@ class FakeBatch final : public Batch {
   }
 
   template <class Seconds>
-  double timed(const char* what, std::int64_t repetitions, Timing timing, std::span<double> samples,
-               Seconds seconds) {
+  double timed(const char* what, std::int64_t repetitions, Timing timing,
+               std::span<double> repetition_seconds, Seconds seconds) {
     call(what, repetitions);
     double sum = 0;
     for (at_.repetition = 0; at_.repetition < repetitions; ++at_.repetition) {
       const double took = takes_part() ? seconds() : 0;
       sum += took;
-      if (timing != Timing::total) samples[static_cast<std::size_t>(at_.repetition)] = took;
+      if (timing != Timing::total) repetition_seconds[static_cast<std::size_t>(at_.repetition)] = took;
     }
     at_.repetition = 0;
     ++at_.run;
@@ -230,6 +232,16 @@ class AgreementOfSome final : public ThreadAgreement {
     }
     return all;
   }
+  using ThreadAgreement::gather;
+  std::vector<std::string> gather(const std::string& mine) override {
+    std::vector<std::string> all = ThreadAgreement::gather(mine);
+    std::vector<int> lengths;
+    for (const std::string& text : all) lengths.push_back(static_cast<int>(text.size()));
+    const std::int64_t bytes = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    if (bytes > most_gathered_bytes()) throw std::length_error("more than rank 0 can gather");
+    return all;
+  }
+  std::int64_t most_gathered_bytes() const override { return model_.most_gathered_bytes; }
 
  private:
   const Model& model_;
@@ -300,7 +312,8 @@ class FakeSurroundings final : public Surroundings {
   std::string stop_reason() override { return numbered("as rank sees it:", rank_.rank); }
   void pause(double seconds) override { rank_.log.push_back("pause " + std::to_string(seconds)); }
   void progress(const Ending& so_far) override { endings_.push_back(so_far); }
-  void take_turn(bool row) override { rank_.log.push_back(row ? "turn for a row" : "turn for a segment"); }
+  void wait_for_row() override { rank_.log.emplace_back("wait for a row"); }
+  void wait_for_segment() override { rank_.log.emplace_back("wait for a segment"); }
   std::int64_t free_bytes() override {
     return model_.free_bytes ? model_.free_bytes(rank_) : std::int64_t{1} << 50;
   }

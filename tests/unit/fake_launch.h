@@ -55,6 +55,7 @@ struct Model {
   /// Ranks that are lost after the nth agreement, the same on all ranks; they go on, so that none is waited
   /// for.
   std::function<std::vector<int>(int agreements)> lost = {};
+  std::int64_t most_gathered_bytes = 1 << 30;
   Hints hints = {};
   bool calibrated = true;
 };

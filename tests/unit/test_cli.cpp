@@ -918,6 +918,13 @@ TEST_CASE("the details of an option are at most five lines") {
   }
 }
 
+TEST_CASE("the details of options name limits and defaults by their values") {
+  CHECK(help_text(program, "full").find_first_of("{}") == std::string::npos);
+  CHECK(help_text(program, "alternate").find(std::to_string(default_passes) + " passes") !=
+        std::string::npos);
+  CHECK(help_text(program, "seed").find("Default: " + std::to_string(default_seed)) != std::string::npos);
+}
+
 TEST_CASE("help names the executables that use an option, unless all do") {
   CHECK(help_text(program, "window").find("\n  Used by: IMB-EXT, IMB-RMA\n") != std::string::npos);
   CHECK(help_text(program, "iter").find("Used by") == std::string::npos);

@@ -148,13 +148,14 @@ TEST_CASE("more defects than an int holds are still counted") {
   CHECK(row.defects == (std::int64_t{1} << 40) + 3);
 }
 
-TEST_CASE("each row has its own samples, as they are, and their quantiles") {
+TEST_CASE("each row has its own times of repetitions, as they are, and their quantiles") {
   const Table groups = table_of(pingpong, 4, 2, 1, Multi::each_group);
-  const auto rows =
-      measurement_of(groups, 64, 3, 1, {.seconds = {1, 1, 1, 1}, .samples = {{3, 1, 2}, {6, 5, 4}}}).rows;
+  const auto rows = measurement_of(groups, 64, 3, 1,
+                                   {.seconds = {1, 1, 1, 1}, .repetition_seconds = {{3, 1, 2}, {6, 5, 4}}})
+                        .rows;
   REQUIRE(rows.size() == 2);
-  CHECK(rows[0].samples == std::vector<double>{3, 1, 2});
-  CHECK(rows[1].samples == std::vector<double>{6, 5, 4});
+  CHECK(rows[0].repetition_seconds == std::vector<double>{3, 1, 2});
+  CHECK(rows[1].repetition_seconds == std::vector<double>{6, 5, 4});
   REQUIRE((rows[0].tail && rows[1].tail));
   CHECK((rows[0].tail->front() == 1 && rows[0].tail->back() == 3));
   CHECK((rows[1].tail->front() == 4 && rows[1].tail->back() == 6));

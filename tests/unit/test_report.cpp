@@ -629,7 +629,7 @@ TEST_CASE("the tail stands under its row") {
   Tail tail{};
   for (std::size_t i = 0; i < tail.size(); ++i) tail[i] = (1.17 + 0.03 * static_cast<double>(i)) * 1e-6;
   row.tail = tail;
-  row.samples = {1e-6};
+  row.repetition_seconds = {1e-6};
   const std::string plain = "            4           20         1.00         2.00         1.50\n";
   CHECK(lines_of(table, one_row(4, 20, row)) == plain);  // -dumpfile alone
   table.tail = true;
@@ -745,9 +745,9 @@ TEST_CASE("a tee forwards every call to everybody") {
 
 TEST_CASE("a dump has one line per repetition") {
   Row row = row_of(1, 1, 1);
-  row.samples = {1.5e-6, 2.00026e-6};
+  row.repetition_seconds = {1.5e-6, 2.00026e-6};
   Row other = row_of(1, 1, 1);
-  other.samples = {1e-3};
+  other.repetition_seconds = {1e-3};
   const std::string text = written<DumpReporter>(
       [&](Reporter& out) {
         out.begin({}, {});
@@ -891,7 +891,7 @@ void troubled_run(Reporter& out) {
     row.defects = group == 0 ? 0 : 3;
     row.tail = Tail{};
     row.tail->fill(2.5e-6);
-    row.samples = {2.5e-6, 2.5e-6};
+    row.repetition_seconds = {2.5e-6, 2.5e-6};
     measurement.rows.push_back(row);
   }
   out.row(pairs, measurement);

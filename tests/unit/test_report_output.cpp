@@ -85,7 +85,7 @@ Table table() { return {.spec = pingpong, .layout = make_layout(2, 2, false, {})
 Measurement measurement(std::int64_t bytes) {
   Measurement made{.bytes = bytes, .repetitions = 2, .rows = {}};
   Row row;
-  row.samples = {1e-6, 2e-6};
+  row.repetition_seconds = {1e-6, 2e-6};
   made.rows.push_back(row);
   return made;
 }

@@ -217,7 +217,7 @@ TEST_CASE("warm-up: a short message once per table, then the length itself befor
   options.warm_up = true;
   options.settings.repetitions = 30;
   const Outcome outcome = launch(catalog, options, 2, {});
-  CHECK(outcome.ranks[0].log == Lines{"turn for a row", "open 4", "run 10", "turn for a row", "open 64",
+  CHECK(outcome.ranks[0].log == Lines{"wait for a row", "open 4", "run 10", "wait for a row", "open 64",
                                       "run 3", "prepare", "run 1", "prepare", "run 30", "conclude 30"});
 }
 
@@ -232,7 +232,7 @@ TEST_CASE("a measurement lies between barriers of all ranks, N_BARR before and o
     CHECK(calls == outcome.calls[0]);
   }
   // The idle rank opens what the others open and times nothing.
-  CHECK(outcome.ranks[2].log == Lines{"turn for a row", "turn for a row", "open 8"});
+  CHECK(outcome.ranks[2].log == Lines{"wait for a row", "wait for a row", "open 8"});
 }
 
 TEST_CASE("progress is told at rank 0 after each row and each failure") {
@@ -297,7 +297,7 @@ TEST_CASE("-show_tail: of each repetition the slowest rank's time") {
   const auto rows = launch(catalog, options, 3, model).rows("PingPong");
   REQUIRE(rows.size() == 3);
   const Row& row = rows[0].rows.at(0);
-  CHECK(row.samples == std::vector<double>{5 * tick, 5.5 * tick, 6 * tick, 6.5 * tick});
+  CHECK(row.repetition_seconds == std::vector<double>{5 * tick, 5.5 * tick, 6 * tick, 6.5 * tick});
   REQUIRE(row.tail);
   CHECK((row.tail->front() == 5 * tick && row.tail->back() == 6.5 * tick));
   CHECK(row[Figure::time_max] == (1 + 11 + 1 + 13) * tick / 4 / 2);  // a mean over one rank's repetitions
@@ -313,8 +313,34 @@ TEST_CASE("-dumpfile with -multi 1: a series for each group, and none of the idl
       .seconds = [](const At& at) { return static_cast<double>(10 * (at.rank + 1) + at.repetition) * tick; }};
   const auto rows = launch(catalog, options, 5, model).rows("Sendrecv", 2);
   REQUIRE(rows.at(0).rows.size() == 2);
-  CHECK(rows[0].rows[0].samples == std::vector<double>{20 * tick, 21 * tick});
-  CHECK(rows[0].rows[1].samples == std::vector<double>{40 * tick, 41 * tick});
+  CHECK(rows[0].rows[0].repetition_seconds == std::vector<double>{20 * tick, 21 * tick});
+  CHECK(rows[0].rows[1].repetition_seconds == std::vector<double>{40 * tick, 41 * tick});
+}
+
+TEST_CASE("series of groups that are too long to be gathered at once are gathered in parts") {
+  const Spec catalog[] = {sendrecv};
+  Options options = small_options(1);
+  options.show_tail = true;
+  options.multi = Multi::each_group;
+  options.settings.repetitions = 7;
+  Model model{.seconds = [](const At& at) { return (100 * at.rank + 1.0 + at.repetition) * tick; }};
+  const auto whole = launch(catalog, options, 5, model).rows("Sendrecv", 2);
+  // Two groups: their series of seven times have 112 bytes; parts are three, three and one.
+  model.most_gathered_bytes = 2 * 3 * sizeof(double) + 8;
+  const auto in_parts = launch(catalog, options, 5, model).rows("Sendrecv", 2);
+  REQUIRE((whole.at(0).rows.size() == 2 && in_parts.at(0).rows.size() == 2));
+  for (const std::size_t i : {0, 1}) {
+    CHECK(whole[0].rows[i].repetition_seconds.size() == 7);
+    CHECK(whole[0].rows[i].repetition_seconds == in_parts[0].rows[i].repetition_seconds);
+  }
+}
+
+TEST_CASE("texts beyond what an int can count are refused before they are gathered") {
+  constexpr int gibibyte = 1 << 30;
+  CHECK(offsets_of(std::vector{gibibyte, gibibyte - 1}) == std::vector{0, gibibyte});
+  CHECK(offsets_of(std::vector{0, 3, 0}) == std::vector{0, 0, 3});
+  CHECK_THROWS_AS(offsets_of(std::vector{gibibyte, gibibyte}), std::length_error);
+  CHECK_THROWS_AS(offsets_of(std::vector{gibibyte, gibibyte, gibibyte, gibibyte}), std::length_error);
 }
 
 TEST_CASE("series of groups are found where a map puts the groups' first ranks") {
@@ -325,17 +351,17 @@ TEST_CASE("series of groups are found where a map puts the groups' first ranks")
   options.map = Map{.rows = 2, .columns = 3};
   const auto rows = launch(catalog, options, 6, later_ranks_are_slower()).rows("Sendrecv", 2);
   REQUIRE(rows.at(0).rows.size() == 3);  // {0, 2}, {3, 5}, {4, 1}
-  CHECK(rows[0].rows[0].samples.at(0) == 3 * tick);
-  CHECK(rows[0].rows[1].samples.at(0) == 6 * tick);
-  CHECK(rows[0].rows[2].samples.at(0) == 5 * tick);
+  CHECK(rows[0].rows[0].repetition_seconds.at(0) == 3 * tick);
+  CHECK(rows[0].rows[1].repetition_seconds.at(0) == 6 * tick);
+  CHECK(rows[0].rows[2].repetition_seconds.at(0) == 5 * tick);
 }
 
-TEST_CASE("-sync on alone keeps no samples") {
+TEST_CASE("-sync on alone keeps no times of repetitions") {
   const Spec catalog[] = {bcast};
   Options options = small_options(1);
   options.synchronize_each = true;
   const auto rows = launch(catalog, options, 2, {}).rows("Bcast");
-  CHECK(rows.at(0).rows.at(0).samples.empty());
+  CHECK(rows.at(0).rows.at(0).repetition_seconds.empty());
   CHECK(rows.at(0).rows.at(0)[Figure::time_max] == tick);
 }
 

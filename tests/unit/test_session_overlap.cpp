@@ -156,7 +156,7 @@ TEST_CASE("samples of an overlapping row are those without load") {
   Options options = one_length();
   options.show_tail = true;
   const Row row = launch(catalog, options, 2, hides_a_tick()).rows("Ibcast").at(0).rows.at(0);
-  CHECK(row.samples == std::vector<double>(8, 2 * tick));
+  CHECK(row.repetition_seconds == std::vector<double>(8, 2 * tick));
 }
 
 TEST_CASE("a passive target computes for as long as all repetitions took, and then waits in MPI") {
@@ -195,8 +195,8 @@ TEST_CASE("interleaved: a turn before the table, before the row, and before each
   const Outcome outcome = launch(catalog, alternating(3), 2, {});
   for (int rank = 0; rank < 2; ++rank) {
     CHECK(outcome.ranks[static_cast<std::size_t>(rank)].log ==
-          Lines{"turn for a row", "turn for a row", "open 64", "prepare", "run 1", "prepare", "run 8",
-                "turn for a segment", "prepare", "run 8", "turn for a segment", "prepare", "run 8",
+          Lines{"wait for a row", "wait for a row", "open 64", "prepare", "run 1", "prepare", "run 8",
+                "wait for a segment", "prepare", "run 8", "wait for a segment", "prepare", "run 8",
                 "conclude 24"});
   }
   CHECK(outcome.rows("Allreduce").at(0).repetitions == 24);
@@ -210,7 +210,7 @@ TEST_CASE("interleaved: each further segment is warmed up by a repetition that d
   const Outcome outcome = launch(catalog, options, 2, model);
   const Lines log = outcome.ranks[0].log;
   CHECK(Lines(log.end() - 6, log.end()) ==
-        Lines{"run 12", "turn for a segment", "run 1", "prepare", "run 12", "conclude 24"});
+        Lines{"run 12", "wait for a segment", "run 1", "prepare", "run 12", "conclude 24"});
 }
 
 TEST_CASE("interleaved: a row is the mean of its segments without the slowest and the fastest tenth") {
@@ -228,9 +228,9 @@ TEST_CASE("interleaved: a row is the mean of its segments without the slowest an
 TEST_CASE("interleaved: segments are those of both passes of an overlapping row") {
   const Spec catalog[] = {ibcast};
   const Outcome outcome = launch(catalog, alternating(3), 2, hides_a_tick());
-  CHECK(outcome.log(1, {"run", "turn for a segment", "conclude"}) ==
-        Lines{"run 1", "run 8", "turn for a segment", "run 8", "turn for a segment", "run 8", "conclude 24",
-              "run with load 8", "turn for a segment", "run with load 8", "turn for a segment",
+  CHECK(outcome.log(1, {"run", "wait for a segment", "conclude"}) ==
+        Lines{"run 1", "run 8", "wait for a segment", "run 8", "wait for a segment", "run 8", "conclude 24",
+              "run with load 8", "wait for a segment", "run with load 8", "wait for a segment",
               "run with load 8", "conclude 24"});
   CHECK(outcome.rows("Ibcast").at(0).rows.at(0)[Figure::time_overlapped] == 3 * tick);
 }
@@ -243,11 +243,11 @@ TEST_CASE("interleaved: samples follow each other over all segments") {
     return static_cast<double>(10 * at.run + at.repetition) * tick;  // run 0 is the trial
   }};
   const Row row = launch(catalog, options, 2, model).rows("Allreduce").at(0).rows.at(0);
-  REQUIRE(row.samples.size() == 24);
-  CHECK(row.samples[0] == 10 * tick);
-  CHECK(row.samples[7] == 17 * tick);
-  CHECK(row.samples[8] == 20 * tick);
-  CHECK(row.samples[23] == 37 * tick);
+  REQUIRE(row.repetition_seconds.size() == 24);
+  CHECK(row.repetition_seconds[0] == 10 * tick);
+  CHECK(row.repetition_seconds[7] == 17 * tick);
+  CHECK(row.repetition_seconds[8] == 20 * tick);
+  CHECK(row.repetition_seconds[23] == 37 * tick);
 }
 
 TEST_CASE("interleaved: files stay in one piece") {
@@ -256,7 +256,7 @@ TEST_CASE("interleaved: files stay in one piece") {
   options.settings.non_aggregate_repetitions = 24;
   options.min_processes = 1;
   const Outcome outcome = launch(catalog, options, 1, hides_a_tick());
-  CHECK(outcome.log(0, {"turn for a segment"}).empty());
+  CHECK(outcome.log(0, {"wait for a segment"}).empty());
 }
 
 TEST_CASE("a row during which the launch was to end may have been measured beside another: it is dropped") {

@@ -382,8 +382,8 @@ TEST_CASE("in passes a launch waits for its turn before every long sample") {
   Options options = in_passes(1, passes);
   options.interleaving = Interleaving{.segments = 10, .host = {}, .port = {}, .token = {}};
   const Outcome outcome = launch(catalog, options, 2, {});
-  CHECK(outcome.log(0, {"turn for a row"}).size() == 7);  // a table and twice three rows
-  CHECK(outcome.log(0, {"turn for a segment"}).empty());
+  CHECK(outcome.log(0, {"wait for a row"}).size() == 7);  // a table and twice three rows
+  CHECK(outcome.log(0, {"wait for a segment"}).empty());
 }
 
 TEST_CASE("a turn has as many short samples as fit into 20 ms") {
@@ -391,8 +391,8 @@ TEST_CASE("a turn has as many short samples as fit into 20 ms") {
   Options options = in_passes(1, exactly(30));  // samples of 2 ms
   options.interleaving = Interleaving{.segments = 10, .host = {}, .port = {}, .token = {}};
   const Outcome outcome = launch(catalog, options, 2, {});
-  CHECK(outcome.log(0, {"turn for a row"}).size() == 10);  // of a table and ninety rows
-  CHECK(outcome.log(1, {"turn for a row"}).size() == 10);
+  CHECK(outcome.log(0, {"wait for a row"}).size() == 10);  // of a table and ninety rows
+  CHECK(outcome.log(1, {"wait for a row"}).size() == 10);
 }
 
 TEST_CASE("a launch in which every point has failed ends with its first pass") {

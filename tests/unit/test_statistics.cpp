@@ -56,7 +56,7 @@ TEST_CASE("extremes and mean over the ranks, and who was slowest") {
   CHECK_FALSE(row.has(Figure::messages_per_second));
   CHECK_FALSE(row.defects);
   CHECK_FALSE(row.tail);
-  CHECK(row.samples.empty());
+  CHECK(row.repetition_seconds.empty());
 }
 
 TEST_CASE("ranks that wait do not count") {

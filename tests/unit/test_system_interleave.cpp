@@ -70,9 +70,9 @@ TEST_CASE("a launch gives its token and waits for its turn") {
     server.answer();
   });
   const auto start = std::chrono::steady_clock::now();
-  connection.take(true);
+  connection.wait_for_row();
   CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(45));
-  connection.take(false);
+  connection.wait_for_segment();
   serve.join();
   CHECK_FALSE(connection.lost());
 }
@@ -82,10 +82,10 @@ TEST_CASE("a server that has ended is noticed and not waited for") {
   Interleave connection("127.0.0.1", server.port(), "t");
   server.accept_one();
   server.hang_up();
-  connection.take(true);
+  connection.wait_for_row();
   CHECK(connection.lost());
-  connection.take(true);
-  connection.take(false);
+  connection.wait_for_row();
+  connection.wait_for_segment();
   CHECK(connection.lost());
 }
 

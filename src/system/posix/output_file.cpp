@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
 
 namespace openimb::system {
 
@@ -22,11 +24,22 @@ bool cut(int descriptor, off_t position) {
 
 }  // namespace
 
-std::FILE* open_output(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+std::FILE* open_output(const std::string& path, std::string* created) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_CLOEXEC, mode = 0666;
+  int descriptor = open(path.c_str(), flags | O_EXCL, mode);
+  bool is_new = descriptor >= 0;
+  if (!is_new) {
+    // Also fails for a link to a file that does not exist.
+    is_new = access(path.c_str(), F_OK) != 0;
+    descriptor = open(path.c_str(), flags, mode);
+  }
   if (descriptor < 0) return nullptr;
   std::FILE* const file = fdopen(descriptor, "w");
   if (file == nullptr) close(descriptor);
+  if (created != nullptr) {
+    const std::unique_ptr<char, decltype(&std::free)> target(realpath(path.c_str(), nullptr), std::free);
+    *created = is_new && target ? target.get() : "";
+  }
   return file;
 }
 

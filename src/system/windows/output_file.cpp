@@ -22,9 +22,11 @@ bool cut(int descriptor, long long position) {
 }  // namespace
 
 // Binary: lines end with '\n', as records do everywhere.
-std::FILE* open_output(const std::string& path) {
-  const int descriptor =
-      _open(path.c_str(), _O_WRONLY | _O_CREAT | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE);
+std::FILE* open_output(const std::string& path, std::string* created) {
+  constexpr int flags = _O_WRONLY | _O_CREAT | _O_BINARY | _O_NOINHERIT, mode = _S_IREAD | _S_IWRITE;
+  int descriptor = _open(path.c_str(), flags | _O_EXCL, mode);
+  if (created != nullptr) *created = descriptor >= 0 ? path : "";
+  if (descriptor < 0) descriptor = _open(path.c_str(), flags, mode);
   if (descriptor < 0) return nullptr;
   std::FILE* const file = _fdopen(descriptor, "wb");
   if (file == nullptr) _close(descriptor);
