@@ -400,7 +400,9 @@ def test_a_model_that_its_rows_contradict_is_not_printed(
 
 
 def test_where_one_line_does_not_fit_its_parts_are_printed(imb: Imb, tmp_path: Path) -> None:
-    file = save(tmp_path / "curve.jsonl", launch(curve(lambda n: message(n) if n < 4096 else 6e-6 + n / 10e9)))
+    file = save(
+        tmp_path / "curve.jsonl", launch(curve(lambda n: message(n) if n < 4096 else 6e-6 + n / 10e9))
+    )
     parts = [line for line in imb("diagnose", file).out.splitlines() if re.match(r"  \S+ \w+ to ", line)]
     assert len(parts) == 2, parts
     assert re.search(r"0 bytes to 2 KiB +1.5\d µs +not determined", parts[0])
