@@ -42,12 +42,12 @@ sys.path.insert(0, str(TOP / "python"))
 FOLDER = TOP / "docs" / "recordings"
 GAP = "…"
 EVERY = ("recording", "to be recorded")  # marks of blocks
-MEASURING = {"run", "campaign", "ab", "latency", "startup", "fabric", "rails", "doctor"}
+MEASURING = {"run", "campaign", "ab", "latency", "startup", "fabric", "rails", "doctor", "tune"}
 # A recording, and what the report in the pictures compares.
 PICTURES = ("transports", ["transports-openmpi/shm", "transports-openmpi/tcp"])
 GIVEN = TOP / "tests" / "companion" / "data"  # files that commands read
 # Recordings of what an archive does not hold: the lines that were printed.
-AS_PRINTED = {"doctor", "failed-setup"}
+AS_PRINTED = {"doctor", "failed-setup", "tuning"}
 _MARK = re.compile(
     r"(?ms)^<!-- (?P<mark>recording|to be recorded): (?P<name>[\w-]+) -->\n```console\n(?P<text>.*?)^```$"
 )
