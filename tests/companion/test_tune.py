@@ -485,6 +485,13 @@ def test_the_proof_reverts_what_is_not_faster_and_confirms_the_rest_on_fresh_pai
     assert seen == judge.LOOKS[-1] + proof.launched
 
 
+def test_a_proof_of_one_confirmation_keeps_no_time_for_another() -> None:
+    random = np.random.default_rng(2)
+    proof = Proof([True, True, False], 0.05, confirmations=1)
+    proof.add(drawn(random, [0.5, 0.0, 0.0], judge.LOOKS[0], 0.02))
+    assert proof.affordable(judge.LOOKS[0]) == judge.LOOKS[0] and proof.affordable(1) == 1
+
+
 def test_a_proof_without_time_for_more_pairs_confirms_what_it_has_shown_again() -> None:
     random = np.random.default_rng(2)
     proof = Proof([True, True, False], 0.05)

@@ -566,7 +566,7 @@ class Stages:
 
     def _tell_judged(self, every: Sequence[Cell], judge: Proof, confirmation: int) -> None:
         good = sum(one.verdict == "confirmed" for one in judge.judged)
-        if judge.confirmation != confirmation:
+        if judge.confirmation != confirmation and not self.settings.verify:
             back = sum(1 for _ in judge.reverted)
             self._tell(
                 f"{counted(back, 'cell')} back at the default; {int(judge.changed.sum())} to be confirmed again"

@@ -228,7 +228,7 @@ class Proof:
         """To be launched next where there is time for `fit` pairs; 0: none. `acting`: the time that a file of fewer cells takes before
         its first pair, in pairs. Where some cells are confirmed and others are not, time is left for another confirmation."""
         needed = self.pairs_needed()
-        if self._look:
+        if self._look and self.confirmation < self._most:
             open_ = self.changed & np.array([one.verdict != "confirmed" for one in self.judged], dtype=bool)
             if 0 < open_.sum() < self.changed.sum() and needed + acting + self.launched > fit:
                 return 0
