@@ -171,12 +171,13 @@ $(TOOLS)/pytest $(TOOLS)/hatchling $(ENV)/catch2 no-xdist:
 	@$(PYTHON) tools/setup.py tools test
 check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 $(XDIST) ## tests without an MPI: unit tests and pytest --no-mpi; under two minutes
 	@[ -f build/check/build.ninja ] || { mkdir -p build/check && \
-	  $(ENV)/bin/cmake -S . -B build/check -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) -DOPENIMB_PURE=ON \
-	    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DOPENIMB_TOGETHER=ON -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log 2>&1 \
+	  $(PYTHON) tools/progress.py 'configuring build/check' $(ENV)/bin/cmake -S . -B build/check -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) -DOPENIMB_PURE=ON \
+	    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DOPENIMB_TOGETHER=ON -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log \
 	    || { cat build/check/configure.log >&2; rm -f build/check/build.ninja; exit 2; }; }
 	@{ $(ENV)/bin/ninja -C build/check --quiet && build/check/bin/openimb-unit-tests; } >build/check/unit-tests.log 2>&1 & \
-	PYTHONPATH='$(CURDIR)/python' $(WITH_TOOLS) -m pytest tests --no-mpi -m 'not browser' $(or $(PYTEST_ARGS),-n $(COMPUTING) --dist worksteal); python=$$?; \
-	wait $$!; unit=$$?; cat build/check/unit-tests.log; [ $$python -eq 0 ] && [ $$unit -eq 0 ]
+	$(PYTHON) tools/progress.py 'tests without an MPI' env PYTHONPATH='$(CURDIR)/python' $(WITH_TOOLS) -m pytest tests --no-mpi -m 'not browser' \
+	  $(or $(PYTEST_ARGS),-n $(COMPUTING) --dist worksteal) $$([ ! -t 1 ] || echo --color=yes); python=$$?; \
+	$(PYTHON) tools/progress.py 'unit tests' tail --pid=$$! -f /dev/null; wait $$!; unit=$$?; cat build/check/unit-tests.log; [ $$python -eq 0 ] && [ $$unit -eq 0 ]
 
 # Tests of reading, archive, judgment and display, without an MPI.
 lowest_tests := extras archive records query resolver compare report plot cli

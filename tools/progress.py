@@ -1,4 +1,4 @@
-"""Runs a command that may take long, with a line every few seconds of how far it is.
+"""Runs a command that may take long, with a line of how far it is where it prints nothing for a few seconds.
 
     progress.py LABEL COMMAND...
 
@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-BEAT = 4.0  # seconds between lines
+BEAT = 4.0  # seconds of silence
 STATUS = re.compile(r"\[(\d+)/(\d+)\] ")
 # What ninja says beside files and errors.
 ASIDE = re.compile(r"ninja: (Entering directory |no work to do)")
@@ -29,32 +29,66 @@ def line(label: str, finished: int, files: int, seconds: float, columns: int) ->
     return label[: max(columns - 1 - len(after), 0)] + after
 
 
+class Screen:
+    """What is printed, by two threads, and when."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.began = self.said = time.monotonic()
+        self.finished = self.files = 0
+        self.open = False  # a line without its end
+        self.lock = threading.Lock()
+
+    def show(self, printed: bytes) -> None:
+        """Of the command."""
+        with self.lock:
+            sys.stdout.buffer.write(printed)
+            sys.stdout.flush()
+            self.said = time.monotonic()
+            self.open = not printed.endswith(b"\n")
+
+    def beat(self, over: threading.Event) -> None:
+        """Until `over`."""
+        while not over.wait(max(0.0, self.said + BEAT - time.monotonic())):
+            with self.lock:
+                now = time.monotonic()
+                if now < self.said + BEAT:
+                    continue
+                text = line(
+                    self.label,
+                    self.finished,
+                    self.files,
+                    now - self.began,
+                    shutil.get_terminal_size().columns,
+                )
+                print("\n" * self.open + text, file=sys.stderr, flush=True)
+                self.said, self.open = now, False
+
+
 def main(label: str, command: list[str]) -> int:
-    began = time.monotonic()
-    finished = files = 0
+    screen = Screen(label)
     over = threading.Event()
-
-    def beat() -> None:
-        while not over.wait(BEAT):
-            columns = shutil.get_terminal_size().columns
-            print(
-                line(label, finished, files, time.monotonic() - began, columns), file=sys.stderr, flush=True
-            )
-
     environment = {**os.environ, "NINJA_STATUS": "[%f/%t] "}
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
-        threading.Thread(target=beat, daemon=True).start()
+        threading.Thread(target=screen.beat, args=[over], daemon=True).start()
         try:
             assert process.stdout
-            for printed in process.stdout:
-                text = printed.decode(errors="replace")
-                if status := STATUS.match(text):
-                    finished, files = int(status[1]), int(status[2])
-                elif not ASIDE.match(text):
-                    sys.stdout.buffer.write(printed)
-                    sys.stdout.flush()
+            begun = b""  # of a line that may be ninja's
+            while printed := os.read(process.stdout.fileno(), 1 << 16):
+                *lines, begun = (begun + printed).split(b"\n")
+                for one in lines:
+                    text = one.decode(errors="replace")
+                    if status := STATUS.match(text):
+                        screen.finished, screen.files = int(status[1]), int(status[2])
+                    elif not ASIDE.match(text):
+                        screen.show(one + b"\n")
+                if begun and not begun.startswith((b"[", b"n")):
+                    screen.show(begun)
+                    begun = b""
+            if begun:
+                screen.show(begun)
         except KeyboardInterrupt:  # the command has the signal too, and ends
             process.wait()
             return 130
