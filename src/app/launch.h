@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "benchmarks/components.h"
@@ -48,12 +50,14 @@ std::optional<std::string> text_to_print(const Component& component, const Launc
 /// Messages for stderr that do not stop the run.
 std::vector<std::string> warnings_of(const Launch& launch, const Environment& environment);
 
-/// Closes a file, and deletes it where this launch created it and did not come to use it.
+/// Closes a file, and deletes it where this launch created it and did not come to use it. What another
+/// launch wrote into it meanwhile stays.
 struct CloseFile {
   std::string unused = {};  ///< the path of such a file
   void operator()(std::FILE* file) const {
     std::fclose(file);
-    if (!unused.empty()) std::remove(unused.c_str());
+    std::error_code none;
+    if (!unused.empty() && std::filesystem::file_size(unused, none) == 0) std::remove(unused.c_str());
   }
 };
 using OwnedFile = std::unique_ptr<std::FILE, CloseFile>;

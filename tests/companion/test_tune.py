@@ -396,10 +396,10 @@ def test_numbers_of_ranks_share_the_time_of_the_proof(
     """What is confirmed on 2 ranks is handed out where the budget does not suffice for 4."""
     said = tune(FakeTuner(["fast"], switches=True), "Bcast", "--np", "2,4", "--budget", "300s")
     assert said.code == 0, said.err
-    assert "4 ranks: not decided: the budget of 5 min ends" in said.out
+    assert "4 ranks: not decided: its share of the budget of 5 min ends" in said.out
     written = json.loads((tmp_path / "out/rules.json").read_text())
     assert {rule[1] for rule in written["rules"]} == {2}
-    assert "confirmed, but the file is not decided" not in said.out
+    assert "confirmed, but not in a file" not in said.out
 
 
 @pytest.mark.parametrize("rules", [{1024: "fast", 16384: "lucky"}, {16384: "lucky"}])

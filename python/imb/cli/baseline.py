@@ -132,7 +132,7 @@ def _lack(baseline: Baseline) -> str | None:
     has = counted(len(sessions), "launch")
     wanted = (
         f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more;"
-        f" with fewer, a check of one session is inconclusive, except for bands {FACTOR:g} times as slow and with --with-old"
+        f" with fewer, a check of one session is inconclusive, unless a band is {FACTOR:g} times as slow or --with-old is given"
     )
     if None in sessions:
         return f"{has} of unknown session (a log without a date); {wanted}"

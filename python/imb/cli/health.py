@@ -21,7 +21,7 @@ from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
     from imb.judge.health import Check, Verdict
-    from imb.measure.health import Kept, Launched
+    from imb.measure.health import Checked, Kept, Launched, Watched
     from imb.model.health import Session
 
 BENCHMARKS = ("PingPong", "Allreduce")
@@ -176,6 +176,8 @@ def _list(path: Path) -> int:
     def state(kept: Kept) -> str:
         if kept.last:
             return kept.last.verdict
+        if any(one.suspect for one in kept.watched.values()):
+            return "suspect"
         return "learning" if len(kept.sessions) < FEWEST else "not checked"
 
     def order(kept: Kept) -> tuple[object, ...]:
@@ -318,6 +320,16 @@ def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
         say(*_sight(kept))
 
 
+def _last(before: Checked | None, watched: Mapping[str, Watched], verdict: str) -> Checked:
+    """What `--list` prints of the host. An inconclusive check does not hide a suspect that no check has found healthy since."""
+    from imb.measure.health import Checked
+
+    stands = any(one.suspect for one in watched.values())
+    if before and before.verdict in ("bad", "suspect") and verdict == "inconclusive" and stands:
+        return before
+    return Checked(at=now(), verdict=verdict)
+
+
 def _check(path: Path, kept: Kept | None, deadline: float) -> int:
     """Measures and judges; the exit status with --strict. Raises ImbError, OSError."""
     from msgspec.structs import replace
@@ -337,7 +349,7 @@ def _check(path: Path, kept: Kept | None, deadline: float) -> int:
         watched=check.watched,
         checks=kept.checks + 1,
         suspects=kept.suspects + bool(since),
-        last=health.Checked(at=now(), verdict=verdict),
+        last=_last(kept.last, check.watched, verdict),
     )
     health.save(path, checked, kept)
     try:

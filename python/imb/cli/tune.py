@@ -132,7 +132,7 @@ def command(
     without, looked at after 5, 10, 20 and 40. docs/evidence-tuning.md has the error rates. --resume continues after Ctrl-C.
 
     When the budget ends, cells that are not confirmed go back to the default, and if there is time the rest is confirmed again. A session
-    that is not decided then (status 11) continues with --resume and a larger --budget.
+    with one number of ranks that is not decided then (status 11) continues with --resume and a larger --budget.
 
     On several hosts, archive and FOLDER are on a file system that all of them share.
 
@@ -237,17 +237,17 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
             f"--resume: {f'{words[0]} is' if words else 'you have'} no session of imb tune in {store.folder}"
         )
     if budget is not None:
-        settings = msgspec.convert(plan.report, Settings)
-        before = settings.raised[-1][1] if settings.raised else settings.budget
-        if budget <= before:
-            raise ImbError(
-                f"--budget: session {plan.id} has {in_time(before)}; give more than that, or omit it"
-            )
-        raised = [*settings.raised, (len(plan.items), budget)]
-        plan = msgspec.structs.replace(
-            plan, report=msgspec.to_builtins(msgspec.structs.replace(settings, raised=raised))
-        )
         with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
+            plan = stored_sessions.find_session(store, plan.id)  # which another process may have continued
+            settings = msgspec.convert(plan.report, Settings)
+            before = settings.raised[-1][1] if settings.raised else settings.budget
+            if budget <= before:
+                raise ImbError(
+                    f"--budget: session {plan.id} has {in_time(before)}; give more than that, or omit it"
+                )
+            raised = [*settings.raised, (len(plan.items), budget)]
+            report_ = msgspec.to_builtins(msgspec.structs.replace(settings, raised=raised))
+            plan = msgspec.structs.replace(plan, report=report_)
             session.extend(store, plan)
     resume(store, plan, verbose=verbose)
 
@@ -318,14 +318,14 @@ def _write_page(file: Path, result: Tuned, plan: Plan, settings: Settings) -> No
 
 
 def _status(result: Tuned, *, verify: bool) -> int:
+    if verify and result.slower:
+        return 10
     if result.stopped:
         return 11
     if not result.cells:
         return 1
     if not verify:
         return 0
-    if result.slower:
-        return 10
     return 0 if result.confirmed() else 11
 
 

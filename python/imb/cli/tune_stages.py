@@ -93,6 +93,7 @@ class Stages:
             end = self._over + len(self._wanted)
             if end > len(plan.items):
                 return tuning.grown(plan, self.settings, self._wanted)
+            self._refuse_others(plan, self._wanted)
             numbers = range(self._over + 1, end + 1)
             got = [tuning.figures_of(self.archive, plan, ended[number]) for number in numbers]
             self._over = end
@@ -103,6 +104,15 @@ class Stages:
                 self._wanted = None
         self.finished = True
         return None
+
+    def _refuse_others(self, plan: Plan, wanted: Sequence[Launch]) -> None:
+        """Raises ImbError where other launches were planned than these stages want."""
+        for item, launch in zip(plan.items[self._over :], wanted, strict=False):
+            planned = item.arguments, item.ranks, item.turn, plan.variants[item.variant].name
+            if planned != (launch.arguments, launch.ranks, launch.turn, launch.name):
+                raise ImbError(
+                    f"session {plan.id}: launch {item.number} was planned by another version of imb, or for other files; start a new session"
+                )
 
     def _tell(self, line: str) -> None:
         say(f"imb: {in_time(self._spent)} of {in_time(self._budget)}: {line}", err=True)
@@ -425,6 +435,7 @@ class Stages:
         if not proposed:
             return {}
         choices = dict(proposed)
+        pairs_before = self.result.pairs
         judge: Proof | None = None
         confirmation = 0
         file: Switch | None = None
@@ -459,14 +470,15 @@ class Stages:
             else:
                 needs = f"{LOOKS[0]} pairs of launches need {in_time(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
                 when = "before the proof" if confirmation == 1 else f"before confirmation {confirmation}"
-                self.result.stopped = self._too_long(when, f" and {needs}")
+                self.result.stopped = self._too_long(when, f" and {needs}", ranks)
                 break
             self._tell_judged(every, judge, confirmation)
         self._keep(every, choices, judge)
         late = any(one.verdict == "no time" for _, one in judge.reverted)
         slower = any(one.verdict == "slower" for one in judge.judged)
-        if late and not judge.changed.any() and not slower:
-            self.result.stopped = self._too_long(f"after {counted(self.result.pairs, 'pair')} of launches")
+        if late and not judge.changed.any() and not (verify and slower):
+            pairs = counted(self.result.pairs - pairs_before, "pair")
+            self.result.stopped = self._too_long(f"after {pairs} of launches", ranks=ranks)
         unchanged = [
             one
             for at, one in enumerate(judge.judged)
@@ -558,8 +570,13 @@ class Stages:
         raised = [seconds for over, seconds in self.settings.raised if over <= self._over]
         return raised[-1] if raised else self.settings.budget
 
-    def _too_long(self, when: str, needed: str = "") -> str:
+    def _too_long(self, when: str, needed: str = "", ranks: int = 0) -> str:
+        """`ranks`: of a proof, which has a share of the time where there are several numbers of ranks."""
         budget, spent = in_time(self._budget), in_time(self._spent)
+        if ranks and len(self.settings.ranks) > 1:
+            # Launches of other ranks may follow, which a session that goes on would have to repeat.
+            share = f"its share of the budget of {budget} ends {when}: {spent} are spent in all{needed}"
+            return f"{share}; give --np {ranks} and the whole budget to a new session"
         more = math.ceil(2 * self._budget / 60)
         advice = f"continue with `imb tune --resume {self._session} --budget {more}m`"
         return f"the budget of {budget} ends {when}: {spent} are spent{needed}; {advice}"
@@ -701,6 +718,7 @@ class Stages:
             cell, said = next(iter(wrong.items()), (None, ""))
             where = cell_name(cell) if cell else ""
             self.result.stopped = why or f"the file does not act as it should: {where} executes {said}"
+            self.result.cells = [one._replace(chosen=DEFAULT) for one in self.result.cells]
             return
         settings, output = self.settings, Path(self.settings.output)
         try:

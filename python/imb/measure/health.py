@@ -111,7 +111,8 @@ def held(path: Path) -> Iterator[None]:
 
 
 def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
-    """None: there is no such file. `to_execute`: what it names, so that it must be this user's. Raises ImbError, OSError."""
+    """None: there is no such file. `to_execute`: what it names, so that it must be this user's; else it may be anything.
+    Raises ImbError, OSError."""
     try:
         written = ownership.examined(path)
     except FileNotFoundError:
@@ -120,12 +121,13 @@ def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
         raise ImbError(
             f"{path} belongs to another user, or others may write it; it names the programs to execute"
         )
+    advice = "remove it and learn again" if to_execute else "passed over"
     try:
         found = msgspec.json.decode(written.text, type=Kept)
     except UNDECODABLE as error:
-        raise ImbError(f"{path} is not a file of imb health ({error}); remove it and learn again") from error
+        raise ImbError(f"{path} is not a file of imb health ({error}); {advice}") from error
     if found.format != FORMAT:
-        raise ImbError(f"{path} is a file of another version ({found.format}); remove it and learn again")
+        raise ImbError(f"{path} is a file of another version ({found.format}); {advice}")
     return found
 
 

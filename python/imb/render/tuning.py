@@ -17,7 +17,7 @@ RIGHT = (1, 2, 5, 7)
 def headline(result: Tuned, margin: float, *, verify: bool) -> str:
     """What came of it, and nothing else."""
     changed, many = result.changed(), len(result.cells)
-    if result.stopped:
+    if result.stopped and not (verify and result.slower):
         return f"not decided: {result.stopped}"
     if verify:
         return _verified(result)
@@ -73,7 +73,7 @@ def _verdict(one: CellResult) -> str:
     if one.why or one.judged is None:
         return one.why.partition(": ")[0] or ("kept" if one.tried == DEFAULT else "not judged")
     if one.judged.verdict == "confirmed" and one.chosen == DEFAULT:
-        return "confirmed, but the file is not decided"
+        return "confirmed, but not in a file"
     return one.judged.verdict
 
 
