@@ -256,7 +256,7 @@ def test_classic_and_passes_are_not_compared(mpi: lab.Mpi, imb: Imb, archive: Ar
     }
     assert "± %" in imb("show", one_of["new"]).out and "± %" not in imb("show", one_of["old"]).out
     said = imb("compare", "old", "new")
-    advice = "measure 'new' again: imb run PingPong --np 2 --classic --label new-classic; --force compares them anyway"
+    advice = "measure 'new' again: imb run PingPong --np 2 --classic --label new-classic -- -msglog 2; --force compares them anyway"
     assert said.code == 2 and advice in said.err and len(said.err.splitlines()) == 1
     assert imb("compare", "new", "old").err.endswith(said.err[said.err.index("measure 'new'") :])
     assert imb("compare", "old", "new", "--force").code in (0, 10, 11, 12)
