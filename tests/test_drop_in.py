@@ -49,6 +49,11 @@ class Sources:
         assert done.returncode == 0, done.stderr
         return (self.folder / "calls").read_text().splitlines()
 
+    def touch(self, *names: str) -> None:
+        for name in names:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).touch()
+
     def read(self, name: str) -> str:
         return (self.folder / name).read_text().strip()
 
@@ -133,17 +138,19 @@ sys.exit(not wrapper.exists())
 """
 
 
+# What the Makefile needs before it asks for an MPI.
+NEEDED = (
+    "tools/windows_mpi.py",
+    "python/imb/mpi/compiler_wrappers.py",
+    "python/imb/model/mpis.py",
+    ".env/bin/cmake",
+)
+
+
 @pytest.mark.parametrize("name", ["mpi", "mpi~5.0", "mpi (new)"])
 def test_an_mpi_is_looked_for_once(sources: Sources, name: str) -> None:
     """Whatever its folder is called; and again where its wrapper is missing."""
-    for file in (
-        "tools/windows_mpi.py",
-        "python/imb/mpi/compiler_wrappers.py",
-        "python/imb/model/mpis.py",
-        ".env/bin/cmake",
-    ):
-        (sources.folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (sources.folder / file).touch()
+    sources.touch(*NEEDED)
     (sources.folder / "tools" / "setup.py").write_text(SETUP)
     (sources.folder / "mpi").rename(sources.folder / name)
     words = ["-n", "build", f"MPI={name}", f"PYTHON={sys.executable}"]
@@ -237,17 +244,7 @@ def test_make_run_takes_an_mpi_of_the_path(tmp_path: Path) -> None:
 
 def test_make_asks_for_the_mpi_of_a_run_again_where_the_path_changes(sources: Sources) -> None:
     """It looks for one of `run` and one of `build` apart."""
-    (sources.folder / "tools").mkdir()
-    (sources.folder / ".env" / "bin").mkdir(parents=True)
-    for file in (
-        "tools/windows_mpi.py",
-        "python/imb/mpi/compiler_wrappers.py",
-        "python/imb/model/mpis.py",
-        "tools/busy.py",
-        ".env/bin/cmake",
-    ):
-        (sources.folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (sources.folder / file).touch()
+    sources.touch(*NEEDED, "tools/busy.py")
     asks = "import sys\nfrom pathlib import Path\nopen('asked', 'a').write(sys.argv[1] + '\\n')\n"
     asks += "Path(sys.argv[3]).parent.mkdir(parents=True, exist_ok=True)\nPath(sys.argv[3]).write_text('KEY := k\\nMPI_LAUNCHER := true\\n')\n"
     (sources.folder / "tools" / "setup.py").write_text(asks)

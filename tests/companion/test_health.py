@@ -205,7 +205,7 @@ def test_a_second_suspect_makes_a_host_bad(site: Site) -> None:
     assert site(times=[2] * 4).out.startswith("suspect: ")
 
 
-def test_hosts_are_listed_with_the_worst_first(site: Site, imb: Imb) -> None:
+def test_hosts_are_listed_with_the_worst_first(site: Site, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one folder, where a job on each host keeps its file."""
     site.learn()
     folder, here = site.file.parent, socket.gethostname()
@@ -234,14 +234,21 @@ def test_hosts_are_listed_with_the_worst_first(site: Site, imb: Imb) -> None:
     assert site("--strict", times=[9] * 4).code == 11
     site.edit(lambda kept: kept["watched"]["PingPong 8 bytes"].update(suspect=ago(minutes=6)))
     assert site("--strict", times=[9] * 4).code == 1
-    code, (worst, *_) = listed()
+    code, (worst, *rest) = listed()
     assert (code, worst[:2], worst[4:6]) == (1, ["bad", here], ["3", "2"])
     assert worst[6].startswith("PingPong 8 bytes since 20")
+
+    # A check without an answer does not hide that.
+    monkeypatch.setattr("imb.cli.health._launch", lambda path, kept, check, deadline: "out of time")
+    site()
+    assert site.kept()["checks"] == 4
+    assert listed() == (code, [[*worst[:4], "4", *worst[5:]], *rest])
 
     (folder / "broken.json").write_text("{")
     said = imb("health", "--list", "--file", site.file)
     assert len(said.out.splitlines()) == 4 and said.code == 1
     assert len(said.err.splitlines()) == 1 and "broken.json is not a file of imb health" in said.err
+    assert said.err.endswith("passed over\n")
 
 
 def test_a_list_of_no_hosts(imb: Imb, tmp_path: Path) -> None:

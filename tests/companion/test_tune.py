@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -241,17 +241,22 @@ def test_an_mpi_with_which_a_file_is_slower_is_not_recorded_as_proven(
 
 @pytest.fixture
 def verify(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
-    """`imb tune --verify` of rules by length."""
+    """`imb tune --verify` of rules by length, on 4 ranks and where asked on 2."""
     mpi = make(tmp_path / "mpi")
 
-    def run(rules: dict[int, str], *words: object) -> Said:
+    def run(rules: dict[int, str], *words: object, on_two: Mapping[int, str] | None = None) -> Said:
         tuner = FakeTuner(["fast", "slower", "slow", "lucky"])
         monkeypatch.setattr(doors, "tuner_of", lambda mpi, hosts=1: tuner)
         monkeypatch.setattr(tune_stages, "tuner_of", lambda mpi, hosts=1: tuner)
         (tmp_path / "old").mkdir(exist_ok=True)
+        of_ranks = {4: rules} if on_two is None else {2: on_two, 4: rules}
         said = {
-            "rules": [["Allreduce", 4, length, name] for length, name in rules.items()],
-            "measured": [["Allreduce", 4, length] for length in LENGTHS],
+            "rules": [
+                ["Allreduce", ranks, length, name]
+                for ranks, choices in of_ranks.items()
+                for length, name in choices.items()
+            ],
+            "measured": [["Allreduce", ranks, length] for ranks in of_ranks for length in LENGTHS],
         }
         (tmp_path / "old/rules.json").write_text(json.dumps(said))
         return imb("tune", *mpi, "--verify", tmp_path / "old", *words)
@@ -269,6 +274,15 @@ def test_verify_finds_a_slower_cell(verify: Tune) -> None:
     said = verify({64: "slower", 1024: "fast"}, "--format", "json")
     assert said.code == 10, said.err
     assert json.loads(said.out)["verdict"] == "slower in 1 cell with the file: do not use it"
+
+
+def test_verify_finds_a_slower_cell_though_other_ranks_are_not_decided(
+    verify: Tune, long_launches: None
+) -> None:
+    """What is left has no time for the pairs of 4 ranks."""
+    said = verify({1024: "fast"}, "--budget", "200s", on_two={64: "slower"})
+    assert said.code == 10, said
+    assert said.out.splitlines()[0] == "slower in 1 cell with the file: do not use it"
 
 
 def test_a_search_goes_on_where_it_was(
@@ -295,6 +309,23 @@ def test_a_search_goes_on_where_it_was(
     assert [one["chosen"] for one in cells(again).values()] == ["default", "fast", "fast"]
     screens = [one for one in launches(tmp_path / "mpi")[before:] if "-check" in one["words"]]
     assert len(screens) < 4  # those of the file alone
+
+
+def test_a_session_of_other_launches_is_not_continued(
+    tune: Tune, imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stages take what launches left by their place in the plan."""
+    assert tune(FakeTuner(["fast"]), "Allreduce").code == 0
+    [file] = archive.folder.glob("sessions/*/plan.json")
+    plan = json.loads(file.read_text())
+    plan["items"][1]["arguments"].insert(1, "-mem")
+    file.write_text(json.dumps(plan))
+    monkeypatch.setattr(tune_stages, "_STAGES", {})  # as of another process
+    said = imb("tune", "--resume")
+    assert said.code == 2 and said.out == ""
+    assert (
+        "launch 2 was planned by another version of imb, or for other files; start a new session" in said.err
+    )
 
 
 def test_a_budget_that_does_not_suffice_is_said(tune: Tune, tmp_path: Path) -> None:

@@ -136,9 +136,14 @@ def refuse_options(context: typer.Context, allowed: Collection[str], why: str) -
     """Raises ImbError for an option on the command line, of any but these parameters, that this form of the command would
     ignore. What a variable sets (IMB_MPI) is meant for other commands too."""
     for option in context.command.params:
-        source = context.get_parameter_source(option.name or "")
-        if option.name not in allowed and source is not None and source.name == "COMMANDLINE":
+        if option.name not in allowed and is_given(context, option.name or ""):
             raise ImbError(f"{option.opts[0]} {why}")
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether this parameter is on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def share_of(text: str, option: str) -> float:

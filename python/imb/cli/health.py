@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.cli import BAD
-from imb.cli.common import named_path, refuse_options
+from imb.cli.common import is_given, named_path, refuse_options
 from imb.cli.launching import MpiOption, ProgramsOption, prepare, ready
 from imb.model.errors import ImbError
 from imb.model.text import now
@@ -142,7 +142,7 @@ def command(
             kept = health.load_kept(path)
             if not learn:
                 raise typer.Exit(_check(path, kept, began + within - RESERVED))
-            asked = mpi if _on_line(context, "mpi") else None
+            asked = mpi if is_given(context, "mpi") else None
             if kept and _asks_for_other(kept, asked, programs, np, benchmark, lengths):
                 raise ImbError(
                     f"{path} has sessions of another MPI, --np, --benchmark or --bytes; omit these, or remove it to begin anew"
@@ -200,11 +200,6 @@ def _list(path: Path) -> int:
     if any(row[0] == "bad" for row in rows):
         return BAD
     return 2 if unreadable else 0 if all(row[0] == "healthy" for row in rows) else 11
-
-
-def _on_line(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _began() -> float:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import PLANNED, ArchiveOption, FormatOption, RowsOption, refuse_options, share_of
+from imb.cli.common import (
+    PLANNED,
+    ArchiveOption,
+    FormatOption,
+    RowsOption,
+    is_given,
+    refuse_options,
+    share_of,
+)
 from imb.cli.display import in_time
 from imb.cli.launch_lines import warn_of_others
 from imb.cli.launching import (
@@ -152,8 +160,7 @@ def command(
 
     if resume:
         refuse_options(context, _OF_RESUME, PLANNED)
-        source = context.get_parameter_source("budget")
-        larger = _seconds(budget) if source and source.name == "COMMANDLINE" else None
+        larger = _seconds(budget) if is_given(context, "budget") else None
         _resumed(Archive(archive), names or [], larger, verbose=verbose)
         return
     if name is not None:
@@ -231,7 +238,7 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
     if words:
         plan = stored_sessions.find_session(store, words[0])
     else:
-        plan = next(iter(reversed(list(stored_sessions.of_command(store, "tune")))), None)
+        plan = max(stored_sessions.of_command(store, "tune"), key=lambda made: made.id, default=None)
     if plan is None or plan.command != "tune":
         raise ImbError(
             f"--resume: {f'{words[0]} is' if words else 'you have'} no session of imb tune in {store.folder}"
@@ -246,8 +253,8 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
                     f"--budget: session {plan.id} has {in_time(before)}; give more than that, or omit it"
                 )
             raised = [*settings.raised, (len(plan.items), budget)]
-            report_ = msgspec.to_builtins(msgspec.structs.replace(settings, raised=raised))
-            plan = msgspec.structs.replace(plan, report=report_)
+            settings = msgspec.structs.replace(settings, raised=raised)
+            plan = msgspec.structs.replace(plan, report=msgspec.to_builtins(settings))
             session.extend(store, plan)
     resume(store, plan, verbose=verbose)
 

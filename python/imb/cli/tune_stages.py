@@ -73,10 +73,8 @@ class Stages:
         self._spent = 0.0
         self._pair_seconds = 0.0  # of launches of the usual duration
         self._acting_seconds = 0.0  # of launches that show that a file acts
-        self._proofs = (
-            0.0,
-            1,
-        )  # spent when this proof began; the numbers of ranks to be proven, which share what is left
+        self._spent_before = 0.0  # when the present proof began
+        self._proofs_left = 1  # numbers of ranks to be proven, which share what is left of the budget
         self._unwatchable = ""  # why no more launches are watched
         self._longer: dict[Group, float] = {}
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
@@ -171,7 +169,7 @@ class Stages:
         for at, ranks in enumerate(all_ranks):
             of_ranks = {group: every for group, every in cells.items() if group.ranks == ranks}
             mine = {cell: one for cell, one in proposed.items() if cell.ranks == ranks}
-            self._proofs = self._spent, len(all_ranks) - at
+            self._spent_before, self._proofs_left = self._spent, len(all_ranks) - at
             final |= yield from self._proof(of_ranks, mine, without, forced, len(all_ranks))
             if self.result.stopped:
                 stopped[ranks], self.result.stopped = self.result.stopped, ""
@@ -501,8 +499,8 @@ class Stages:
 
     def _affordable(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> int:
         """Pairs to be launched next within the budget; 0: none."""
-        begin, parts = self._proofs
-        left = (self._budget - begin) / parts - (self._spent - begin)
+        share = (self._budget - self._spent_before) / self._proofs_left
+        left = share - (self._spent - self._spent_before)
         each = self._seconds_of_pair(cells, judge)
         return judge.affordable(max(0, int(left / each)), self._acting_seconds / each)
 
