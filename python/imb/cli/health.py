@@ -21,8 +21,8 @@ from imb.render.terminal import Screen, say
 
 if TYPE_CHECKING:
     from imb.judge.health import Check, Verdict
-    from imb.measure.health import Checked, Kept, Launched, Watched
-    from imb.model.health import Session
+    from imb.measure.health import Checked, Kept, Launched
+    from imb.model.health import Session, Watched
 
 BENCHMARKS = ("PingPong", "Allreduce")
 LENGTHS = "8,1048576"

@@ -475,8 +475,8 @@ class Stages:
         late = any(one.verdict == "no time" for _, one in judge.reverted)
         slower = any(one.verdict == "slower" for one in judge.judged)
         if late and not judge.changed.any() and not (verify and slower):
-            pairs = counted(self.result.pairs - pairs_before, "pair")
-            self.result.stopped = self._too_long(f"after {pairs} of launches", ranks=ranks)
+            took = counted(self.result.pairs - pairs_before, "pair")
+            self.result.stopped = self._too_long(f"after {took} of launches", ranks=ranks)
         unchanged = [
             one
             for at, one in enumerate(judge.judged)
