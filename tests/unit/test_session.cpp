@@ -323,7 +323,9 @@ TEST_CASE("series of groups that are too long to be gathered at once are gathere
   options.show_tail = true;
   options.multi = Multi::each_group;
   options.settings.repetitions = 7;
-  Model model{.seconds = [](const At& at) { return (100 * at.rank + 1.0 + at.repetition) * tick; }};
+  Model model{.seconds = [](const At& at) {
+    return (100 * at.rank + 1.0 + static_cast<double>(at.repetition)) * tick;
+  }};
   const auto whole = launch(catalog, options, 5, model).rows("Sendrecv", 2);
   // Two groups: their series of seven times have 112 bytes; parts are three, three and one.
   model.most_gathered_bytes = 2 * 3 * sizeof(double) + 8;
