@@ -22,6 +22,8 @@ OPTION = ("src/plan/options.h", "src/cli/options.cpp")
 FIGURE = ("src/plan/figures.h", "src/result/statistics.cpp")
 CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/conditions.py")
 LOG_FORMAT = ("python/imb/logs/collbench_text.py", "python/imb/logs/readers.py")
+COMMAND = ("python/imb/cli/conditions.py", "python/imb/cli/__init__.py")
+RULE = ("python/imb/diagnose/spread.py", "python/imb/diagnose/case.py", "python/imb/diagnose/__init__.py")
 OPTION_PROGRAM = """
 #include <cstdio>
 #include "cli/command_line.h"
@@ -125,7 +127,7 @@ LIBRARIES = [
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the page's option, figure, condition and log format touch, with the changes of the page."""
+    """What the page's examples without an MPI touch, with the changes of the page."""
     folder = tmp_path_factory.mktemp("changed")
     for name in ("src", "schema", "tools", "python", "tests/unit"):
         shutil.copytree(lab.TOP / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -135,6 +137,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("A figure", FIGURE),
         ("A condition", CONDITION),
         ("A log format", LOG_FORMAT),
+        ("A command", COMMAND),
+        ("A diagnosis rule", RULE),
     ):
         of_section = guide.changed_files(PAGE, heading)
         assert set(of_section) == set(files)
@@ -213,6 +217,18 @@ def test_a_condition_is_its_row_and_the_line_that_reads_it(tree: Path) -> None:
     assert unknown == [[], ["transparent huge pages"]]
 
 
+def imb(tree: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command, with the changes of the page."""
+    return subprocess.run(
+        [sys.executable, "-m", "imb", *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(tree / "python"), "IMB_ARCHIVE": str(folder / "archive")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
 def test_a_log_format_is_its_reader_and_a_line_of_the_registry(tree: Path, tmp_path: Path) -> None:
     """Detected, shown, stored and compared; a line that was not read is printed, and the exit status is 1."""
     rows = [f"Bcast, 4 ranks, {8 << n} bytes, 1000 repetitions: {1.5 + n}0 us" for n in range(3)]
@@ -221,23 +237,47 @@ def test_a_log_format_is_its_reader_and_a_line_of_the_registry(tree: Path, tmp_p
         "\n".join(["collbench 1.0", *rows, "Bcast, 4 ranks, 64 by 2.5 us", ""])
     )
 
-    def imb(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "imb", *words],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(tree / "python"), "IMB_ARCHIVE": str(tmp_path / "archive")},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-
-    imported = imb("import", "a.log", "--label", "old")
+    imported = imb(tree, tmp_path, "import", "a.log", "--label", "old")
     assert imported.returncode == 0, imported
-    shown = imb("show", "old", "--no-chart")
+    shown = imb(tree, tmp_path, "show", "old", "--no-chart")
     assert "collbench" in shown.stdout and "Bcast" in shown.stdout and "1.50" in shown.stdout, shown
-    judged = imb("diagnose", "torn.log")
+    judged = imb(tree, tmp_path, "diagnose", "torn.log")
     assert judged.returncode == 1 and "not a row: 'Bcast, 4 ranks, 64 by 2.5 us'" in judged.stderr, judged
     assert "1 row skipped" in judged.stdout, judged
+
+
+RECORDS = [
+    {"record": "run", "schema": "openimb-record/2", "component": "MPI1", "mpi": {"library": "MPI at hand"}},
+    *(
+        {
+            "record": "result",
+            "benchmark": "PingPong",
+            "processes": 2,
+            "bytes": length,
+            "repetitions": repetitions,
+            "time_avg_seconds": 1e-6,
+        }
+        for length, repetitions in ((8, 1000), (4096, 3))
+    ),
+]
+
+
+def test_a_command_is_its_module_and_a_line(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    listed = imb(tree, tmp_path, "conditions", "records.jsonl")
+    assert listed.returncode == 0, listed
+    assert re.search(r"(?m)^MPI library +MPI at hand$", listed.stdout), listed
+    assert "List the conditions of a run." in imb(tree, tmp_path, "--help").stdout
+    unknown = imb(tree, tmp_path, "conditions", "nothing")
+    assert unknown.returncode == 2 and unknown.stderr.count("\n") == 1, unknown
+
+
+def test_a_diagnosis_rule_is_its_function_its_limit_and_a_line(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    judged = imb(tree, tmp_path, "diagnose", "records.jsonl")
+    assert "3 repetitions at 4 KiB; less than 5" in judged.stdout, judged
+    healthy = imb(tree, tmp_path, "diagnose", "records.jsonl", "--threshold", "repetitions=2")
+    assert "less than" not in healthy.stdout, healthy
 
 
 # --- A benchmark and a form of one ---------------------------------------------------------------------------------
