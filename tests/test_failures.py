@@ -298,10 +298,10 @@ LIBRARY_WORDS = re.compile(
     ids=["IO", "MPI1"],
 )
 def test_one_rank_without_memory(mpi, component, arguments, rank, liars: Libraries, scratch):
-    """How far a point of 48 MiB per rank gets depends on how much room there is."""
+    """How far a point of 24 MiB per rank gets depends on how much room there is."""
     injector = Injector(mpi, component, liars(mpi, "peak_memory.cpp"), scratch)
     arguments = f"-check -npmin 2 {arguments}"
-    size = "96m" if component == "IO" else "48m"
+    size = "48m" if component == "IO" else "24m"
     bare = peaks(injector.baseline(arguments.format("2048")))[rank][1]
     baseline = injector.baseline(arguments.format(size)).done
     assert baseline
@@ -316,7 +316,7 @@ def test_one_rank_without_memory(mpi, component, arguments, rank, liars: Librari
             fault = ""
         return fault and f"{outcome.injection} with room for {room} MiB on rank {rank}: {fault}"
 
-    walk(mpi, [(room,) for room in (20, 40, 60, 80, 100, 120)], judge)
+    walk(mpi, [(room,) for room in (10, 20, 30, 40, 50, 60)], judge)
 
 
 @pytest.mark.parametrize("transport", ["default", "rdma"])

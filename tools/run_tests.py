@@ -5,7 +5,7 @@ run_tests.py run NAME PROCESSES ARG ...   pytest with these arguments, in so man
                                           run once more alone, and that counts.
 run_tests.py total NAME ...               what failed, the last line of each part, and one line of all tests
 
-What pytest prints also goes to build/tests/.
+What pytest prints also goes to build/tests/NAME.txt, and how long each test took to NAME.xml.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ WORDS = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")
 
 def pytest(file: Path, words: list[str]) -> int:
     """Its exit status."""
-    command = [sys.executable, "-m", "pytest", "tests", "--durations=25", "--durations-min=3", *words]
+    times = ["--durations=25", "--durations-min=3", f"--junitxml={file.with_suffix('.xml')}"]
+    command = [sys.executable, "-m", "pytest", "tests", *times, *words]
     with (
         file.open("wb") as copy,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
