@@ -1,4 +1,4 @@
-"""The command `imb`: a module per command, each load -> compute -> render. What `imb --version` and `imb --help` need not is imported later."""
+"""The command `imb`: a module per command, each load -> compute -> render. What `imb --version` and `imb --help` do not need is imported later."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from imb import __version__
 from imb.render.terminal import IN_ASCII, say
 
-# By what people do, in the order of `imb --help`, each with its summary. The module imb.cli.NAME (a Python keyword has a _ behind it) has a
-# function `command`, whose docstring is the rest of the help, or a Typer `app` of several. It imports what is slow to import when it is called, not before.
+# By what people do, in the order of `imb --help`, each with its summary. The module imb.cli.NAME (NAME_ where NAME is a Python keyword) has a
+# function `command`, whose docstring is the rest of the help, or a Typer `app` of several. Slow imports are inside the function.
 GROUPS = {
     "Measure": {
         "run": "Run benchmarks and keep records, output, errors, exit status and conditions.",

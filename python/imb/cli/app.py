@@ -24,7 +24,7 @@ from imb.render.terminal import say
 
 
 class _Commands(Mapping[str, Any]):
-    """Imported when they are asked for: all of them take as long as a short command itself."""
+    """Each command is imported when it is looked up: all imports together take as long as a short command."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -68,8 +68,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(value: bool) -> None:
+    if value:
         say(f"imb {__version__}")
         raise typer.Exit
 
@@ -205,7 +205,7 @@ def _usage(error: Exception, arguments: list[str]) -> str:
         words = re.sub(pattern, plain, words)
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "imb"
-    own = itertools.takewhile(lambda word: word != "--", arguments)
-    if path == "imb run" and any(re.fullmatch(r"-[a-z_]{2,}", word) for word in own):
+    before_dashes = itertools.takewhile(lambda word: word != "--", arguments)
+    if path == "imb run" and any(re.fullmatch(r"-[a-z_]{2,}", word) for word in before_dashes):
         words = f"{words.rstrip('.')}; IMB arguments follow `--`"
     return f"{words.rstrip('.')}; see `{path} --help`"

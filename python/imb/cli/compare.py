@@ -149,14 +149,14 @@ def command(
     raise typer.Exit(EXIT[comparison.verdict])
 
 
-def _of_variants(sides: tuple[Side, Side], spoken: str) -> tuple[Side, Side]:
+def _of_variants(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
     """Raises ImbError."""
     from imb.model.errors import ImbError
     from imb.model.observations import of_variant
 
-    labels = [label.strip() for label in spoken.split(",")]
+    labels = [label.strip() for label in text.split(",")]
     if len(labels) != 2 or not all(labels):
-        raise ImbError(f"--variants: {spoken!r} is not two labels; for example: --variants default,ring")
+        raise ImbError(f"--variants: {text!r} is not two labels; for example: --variants default,ring")
     return of_variant(sides[0], labels[0]), of_variant(sides[1], labels[1])
 
 
