@@ -92,8 +92,8 @@ def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
             words = f"{counted(len(report.notes), 'line')} of other text skipped"
             say(f"{report.file}: {words}, first: line {report.notes[0].line} (--notes)")
         for last in report.cut_off:
-            where = f"after {last}" if last else "before the first row"
-            say(f"{report.file}: no end: probably cut off {where}")
+            position = f"after {last}" if last else "before the first row"
+            say(f"{report.file}: no end: probably cut off {position}")
         for run in dict.fromkeys(report.runs) if names else ():
             say(f"{run[:SHORT]}  {report.file}")
         files, runs, new = files + 1, runs + len(report.runs), new + report.new
