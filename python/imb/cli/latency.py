@@ -126,30 +126,30 @@ def command(
     )
 
 
-def report(store: Archive, carried: Carried) -> int:
+def report(store: Archive, executed: Carried) -> int:
     """The latency of these launches; the exit status. Raises ImbError."""
     from imb.archive.names import launches_in
 
-    plan, ended = carried.plan, carried.over
-    own = [launch for launch_end in ended for launch in launches_in(store, launch_end.run)]
+    plan, ends = executed.plan, executed.over
+    launches = [launch for ended in ends for launch in launches_in(store, ended.run)]
     arguments = plan.items[0].arguments
     length = int(arguments[arguments.index("-msgsize") + 1])
     variant = plan.variants[0]
-    rows = [row for launch in own for row in launch.rows.values()]
+    rows = [row for launch in launches for row in launch.rows.values()]
     measured = [row for row in rows if row.bytes == length and row.time_max_seconds]
     failed = [
-        f"{launch_end.run[:SHORT]}: {why}"
-        for launch_end in ended
-        if (why := problem_of(store, plan, launch_end))
+        f"{ended.run[:SHORT]}: {problem}" for ended in ends if (problem := problem_of(store, plan, ended))
     ]
     if not measured:
         raise ImbError(
             f"no launch has results; {failed[0] if failed else 'no row was measured'};"
-            f" see `imb show {ended[0].run[:SHORT]}`",
+            f" see `imb show {ends[0].run[:SHORT]}`",
             status=1,
         )
-    say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(variant.intent)}, {variant.mpi.version}")
-    _warn(store, measured, own)
+    say(
+        f"{_summary(measured)}; {counted(length, 'byte')}, {_endpoints(variant.intent)}, {variant.mpi.version}"
+    )
+    _warn(store, measured, launches)
     if len(measured) < len(plan.items):
         say(
             f"imb: {len(plan.items) - len(measured)} of {len(plan.items)} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
@@ -159,32 +159,32 @@ def report(store: Archive, carried: Carried) -> int:
     return 0
 
 
-def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch]) -> None:
-    """One line on standard error where the figure is disturbed, with what is known of it."""
+def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) -> None:
+    """Print one line on standard error where the figure was disturbed, with the disturbances."""
     from imb.cli.peers import earlier
     from imb.judge.usual import unusual, words
 
-    known = words(unusual(own, earlier(archive, own)))
+    disturbances = words(unusual(launches, earlier(archive, launches)))
     if (error := _error(rows)) is not None and error > WIDE:
-        known.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
-    if known:
-        say(f"imb: warning: {'; '.join(known)}; repeat on an idle machine", err=True)
+        disturbances.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
+    if disturbances:
+        say(f"imb: warning: {'; '.join(disturbances)}; repeat on an idle machine", err=True)
 
 
-def _where(intent: Intent) -> str:
+def _endpoints(intent: Intent) -> str:
     cpus, hosts = ",".join(map(str, intent.cpus)), ",".join(intent.hosts)
     return f"CPUs {cpus}" if cpus else f"hosts {hosts}" if hosts else "this host"
 
 
 def _seconds(budget: float | None, timeout: float) -> float:
-    """Of a launch in passes. Raises ImbError where it would be ended before."""
+    """The budget of a launch in passes. Raises ImbError where its time limit would end it before."""
     if budget is not None and budget >= timeout:
         raise ImbError(f"--budget {budget:g} needs a --timeout above it, not {timeout:g}")
     return budget or min(SECONDS, 0.75 * timeout)
 
 
 def _summary(rows: Sequence[Result]) -> str:
-    """Median first. Microseconds."""
+    """The median and quantiles of the latency in microseconds."""
     import numpy as np
 
     from imb.stats.medians import percentiles

@@ -115,32 +115,30 @@ def command(
         ),
         reverse=True,
     )
-    shown = runs if everything else runs[: newest or _NEWEST]
+    listed_runs = runs if everything else runs[: newest or _NEWEST]
     if format == "json":
         import msgspec
 
-        data("".join(msgspec.json.encode(run).decode() + "\n" for run in shown))
+        data("".join(msgspec.json.encode(run).decode() + "\n" for run in listed_runs))
         return
     if not runs:
         if names or label is not None:
             lack = "can be read" if label is None else "has this label"
             words = f"none of these runs {f'has benchmark {benchmark!r}' if benchmark else lack}"
         else:
-            where = f"no run of benchmark {benchmark!r} in" if benchmark else "the archive is empty:"
-            words = f"{where} {index.archive.folder}; add runs with `imb run` or `imb import`"
+            scope = f"no run of benchmark {benchmark!r} in" if benchmark else "the archive is empty:"
+            words = f"{scope} {index.archive.folder}; add runs with `imb run` or `imb import`"
         say(f"imb: {words}", err=True)
         return
-    cells = [_cells(run) for run in shown]
+    cells = [_cells(run) for run in listed_runs]
     left_out = {
-        name
-        for name, nothing in _UNLESS.items()
-        if all(row[_HEADINGS.index(name)] == nothing for row in cells)
+        name for name, usual in _UNLESS.items() if all(row[_HEADINGS.index(name)] == usual for row in cells)
     }
-    kept = [at for at, name in enumerate(_HEADINGS) if name not in left_out]
-    rows = [[row[at] for at in kept] for row in cells]
-    say(*columns([_HEADINGS[at] for at in kept], rows, width=text_width(), least=_LEAST))
-    if len(shown) < len(runs):
-        say(f"and {len(runs) - len(shown)} older: imb ls --all")
+    kept = [column for column, name in enumerate(_HEADINGS) if name not in left_out]
+    rows = [[row[column] for column in kept] for row in cells]
+    say(*columns([_HEADINGS[column] for column in kept], rows, width=text_width(), least=_LEAST))
+    if len(listed_runs) < len(runs):
+        say(f"and {len(runs) - len(listed_runs)} older: imb ls --all")
 
 
 def _cells(run: dict[str, Any]) -> list[str]:
