@@ -139,7 +139,9 @@ def command(
     store = Archive(archive)
     runs = runs_named(store, sides)
     if path:
-        refuse_overwriting(store, path, (source for of in runs for source in sources_of(of)), "--output")
+        refuse_overwriting(
+            store, path, (source for runs_of_side in runs for source in sources_of(runs_of_side)), "--output"
+        )
     loaded = sides_from(runs, sides)
     if chosen == "html":
         assert path
@@ -153,7 +155,7 @@ def command(
 
 
 def _chosen(format: Format | None, output: Path | None) -> tuple[Format, Path | None]:
-    """The format, of the name of the file unless it is given, and the file; None: the terminal. Raises ImbError."""
+    """The format (if not given, that of the file's name) and the file; None: the terminal. Raises ImbError."""
     end = output.suffix.lower().removeprefix(".") if output else ""
     if format == "terminal":
         if output:
@@ -189,16 +191,18 @@ def _page_of(
         [
             compare(
                 sides[0],
-                other,
+                side,
                 settings,
-                earlier(store, [*sides[0].launches, *other.launches]),
+                earlier(store, [*sides[0].launches, *side.launches]),
                 (letter(0), letter(number)),
             )
-            for number, other in enumerate(sides[1:], start=1)
+            for number, side in enumerate(sides[1:], start=1)
         ],
         [
-            diagnose.diagnose(side, thresholds, limits, variance_of(store, side), failed_among(of, side))
-            for of, side in zip(runs, sides, strict=True)
+            diagnose.diagnose(
+                side, thresholds, limits, variance_of(store, side), failed_among(runs_of_side, side)
+            )
+            for runs_of_side, side in zip(runs, sides, strict=True)
         ],
         title=title,
         now=datetime.now(),
@@ -206,14 +210,14 @@ def _page_of(
 
 
 def _draw(
-    sides: list[Side], metric: str, benchmarks: list[str], path: Path | None, form: str, title: str | None
+    sides: list[Side], metric: str, benchmarks: list[str], path: Path | None, format: str, title: str | None
 ) -> None:
     """Curves, into a file or on the terminal."""
     from imb.render.picture import draw, lines_of, terminal_chart
 
     lines = lines_of(sides, metric, benchmarks)
     if path:
-        draw(lines, metric, path, form, title)
+        draw(lines, metric, path, format, title)
         charts = len({line.benchmark for line in lines})
         say(f"{path}: {counted(charts, 'chart')} of {counted(len(sides), 'sample set')}")
         return

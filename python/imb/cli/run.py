@@ -181,14 +181,14 @@ def command(
             raise ImbError(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
             )
-        found_plan = stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)
-        plans = [stored_sessions.with_timeout(found_plan, timeout)]
+        plan = stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)
+        plans = [stored_sessions.with_timeout(plan, timeout)]
     else:
-        split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
+        split = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
         arguments, words = words[split:], words[:split]
         if map_:
-            rows, x, columns = map_.lower().partition("x")
-            if not (x and rows.isdecimal() and columns.isdecimal()):
+            rows, cross, columns = map_.lower().partition("x")
+            if not (cross and rows.isdecimal() and columns.isdecimal()):
                 raise ImbError(f"--map: not PxQ: {map_}; give one such as 2x4")
             np = np or int(rows) * int(columns)
             arguments = ["-map", f"{rows}x{columns}", *arguments]
@@ -201,8 +201,10 @@ def command(
         chosen = selection.select(words, kind)
         if memory or gpu:
             selection.refuse_files(chosen, "--memory and --gpu")
-        places = [",".join(pair) for pair in pairs_of(host_pairs.split(","), job)] if host_pairs else [hosts]
-        intents = [intent_of(np, place, ppn, bind, cpus, env, launcher) for place in places]
+        host_lists = (
+            [",".join(pair) for pair in pairs_of(host_pairs.split(","), job)] if host_pairs else [hosts]
+        )
+        intents = [intent_of(np, hosts_of_job, ppn, bind, cpus, env, launcher) for hosts_of_job in host_lists]
         if not submit:
             for intent in intents:
                 refuse_missing_cpus(intent)

@@ -166,21 +166,21 @@ def command(
     if name is not None:
         examine_name(name)
     if verify is not None:
-        for option, given in (("COLLECTIVE", names), ("--np", np), ("--output", output)):
-            if given:
+        for option, value in (("COLLECTIVE", names), ("--np", np), ("--output", output)):
+            if value:
                 raise ImbError(
                     f"{option} cannot be combined with --verify, which measures the cells of the files"
                 )
     words = names or []
-    split = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+    split = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
     tuning.refuse_own(words[split:])
     installation, folder = prepare(mpi, programs)
-    hosts_named = [one for one in (hosts or "").split(",") if one]
+    hosts_named = [host for host in (hosts or "").split(",") if host]
     ranks = _numbers(np)
     if verify is not None:
         ranks = sorted({cell.ranks for cell in tuner_of(installation).read(verify)[1]})
-        if other := difference(verify, installation):
-            say(f"imb: {other}", err=True)
+        if mismatch := difference(verify, installation):
+            say(f"imb: {mismatch}", err=True)
     # srun may make the allocation.
     many_hosts = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
     tuner = tuner_of(installation, many_hosts)
@@ -220,8 +220,8 @@ def command(
     first = stages_of(store, plan).grow(plan, [])
     assert first is not None  # the reference
     session.extend(store, first)
-    carried = launch_all(store, first, results_to_stderr=True, commands=False, verbose=verbose, grow=grow)
-    raise typer.Exit(report(store, carried))
+    executed = launch_all(store, first, results_to_stderr=True, commands=False, verbose=verbose, grow=grow)
+    raise typer.Exit(report(store, executed))
 
 
 def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verbose: bool) -> None:
@@ -238,14 +238,16 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
     if words:
         plan = stored_sessions.find_session(store, words[0])
     else:
-        plan = max(stored_sessions.of_command(store, "tune"), key=lambda made: made.id, default=None)
+        plan = max(
+            stored_sessions.of_command(store, "tune"), key=lambda candidate: candidate.id, default=None
+        )
     if plan is None or plan.command != "tune":
         raise ImbError(
             f"--resume: {f'{words[0]} is' if words else 'you have'} no session of imb tune in {store.folder}"
         )
     if budget is not None:
         with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
-            plan = stored_sessions.find_session(store, plan.id)  # which another process may have continued
+            plan = stored_sessions.find_session(store, plan.id)  # another process may have continued it
             settings = msgspec.convert(plan.report, Settings)
             before = settings.raised[-1][1] if settings.raised else settings.budget
             if budget <= before:
@@ -266,25 +268,25 @@ def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
     return stages_of(archive, plan).grow(plan, over)
 
 
-def report(store: Archive, carried: Carried) -> int:
-    """What was found; the exit status. Raises ImbError."""
+def report(store: Archive, executed: Carried) -> int:
+    """Print the result; the exit status. Raises ImbError."""
     import msgspec
 
     from imb.cli.tune_stages import stages_of
     from imb.render import tuning
     from imb.render.terminal import Screen
 
-    plan = carried.plan
+    plan = executed.plan
     stages = stages_of(store, plan)
     settings, verify = stages.settings, stages.settings.verify is not None
     if not stages.finished:
-        left = len(plan.items) - len(carried.over)
-        say(f"imb: {counted(left, 'launch')} skipped; retry with `imb tune --resume {plan.id}`", err=True)
-        return 2 if carried.usage_errors else 1
+        missing = len(plan.items) - len(executed.over)
+        say(f"imb: {counted(missing, 'launch')} skipped; retry with `imb tune --resume {plan.id}`", err=True)
+        return 2 if executed.usage_errors else 1
     result = stages.result
     if settings.format == "json":
-        shown = tuning.value(result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify)
-        data(msgspec.json.format(msgspec.json.encode(shown)).decode() + "\n")
+        document = tuning.value(result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify)
+        data(msgspec.json.format(msgspec.json.encode(document)).decode() + "\n")
     else:
         say(tuning.headline(result, settings.margin, verify=verify))
         table = list(tuning.rows(result, every=settings.rows))
@@ -344,43 +346,47 @@ def _numbers(text: str | None) -> list[int]:
 
 
 def _seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", text.strip())
-    if not found or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", text.strip())
+    if not match or not float(match[1]):
         raise ImbError(f"--budget: not a duration: {text}; give one such as 600, 30m or 2h")
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
-    """In IMB's spelling. Raises ImbError for one that a file cannot decide."""
+    """The collectives in IMB's spelling; all if none is named. Raises ImbError for one that a file cannot decide."""
     from difflib import get_close_matches
 
     from imb.model.catalog import suite
     from imb.model.tuning import Cell
 
-    known = {one.lower(): one for one in tuner.collectives()}
+    by_name = {collective.lower(): collective for collective in tuner.collectives()}
     for name in names:
-        if name.lower() not in known:
-            if spelled := next((one for one in suite() if one.lower() == name.lower()), None):
-                why = tuner.limits(Cell(spelled, 2, 64)) or "unknown algorithms"
-                raise ImbError(f"{spelled} cannot be tuned by a {tuner.files}: {why}; omit it")
-            near = get_close_matches(name.lower(), known, 1)
-            hint = f"did you mean {known[near[0]]}?" if near else f"choose from {', '.join(known.values())}"
+        if name.lower() not in by_name:
+            if spelled := next(
+                (collective for collective in suite() if collective.lower() == name.lower()), None
+            ):
+                reason = tuner.limits(Cell(spelled, 2, 64)) or "unknown algorithms"
+                raise ImbError(f"{spelled} cannot be tuned by a {tuner.files}: {reason}; omit it")
+            near = get_close_matches(name.lower(), by_name, 1)
+            hint = (
+                f"did you mean {by_name[near[0]]}?" if near else f"choose from {', '.join(by_name.values())}"
+            )
             raise ImbError(f"{name} cannot be tuned by a {tuner.files}; {hint}")
-    return list(dict.fromkeys(known[name.lower()] for name in names)) or list(known.values())
+    return list(dict.fromkeys(by_name[name.lower()] for name in names)) or list(by_name.values())
 
 
 def _refuse_used(output: Path) -> None:
     """Raises ImbError for a folder that has files."""
     try:
-        used = output.exists() and any(output.iterdir())
+        has_files = output.exists() and any(output.iterdir())
     except OSError as error:
         raise ImbError(f"--output: {output}: {error.strerror}; give a new or an empty folder") from error
-    if used:
+    if has_files:
         raise ImbError(f"--output: {output} has files; give a new or an empty folder, or --verify {output}")
 
 
 def _planned(settings: Settings, tuner: Tuner) -> list[str]:
-    """The stages, and how long they take at least and at most."""
+    """A line for each stage, and the shortest and longest duration of all."""
     from imb.judge.tuning import FIRST, LOOKS, MOST
     from imb.measure import passes, tuning
 
@@ -388,24 +394,27 @@ def _planned(settings: Settings, tuner: Tuner) -> list[str]:
         cells = tuner.read(Path(settings.verify))[1]
         groups = {(cell.collective, cell.ranks) for cell in cells}
         lengths = max(1, -(-len(cells) // len(groups)))
-        many = dict.fromkeys(groups, 1)
+        algorithm_counts = dict.fromkeys(groups, 1)
     else:
-        groups = {(one, ranks) for ranks in settings.ranks for one in settings.collectives}
+        groups = {(collective, ranks) for ranks in settings.ranks for collective in settings.collectives}
         lengths = passes.rows_of("MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2)
-        many = {group: len(tuner.algorithms(group[0])) for group in groups}
+        algorithm_counts = {group: len(tuner.algorithms(group[0])) for group in groups}
     row = tuning.SECONDS_PER_ROW
     check = tuning.START + 0.05 * lengths
     rounds = (
         0.0
         if settings.verify
-        else sum(max(tuning.LEAST, row * lengths * (count + 1)) + tuning.START for count in many.values())
+        else sum(
+            max(tuning.LEAST, row * lengths * (count + 1)) + tuning.START
+            for count in algorithm_counts.values()
+        )
     )
     pair = sum(
         max(tuning.LEAST, row * lengths * (1 + sum(group[1] == ranks for group in groups)) * 2)
         + 2 * tuning.START
         for ranks in {group[1] for group in groups}
     )
-    candidates = sum(many.values())
+    candidates = sum(algorithm_counts.values())
     fixed = check * (2 * len(groups) + candidates)
     least, most = fixed + FIRST * rounds + LOOKS[0] * pair, fixed + MOST * rounds + 2 * LOOKS[-1] * pair
     within = f"; --budget {in_time(settings.budget)}" + (
