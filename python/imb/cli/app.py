@@ -104,9 +104,9 @@ def _imported(name: str) -> Any:
             registered.callback = _interruptible(registered.callback)
         command = typer.main.get_command(module.app)
     else:
-        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        alone.command(name, cls=getattr(module, "Command", Command))(_interruptible(module.command))
-        command = typer.main.get_command(alone)
+        single = typer.Typer(rich_markup_mode=None, add_completion=False)
+        single.command(name, cls=getattr(module, "Command", Command))(_interruptible(module.command))
+        command = typer.main.get_command(single)
         command.first = getattr(module, "FIRST", ())  # type: ignore[attr-defined]
     command.name = name
     return command
@@ -185,7 +185,7 @@ def _notes(unread: dict[str, bool]) -> Iterator[None]:
 _ACTING = ("--drain", "--submit", "--remove", "--force", "--force-owner")
 
 # What Typer prints for a value that it refuses, and what is printed instead.
-_PLAINER = (
+_PLAIN_MESSAGES = (
     ("Value error, ", ""),
     ("Input should be greater than or equal to ", "give a number of at least "),
     ("Input should be less than or equal to ", "give a number of at most "),
@@ -201,7 +201,7 @@ def _message(error: Exception) -> str:
 
 def _usage(error: Exception, arguments: list[str]) -> str:
     words = " ".join(_message(error).split())
-    for pattern, plain in _PLAINER:
+    for pattern, plain in _PLAIN_MESSAGES:
         words = re.sub(pattern, plain, words)
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "imb"

@@ -108,14 +108,14 @@ def set_(
 
     store = Archive(archive)
     runs = list(named_runs(store, side))
-    loaded = side_from(runs, side, status=2)
+    results = side_from(runs, side, status=2)
     foreign = {
         run.id
         for run in runs
         if not ownership.is_own(run.folder if isinstance(run, StoredRun) else run.path.parent, run.facts())
     }
     limits = _tolerances(tolerance) or {"time": 0.05}
-    baseline = baselines.make(name, loaded, limits, note=note, foreign=foreign)
+    baseline = baselines.make(name, results, limits, note=note, foreign=foreign)
     say(_line(baselines.add(store, baseline)))
     if lack := _lack(baseline):
         say(f"imb: note: {baseline.name} has {lack}", err=True)
@@ -128,7 +128,7 @@ def _lack(baseline: Baseline) -> str | None:
     from imb.judge.session_bound import FACTOR
 
     sessions = [session_of(launch) for launch in baseline.side().launches]
-    separate = len(separate_sessions(baseline.side()))
+    session_count = len(separate_sessions(baseline.side()))
     launches = counted(len(sessions), "launch")
     advice = (
         f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more;"
@@ -136,8 +136,8 @@ def _lack(baseline: Baseline) -> str | None:
     )
     if None in sessions:
         return f"{launches} of unknown session (a log without a date); {advice}"
-    if separate < FEWEST:
-        return f"{launches} of {counted(separate, 'session')}; {advice}"
+    if session_count < FEWEST:
+        return f"{launches} of {counted(session_count, 'session')}; {advice}"
     return None
 
 
@@ -199,8 +199,8 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
                 say(f"    $ {command}")
 
 
-# What `check` of existing results uses; all else is of launches.
-_OF_RESULTS = {
+# The options of `check` that are used with existing results; the others are for launches.
+_RESULTS_OPTIONS = {
     "name", "side", "tolerance", "assume_one_session", "assume_stable", "force", "rows", "format", "archive"
 }  # fmt: skip
 
@@ -309,7 +309,9 @@ def check(
         "format": format,
     }
     if side is not None:
-        refuse_options(context, _OF_RESULTS, f"cannot be combined with existing results: {side}; omit it")
+        refuse_options(
+            context, _RESULTS_OPTIONS, f"cannot be combined with existing results: {side}; omit it"
+        )
     if setting is not None and not with_old:
         raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:

@@ -128,7 +128,7 @@ def command(
     if resume:
         plans = [stored_sessions.with_timeout(_resumed(store, file, launches, seed), timeout)]
     else:
-        campaign, source = _chosen(file, launches, timeout)
+        campaign, source = _campaign_of(file, launches, timeout)
         plans = _planned(campaign, source, seed, host_pairs, job)
     if not submit:
         refuse_missing_cpus_of(plans)
@@ -160,7 +160,7 @@ def _print_dry_run(store: Archive, plan: session.Plan) -> None:
     say(f"{len(plan.items)} launches{limit}, seed {plan.seed}: {words}", err=True)
 
 
-def _chosen(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:
+def _campaign_of(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:
     """The campaign with what options set, and a hash of its file."""
     import msgspec
 

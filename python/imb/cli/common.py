@@ -1,4 +1,4 @@
-"""What several commands share: options, and how they read them."""
+"""Options that several commands share, and the functions that read them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ RunArgument = Annotated[
         help="First digits of a run's name (4 or more), a label that only one run has, or a file that is stored.",
     ),
 ]
-FORMAT = typer.Option("--format", "-f", help="Output format.")  # of what, each command has in its type
+FORMAT = typer.Option("--format", "-f", help="Output format.")  # the type of the parameter has the formats
 FormatOption = Annotated[Literal["terminal", "json"], FORMAT]
 VerdictFormatOption = Annotated[Literal["terminal", "json", "junit"], FORMAT]
 RelevantOption = Annotated[

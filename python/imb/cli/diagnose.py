@@ -110,10 +110,12 @@ def command(
         raise ImbError("SIDE is missing; give a label, a run, a file or a query")
     store = Archive(archive)
     runs = list(named_runs(store, side))
-    loaded = any_side(runs, side)
-    failed = failed_among(runs, loaded)
-    if any(launch.rows or launch.failures for launch in loaded.launches):
-        diagnosis = diagnose.diagnose(loaded, threshold_values, limits, variance_of(store, loaded), failed)
+    sample_set = any_side(runs, side)
+    failed = failed_among(runs, sample_set)
+    if any(launch.rows or launch.failures for launch in sample_set.launches):
+        diagnosis = diagnose.diagnose(
+            sample_set, threshold_values, limits, variance_of(store, sample_set), failed
+        )
     elif failed:
         diagnosis = diagnose.without_result(side, failed)
     else:

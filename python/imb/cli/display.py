@@ -1,4 +1,4 @@
-"""What a session shows on standard error while its launches run."""
+"""Live progress of a session on standard error."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ SESSIONS_APART = timedelta(minutes=50)  # what an hourly job keeps, also if it s
 FIRST = ("--learn", "--within", "--strict", "--file", "--np", "--benchmark", "--mpi", "--programs")
 STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
-_OF_LEARNING = {"learn", "file", "strict", "mpi", "programs", "np", "benchmark", "lengths"}
-_OF_CHECKS = {"within", "file", "strict"}
-_OF_LISTS = {"list_hosts", "file", "strict"}
+_LEARN_OPTIONS = {"learn", "file", "strict", "mpi", "programs", "np", "benchmark", "lengths"}
+_CHECK_OPTIONS = {"within", "file", "strict"}
+_LIST_OPTIONS = {"list_hosts", "file", "strict"}
 
 
 def command(
@@ -127,13 +127,13 @@ def command(
 
     began = _began()
     if list_hosts:
-        refuse_options(context, _OF_LISTS, "is of checks and sessions; omit it, or omit --list")
+        refuse_options(context, _LIST_OPTIONS, "is of checks and sessions; omit it, or omit --list")
         raise typer.Exit(_list(file or health.default_file()))
     allocation.leave()
     if learn:
-        refuse_options(context, _OF_LEARNING, "is of checks; omit it, or omit --learn")
+        refuse_options(context, _LEARN_OPTIONS, "is of checks; omit it, or omit --learn")
     else:
-        refuse_options(context, _OF_CHECKS, "is of --learn; checks measure what the sessions measured")
+        refuse_options(context, _CHECK_OPTIONS, "is of --learn; checks measure what the sessions measured")
     path = file or health.default_file()
     if not learn and not path.exists():
         raise _too_few(path, 0)
@@ -224,10 +224,12 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
     from imb.model.intent import Intent
     from imb.mpi.host import cores
 
-    chosen = selection.select(names)
-    if len(chosen) > 1 or not all(chosen.values()):
-        raise ImbError(f"--benchmark: one launch has benchmarks of one component, not of {', '.join(chosen)}")
-    [(component, benchmarks)] = chosen.items()
+    by_component = selection.select(names)
+    if len(by_component) > 1 or not all(by_component.values()):
+        raise ImbError(
+            f"--benchmark: one launch has benchmarks of one component, not of {', '.join(by_component)}"
+        )
+    [(component, benchmarks)] = by_component.items()
     if not all(word.strip().isdecimal() for word in lengths.split(",")):
         raise ImbError(f"--bytes: not lengths: {lengths}; give some such as 8,1048576")
     installation, folder = prepare(mpi, programs)
@@ -265,7 +267,7 @@ def _asks_for_other(
     if mpi and (installations.find_for(mpi, programs) if programs else installations.find(mpi)) != kept.mpi:
         return True
     if benchmark:
-        names = [name for chosen in selection.select(benchmark).values() for name in chosen]
+        names = [name for group in selection.select(benchmark).values() for name in group]
         if names != words.partition(" -npmin ")[0].split():
             return True
     return (
@@ -380,11 +382,11 @@ def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
 
     from imb.measure import health
 
-    usual = median(session.seconds for session in kept.sessions)
+    launch_seconds = median(session.seconds for session in kept.sessions)
     while check.undecided:
         seconds_left = deadline - time.monotonic() - health.GRACE
-        if usual > seconds_left:
-            return f"time is up: a launch takes {usual:.1f} s"
+        if launch_seconds > seconds_left:
+            return f"time is up: a launch takes {launch_seconds:.1f} s"
         try:
             launch = health.measured(kept, seconds_left)
         except health.NotMeasured as error:
@@ -393,7 +395,7 @@ def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
         if (launch.others or 0.0) > health.BUSY and (slow := check.beyond(launch.values)):
             return f"{', '.join(slow)} beyond the limit while other processes used {launch.others:.1f} CPUs"
         check.add(launch.values)
-        usual = max(usual, launch.seconds)
+        launch_seconds = max(launch_seconds, launch.seconds)
     return ""
 
 

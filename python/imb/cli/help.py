@@ -78,8 +78,8 @@ class Command(typer.core.TyperCommand):
         options = [param for param in params if param.param_type_name == "option" and not param.hidden]
         if not self.first:
             return options if first else []
-        chosen = [param for param in options if _name(param) in self.first]
-        return chosen if first else [param for param in options if param not in chosen]
+        first_page = [param for param in options if _name(param) in self.first]
+        return first_page if first else [param for param in options if param not in first_page]
 
     def _notes(self) -> str:
         return inspect.cleandoc(self.help or "").partition("\f")[2].strip()

@@ -165,7 +165,7 @@ def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) 
     from imb.judge.usual import unusual, words
 
     disturbances = words(unusual(launches, earlier(archive, launches)))
-    if (error := _error(rows)) is not None and error > WIDE:
+    if (half_width := _half_width(rows)) is not None and half_width > WIDE:
         disturbances.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
     if disturbances:
         say(f"imb: warning: {'; '.join(disturbances)}; repeat on an idle machine", err=True)
@@ -190,17 +190,17 @@ def _summary(rows: Sequence[Result]) -> str:
     from imb.stats.medians import percentiles
 
     times = np.array([(row.time_max_seconds or 0) * 1e6 for row in rows])
-    error = _error(rows)
-    percent = (error or 0) * 100
-    width = f"+-{percent:.{0 if percent >= 10 else 1}f} %" if known_width(error) else NOT_KNOWN
-    one_way = "one way" if error is None else f"one way {width}"
+    half_width = _half_width(rows)
+    percent = (half_width or 0) * 100
+    width = f"+-{percent:.{0 if percent >= 10 else 1}f} %" if known_width(half_width) else NOT_KNOWN
+    one_way = "one way" if half_width is None else f"one way {width}"
     if len(times) == 1:
         return f"{decimal(times[0])} µs {one_way} (1 launch)"
     least, low, middle, high, most = map(decimal, percentiles(times, (0, 25, 50, 75, 100)))
     return f"{middle} µs {one_way} (min {least}, p25 {low}, p75 {high}, max {most} of {len(times)} launches)"
 
 
-def _error(rows: Sequence[Result]) -> float | None:
+def _half_width(rows: Sequence[Result]) -> float | None:
     """Half of the 95 % interval as a share: over launches, or of one over its samples; None: classic, or not known."""
     from imb.stats.shift import level_of
 

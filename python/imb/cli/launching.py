@@ -1,4 +1,4 @@
-"""What commands that launch share: options, a session executed with live progress."""
+"""Options of the commands that launch, and the execution of a session with live progress."""
 
 from __future__ import annotations
 
@@ -312,19 +312,19 @@ def built(
     screen.line(f"building the suite for {mpi.version} ({missing}{mpi.wrapper}) ...")
     console = screen.console
     began = time.monotonic()
-    done = 0.0  # percent
+    percent_done = 0.0
     finished = threading.Event()
 
     def beat() -> None:
         while not finished.wait(BUILD_BEAT):
-            screen.line(f"building the suite: {done:.0f} % after {time.monotonic() - began:.0f} s")
+            screen.line(f"building the suite: {percent_done:.0f} % after {time.monotonic() - began:.0f} s")
 
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("building", total=100)
 
         def show(percent: float) -> None:
-            nonlocal done
-            done = percent
+            nonlocal percent_done
+            percent_done = percent
             bar.update(task, completed=percent)
 
         if not console.is_terminal:
@@ -381,15 +381,15 @@ def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
 def all_measured(executed: Carried) -> bool:
     """Whether every launch was complete; reports on standard error if not."""
     over, left_out = executed.over, executed.left_out
-    bad = sum(ended.outcome != "measured" for ended in over)
-    if bad:
-        say(f"imb: {bad} of {len(over)} launches incomplete; see `imb show RUN`", err=True)
+    incomplete = sum(ended.outcome != "measured" for ended in over)
+    if incomplete:
+        say(f"imb: {incomplete} of {len(over)} launches incomplete; see `imb show RUN`", err=True)
     if left_out:
         say(
             f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {executed.plan.id}`",
             err=True,
         )
-    return not bad and not left_out
+    return not incomplete and not left_out
 
 
 # A session and its launches that ended -> the session with the launches that follow; None: none follow.

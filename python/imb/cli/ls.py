@@ -17,7 +17,7 @@ from imb.render.terminal import columns, data, say, text_width
 
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
 # Of the index, what the list needs.
-_SHOWN = [
+_INDEX_COLUMNS = [
     "run",
     "added",
     "origin",
@@ -35,8 +35,8 @@ _SHOWN = [
 ]
 
 _HEADINGS = ("RUN", "DATE", "PROGRAM", "MPI", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS")
-_UNLESS = {"FAILED": "", "STATE": "complete"}  # columns that are left out where all runs have this
-_LEAST = {
+_USUAL_VALUES = {"FAILED": "", "STATE": "complete"}  # columns that are left out where all runs have this
+_LEAST_WIDTHS = {
     "BENCHMARKS": 0,
     "LABELS": 16,
     "MPI": 10,
@@ -93,8 +93,8 @@ def command(
         say(f"imb: {missing}", err=True)
         return
     tags = index.tags()
-    chosen = listed(index.archive, names, tags) if names else set()
-    runs = index.rows(None if format == "json" else _SHOWN)
+    named = listed(index.archive, names, tags) if names else set()
+    runs = index.rows(None if format == "json" else _INDEX_COLUMNS)
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []
     if label is not None and not any(label in run["labels"] for run in runs):
@@ -102,7 +102,7 @@ def command(
     runs = [
         run
         for run in runs
-        if (not names or run["run"] in chosen) and (label is None or label in run["labels"])
+        if (not names or run["run"] in named) and (label is None or label in run["labels"])
     ]
     if benchmark is not None:
         runs = [run for run in runs if benchmark.lower() in (run["benchmarks"] or "").lower().split(", ")]
@@ -132,11 +132,13 @@ def command(
         return
     cells = [_cells(run) for run in listed_runs]
     left_out = {
-        name for name, usual in _UNLESS.items() if all(row[_HEADINGS.index(name)] == usual for row in cells)
+        name
+        for name, usual in _USUAL_VALUES.items()
+        if all(row[_HEADINGS.index(name)] == usual for row in cells)
     }
     kept = [column for column, name in enumerate(_HEADINGS) if name not in left_out]
     rows = [[row[column] for column in kept] for row in cells]
-    say(*columns([_HEADINGS[column] for column in kept], rows, width=text_width(), least=_LEAST))
+    say(*columns([_HEADINGS[column] for column in kept], rows, width=text_width(), least=_LEAST_WIDTHS))
     if len(listed_runs) < len(runs):
         say(f"and {len(runs) - len(listed_runs)} older: imb ls --all")
 

@@ -49,8 +49,8 @@ from imb.cli.submitting import (
 from imb.model.errors import ImbError
 from imb.render.terminal import say
 
-# What --resume uses: what a session's plan does not hold, and the time limit, which may be changed.
-_OF_ONE_CALL = {
+# The options that --resume takes: those that the plan of a session does not have, and the time limit, which may be changed.
+_RESUME_OPTIONS = {
     "names",
     "timeout",
     "resume",
@@ -176,7 +176,7 @@ def command(
     if force_owner and not resume:
         raise ImbError("--force-owner is an option of --resume; omit it, or add --resume")
     if resume:
-        refuse_options(context, _OF_ONE_CALL, PLANNED)
+        refuse_options(context, _RESUME_OPTIONS, PLANNED)
         if len(words) > 1:
             raise ImbError(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
@@ -198,9 +198,9 @@ def command(
             raise ImbError(
                 "hosts and host_pairs exclude each other; host_pairs launches on two hosts per job"
             )
-        chosen = selection.select(words, kind)
+        by_component = selection.select(words, kind)
         if memory or gpu:
-            selection.refuse_files(chosen, "--memory and --gpu")
+            selection.refuse_files(by_component, "--memory and --gpu")
         host_lists = (
             [",".join(pair) for pair in pairs_of(host_pairs.split(","), job)] if host_pairs else [hosts]
         )
@@ -215,7 +215,7 @@ def command(
                 mpi=installation,
                 programs=folder,
                 intent=intent,
-                selection=chosen,
+                selection=by_component,
                 arguments=arguments,
                 launches=launches,
                 timeout=timeout,

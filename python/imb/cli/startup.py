@@ -167,9 +167,9 @@ def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
     statistic = (
         f"medians of {counted(plan.items[-1].turn - 1, 'launch')} [range]" if several else "1 launch each"
     )
-    first = "; the first launch is apart" if several else ""
+    first_note = "; the first launch is apart" if several else ""
     say(
-        f"{plan.variants[0].mpi.version}, {f'hosts {hosts}' if hosts else 'this host'}: ms, {statistic}{first}"
+        f"{plan.variants[0].mpi.version}, {f'hosts {hosts}' if hosts else 'this host'}: ms, {statistic}{first_note}"
     )
     headings = ["ranks", "launch", "before MPI_Init", "MPI_Init", "fastest rank", "suite", "finalize + exit"]
     rows = [

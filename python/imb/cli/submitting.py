@@ -1,4 +1,4 @@
-"""What commands that submit share: options, pairs of hosts, jobs handed to a scheduler."""
+"""Jobs: options of the commands that submit, pairs of hosts, sessions handed to a scheduler."""
 
 from __future__ import annotations
 

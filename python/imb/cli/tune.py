@@ -53,7 +53,7 @@ FIRST = ("--mpi", "--np", "--ppn", "--budget", "--output", "--verify", "--resume
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
-_OF_RESUME = {"names", "resume", "budget", "verbose", "archive"}
+_RESUME_OPTIONS = {"names", "resume", "budget", "verbose", "archive"}
 
 
 def command(
@@ -159,9 +159,9 @@ def command(
     from imb.mpi.tuning import tuner_of
 
     if resume:
-        refuse_options(context, _OF_RESUME, PLANNED)
-        larger = _seconds(budget) if is_given(context, "budget") else None
-        _resumed(Archive(archive), names or [], larger, verbose=verbose)
+        refuse_options(context, _RESUME_OPTIONS, PLANNED)
+        new_budget = _seconds(budget) if is_given(context, "budget") else None
+        _resumed(Archive(archive), names or [], new_budget, verbose=verbose)
         return
     if name is not None:
         examine_name(name)
@@ -182,20 +182,20 @@ def command(
         if mismatch := difference(verify, installation):
             say(f"imb: {mismatch}", err=True)
     # srun may make the allocation.
-    many_hosts = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
-    tuner = tuner_of(installation, many_hosts)
+    host_count = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
+    tuner = tuner_of(installation, host_count)
     intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
-    named = name or f"tune-{secrets.token_hex(3)}"
+    session_name = name or f"tune-{secrets.token_hex(3)}"
     settings = tuning.Settings(
-        name=named,
+        name=session_name,
         collectives=_collectives(words[:split], tuner),
         ranks=ranks,
         arguments=words[split:],
         margin=share_of(margin, "--margin"),
         budget=_seconds(budget),
         mpi=str(Path(mpi).absolute()) if mpi and Path(mpi).exists() else mpi,
-        hosts=many_hosts,
+        hosts=host_count,
         segments=1 if launcher == "srun" else tuning.SEGMENTS,  # steps of srun share no CPUs
         output=str((output or Path(f"tuned-{installation.flavor}")).absolute()),
         verify=str(verify.absolute()) if verify else None,
@@ -249,10 +249,10 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
         with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
             plan = stored_sessions.find_session(store, plan.id)  # another process may have continued it
             settings = msgspec.convert(plan.report, Settings)
-            before = settings.raised[-1][1] if settings.raised else settings.budget
-            if budget <= before:
+            old_budget = settings.raised[-1][1] if settings.raised else settings.budget
+            if budget <= old_budget:
                 raise ImbError(
-                    f"--budget: session {plan.id} has {in_time(before)}; give more than that, or omit it"
+                    f"--budget: session {plan.id} has {in_time(old_budget)}; give more than that, or omit it"
                 )
             raised = [*settings.raised, (len(plan.items), budget)]
             settings = msgspec.structs.replace(settings, raised=raised)
@@ -393,44 +393,50 @@ def _planned(settings: Settings, tuner: Tuner) -> list[str]:
     if settings.verify:
         cells = tuner.read(Path(settings.verify))[1]
         groups = {(cell.collective, cell.ranks) for cell in cells}
-        lengths = max(1, -(-len(cells) // len(groups)))
+        lengths_per_group = max(1, -(-len(cells) // len(groups)))
         algorithm_counts = dict.fromkeys(groups, 1)
     else:
         groups = {(collective, ranks) for ranks in settings.ranks for collective in settings.collectives}
-        lengths = passes.rows_of("MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2)
+        lengths_per_group = passes.rows_of(
+            "MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2
+        )
         algorithm_counts = {group: len(tuner.algorithms(group[0])) for group in groups}
-    row = tuning.SECONDS_PER_ROW
-    check = tuning.START + 0.05 * lengths
-    rounds = (
+    row_seconds = tuning.SECONDS_PER_ROW
+    check_seconds = tuning.START + 0.05 * lengths_per_group
+    round_seconds = (
         0.0
         if settings.verify
         else sum(
-            max(tuning.LEAST, row * lengths * (count + 1)) + tuning.START
+            max(tuning.LEAST, row_seconds * lengths_per_group * (count + 1)) + tuning.START
             for count in algorithm_counts.values()
         )
     )
-    pair = sum(
-        max(tuning.LEAST, row * lengths * (1 + sum(group[1] == ranks for group in groups)) * 2)
+    pair_seconds = sum(
+        max(
+            tuning.LEAST,
+            row_seconds * lengths_per_group * (1 + sum(group[1] == ranks for group in groups)) * 2,
+        )
         + 2 * tuning.START
         for ranks in {group[1] for group in groups}
     )
     candidates = sum(algorithm_counts.values())
-    fixed = check * (2 * len(groups) + candidates)
-    least, most = fixed + FIRST * rounds + LOOKS[0] * pair, fixed + MOST * rounds + 2 * LOOKS[-1] * pair
-    within = f"; --budget {in_time(settings.budget)}" + (
+    fixed_seconds = check_seconds * (2 * len(groups) + candidates)
+    least = fixed_seconds + FIRST * round_seconds + LOOKS[0] * pair_seconds
+    most = fixed_seconds + MOST * round_seconds + 2 * LOOKS[-1] * pair_seconds
+    budget_clause = f"; --budget {in_time(settings.budget)}" + (
         " may end it before" if most > settings.budget else ""
     )
     lines = [f"reference: {counted(len(groups), 'launch')} with -check, the library's own choice"]
     lines += [
-        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {in_time(check * candidates)}"
+        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {in_time(check_seconds * candidates)}"
     ]
     if not settings.verify:
         lines += [
-            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {in_time(rounds)} each at first"
+            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {in_time(round_seconds)} each at first"
         ]
     lines += [
-        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {in_time(pair)} each;"
+        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {in_time(pair_seconds)} each;"
         " again where cells go back to the default",
-        f"about {in_time(least)} to {in_time(most)} in all{within}; nothing was run",
+        f"about {in_time(least)} to {in_time(most)} in all{budget_clause}; nothing was run",
     ]
     return lines
