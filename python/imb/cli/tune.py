@@ -401,21 +401,18 @@ def _planned(settings: Settings, tuner: Tuner) -> list[str]:
             "MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2
         )
         algorithm_counts = {group: len(tuner.algorithms(group[0])) for group in groups}
-    row_seconds = tuning.SECONDS_PER_ROW
+    group_seconds = tuning.SECONDS_PER_ROW * lengths_per_group
     check_seconds = tuning.START + 0.05 * lengths_per_group
     round_seconds = (
         0.0
         if settings.verify
         else sum(
-            max(tuning.LEAST, row_seconds * lengths_per_group * (count + 1)) + tuning.START
+            max(tuning.LEAST, group_seconds * (count + 1)) + tuning.START
             for count in algorithm_counts.values()
         )
     )
     pair_seconds = sum(
-        max(
-            tuning.LEAST,
-            row_seconds * lengths_per_group * (1 + sum(group[1] == ranks for group in groups)) * 2,
-        )
+        max(tuning.LEAST, group_seconds * (1 + sum(group[1] == ranks for group in groups)) * 2)
         + 2 * tuning.START
         for ranks in {group[1] for group in groups}
     )
