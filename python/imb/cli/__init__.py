@@ -48,9 +48,9 @@ GROUPS = {
 COMMANDS = tuple(name for summaries in GROUPS.values() for name in summaries)
 
 
-# Allocations between two garbage collections. With Python's default they take a sixth of the time of a long list.
+# Allocations between two garbage collections. With Python's default, collections take a sixth of the time of a long list.
 _OBJECTS = 100_000
-BAD = 111  # what `imb health` returns for a bad host, and no error: `main` exits with 1 then
+BAD = 111  # the status of `imb health` for a bad host, which no error has; `main` exits with 1 for it
 _OWN_ERROR = 3
 
 
@@ -59,7 +59,7 @@ def main(words: list[str] | None = None) -> None:
     words = sys.argv[1:] if words is None else words
     if words[:1] != ["health"]:
         sys.exit(_status(words))
-    # Schedulers drain a host for any status of its health check but 0; a traceback and some errors have that of a bad host.
+    # A scheduler drains a host whose health check does not exit with 0, so errors of imb must not reach it: they are 0 without --strict.
     try:
         status = _status(words)
     except Exception as error:
@@ -75,7 +75,7 @@ def _status(words: list[str]) -> int:
     if sys.stdout is None:  # the next file that is opened would take its place
         return _complain("standard output is closed; redirect it, for example to /dev/null", 2)
     for stream in (sys.stdout, sys.stderr):
-        # A name of a file may hold any bytes, and a terminal know few characters.
+        # File names may hold any bytes, and a terminal may lack characters.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=IN_ASCII)
     try:

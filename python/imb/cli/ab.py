@@ -224,7 +224,7 @@ def command(
             turn_timeout=turn_timeout,
             classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
         )  # fmt: skip
-    if not submit:  # of a job, the command that compares is printed
+    if not submit:  # for a job, the command that compares is printed instead
         refuse_missing_cpus_of(plans)
         options = {
             "cvars": bool(a_cvar or b_cvar),
@@ -273,7 +273,7 @@ def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
 
 
 def report(store: Archive, executed: Carried) -> int:
-    """The comparison; the exit status. Raises ImbError."""
+    """Print the comparison; the exit status. Raises ImbError."""
     import msgspec
 
     from imb.archive.names import side_of

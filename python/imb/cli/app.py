@@ -115,12 +115,12 @@ def _imported(name: str) -> Any:
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
 
 
-_NOTES = 5  # that are printed: an archive may have thousands of files of another user
+_NOTES = 5  # notes that are printed: an archive may have thousands of files of another user
 
 
 def run(words: list[str]) -> int:
-    """The exit status. An error is one line on standard error. Lines of files that were not read end the output of every command, with
-    exit status 1."""
+    """Run a command; the exit status. An error is one line on standard error. Lines of files that were not read are printed last; the
+    exit status is 1 where rows of a named file are missing."""
     words, lines = moved.current(words)
     if lines:
         say(*(f"imb: note: {line}" for line in lines), err=True)
@@ -181,7 +181,7 @@ def _notes(unread: dict[str, bool]) -> Iterator[None]:
             )
 
 
-# Options that change other machines, jobs or what is stored: never suggested for a misspelled one.
+# Options that change other machines, jobs or the archive: never suggested for a misspelled option.
 _ACTING = ("--drain", "--submit", "--remove", "--force", "--force-owner")
 
 # What Typer prints for a value that it refuses, and what is printed instead.

@@ -122,7 +122,7 @@ def set_(
 
 
 def _lack(baseline: Baseline) -> str | None:
-    """What a baseline has and should have more of; None: it has enough."""
+    """The launches and sessions of a baseline that has too few, with advice; None: it has enough."""
     from imb.judge.pairing import separate_sessions, session_of
     from imb.judge.prediction import FEWEST
     from imb.judge.session_bound import FACTOR
@@ -326,7 +326,7 @@ def check(
 
 
 def report(store: Archive, executed: Carried) -> int:
-    """The check of what was launched; the exit status. Raises ImbError."""
+    """Print the check of the launches; the exit status. Raises ImbError."""
     from imb.archive import names
 
     complete, plan = all_measured(executed), executed.plan

@@ -147,7 +147,7 @@ def command(
 
 
 def _print_dry_run(store: Archive, plan: session.Plan) -> None:
-    """What --dry-run prints."""
+    """Print commands and predicted duration."""
     from imb.measure import session, stored_sessions
 
     for item in plan.items:
@@ -161,7 +161,7 @@ def _print_dry_run(store: Archive, plan: session.Plan) -> None:
 
 
 def _campaign_of(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:
-    """The campaign with what options set, and a hash of its file."""
+    """The campaign with the values of options, and a hash of its file."""
     import msgspec
 
     from imb.measure.campaign import examine_campaign, read_campaign, why_variant_classic
@@ -180,7 +180,7 @@ def _campaign_of(file: Path | None, launches: int | None, timeout: float | None)
 def _planned(
     campaign: Campaign, source: str, seed: int | None, host_pairs: str | None, job: Job
 ) -> list[session.Plan]:
-    """One, or one per pair of hosts."""
+    """One plan, or one for each pair of hosts."""
     import secrets
 
     from imb.measure import planning

@@ -150,7 +150,7 @@ def command(
 
 
 def _of_variants(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
-    """Raises ImbError."""
+    """Each side with only its variant of -alternate. Raises ImbError."""
     from imb.model.errors import ImbError
     from imb.model.observations import of_variant
 
@@ -170,7 +170,7 @@ def worst(comparisons: Sequence[Comparison]) -> Verdict:
 
 
 def show(comparison: Comparison, *, all_rows: bool = False) -> None:
-    """On the terminal, as `imb compare` does."""
+    """Print a comparison on the terminal, as `imb compare` does."""
     from imb.render.comparison import terminal
     from imb.render.terminal import Screen
 

@@ -66,12 +66,12 @@ class Display:
         self.bar.stop()
 
     def say(self, line: str) -> None:
-        """A line of its own."""
+        """Remove the bar and print a line."""
         self.bar.stop()
         self.warn(line)
 
     def warn(self, line: str) -> None:
-        """The same while launches run; from any thread."""
+        """Print a line above the bar while launches run; from any thread."""
         self.last_line_at = time.monotonic()
         self.screen.line(line)
 
@@ -87,7 +87,7 @@ class Display:
             self.say(f"round {turn} of{limit} {rounds}: about {in_time(seconds_left)} left{limit}")
 
     def begin(self, items: Sequence[Item], over: list[Done]) -> None:
-        """`items` run at the same time."""
+        """Before `items` are launched, all at the same time."""
         from imb.measure import session
 
         self.show_time_left(over, items[0].turn)

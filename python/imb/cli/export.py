@@ -94,7 +94,7 @@ def command(
         )
     store = Archive(archive)
     selected = readable(store, runs) if runs else each_readable(store.ids(), store.whole_run)
-    if output and format != "log":  # of which each file has its name
+    if output and format != "log":  # a folder, whose files have names of their own
         refuse_overwriting(store, output, sources_of(selected), "--output")
     match format:
         case "csv":

@@ -43,7 +43,7 @@ class Against(NamedTuple):
 
 
 def network_in(path: Path) -> Network:
-    """A topology file. Raises ImbError."""
+    """The network of a topology file. Raises ImbError."""
     from imb.archive import sources
     from imb.logs import topology_text
 
@@ -59,7 +59,7 @@ def network_in(path: Path) -> Network:
 
 
 def sources_named(archive: Archive, names: Sequence[str]) -> Sources:
-    """Raises ImbError."""
+    """The files of records of these runs, labels, files or folders. Raises ImbError."""
     from imb.archive.names import record_files
 
     return record_files(archive, *names)
@@ -116,7 +116,9 @@ def judged_of(
         all_endpoints = endpoints_of(against.past, endpoints)
         past = [leveled(sweep, topology) for sweep in sweeps_of(against.past, all_endpoints)]
         sweeps = [leveled(sweep, topology) for sweep in sweeps]
-        past_names = {endpoint.name for endpoint in endpoints_of(against.past)}  # their indices are others
+        past_names = {
+            endpoint.name for endpoint in endpoints_of(against.past)
+        }  # by name, as their indices differ
         new = [endpoint.name for endpoint in endpoints if endpoint.name not in past_names]
         if missing := [endpoint.name for endpoint in all_endpoints[len(endpoints) :]]:
             all_notes.append(f"in {against.past_name}, but not measured now: {and_more(missing, _LISTED)}")
@@ -174,7 +176,7 @@ def judged_of(
 
 
 def _at_most_inconclusive(verdict: Verdict, reason: str) -> Verdict:
-    """Not healthy for this reason, which is the first note."""
+    """The verdict, inconclusive instead of healthy; the reason is its first note."""
     state: State = "inconclusive" if verdict.state == "healthy" else verdict.state
     return replace(verdict, state=state, notes=(reason, *verdict.notes))
 

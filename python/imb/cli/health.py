@@ -400,7 +400,7 @@ def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
 
 
 def _refuse_other_host(path: Path, kept: Kept) -> None:
-    """Raises ImbError where the sessions are of another one."""
+    """Raises ImbError where the sessions are of another host."""
     import socket
 
     _refuse_changed(path, {"host": (kept.host, socket.gethostname())})

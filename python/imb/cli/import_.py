@@ -81,7 +81,7 @@ def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
 
 
 def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
-    """Exits with 1 where something was not understood."""
+    """Print the reports; exits with 1 where a line could not be read."""
     files = runs = new = labeled = tables = rows = failures = problems = 0
     for report in reports:
         for problem in report.problems:

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from imb.model.observations import Launch
     from imb.model.records import Result
 
-SECONDS = 2.0  # of a launch in passes
-REPETITIONS = 10000  # of a classic one
+SECONDS = 2.0  # budget of a launch in passes
+REPETITIONS = 10000  # of a classic launch
 LONGEST = 2**31 - 1  # bytes: a count of MPI is an int
-WIDE = 0.2  # half width of the interval, as a share, from which a figure is not to be used
+WIDE = 0.2  # half width of the interval, as a share; above it a warning is printed
 
 FIRST = ("--cpus", "--hosts", "--launches", "--bytes", "--budget", "--mpi", "--env", "--label")
 
@@ -127,7 +127,7 @@ def command(
 
 
 def report(store: Archive, executed: Carried) -> int:
-    """The latency of these launches; the exit status. Raises ImbError."""
+    """Print the latency of these launches; the exit status. Raises ImbError."""
     from imb.archive.names import launches_in
 
     plan, ends = executed.plan, executed.over
@@ -201,7 +201,7 @@ def _summary(rows: Sequence[Result]) -> str:
 
 
 def _half_width(rows: Sequence[Result]) -> float | None:
-    """Half of the 95 % interval as a share: over launches, or of one over its samples; None: classic, or not known."""
+    """Half of the 95 % interval as a share: over launches, or over the samples of a single launch; None: classic, or not known."""
     from imb.stats.shift import level_of
 
     if any(row.passes is None for row in rows):

@@ -111,7 +111,7 @@ def _reason(archive: Archive, plan: Plan, ended: Done) -> str:
 
 
 def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
-    """One line where other processes disturbed these runs: the most CPUs that they used."""
+    """Print one line where other processes disturbed these runs, with the most CPUs that they used."""
     from imb.model.busy import BUSIER_CPUS, others_used
 
     facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)

@@ -137,7 +137,7 @@ LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget")]
 
 
 def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:
-    """The options combined. Raises ImbError."""
+    """The sampling that the options describe. Raises ImbError."""
     return Sampling(classic=classic, precision=_share(precision) if precision else None, budget=budget)
 
 
@@ -167,7 +167,7 @@ def intent_of(
     env: list[str] | None,
     launcher: Literal["mpiexec", "srun"],
 ) -> Intent:
-    """The options combined. Raises ImbError."""
+    """The ranks and their placement that the options describe. Raises ImbError."""
     from imb.model.intent import Intent
 
     names = tuple(filter(None, (hosts or "").split(",")))
@@ -217,7 +217,7 @@ def refuse_missing_cpus(intent: Intent, setting: str = "--cpus") -> None:
 
 
 def refuse_missing_cpus_of(plans: Sequence[Plan]) -> None:
-    """The same for all variants."""
+    """`refuse_missing_cpus` for all variants."""
     for variant in (variant for plan in plans for variant in plan.variants):
         refuse_missing_cpus(variant.intent, f"variant {variant.name}: cpus")
 
@@ -236,7 +236,7 @@ def prepare(
     return mpi, build.place_of(mpi, compiler)
 
 
-@functools.cache  # once, however many variants use it
+@functools.cache  # one line, however many variants use the MPI
 def name_others(word: str, launcher: str) -> None:
     """Print which MPI a word like `mpich` means, where it fits several; `launcher` is that of the chosen one."""
     from imb.mpi import installations
@@ -245,7 +245,7 @@ def name_others(word: str, launcher: str) -> None:
         fitting = {
             mpi.launcher: f"{mpi.version}, {mpi.place}" for mpi in reversed(installations.of_kind(kind))
         }
-        # A folder of this name may have another one.
+        # A folder of this name may hold another MPI.
         if len(fitting) > 1 and (meant := fitting.pop(launcher, None)):
             say(f"imb: {word} is {meant}; there is also {'; '.join(fitting.values())}", err=True)
 
@@ -265,12 +265,12 @@ def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -
 
 
 def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
-    """The same as `prepare` for a variant of a campaign."""
+    """`prepare` for a variant of a campaign."""
     return prepare(settings.mpi, Path(settings.programs) if settings.programs else None, settings.compiler)
 
 
 def build_variants(campaign: Campaign, plans: Sequence[Plan]) -> None:
-    """`build_for` of a campaign whose plans are examined."""
+    """Builds the programs that the plans of a campaign need, for each of its MPIs and compilers."""
     from imb.measure.campaign import variants
     from imb.mpi import installations
 
@@ -369,9 +369,9 @@ def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
     if name is None:
         carry_out(archive, plan, verbose=verbose)
         return
-    show_launches = name not in ("fabric", "latency", "rails", "startup")  # whose report has every launch
+    show_launches = name not in ("fabric", "latency", "rails", "startup")  # their report has every launch
     module = importlib.import_module(f"imb.cli.{name}")
-    grow = getattr(module, "grow", None)  # of a command whose launches depend on those before
+    grow = getattr(module, "grow", None)  # where launches depend on those before
     executed = launch_all(
         archive, plan, results_to_stderr=True, commands=show_launches and not grow, verbose=verbose, grow=grow
     )
@@ -418,7 +418,7 @@ def launch_all(
         with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
             for variant in plan.variants:
                 warn_of_ignored_variables(variant)
-            # The variants of a session that grows are on the same CPUs.
+            # The variants of a session that grows are on the same CPUs: one is examined.
             for variant in plan.variants[:1] if grow else plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
                 examine_shared_cpus(variant.intent, most_ranks, variant.name)
@@ -474,8 +474,8 @@ def _launch_all(
         say(f"{title_of(plan)}: {nothing_left}{counted(len(plan.items), 'launch')} done", err=True)
     over = list(before.values())
     left_out = 0
-    refused: set[tuple[object, ...]] = set()  # whose arguments the suite refuses, every time
-    missing: set[tuple[object, ...]] = set()  # that cannot be started, every time
+    refused: set[tuple[object, ...]] = set()  # launches whose arguments the suite refuses, every time
+    missing: set[tuple[object, ...]] = set()  # launches that cannot be started, every time
     skipped = 0
     stopped: str | None = None
 
@@ -495,7 +495,7 @@ def _launch_all(
         ) as display,
         Standing(archive, plan, display.say) as standing,
     ):
-        if not plan.until:  # that may be decided already
+        if not plan.until:  # else the session may be decided already
             display.show_time_left(over, todo[0].turn if todo else None)
         for items in session.launch_batches(plan, todo):
             if stopped := deciding.before(items[0].turn, over, display.say):
@@ -543,24 +543,24 @@ def _launch_all(
         stopped = stopped or deciding.at_the_end(over, display.say)
     if stopped:
         session.stop(archive, plan, stopped)
-    if not plan.until and not announced:  # then the last line is the reason for stopping
+    if not plan.until and not announced:  # with `until`, the last line is the reason for stopping
         warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
     all_refused = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
     return Carried(over, left_out, stopped, plan, all_refused)
 
 
-# Beginnings of variables, and the MPIs that read them; MPICH's are those of libraries made from it, too.
+# Prefixes of variables, and the MPIs that read them. "mpich" includes the libraries that are made from it.
 _READ_BY = {"MPIR_CVAR_": ("mpich", "intel"), "OMPI_MCA_": ("openmpi",), "I_MPI_": ("intel",)}
 
 
 def warn_of_ignored_variables(variant: Variant) -> None:
     """Warns where a variant sets variables of another MPI than its own."""
-    prefix = f"variant {variant.name}: " if variant.name else ""
-    for beginning, flavors in _READ_BY.items():
-        names = [name for name in variant.intent.env if name.startswith(beginning)]
+    variant_text = f"variant {variant.name}: " if variant.name else ""
+    for prefix, flavors in _READ_BY.items():
+        names = [name for name in variant.intent.env if name.startswith(prefix)]
         if names and variant.mpi.flavor not in (*flavors, "other"):
             say(
-                f"imb: warning: {prefix}{variant.mpi.version} ignores {', '.join(names)}; choose the MPI by --mpi",
+                f"imb: warning: {variant_text}{variant.mpi.version} ignores {', '.join(names)}; choose the MPI by --mpi",
                 err=True,
             )
 

@@ -16,7 +16,7 @@ from imb.render import shortened
 from imb.render.terminal import columns, data, say, text_width
 
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
-# Of the index, what the list needs.
+# The columns of the index that the list needs.
 _INDEX_COLUMNS = [
     "run",
     "added",
@@ -43,7 +43,7 @@ _LEAST_WIDTHS = {
     "PROGRAM": 8,
 }  # characters that are kept where the terminal is narrow
 
-_NEWEST = 30  # runs that are shown unless another number is asked for
+_NEWEST = 30  # runs that are shown without --newest
 
 
 def command(

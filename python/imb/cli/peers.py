@@ -57,7 +57,7 @@ def _in_passes(launch: Launch) -> bool:
 
 
 def _kind(launch: Launch) -> tuple[str | None, str | None, int | None, str | None]:
-    """As the index has it."""
+    """Hosts, MPI library, number of ranks and memory, as the index has them."""
     ranks = len(launch.run.ranks or []) or None
     library = launch.run.mpi.name if launch.run.mpi else None
     return ", ".join(launch.hosts()) or None, library, ranks, memory_of(launch.run)

@@ -105,7 +105,7 @@ def command(
 
 
 def report(store: Archive, executed: Carried) -> int:
-    """The sum and the share of each rail; the exit status. Raises ImbError."""
+    """Print the sum and the share of each rail; the exit status. Raises ImbError."""
     from itertools import chain
     from statistics import median
 

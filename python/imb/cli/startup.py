@@ -110,7 +110,7 @@ def command(
 
 
 def report(store: Archive, executed: Carried) -> int:
-    """Where the time of the launches went; the exit status."""
+    """Print where the time of the launches went; the exit status."""
     plan = executed.plan
     summaries = summaries_of(store, plan)
     if plan.report["format"] == "json":

@@ -65,7 +65,7 @@ def _show_kind(archive: Archive, side: Side, name: str) -> None:
 
 
 def _launch(launch: Launch) -> str:
-    """When it was, how it measured, and what the probes took in its fastest state."""
+    """The date of a launch, its method, and the time of its probes in the fastest state."""
     from imb.judge.usual import references_of
 
     probes = " and ".join(decimal(seconds * 1e6) for seconds in references_of(launch).values())
