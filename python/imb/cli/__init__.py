@@ -59,7 +59,7 @@ def main(words: list[str] | None = None) -> None:
     words = sys.argv[1:] if words is None else words
     if words[:1] != ["health"]:
         sys.exit(_status(words))
-    # A scheduler drains a host whose health check does not exit with 0, so errors of imb must not reach it: they are 0 without --strict.
+    # A scheduler drains a host whose health check does not exit with 0. So an error is 0, and with --strict never 1, which is a bad host.
     try:
         status = _status(words)
     except Exception as error:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, FormatOption, RelevantOption, RowsOption, share_of
+from imb.cli.common import (
+    ArchiveOption,
+    FormatOption,
+    RelevantOption,
+    RowsOption,
+    names_and_arguments,
+    share_of,
+)
 from imb.cli.compare import show
 from imb.cli.launching import (
     Carried,
@@ -339,15 +346,15 @@ def _planned(
         why_variant_classic,
     )
 
-    split = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
+    benchmarks, arguments = names_and_arguments(words)
     *settings, both = map(spoken, [texts] if isinstance(texts, str) else texts)
     variants = dict(zip("ab", settings, strict=True)) if settings else {"ab": VariantSettings()}
     mpi, programs, memory, gpu = options
     defaults = VariantSettings(mpi=mpi, programs=str(programs) if programs else None, memory=memory, gpu=gpu)
     campaign = Campaign(
         name=name or f"ab-{secrets.token_hex(3)}",
-        benchmarks=list(words[:split] or ["mpi1"]),
-        arguments=words[split:],
+        benchmarks=benchmarks or ["mpi1"],
+        arguments=arguments,
         common=merged(defaults, both),
         variants=variants,
         **{key: value for key, value in keys.items() if value is not None},

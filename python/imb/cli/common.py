@@ -134,6 +134,12 @@ PLANNED = (
 )
 
 
+def names_and_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The names of benchmarks, and the IMB arguments: the first word with a leading - and all after it."""
+    split = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
+    return list(words[:split]), list(words[split:])
+
+
 def refuse_options(context: typer.Context, allowed: Collection[str], reason: str) -> None:
     """Raises ImbError for an option on the command line that is not `allowed`, as this form of the command would ignore it. An
     option that a variable sets (IMB_MPI) is accepted: it is meant for other commands too."""

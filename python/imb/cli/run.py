@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import PLANNED, ArchiveOption, LabelOption, refuse_options
+from imb.cli.common import PLANNED, ArchiveOption, LabelOption, names_and_arguments, refuse_options
 from imb.cli.launching import (
     BindOption,
     BudgetOption,
@@ -184,8 +184,7 @@ def command(
         plan = stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)
         plans = [stored_sessions.with_timeout(plan, timeout)]
     else:
-        split = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
-        arguments, words = words[split:], words[:split]
+        benchmarks, arguments = names_and_arguments(words)
         if map_:
             rows, cross, columns = map_.lower().partition("x")
             if not (cross and rows.isdecimal() and columns.isdecimal()):
@@ -198,7 +197,7 @@ def command(
             raise ImbError(
                 "hosts and host_pairs exclude each other; host_pairs launches on two hosts per job"
             )
-        by_component = selection.select(words, kind)
+        by_component = selection.select(benchmarks, kind)
         if memory or gpu:
             selection.refuse_files(by_component, "--memory and --gpu")
         host_lists = (

@@ -16,6 +16,7 @@ from imb.cli.common import (
     FormatOption,
     RowsOption,
     is_given,
+    names_and_arguments,
     refuse_options,
     share_of,
 )
@@ -171,9 +172,8 @@ def command(
                 raise ImbError(
                     f"{option} cannot be combined with --verify, which measures the cells of the files"
                 )
-    words = names or []
-    split = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
-    tuning.refuse_own(words[split:])
+    collectives, arguments = names_and_arguments(names or [])
+    tuning.refuse_own(arguments)
     installation, folder = prepare(mpi, programs)
     hosts_named = [host for host in (hosts or "").split(",") if host]
     ranks = _numbers(np)
@@ -189,9 +189,9 @@ def command(
     session_name = name or f"tune-{secrets.token_hex(3)}"
     settings = tuning.Settings(
         name=session_name,
-        collectives=_collectives(words[:split], tuner),
+        collectives=_collectives(collectives, tuner),
         ranks=ranks,
-        arguments=words[split:],
+        arguments=arguments,
         margin=share_of(margin, "--margin"),
         budget=_seconds(budget),
         mpi=str(Path(mpi).absolute()) if mpi and Path(mpi).exists() else mpi,
