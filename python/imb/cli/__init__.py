@@ -1,4 +1,4 @@
-"""The command `imb`: a module per command, each load -> compute -> render. What `imb --version` and `imb --help` need not is imported later."""
+"""The command `imb`: a module per command, each load -> compute -> render. What `imb --version` and `imb --help` do not need is imported later."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from imb import __version__
 from imb.render.terminal import IN_ASCII, say
 
-# By what people do, in the order of `imb --help`, each with its summary. The module imb.cli.NAME (a Python keyword has a _ behind it) has a
-# function `command`, whose docstring is the rest of the help, or a Typer `app` of several. It imports what is slow to import when it is called, not before.
+# By what people do, in the order of `imb --help`, each with its summary. The module imb.cli.NAME (NAME_ where NAME is a Python keyword) has a
+# function `command`, whose docstring is the rest of the help, or a Typer `app` of several. Slow imports are inside the function.
 GROUPS = {
     "Measure": {
         "run": "Run benchmarks and keep records, output, errors, exit status and conditions.",
@@ -48,9 +48,9 @@ GROUPS = {
 COMMANDS = tuple(name for summaries in GROUPS.values() for name in summaries)
 
 
-# Allocations between two garbage collections. With Python's default they take a sixth of the time of a long list.
+# Allocations between two garbage collections. With Python's default, collections take a sixth of the time of a long list.
 _OBJECTS = 100_000
-BAD = 111  # what `imb health` returns for a bad host, and no error: `main` exits with 1 then
+BAD = 111  # the status of `imb health` for a bad host, which no error has; `main` exits with 1 for it
 _OWN_ERROR = 3
 
 
@@ -59,7 +59,7 @@ def main(words: list[str] | None = None) -> None:
     words = sys.argv[1:] if words is None else words
     if words[:1] != ["health"]:
         sys.exit(_status(words))
-    # Schedulers drain a host for any status of its health check but 0; a traceback and some errors have that of a bad host.
+    # A scheduler drains a host whose health check does not exit with 0. So an error is 0, and with --strict never 1, which is a bad host.
     try:
         status = _status(words)
     except Exception as error:
@@ -75,7 +75,7 @@ def _status(words: list[str]) -> int:
     if sys.stdout is None:  # the next file that is opened would take its place
         return _complain("standard output is closed; redirect it, for example to /dev/null", 2)
     for stream in (sys.stdout, sys.stderr):
-        # A name of a file may hold any bytes, and a terminal know few characters.
+        # File names may hold any bytes, and a terminal may lack characters.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=IN_ASCII)
     try:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import ArchiveOption, FormatOption, RelevantOption, RowsOption, share_of
+from imb.cli.common import (
+    ArchiveOption,
+    FormatOption,
+    RelevantOption,
+    RowsOption,
+    names_and_arguments,
+    share_of,
+)
 from imb.cli.compare import show
 from imb.cli.launching import (
     Carried,
@@ -218,13 +225,13 @@ def command(
     job = Job(submit, minutes, queue, account, jobs)
     job.examine()
     with explained("examining the MPI and this machine"):
-        chosen, plans = _planned(
+        campaign, plans = _planned(
             names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
             until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
             turn_timeout=turn_timeout,
             classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
         )  # fmt: skip
-    if not submit:  # of a job, the command that compares is printed
+    if not submit:  # for a job, the command that compares is printed instead
         refuse_missing_cpus_of(plans)
         options = {
             "cvars": bool(a_cvar or b_cvar),
@@ -234,7 +241,7 @@ def command(
             "format": format,
         }
         plans = [msgspec.structs.replace(plan, command="ab", report=options) for plan in plans]
-    build_variants(chosen, plans)
+    build_variants(campaign, plans)
     for plan in plans:
         session.refuse_missing_programs(plan)
         session.save(store, plan)
@@ -253,7 +260,7 @@ def command(
 
 
 def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
-    """For -alternate, in the archive, which all hosts see. Raises ImbError."""
+    """The file of -alternate, written into the archive, which all hosts can read. Raises ImbError."""
     import hashlib
 
     from imb.archive.durable import write_whole
@@ -272,8 +279,8 @@ def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
     return file
 
 
-def report(store: Archive, carried: Carried) -> int:
-    """The comparison; the exit status. Raises ImbError."""
+def report(store: Archive, executed: Carried) -> int:
+    """Print the comparison; the exit status. Raises ImbError."""
     import msgspec
 
     from imb.archive.names import side_of
@@ -281,21 +288,27 @@ def report(store: Archive, carried: Carried) -> int:
     from imb.judge.compare import EXIT, CompareSettings, compare
     from imb.model.observations import of_variant
 
-    all_measured(carried)
-    plan, options = carried.plan, carried.plan.report
+    all_measured(executed)
+    plan, options = executed.plan, executed.plan.report
     settings = CompareSettings(metric=options["metric"], relevant=options["relevant"])
-    kept = [done for done in carried.over if done.outcome != "stopped"]  # those have lost their partner
+    kept = [done for done in executed.over if done.outcome != "stopped"]  # those have lost their partner
     if options.get("cvars"):
         both = side_of(store, [done.run for done in kept], plan.campaign or "")
         sides = [of_variant(both, label) for label in "ab"]
     else:
-        sides = [side_of(store, [d.run for d in kept if plan.items[d.number - 1].variant == i], f"{plan.campaign}/{v}")
-                 for i, v in enumerate("ab")]  # fmt: skip
-    every = [launch for side in sides for launch in side.launches]
-    with explained(f"comparing {counted(len(every), 'launch')}"):
-        comparison = compare(sides[0], sides[1], settings, earlier(store, every))
+        sides = [
+            side_of(
+                store,
+                [done.run for done in kept if plan.items[done.number - 1].variant == index],
+                f"{plan.campaign}/{label}",
+            )
+            for index, label in enumerate("ab")
+        ]
+    launches = [launch for side in sides for launch in side.launches]
+    with explained(f"comparing {counted(len(launches), 'launch')}"):
+        comparison = compare(sides[0], sides[1], settings, earlier(store, launches))
     if comparison.sequential:
-        looks = msgspec.structs.replace(comparison.sequential, stopped=carried.stopped)
+        looks = msgspec.structs.replace(comparison.sequential, stopped=executed.stopped)
         comparison = msgspec.structs.replace(comparison, sequential=looks)
     if options["format"] == "json":
         data(msgspec.json.format(msgspec.json.encode(comparison)) + b"\n")
@@ -306,8 +319,8 @@ def report(store: Archive, carried: Carried) -> int:
 
 def _planned(
     words: list[str],
-    spoken: tuple[str, str, str] | str,
-    given: tuple[str | None, Path | None, str | None, str | None],
+    texts: tuple[str, str, str] | str,
+    options: tuple[str | None, Path | None, str | None, str | None],
     seed: int | None,
     host_pairs: str | None,
     job: Job,
@@ -315,43 +328,52 @@ def _planned(
     name: str | None,
     **keys: Any,
 ) -> tuple[Campaign, list[Plan]]:
-    """A campaign, and its plan, or one per pair of hosts. `spoken`: --a, --b, --both, or --both alone, of launches
-    with both variants. `given`: --mpi, --programs, --memory, --gpu; `keys` are those of a campaign's file."""
+    """A campaign, and its plan, or one per pair of hosts. `texts`: --a, --b, --both, or --both alone, of launches
+    with both variants. `options`: --mpi, --programs, --memory, --gpu; `keys` are those of a campaign's file."""
     import secrets
 
     import msgspec
 
-    from imb.measure import campaign, planning, session
-
-    split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
-    *settings, both = map(campaign.spoken, [spoken] if isinstance(spoken, str) else spoken)
-    variants = dict(zip("ab", settings, strict=True)) if settings else {"ab": campaign.VariantSettings()}
-    mpi, programs, memory, gpu = given
-    usual = campaign.VariantSettings(
-        mpi=mpi, programs=str(programs) if programs else None, memory=memory, gpu=gpu
+    from imb.measure import planning, session
+    from imb.measure.campaign import (
+        USUAL_SEGMENTS,
+        Campaign,
+        VariantSettings,
+        examine_campaign,
+        merged,
+        spoken,
+        why_launch_by_launch,
+        why_variant_classic,
     )
-    asked = campaign.Campaign(
+
+    benchmarks, arguments = names_and_arguments(words)
+    *settings, both = map(spoken, [texts] if isinstance(texts, str) else texts)
+    variants = dict(zip("ab", settings, strict=True)) if settings else {"ab": VariantSettings()}
+    mpi, programs, memory, gpu = options
+    defaults = VariantSettings(mpi=mpi, programs=str(programs) if programs else None, memory=memory, gpu=gpu)
+    campaign = Campaign(
         name=name or f"ab-{secrets.token_hex(3)}",
-        benchmarks=list(words[:split] or ["mpi1"]),
-        arguments=words[split:],
-        common=campaign.merged(usual, both),
+        benchmarks=benchmarks or ["mpi1"],
+        arguments=arguments,
+        common=merged(defaults, both),
         variants=variants,
         **{key: value for key, value in keys.items() if value is not None},
     )
-    reason = campaign.why_launch_by_launch(asked) if keys["segments"] is None else None
+    reason = why_launch_by_launch(campaign) if keys["segments"] is None else None
     if keys["segments"] is None and reason is None:
-        asked = msgspec.structs.replace(asked, segments=campaign.USUAL_SEGMENTS)
+        campaign = msgspec.structs.replace(campaign, segments=USUAL_SEGMENTS)
     if keys["repeats"] is None:
-        asked = msgspec.structs.replace(asked, repeats=planning.usual_repeats(asked))
-    campaign.examine_campaign(asked)
+        campaign = msgspec.structs.replace(campaign, repeats=planning.usual_repeats(campaign))
+    examine_campaign(campaign)
     if reason:
         say(f"imb: note: launches run one after the other, not interleaved: {reason}", err=True)
-    note_classic(campaign.why_variant_classic(asked))
-    chosen = secrets.randbelow(2**31) if seed is None else seed
-    each = (
-        [planning.on_hosts(asked, pair) for pair in pairs_of(host_pairs.split(","), job)]
+    note_classic(why_variant_classic(campaign))
+    if seed is None:
+        seed = secrets.randbelow(2**31)
+    campaigns = (
+        [planning.on_hosts(campaign, pair) for pair in pairs_of(host_pairs.split(","), job)]
         if host_pairs
-        else [asked]
+        else [campaign]
     )
-    plans = [planning.campaign_plan(settings, locate_variant, seed=chosen) for settings in each]
-    return asked, [session.with_time_limit(plan) for plan in plans]
+    plans = [planning.campaign_plan(each, locate_variant, seed=seed) for each in campaigns]
+    return campaign, [session.with_time_limit(plan) for plan in plans]

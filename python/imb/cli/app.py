@@ -24,7 +24,7 @@ from imb.render.terminal import say
 
 
 class _Commands(Mapping[str, Any]):
-    """Imported when they are asked for: all of them take as long as a short command itself."""
+    """Each command is imported when it is looked up: all imports together take as long as a short command."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -68,8 +68,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(value: bool) -> None:
+    if value:
         say(f"imb {__version__}")
         raise typer.Exit
 
@@ -104,9 +104,9 @@ def _imported(name: str) -> Any:
             registered.callback = _interruptible(registered.callback)
         command = typer.main.get_command(module.app)
     else:
-        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        alone.command(name, cls=getattr(module, "Command", Command))(_interruptible(module.command))
-        command = typer.main.get_command(alone)
+        single = typer.Typer(rich_markup_mode=None, add_completion=False)
+        single.command(name, cls=getattr(module, "Command", Command))(_interruptible(module.command))
+        command = typer.main.get_command(single)
         command.first = getattr(module, "FIRST", ())  # type: ignore[attr-defined]
     command.name = name
     return command
@@ -115,12 +115,12 @@ def _imported(name: str) -> Any:
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
 
 
-_NOTES = 5  # that are printed: an archive may have thousands of files of another user
+_NOTES = 5  # notes that are printed: an archive may have thousands of files of another user
 
 
 def run(words: list[str]) -> int:
-    """The exit status. An error is one line on standard error. Lines of files that were not read end the output of every command, with
-    exit status 1."""
+    """Run a command; the exit status. An error is one line on standard error. Lines of files that were not read are printed last; the
+    exit status is 1 where rows of a named file are missing."""
     words, lines = moved.current(words)
     if lines:
         say(*(f"imb: note: {line}" for line in lines), err=True)
@@ -181,11 +181,11 @@ def _notes(unread: dict[str, bool]) -> Iterator[None]:
             )
 
 
-# Options that change other machines, jobs or what is stored: never suggested for a misspelled one.
+# Options that change other machines, jobs or the archive: never suggested for a misspelled option.
 _ACTING = ("--drain", "--submit", "--remove", "--force", "--force-owner")
 
 # What Typer prints for a value that it refuses, and what is printed instead.
-_PLAINER = (
+_PLAIN_MESSAGES = (
     ("Value error, ", ""),
     ("Input should be greater than or equal to ", "give a number of at least "),
     ("Input should be less than or equal to ", "give a number of at most "),
@@ -201,11 +201,11 @@ def _message(error: Exception) -> str:
 
 def _usage(error: Exception, arguments: list[str]) -> str:
     words = " ".join(_message(error).split())
-    for pattern, plain in _PLAINER:
+    for pattern, plain in _PLAIN_MESSAGES:
         words = re.sub(pattern, plain, words)
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "imb"
-    own = itertools.takewhile(lambda word: word != "--", arguments)
-    if path == "imb run" and any(re.fullmatch(r"-[a-z_]{2,}", word) for word in own):
+    before_dashes = itertools.takewhile(lambda word: word != "--", arguments)
+    if path == "imb run" and any(re.fullmatch(r"-[a-z_]{2,}", word) for word in before_dashes):
         words = f"{words.rstrip('.')}; IMB arguments follow `--`"
     return f"{words.rstrip('.')}; see `{path} --help`"

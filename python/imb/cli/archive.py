@@ -29,8 +29,8 @@ app = typer.Typer(
       imb archive verify
     """,
 )
-_FEW = 4  # runs that are named
-_EveryOption = Annotated[bool, typer.Option("--all", help="All runs of a label or file.")]
+_FEW = 4  # runs that the line with the undo command names
+_AllOption = Annotated[bool, typer.Option("--all", help="All runs of a label or file.")]
 
 
 @app.command("label", cls=Command)
@@ -42,7 +42,7 @@ def label(
         typer.Option("--remove", "-r", metavar="LABEL", help="Remove a label; may be repeated."),
     ] = None,
     note: Annotated[str | None, typer.Option("--note", "-n", metavar="TEXT", help="Add a note.")] = None,
-    every: _EveryOption = False,
+    all_runs: _AllOption = False,
     archive: ArchiveOption = None,
 ) -> None:
     """Add labels and notes to a run, or show them.
@@ -57,7 +57,7 @@ def label(
     from imb.archive.names import some_runs
 
     store = Archive(archive)
-    runs = some_runs(store, run, all_of_them=every)
+    runs = some_runs(store, run, all_of_them=all_runs)
     changes = bool(labels or remove or note)
     if changes:
         store.write_changes(
@@ -69,7 +69,7 @@ def label(
         say(f"{run_id[:SHORT]}  {', '.join(tags.labels) if tags and tags.labels else '(no labels)'}")
         for text in tags.notes if tags else []:
             say(f"    {text}")
-    if every and changes:
+    if all_runs and changes:
         say(f"{counted(len(runs), 'run')} labeled")
 
 
@@ -82,7 +82,7 @@ def rm(
             help="First digits of names (4 or more), labels, or files that are stored.",
         ),
     ],
-    every: _EveryOption = False,
+    all_runs: _AllOption = False,
     archive: ArchiveOption = None,
 ) -> None:
     """Remove runs from the archive.
@@ -98,8 +98,8 @@ def rm(
     from imb.archive.names import some_runs
 
     store = Archive(archive)
-    runs = list(  # all are known before any is moved
-        dict.fromkeys(run for name in names for run in some_runs(store, name, all_of_them=every))
+    runs = list(  # all names are resolved before a run is moved
+        dict.fromkeys(run for name in names for run in some_runs(store, name, all_of_them=all_runs))
     )
     for run in runs:
         say(f"{run[:SHORT]} moved to {store.remove(run)}")
@@ -160,11 +160,11 @@ def verify(
     store = Archive(archive)
     if missing := store.missing():
         raise ImbError(missing)
-    chosen = names.stored_names(store, *runs) if runs else None
+    run_names = names.stored_names(store, *runs) if runs else None
     damaged = checked = cut_off = 0
     unreadable: list[str] = []  # folders, and files of sessions
     with noted(lambda note: unreadable.append(note.text)):
-        for finding in verify_archive(store, chosen):
+        for finding in verify_archive(store, run_names):
             checked += finding.is_run
             damaged += bool(finding.damage)
             cut_off += finding.cut_off
@@ -172,7 +172,7 @@ def verify(
                 say(f"imb: {line}", err=True)
             for line in finding.remarks:
                 say(line)
-        if chosen is None:
+        if run_names is None:
             unreadable += map(str, stored_sessions.unreadable_files(store))
     for line in unreadable:
         say(f"imb: {line}", err=True)

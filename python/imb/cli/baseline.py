@@ -108,36 +108,36 @@ def set_(
 
     store = Archive(archive)
     runs = list(named_runs(store, side))
-    loaded = side_from(runs, side, status=2)
+    results = side_from(runs, side, status=2)
     foreign = {
         run.id
         for run in runs
         if not ownership.is_own(run.folder if isinstance(run, StoredRun) else run.path.parent, run.facts())
     }
     limits = _tolerances(tolerance) or {"time": 0.05}
-    baseline = baselines.make(name, loaded, limits, note=note, foreign=foreign)
+    baseline = baselines.make(name, results, limits, note=note, foreign=foreign)
     say(_line(baselines.add(store, baseline)))
     if lack := _lack(baseline):
         say(f"imb: note: {baseline.name} has {lack}", err=True)
 
 
 def _lack(baseline: Baseline) -> str | None:
-    """What a baseline has and should have more of; None: it has enough."""
+    """The launches and sessions of a baseline that has too few, with advice; None: it has enough."""
     from imb.judge.pairing import separate_sessions, session_of
     from imb.judge.prediction import FEWEST
     from imb.judge.session_bound import FACTOR
 
     sessions = [session_of(launch) for launch in baseline.side().launches]
-    many = len(separate_sessions(baseline.side()))
-    has = counted(len(sessions), "launch")
-    wanted = (
+    session_count = len(separate_sessions(baseline.side()))
+    launches = counted(len(sessions), "launch")
+    advice = (
         f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more;"
         f" with fewer, a check of one session is inconclusive, unless a band is {FACTOR:g} times as slow or --with-old is given"
     )
     if None in sessions:
-        return f"{has} of unknown session (a log without a date); {wanted}"
-    if many < FEWEST:
-        return f"{has} of {counted(many, 'session')}; {wanted}"
+        return f"{launches} of unknown session (a log without a date); {advice}"
+    if session_count < FEWEST:
+        return f"{launches} of {counted(session_count, 'session')}; {advice}"
     return None
 
 
@@ -146,22 +146,30 @@ def list_(archive: ArchiveOption = None) -> None:
     """List all baselines, one version per line."""
     from imb.archive import baselines
 
-    readable, bad = [], []
+    readable, errors = [], []
     for path in baselines.files(Archive(archive)):
         try:
             readable.append(baselines.load_baseline(path))
         except ImbError as error:
-            bad.append(str(error))
+            errors.append(str(error))
     rows = [
-        (str(b), b.created[:10], b.placement or "unknown", str(len(b.launches)), _limits(b.tolerances), str(b.machine), b.note or "")
-        for b in readable
-    ]  # fmt: skip
+        (
+            str(baseline),
+            baseline.created[:10],
+            baseline.placement or "unknown",
+            str(len(baseline.launches)),
+            _limits(baseline.tolerances),
+            str(baseline.machine),
+            baseline.note or "",
+        )
+        for baseline in readable
+    ]
     if rows:
         headings = ("BASELINE", "DATE", "PLACEMENT", "LAUNCHES", "TOLERANCES", "MACHINE", "NOTE")
         say(*columns(headings, rows))
-    for line in bad:
+    for line in errors:
         say(f"imb: {line}", err=True)
-    if bad:
+    if errors:
         raise typer.Exit(2)
 
 
@@ -183,16 +191,16 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
             + (f": {version.note}" if version.note else "")
         )
         say(
-            f"    hosts {', '.join(version.machine.hosts) or 'unknown'}; runs {', '.join(k.name for k in version.launches)}"
+            f"    hosts {', '.join(version.machine.hosts) or 'unknown'}; runs {', '.join(launch.name for launch in version.launches)}"
         )
-        said = (" ".join(kept.facts.get("command") or ()) for kept in version.launches)
-        for words in dict.fromkeys(text.partition(" -json ")[0] for text in said):
-            if words:
-                say(f"    $ {words}")
+        commands = (" ".join(launch.facts.get("command") or ()) for launch in version.launches)
+        for command in dict.fromkeys(text.partition(" -json ")[0] for text in commands):
+            if command:
+                say(f"    $ {command}")
 
 
-# What `check` of existing results uses; all else is of launches.
-_OF_RESULTS = {
+# The options of `check` that are used with existing results; the others are for launches.
+_RESULTS_OPTIONS = {
     "name", "side", "tolerance", "assume_one_session", "assume_stable", "force", "rows", "format", "archive"
 }  # fmt: skip
 
@@ -301,41 +309,45 @@ def check(
         "format": format,
     }
     if side is not None:
-        refuse_options(context, _OF_RESULTS, f"cannot be combined with existing results: {side}; omit it")
+        refuse_options(
+            context, _RESULTS_OPTIONS, f"cannot be combined with existing results: {side}; omit it"
+        )
     if setting is not None and not with_old:
         raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:
         raise typer.Exit(_judge(store, options, names.load(store, side), None, True))
-    here = _of_here(versions, placement, force)
+    baseline = _to_measure_again(versions, placement, force)
     if not force_owner:
-        _refuse_others(store, here)
-    plan = _planned(store, here, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
+        _refuse_others(store, baseline)
+    plan = _planned(store, baseline, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
     plan = msgspec.structs.replace(plan, command="baseline", report=options)
     session.save(store, plan)
     raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True, verbose=verbose)))
 
 
-def report(store: Archive, carried: Carried) -> int:
-    """The check of what was launched; the exit status. Raises ImbError."""
+def report(store: Archive, executed: Carried) -> int:
+    """Print the check of the launches; the exit status. Raises ImbError."""
     from imb.archive import names
 
-    well, plan = all_measured(carried), carried.plan
+    complete, plan = all_measured(executed), executed.plan
 
     def side(variant: str | None, name: str) -> Side:
         runs = [
-            over.run
-            for over in carried.over
-            if variant in (None, plan.variants[plan.items[over.number - 1].variant].name)
+            ended.run
+            for ended in executed.over
+            if variant in (None, plan.variants[plan.items[ended.number - 1].variant].name)
         ]
         return names.side_of(store, runs, f"{name} in session {plan.id}")
 
     if len(plan.variants) == 1:
-        return _judge(store, plan.report, side(None, "measured"), None, well)
+        return _judge(store, plan.report, side(None, "measured"), None, complete)
     old = side("old", f"old ({plan.report['name']}), measured")
-    return _judge(store, plan.report, side("new", "new, measured"), old, well)
+    return _judge(store, plan.report, side("new", "new, measured"), old, complete)
 
 
-def _judge(store: Archive, options: Mapping[str, Any], results: Side, old: Side | None, well: bool) -> int:
+def _judge(
+    store: Archive, options: Mapping[str, Any], results: Side, old: Side | None, complete: bool
+) -> int:
     """Prints the check of `results`; the exit status. Raises ImbError."""
     from imb.archive import baselines
     from imb.cli.peers import earlier
@@ -345,14 +357,14 @@ def _judge(store: Archive, options: Mapping[str, Any], results: Side, old: Side 
 
     force = options["force"]
     versions = baselines.baseline_versions(store, options["name"])
-    chosen = versions[-1] if force else baseline.choose(versions, machine_of(results), placement_of(results))
-    launched = [*(old.launches if old else ()), *results.launches]
+    version = versions[-1] if force else baseline.choose(versions, machine_of(results), placement_of(results))
+    launches = [*(old.launches if old else ()), *results.launches]
     judged = baseline.check(
-        chosen,
+        version,
         results,
         _tolerances(options["tolerance"]),
         old=old,
-        earlier=earlier(store, launched),
+        earlier=earlier(store, launches),
         force=force,
         assume_one_session=options["assume_one_session"],
         assume_stable=options["assume_stable"],
@@ -368,11 +380,11 @@ def _judge(store: Archive, options: Mapping[str, Any], results: Side, old: Side 
 
         suites = [
             junit.Suite(
-                f"imb baseline check {judged.name}, {one.settings.metric}",
-                one.verdict,
-                junit.of_comparison(one, results),
+                f"imb baseline check {judged.name}, {comparison.settings.metric}",
+                comparison.verdict,
+                junit.of_comparison(comparison, results),
             )
-            for one in judged.comparisons
+            for comparison in judged.comparisons
         ]
         data(junit.document(suites))
     else:
@@ -380,54 +392,54 @@ def _judge(store: Archive, options: Mapping[str, Any], results: Side, old: Side 
             say(f"! {warning}")
         for comparison in judged.comparisons:
             show_comparison(comparison, all_rows=options["rows"])
-    return EXIT[verdict] if well or verdict == "slower" else 1
+    return EXIT[verdict] if complete or verdict == "slower" else 1
 
 
-def _of_here(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
+def _to_measure_again(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
     """The baseline to measure again on this machine."""
     from imb.measure import recheck
 
-    here = [
+    matching = [
         version
         for version in versions
         if placement in (None, version.placement)
         and (force or version.machine.same(recheck.this_machine(version.machine.nodes or 1)) is not False)
     ]
-    if not here:
-        have = "; ".join(
+    if not matching:
+        available = "; ".join(
             dict.fromkeys(
                 f"{version.placement or 'unknown placement'} on {version.machine}" for version in versions
             )
         )
         raise ImbError(
-            f"baseline {versions[-1].name} has nothing for {placement or 'launches'} on this machine, only: {have}"
+            f"baseline {versions[-1].name} has nothing for {placement or 'launches'} on this machine, only: {available}"
         )
-    if len({version.placement for version in here}) > 1:
+    if len({version.placement for version in matching}) > 1:
         raise ImbError(
             f"baseline {versions[-1].name} has intra-node and inter-node results; choose with --placement"
         )
-    return here[-1]
+    return matching[-1]
 
 
-def _refuse_others(store: Archive, chosen: Baseline) -> None:
+def _refuse_others(store: Archive, baseline: Baseline) -> None:
     """Raises ImbError where another user has, or may have, recorded what is executed: launcher, programs, arguments."""
     from imb.archive import baselines
     from imb.measure import ownership
 
-    path = baselines.path_of_baseline(store, chosen)
+    path = baselines.path_of_baseline(store, baseline)
     try:
         written = ownership.examined(path)
     except OSError as error:
         raise ImbError(f"{path} cannot be read ({error.strerror})") from error
-    if baselines.load_baseline(path, written.text) != chosen:
+    if baselines.load_baseline(path, written.text) != baseline:
         raise ImbError(f"{path} was replaced while it was read; try again")
-    foreign = [kept.name for kept in chosen.launches if ownership.is_foreign(store, kept)]
-    ownership.refuse_others(f"baseline {chosen}", written, runs=foreign)
+    foreign = [launch.name for launch in baseline.launches if ownership.is_foreign(store, launch)]
+    ownership.refuse_others(f"baseline {baseline}", written, runs=foreign)
 
 
 def _planned(
     store: Archive,
-    chosen: Baseline,
+    baseline: Baseline,
     mpi: str | None,
     programs: Path | None,
     launches: int | None,
@@ -441,22 +453,29 @@ def _planned(
     from imb.measure.campaign import spoken
     from imb.mpi import installations
 
-    recheck.refuse_if_imported(chosen)
-    wrapper = fact(str, chosen.launches[0].facts, "conditions", "mpi_wrapper")
+    recheck.refuse_if_imported(baseline)
+    wrapper = fact(str, baseline.launches[0].facts, "conditions", "mpi_wrapper")
     installation = installations.find(mpi or wrapper)
     if programs is None and installation.place != wrapper:
-        programs = ready(installation, None, {one.facts["component"] for one in chosen.launches})
+        programs = ready(installation, None, {launch.facts["component"] for launch in baseline.launches})
     if with_old:
         seed = secrets.randbelow(2**31)
-        before = installations.find(wrapper)
-        new = None if setting is None else spoken(setting)
+        old_installation = installations.find(wrapper)
+        new_settings = None if setting is None else spoken(setting)
         plan = recheck.plan_with_old(
-            chosen, before, installation, programs, launches, timeout, seed=seed, setting=new
+            baseline,
+            old_installation,
+            installation,
+            programs,
+            launches,
+            timeout,
+            seed=seed,
+            setting=new_settings,
         )
-        if lost := recheck.environment_of(chosen)[1]:
-            say(f"imb: note: {chosen} not restored: {', '.join(lost)}", err=True)
+        if not_restored := recheck.environment_of(baseline)[1]:
+            say(f"imb: note: {baseline} not restored: {', '.join(not_restored)}", err=True)
     else:
-        plan = recheck.baseline_plan(chosen, installation, programs, launches, timeout)
+        plan = recheck.baseline_plan(baseline, installation, programs, launches, timeout)
     return plan
 
 

@@ -128,8 +128,8 @@ def command(
     if resume:
         plans = [stored_sessions.with_timeout(_resumed(store, file, launches, seed), timeout)]
     else:
-        chosen, source = _chosen(file, launches, timeout)
-        plans = _planned(chosen, source, seed, host_pairs, job)
+        campaign, source = _campaign_of(file, launches, timeout)
+        plans = _planned(campaign, source, seed, host_pairs, job)
     if not submit:
         refuse_missing_cpus_of(plans)
     if dry_run:
@@ -137,7 +137,7 @@ def command(
             _print_dry_run(store, plan)
         return
     if not resume:
-        build_variants(chosen, plans)
+        build_variants(campaign, plans)
         for plan in plans:
             session.refuse_missing_programs(plan)
             session.save(store, plan)
@@ -147,68 +147,70 @@ def command(
 
 
 def _print_dry_run(store: Archive, plan: session.Plan) -> None:
-    """What --dry-run prints."""
+    """Print commands and predicted duration."""
     from imb.measure import session, stored_sessions
 
     for item in plan.items:
         say(str(session.command_of(plan, item, Path(), shown=True)))
-    left = session.remaining_seconds(
+    seconds = session.remaining_seconds(
         plan, session.done(store, plan).values(), stored_sessions.usual_seconds(store, plan)
     )
-    words = "duration unknown" if left is None else f"about {in_time(left)}"
-    most = " at most" if plan.until else f", at most {plan.repeats} repeats" if plan.repeats else ""
-    say(f"{len(plan.items)} launches{most}, seed {plan.seed}: {words}", err=True)
+    words = "duration unknown" if seconds is None else f"about {in_time(seconds)}"
+    limit = " at most" if plan.until else f", at most {plan.repeats} repeats" if plan.repeats else ""
+    say(f"{len(plan.items)} launches{limit}, seed {plan.seed}: {words}", err=True)
 
 
-def _chosen(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:
-    """The campaign with what options set, and a hash of its file."""
+def _campaign_of(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:
+    """The campaign with the values of options, and a hash of its file."""
     import msgspec
 
-    from imb.measure import campaign
+    from imb.measure.campaign import examine_campaign, read_campaign, why_variant_classic
 
     if file is None:
         raise ImbError("FILE is missing; give a campaign (see examples/), or --resume")
-    asked, source = campaign.read_campaign(file)
-    asked = msgspec.structs.replace(
-        asked, launches=launches or asked.launches, timeout=timeout or asked.timeout
+    campaign, source = read_campaign(file)
+    campaign = msgspec.structs.replace(
+        campaign, launches=launches or campaign.launches, timeout=timeout or campaign.timeout
     )
-    campaign.examine_campaign(asked)
-    note_classic(campaign.why_variant_classic(asked))
-    return asked, source
+    examine_campaign(campaign)
+    note_classic(why_variant_classic(campaign))
+    return campaign, source
 
 
 def _planned(
-    asked: Campaign, source: str, seed: int | None, host_pairs: str | None, job: Job
+    campaign: Campaign, source: str, seed: int | None, host_pairs: str | None, job: Job
 ) -> list[session.Plan]:
-    """One, or one per pair of hosts."""
+    """One plan, or one for each pair of hosts."""
     import secrets
 
     from imb.measure import planning
 
-    chosen = next((s for s in (seed, asked.seed) if s is not None), secrets.randbelow(2**31))
-    job.refuse_several(asked.jobs)
-    hosts = host_pairs.split(",") if host_pairs else asked.host_pairs
-    each = [planning.on_hosts(asked, pair) for pair in pairs_of(hosts, job)] if hosts else [asked]
-    return [planning.campaign_plan(settings, locate_variant, seed=chosen, source=source) for settings in each]
+    if seed is None:
+        seed = secrets.randbelow(2**31) if campaign.seed is None else campaign.seed
+    job.refuse_several(campaign.jobs)
+    hosts = host_pairs.split(",") if host_pairs else campaign.host_pairs
+    campaigns = [planning.on_hosts(campaign, pair) for pair in pairs_of(hosts, job)] if hosts else [campaign]
+    return [planning.campaign_plan(each, locate_variant, seed=seed, source=source) for each in campaigns]
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
-    from imb.measure import campaign, stored_sessions
+    from imb.measure import stored_sessions
+    from imb.measure.campaign import read_campaign
 
     if launches or seed is not None:
         raise ImbError(
             "--launches and --seed cannot be combined with --resume, which executes the recorded plan"
         )
-    asked, source = campaign.read_campaign(file) if file else (None, None)
-    plans = stored_sessions.of_campaign(store, asked.name if asked else None)
-    if (chosen := stored_sessions.to_resume(store, reversed(plans))) is None:
-        what = f"campaign {asked.name}" if asked else "a campaign"
+    campaign, source = read_campaign(file) if file else (None, None)
+    plans = stored_sessions.of_campaign(store, campaign.name if campaign else None)
+    if (plan := stored_sessions.to_resume(store, reversed(plans))) is None:
+        description = f"campaign {campaign.name}" if campaign else "a campaign"
         raise ImbError(
-            f"you have no session of {what} in {store.folder}; `imb run --resume NAME` resumes any session by name"
+            f"you have no session of {description} in {store.folder}; `imb run --resume NAME` resumes any session by name"
         )
-    if source and chosen.source != source:
+    if source and plan.source != source:
         raise ImbError(
-            f"{file} has changed since session {chosen.id} began; omit --resume to start anew, or continue"
-            f" the old plan with `imb run --resume {chosen.id}`"
+            f"{file} has changed since session {plan.id} began; omit --resume to start anew, or continue"
+            f" the old plan with `imb run --resume {plan.id}`"
         )
-    return stored_sessions.find_session(store, chosen.id)
+    return stored_sessions.find_session(store, plan.id)

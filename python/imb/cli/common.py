@@ -1,4 +1,4 @@
-"""What several commands share: options, and how they read them."""
+"""Options that several commands share, and the functions that read them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BenchmarkOption = Annotated[
 
 
 def named_path(text: str) -> Path:
-    """Raises ImbError for an empty name: of a variable that is not set in a shell. As a path it would be the current folder."""
+    """Raises ImbError for an empty name, such as that of an unset shell variable. As a path it would be the current folder."""
     if not text.strip():
         raise ImbError("a name of a file or folder is empty; give one, or . for the current folder")
     return Path(text)
@@ -65,7 +65,7 @@ RunArgument = Annotated[
         help="First digits of a run's name (4 or more), a label that only one run has, or a file that is stored.",
     ),
 ]
-FORMAT = typer.Option("--format", "-f", help="Output format.")  # of what, each command has in its type
+FORMAT = typer.Option("--format", "-f", help="Output format.")  # the type of the parameter has the formats
 FormatOption = Annotated[Literal["terminal", "json"], FORMAT]
 VerdictFormatOption = Annotated[Literal["terminal", "json", "junit"], FORMAT]
 RelevantOption = Annotated[
@@ -99,32 +99,34 @@ SIDE = (
 SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, show_default=False)]
 
 
-def readable(archive: Archive, what: Sequence[str]) -> list[StoredRun | FileRun]:
+def readable(archive: Archive, names: Sequence[str]) -> list[StoredRun | FileRun]:
     """The runs of these names, each once. Raises ImbError."""
-    from imb.archive import names
+    from imb.archive.names import readable_runs
 
-    return list({(run.id, run.name): run for run in names.readable_runs(archive, *what)}.values())
+    return list({(run.id, run.name): run for run in readable_runs(archive, *names)}.values())
 
 
-def runs_named(archive: Archive, what: Sequence[str]) -> list[list[StoredRun | FileRun]]:
-    """Of each name; a wait on a terminal is explained. Raises ImbError."""
+def runs_named(archive: Archive, names: Sequence[str]) -> list[list[StoredRun | FileRun]]:
+    """The runs of each name; a wait on a terminal is explained. Raises ImbError."""
     from imb.archive.names import named_runs
 
     with explained("looking up runs"):
-        return [list(named_runs(archive, one)) for one in what]
+        return [list(named_runs(archive, name)) for name in names]
 
 
-def sides_from(runs: Sequence[Sequence[StoredRun | FileRun]], what: Sequence[str]) -> list[Side]:
-    """Of what `runs_named` found; a wait on a terminal is explained. Raises ImbError."""
+def sides_from(runs: Sequence[Sequence[StoredRun | FileRun]], names: Sequence[str]) -> list[Side]:
+    """The sample sets of the runs that `runs_named` returned; a wait on a terminal is explained. Raises ImbError."""
     from imb.archive.names import side_from
 
     with explained(f"reading {counted(sum(map(len, runs)), 'run')}"):
-        return [side_from(of, one, status=2) for of, one in zip(runs, what, strict=True)]
+        return [
+            side_from(runs_of_name, name, status=2) for runs_of_name, name in zip(runs, names, strict=True)
+        ]
 
 
-def sides_named(archive: Archive, *what: str) -> list[Side]:
+def sides_named(archive: Archive, *names: str) -> list[Side]:
     """As `imb.archive.names.load` of each. Raises ImbError."""
-    return sides_from(runs_named(archive, what), what)
+    return sides_from(runs_named(archive, names), names)
 
 
 PLANNED = (
@@ -132,12 +134,18 @@ PLANNED = (
 )
 
 
-def refuse_options(context: typer.Context, allowed: Collection[str], why: str) -> None:
-    """Raises ImbError for an option on the command line, of any but these parameters, that this form of the command would
-    ignore. What a variable sets (IMB_MPI) is meant for other commands too."""
+def names_and_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The names of benchmarks, and the IMB arguments: the first word with a leading - and all after it."""
+    split = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
+    return list(words[:split]), list(words[split:])
+
+
+def refuse_options(context: typer.Context, allowed: Collection[str], reason: str) -> None:
+    """Raises ImbError for an option on the command line that is not `allowed`, as this form of the command would ignore it. An
+    option that a variable sets (IMB_MPI) is accepted: it is meant for other commands too."""
     for option in context.command.params:
         if option.name not in allowed and is_given(context, option.name or ""):
-            raise ImbError(f"{option.opts[0]} {why}")
+            raise ImbError(f"{option.opts[0]} {reason}")
 
 
 def is_given(context: typer.Context, name: str) -> bool:

@@ -149,14 +149,14 @@ def command(
     raise typer.Exit(EXIT[comparison.verdict])
 
 
-def _of_variants(sides: tuple[Side, Side], spoken: str) -> tuple[Side, Side]:
-    """Raises ImbError."""
+def _of_variants(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
+    """Each side with only its variant of -alternate. Raises ImbError."""
     from imb.model.errors import ImbError
     from imb.model.observations import of_variant
 
-    labels = [label.strip() for label in spoken.split(",")]
+    labels = [label.strip() for label in text.split(",")]
     if len(labels) != 2 or not all(labels):
-        raise ImbError(f"--variants: {spoken!r} is not two labels; for example: --variants default,ring")
+        raise ImbError(f"--variants: {text!r} is not two labels; for example: --variants default,ring")
     return of_variant(sides[0], labels[0]), of_variant(sides[1], labels[1])
 
 
@@ -170,7 +170,7 @@ def worst(comparisons: Sequence[Comparison]) -> Verdict:
 
 
 def show(comparison: Comparison, *, all_rows: bool = False) -> None:
-    """On the terminal, as `imb compare` does."""
+    """Print a comparison on the terminal, as `imb compare` does."""
     from imb.render.comparison import terminal
     from imb.render.terminal import Screen
 

@@ -21,14 +21,14 @@ Say = Callable[[str], None]
 
 
 class Look(NamedTuple):
-    """What a look sees: of so many bands (rows, where there are no bands) so many are faster, slower or the same."""
+    """How many bands (rows, where there are no bands) are faster, slower or the same, of how many."""
 
     decided: int
-    of: int
-    what: str
+    total: int
+    unit: str
 
     def __str__(self) -> str:
-        return f"{self.decided} of {counted(self.of, self.what)} decided"
+        return f"{self.decided} of {counted(self.total, self.unit)} decided"
 
     @property
     def enough(self) -> bool:
@@ -42,13 +42,13 @@ class Deciding:
     def __init__(self, archive: Archive, plan: Plan, over: Sequence[Done]) -> None:
         """`over`: what earlier processes launched, whose time counts in the budget too."""
         self._archive, self._plan = archive, plan
-        self._known: dict[str, list[Launch]] = {}
+        self._launches_by_run: dict[str, list[Launch]] = {}
         self._earlier: list[Launch] | None = None
         self._began = time.monotonic() - sum(ended.wall or ended.seconds or 0.0 for ended in over)
         self._round = 0
 
     def before(self, turn: int, over: Sequence[Done], say: Say) -> str | None:
-        """At the beginning of a round: why it is not launched, which is also printed; None: go on."""
+        """At the beginning of a round: why it is not launched, which is also printed; None: it is launched."""
         until = self._plan.until
         if until is None or turn == self._round:
             return None
@@ -59,7 +59,7 @@ class Deciding:
         return self._stops(until, turn - 1, over, say)
 
     def at_the_end(self, over: Sequence[Done], say: Say) -> str | None:
-        """Behind the last round."""
+        """After the last round: why the session stops, which is also printed; None: it has no such rule."""
         until = self._plan.until
         if until is None:
             return None
@@ -67,28 +67,28 @@ class Deciding:
 
     def _stops(self, until: Until, rounds: int, over: Sequence[Done], say: Say) -> str | None:
         seconds = time.monotonic() - self._began
-        seen: Look | None = None
+        look: Look | None = None
         reason: str | None = None
         words = f"first look after round {until.design.first}"
         if rounds >= until.design.first:
             try:
-                seen = self.look(over)
-                words = str(seen)
+                look = self.look(over)
+                words = str(look)
             except ImbError as error:
                 reason, words = "nothing to compare", str(error)
-        if seen and seen.enough:
+        if look and look.enough:
             reason = "decided"
         elif rounds >= until.design.most:
             reason = reason or "launches spent"
         elif until.budget is not None and seconds * (1 + 1 / rounds) > until.budget:
             reason = reason or "budget spent"
         if reason:
-            why = {
+            detail = {
                 "decided": "",
                 "budget spent": f", budget spent (another round would exceed {until.budget or 0:g} s)",
             }.get(reason, f", {reason}")
-            say(f"stopped after {counted(rounds, 'round')}{why}: {words}")
-        elif seen:
+            say(f"stopped after {counted(rounds, 'round')}{detail}: {words}")
+        elif look:
             say(f"round {rounds}: {words}")
         return reason
 
@@ -101,9 +101,9 @@ class Deciding:
         settings = CompareSettings(metric=self._plan.until.metric, relevant=self._plan.until.relevant)
         first, *others = self._sides(list(over))
         if self._earlier is None:
-            # Once: what is usual does not change from look to look.
+            # Read once: the earlier launches do not change from look to look.
             self._earlier = earlier(
-                self._archive, [*first.launches, *(x for other in others for x in other.launches)]
+                self._archive, [*first.launches, *(launch for other in others for launch in other.launches)]
             )
         comparisons = [compare(first, other, settings, self._earlier) for other in others]
         bands = [band.effect for comparison in comparisons for band in comparison.bands]
@@ -128,47 +128,47 @@ class Deciding:
         return sides
 
     def _launches(self, run: str) -> list[Launch]:
-        """Read once: looks become more and rows are many."""
+        """Each run is read once, however many looks follow."""
         from imb.archive.names import launches_in
 
-        if run not in self._known:
-            self._known[run] = launches_in(self._archive, run)
-        return self._known[run]
+        if run not in self._launches_by_run:
+            self._launches_by_run[run] = launches_in(self._archive, run)
+        return self._launches_by_run[run]
 
 
 def with_repeats(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
     """The plan with the launches that are to be repeated, which one line on standard error names; None: there are none, or they are
     in the plan already."""
-    ended = {launch_end.number: launch_end for launch_end in over}
-    if not plan.repeats or any(item.repeats for item in plan.items) or len(ended) < len(plan.items):
+    by_number = {ended.number: ended for ended in over}
+    if not plan.repeats or any(item.repeats for item in plan.items) or len(by_number) < len(plan.items):
         return None
     from imb.archive.names import launches_in
     from imb.judge.repeats import to_repeat
 
     measured = {
-        number: launches_in(archive, launch_end.run)
-        for number, launch_end in ended.items()
-        if launch_end.outcome == "measured"
+        number: launches_in(archive, ended.run)
+        for number, ended in by_number.items()
+        if ended.outcome == "measured"
     }
     batches = [
         items for items in launch_batches(plan, plan.items) if all(item.number in measured for item in items)
     ]
-    chosen = to_repeat(
+    indices = to_repeat(
         [[launch for item in items for launch in measured[item.number]] for items in batches],
         [launch for launches in measured.values() for launch in launches],
         plan.repeats,
     )
-    again: list[Item] = []
-    for item in (item for index in chosen for item in batches[index]):
-        number = len(plan.items) + len(again) + 1
-        again.append(msgspec.structs.replace(item, number=number, repeats=item.number))
-    if not again:
+    repeats: list[Item] = []
+    for item in (item for index in indices for item in batches[index]):
+        number = len(plan.items) + len(repeats) + 1
+        repeats.append(msgspec.structs.replace(item, number=number, repeats=item.number))
+    if not repeats:
         return None
-    runs = ", ".join(ended[item.repeats or 0].run[:SHORT] for item in again)
+    runs = ", ".join(by_number[item.repeats or 0].run[:SHORT] for item in repeats)
     beside = ", or beside one that is," if plan.parts > 1 else ""
     terminal.say(
-        f"imb: {counted(len(again), 'launch')} outside the dominant state of the machine{beside} by the state probe: repeated"
+        f"imb: {counted(len(repeats), 'launch')} outside the dominant state of the machine{beside} by the state probe: repeated"
         f" (at most {plan.repeats}): {runs}",
         err=True,
     )
-    return msgspec.structs.replace(plan, items=[*plan.items, *again])
+    return msgspec.structs.replace(plan, items=[*plan.items, *repeats])

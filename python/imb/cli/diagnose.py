@@ -91,17 +91,17 @@ def command(
     from imb.cli.peers import variance_of
     from imb.render import findings
 
-    limits = diagnose.Thresholds().with_values(threshold or [])
+    threshold_values = diagnose.Thresholds().with_values(threshold or [])
     if thresholds:
         if side:
             raise ImbError(f"--thresholds lists thresholds and diagnoses nothing; omit {one_line(side)}")
         refuse_options(
             context, {"thresholds", "threshold", "archive"}, "cannot be combined with --thresholds"
         )
-        for name, about in diagnose.threshold_descriptions().items():
-            say(f"{name:<16} {getattr(limits, name):<8g} {about}")
+        for name, description in diagnose.threshold_descriptions().items():
+            say(f"{name:<16} {getattr(threshold_values, name):<8g} {description}")
         return
-    known = diagnose.Limits(
+    limits = diagnose.Limits(
         link=diagnose.rate(link) if link else None,
         memory=diagnose.rate(memory) if memory else None,
         gpu_link=diagnose.rate(gpu_link) if gpu_link else None,
@@ -110,10 +110,12 @@ def command(
         raise ImbError("SIDE is missing; give a label, a run, a file or a query")
     store = Archive(archive)
     runs = list(named_runs(store, side))
-    loaded = any_side(runs, side)
-    failed = failed_among(runs, loaded)
-    if any(launch.rows or launch.failures for launch in loaded.launches):
-        diagnosis = diagnose.diagnose(loaded, limits, known, variance_of(store, loaded), failed)
+    sample_set = any_side(runs, side)
+    failed = failed_among(runs, sample_set)
+    if any(launch.rows or launch.failures for launch in sample_set.launches):
+        diagnosis = diagnose.diagnose(
+            sample_set, threshold_values, limits, variance_of(store, sample_set), failed
+        )
     elif failed:
         diagnosis = diagnose.without_result(side, failed)
     else:
@@ -161,16 +163,16 @@ def _show(diagnosis: Diagnosis) -> None:
 
 
 def failed_among(runs: Iterable[StoredRun | FileRun], side: Side | None = None) -> list[FailedLaunch]:
-    """Those of these runs that are launches and have no row in `side`, which was made of them, nor were repeated; why each failed."""
+    """The launches among these runs that have no row in `side` (the sample set of the runs) and were not repeated; why each failed."""
     from imb import diagnose
     from imb.archive.names import reason_of
 
     launches = [*side.launches, *side.replaced] if side else []
     measured = {launch.content.partition("#")[0] for launch in launches if launch.rows or launch.failures}
-    each = {run.id: run for run in runs if run.id not in measured}.values()
-    every = ((run, run.facts()) for run in each)
+    unmeasured = {run.id: run for run in runs if run.id not in measured}.values()
+    with_facts = ((run, run.facts()) for run in unmeasured)
     return [
         diagnose.FailedLaunch(run.name, facts, reason_of(run))
-        for run, facts in every
+        for run, facts in with_facts
         if facts.get("kind") == "launch"
     ]

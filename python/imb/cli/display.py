@@ -1,4 +1,4 @@
-"""What a session shows on standard error while its launches run."""
+"""Live progress of a session on standard error."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def in_time(seconds: float) -> str:
 class Display:
     """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only, and the
     time left at the beginning of a round. `commands`: whether they are shown; `verbose`: all of them, whole; `grows`: launches follow
-    that are not planned yet, so nothing is said of how many."""
+    that are not planned yet, so their number and the time left are not shown."""
 
     def __init__(
         self,
         plan: Plan,
-        known: dict[tuple[object, ...], float],
+        usual_seconds: dict[tuple[object, ...], float],
         *,
         commands: bool = True,
         verbose: bool = False,
@@ -39,11 +39,11 @@ class Display:
         from rich.progress import BarColumn, Progress, TextColumn
 
         self.plan = plan
-        self.known = known
+        self.usual_seconds = usual_seconds
         self.commands = commands
         self.verbose = verbose
         self.grows = grows
-        self.shown: set[tuple[object, ...]] = set()
+        self.commands_shown: set[tuple[object, ...]] = set()
         self.total = len(plan.items)
         self.screen = Screen(err=True)
         self.live = self.screen.console.is_terminal
@@ -56,8 +56,8 @@ class Display:
         self.turn = 0
         self.count = 0
         self.at_once = 1
-        self.usual: float | None = None
-        self.said = time.monotonic()
+        self.remaining_at_begin: float | None = None
+        self.last_line_at = time.monotonic()
 
     def __enter__(self) -> Display:
         return self
@@ -66,46 +66,46 @@ class Display:
         self.bar.stop()
 
     def say(self, line: str) -> None:
-        """A line of its own."""
+        """Remove the bar and print a line."""
         self.bar.stop()
         self.warn(line)
 
     def warn(self, line: str) -> None:
-        """The same while launches run; from any thread."""
-        self.said = time.monotonic()
+        """Print a line above the bar while launches run; from any thread."""
+        self.last_line_at = time.monotonic()
         self.screen.line(line)
 
     def show_time_left(self, over: list[Done], turn: int | None) -> None:
-        """At the beginning of a round of a campaign, where there is something to judge by."""
+        """At the beginning of a round of a campaign, where the time left is known."""
         from imb.measure import session
 
         rounds = max(item.turn for item in self.plan.items)
-        left = session.remaining_seconds(self.plan, over, self.known)
-        if self.plan.campaign and turn not in (None, self.turn) and left is not None:
+        seconds_left = session.remaining_seconds(self.plan, over, self.usual_seconds)
+        if self.plan.campaign and turn not in (None, self.turn) and seconds_left is not None:
             self.turn = turn or 0
-            most = " at most" if self.plan.until else ""
-            self.say(f"round {turn} of{most} {rounds}: about {in_time(left)} left{most}")
+            limit = " at most" if self.plan.until else ""
+            self.say(f"round {turn} of{limit} {rounds}: about {in_time(seconds_left)} left{limit}")
 
     def begin(self, items: Sequence[Item], over: list[Done]) -> None:
-        """`items` run at the same time."""
+        """Before `items` are launched, all at the same time."""
         from imb.measure import session
 
         self.show_time_left(over, items[0].turn)
         self.number = items[0].number
         self.at_once = len(items)
-        self.usual = session.remaining_seconds(self.plan, over, self.known)
+        self.remaining_at_begin = session.remaining_seconds(self.plan, over, self.usual_seconds)
         self.count = len(over)
-        if not (self.live or self.commands) and time.monotonic() > self.said + LONGEST_SILENCE:
+        if not (self.live or self.commands) and time.monotonic() > self.last_line_at + LONGEST_SILENCE:
             self.say(f"launch {self.number}" if self.grows else f"launch {self.number} of {self.total}")
 
     def show_command(self, item: Item, command: object) -> None:
-        """Shown once of launches that are alike, without the file of its records; whole in the facts of each run."""
+        """Shown once for launches that are alike, without the file of records; the facts of each run have the whole command."""
         if self.verbose:
             self.say(f"$ {command}")
-        elif self.commands and item.like() not in self.shown:
-            self.shown.add(item.like())
-            shown, _, _ = str(command).partition(" -json ")
-            for line in folded(f"$ {shown}", text_width(err=True), end=" \\"):
+        elif self.commands and item.like() not in self.commands_shown:
+            self.commands_shown.add(item.like())
+            text, _, _ = str(command).partition(" -json ")
+            for line in folded(f"$ {text}", text_width(err=True), end=" \\"):
                 self.say(line)
         self.bar.start()
 
@@ -113,22 +113,26 @@ class Display:
         from imb.measure.progress import Progress
 
         assert isinstance(progress, Progress)
-        of = "" if self.grows else f"/{self.total}"
-        left = progress.seconds_left(seconds) if self.usual is None else max(self.usual - seconds, 0)
-        if left is not None and self.usual is None:
-            left += (self.total - self.count - self.at_once) / self.at_once * (seconds + left)
+        total = "" if self.grows else f"/{self.total}"
+        seconds_left = (
+            progress.seconds_left(seconds)
+            if self.remaining_at_begin is None
+            else max(self.remaining_at_begin - seconds, 0)
+        )
+        if seconds_left is not None and self.remaining_at_begin is None:
+            seconds_left += (self.total - self.count - self.at_once) / self.at_once * (seconds + seconds_left)
         length = "" if progress.bytes is None else f" {progress.bytes} bytes"
-        walked = "" if progress.pass_ is None else f" pass {progress.pass_}"
+        in_pass = "" if progress.pass_ is None else f" pass {progress.pass_}"
         self.bar.update(
             self.task,
             description=one_line(
-                f"launch {self.number}{of}{walked} {progress.benchmark or 'starting'}{length}"
+                f"launch {self.number}{total}{in_pass} {progress.benchmark or 'starting'}{length}"
             ),
             completed=self.count + progress.fraction,
-            left="" if left is None or self.grows else f"{in_time(left)} left",
+            left="" if seconds_left is None or self.grows else f"{in_time(seconds_left)} left",
         )
 
     def end(self) -> None:
-        """Makes place for the lines of these launches on standard output."""
+        """Remove the bar before the lines of these launches are printed on standard output."""
         self.bar.update(self.task, completed=self.count + self.at_once, description="", left="")
         self.bar.stop()

@@ -93,25 +93,25 @@ def command(
             f"--samples: not with --format {format}; use csv or parquet (json and jsonl have them always)"
         )
     store = Archive(archive)
-    chosen = readable(store, runs) if runs else each_readable(store.ids(), store.whole_run)
-    if output and format != "log":  # of which each file has its name
-        refuse_overwriting(store, output, sources_of(chosen), "--output")
+    selected = readable(store, runs) if runs else each_readable(store.ids(), store.whole_run)
+    if output and format != "log":  # a folder, whose files have names of their own
+        refuse_overwriting(store, output, sources_of(selected), "--output")
     match format:
         case "csv":
-            export.write_csv(store, chosen, output, separator, samples=samples)
+            export.write_csv(store, selected, output, separator, samples=samples)
         case "parquet":
             assert output
-            export.write_parquet(store, chosen, output, samples=samples)
+            export.write_parquet(store, selected, output, samples=samples)
         case "json":
-            export.write_json(chosen, output)
+            export.write_json(selected, output)
         case "jsonl":
-            export.write_json_lines(chosen, output)
+            export.write_json_lines(selected, output)
         case "markdown":
-            export.write_markdown(chosen, output)
+            export.write_markdown(selected, output)
         case "prometheus":
-            export.write_prometheus(chosen, output)
+            export.write_prometheus(selected, output)
         case "github-benchmark":
-            export.write_github_benchmark(chosen, output)
+            export.write_github_benchmark(selected, output)
         case "log":
             assert output
-            say(f"{export.write_logs(store, chosen, output)} logs in {output}")
+            say(f"{export.write_logs(store, selected, output)} logs in {output}")

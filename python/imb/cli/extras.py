@@ -20,10 +20,10 @@ def has(library: str) -> bool:
     return sys.modules.get(library, True) is not None and importlib.util.find_spec(library) is not None
 
 
-def need(what: str, *libraries: str) -> None:
-    """Raises ImbError where one is missing. `what` needs them: a command, with an option."""
+def need(feature: str, *libraries: str) -> None:
+    """Raises ImbError where one of the libraries is missing. `feature`: the command, with the option, that needs them."""
     absent = [library for library in libraries if not has(library)]
     if absent:
-        # Packages that an index has, unlike an extra of a wheel that is built where it is needed.
+        # Names of packages, not of the extra: an index has them, but not the wheel, which is built where it is needed.
         packages = " ".join(_PACKAGES.get(library, library) for library in absent)
-        raise ImbError(f"{what} needs {' and '.join(absent)}; pip install {packages}")
+        raise ImbError(f"{feature} needs {' and '.join(absent)}; pip install {packages}")

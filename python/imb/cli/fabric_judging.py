@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.01
 DETECTED = 2.0  # times the smallest relevant slowdown: a sweep that would miss such a host is inconclusive
-MOST_PASSES = 100  # that are advised
-_LISTED = 4  # names
+MOST_PASSES = 100  # in an advice
+_LISTED = 4  # names in a line
 MOST_DRAINED = 0.25  # of the hosts: if more are slow, the cause is rarely in them
 
 
@@ -43,7 +43,7 @@ class Against(NamedTuple):
 
 
 def network_in(path: Path) -> Network:
-    """A topology file. Raises ImbError."""
+    """The network of a topology file. Raises ImbError."""
     from imb.archive import sources
     from imb.logs import topology_text
 
@@ -59,35 +59,35 @@ def network_in(path: Path) -> Network:
 
 
 def sources_named(archive: Archive, names: Sequence[str]) -> Sources:
-    """Raises ImbError."""
+    """The files of records of these runs, labels, files or folders. Raises ImbError."""
     from imb.archive.names import record_files
 
     return record_files(archive, *names)
 
 
 def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
-    """All launches of IMB-FABRIC in these files; `notes` gets what was wrong with them. Raises ImbError where there is none."""
+    """All launches of IMB-FABRIC in these files; their problems are added to `notes`. Raises ImbError where there is none."""
     from imb.archive.sources import Unreadable, blocks
     from imb.model import pairs
 
     launches: list[PairLaunch] = []
     for name, path in sources:
         try:
-            here = pairs.read_pairs(blocks(path), name)
+            file_launches = pairs.read_pairs(blocks(path), name)
         except Unreadable as error:
             raise ImbError(f"{name}: {error}") from error
-        for launch in here:
-            wrong = [*map(str, launch.problems)]
-            if (more := launch.wrong - len(launch.problems)) > 0:
-                wrong.append(f"{name}: {counted(more, 'more line')} without a record")
-            notes += wrong
+        for launch in file_launches:
+            problems = [*map(str, launch.problems)]
+            if (unlisted := launch.wrong - len(launch.problems)) > 0:
+                problems.append(f"{name}: {counted(unlisted, 'more line')} without a record")
+            notes += problems
             if name == str(path):  # a file; runs of the archive have names of their own
-                note_unread(wrong)
+                note_unread(problems)
             if launch.end is None:
                 notes.append(f"{name}: cut off; what was written is judged")
             elif launch.end.state != "complete":
                 notes.append(f"{name}: {launch.end.state}; what was written is judged")
-        launches += here
+        launches += file_launches
     if not launches:
         raise ImbError(
             f"{', '.join(name for name, _ in sources)}: no records of IMB-FABRIC; run `imb fabric`, or IMB-FABRIC -json FILE"
@@ -107,30 +107,33 @@ def judged_of(
     from imb.fabric.verdict import Verdict
     from imb.render.fabric import Judged
 
-    every = list(notes)
+    all_notes = list(notes)
     endpoints = endpoints_of(launches)
-    topology = topology_of(against, endpoints, every) if against.network and endpoints else None
+    topology = topology_of(against, endpoints, all_notes) if against.network and endpoints else None
     sweeps = measured = sweeps_of(launches, endpoints)
     largest = 0.0
     if against.past is not None:
-        known = endpoints_of(against.past, endpoints)
-        past = [leveled(sweep, topology) for sweep in sweeps_of(against.past, known)]
+        all_endpoints = endpoints_of(against.past, endpoints)
+        past = [leveled(sweep, topology) for sweep in sweeps_of(against.past, all_endpoints)]
         sweeps = [leveled(sweep, topology) for sweep in sweeps]
-        before = {endpoint.name for endpoint in endpoints_of(against.past)}  # their indices are others
-        new = [endpoint.name for endpoint in endpoints if endpoint.name not in before]
-        if missing := [endpoint.name for endpoint in known[len(endpoints) :]]:
-            every.append(f"in {against.past_name}, but not measured now: {and_more(missing, _LISTED)}")
+        past_names = {
+            endpoint.name for endpoint in endpoints_of(against.past)
+        }  # by name, as their indices differ
+        new = [endpoint.name for endpoint in endpoints if endpoint.name not in past_names]
+        if missing := [endpoint.name for endpoint in all_endpoints[len(endpoints) :]]:
+            all_notes.append(f"in {against.past_name}, but not measured now: {and_more(missing, _LISTED)}")
         if new:
-            every.append(f"not in {against.past_name}: {and_more(new, _LISTED)}")
+            all_notes.append(f"not in {against.past_name}: {and_more(new, _LISTED)}")
         loads = [
-            " and ".join(dict.fromkeys(filter(None, map(load_of, some)))) for some in (launches, against.past)
+            " and ".join(dict.fromkeys(filter(None, map(load_of, side_launches))))
+            for side_launches in (launches, against.past)
         ]
         if all(loads) and loads[0] != loads[1]:
-            every.append(
+            all_notes.append(
                 f"measured with {loads[0]}, {against.past_name} with {loads[1]}: that is in the ratios, too"
             )
-        sweeps, words, largest = over_past(sweeps, past, against.past_name or "")
-        every += words
+        sweeps, past_notes, largest = over_past(sweeps, past, against.past_name or "")
+        all_notes += past_notes
     verdict = (
         judge_sweeps(
             sweeps,
@@ -141,16 +144,16 @@ def judged_of(
         if sweeps
         else Verdict("inconclusive", notes=("no pair was measured",))
     )
-    hardly = dict.fromkeys(name for sweep in measured for name in hardly_measured(sweep))
-    unknown = dict.fromkeys(name for sweep in sweeps for name in hardly_measured(sweep) if name not in hardly)
-    for names, why in (
-        (hardly, "were measured"),
-        (unknown, f"are in {against.past_name} (omit --baseline, or make a new one)"),
+    few_measured = dict.fromkeys(name for sweep in measured for name in hardly_measured(sweep))
+    few_in_past = dict.fromkeys(
+        name for sweep in sweeps for name in hardly_measured(sweep) if name not in few_measured
+    )
+    for names, clause in (
+        (few_measured, "were measured"),
+        (few_in_past, f"are in {against.past_name} (omit --baseline, or make a new one)"),
     ):
         if names and len(names) < len(endpoints):
-            line = (
-                f"not judged, as fewer than {FEWEST} of their pairs {why}: {and_more(list(names), _LISTED)}"
-            )
+            line = f"not judged, as fewer than {FEWEST} of their pairs {clause}: {and_more(list(names), _LISTED)}"
             verdict = _at_most_inconclusive(verdict, line)
     if largest >= 1 + against.least and verdict.state == "healthy":
         slower = f"all pairs take {as_percent(largest - 1, 1)} longer than in {against.past_name}; no single component does"
@@ -163,7 +166,7 @@ def judged_of(
         level=LEVEL,
         least=against.least,
         sources=[name for name, _ in sources],
-        notes=every,
+        notes=all_notes,
         baseline=against.past_name,
         endpoint_kind={"rank": "endpoint", "numa": "NUMA node"}.get(kind, kind)
         if len(kinds) == 1 and (kind := str(next(iter(kinds))))
@@ -172,16 +175,16 @@ def judged_of(
     return with_missing(judged, [(sweep.benchmark, sweep.bytes) for sweep in measured]), topology
 
 
-def _at_most_inconclusive(verdict: Verdict, why: str) -> Verdict:
-    """Not healthy for this reason, which is the first note."""
+def _at_most_inconclusive(verdict: Verdict, reason: str) -> Verdict:
+    """The verdict, inconclusive instead of healthy; the reason is its first note."""
     state: State = "inconclusive" if verdict.state == "healthy" else verdict.state
-    return replace(verdict, state=state, notes=(why, *verdict.notes))
+    return replace(verdict, state=state, notes=(reason, *verdict.notes))
 
 
-def with_missing(judged: Judged, wanted: Sequence[tuple[str, int]]) -> Judged:
-    """Nothing is healthy of which a part was not measured."""
-    there = {(measured.benchmark, measured.bytes) for measured in judged.verdict.per_size}
-    missing = [f"{name} {size(length)}" for name, length in wanted if (name, length) not in there]
+def with_missing(judged: Judged, sizes: Sequence[tuple[str, int]]) -> Judged:
+    """The verdict, inconclusive instead of healthy where one of these benchmarks and lengths was not measured."""
+    judged_sizes = {(measured.benchmark, measured.bytes) for measured in judged.verdict.per_size}
+    missing = [f"{name} {size(length)}" for name, length in sizes if (name, length) not in judged_sizes]
     if not missing or judged.verdict.state != "healthy":
         return judged
     past = f", or not in {judged.baseline}" if judged.baseline else ""
@@ -190,7 +193,7 @@ def with_missing(judged: Judged, wanted: Sequence[tuple[str, int]]) -> Judged:
 
 
 def with_next_of_quick(judged: Judged) -> Judged:
-    """With what to measure after a quick search that ends undecided."""
+    """Adds a note on what to measure after a quick search that ends undecided."""
     from imb.fabric.stages import after_quick
 
     least = DETECTED * judged.least
@@ -205,22 +208,22 @@ def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str
 
     network = against.network
     assert network is not None
-    short = {host.partition(".")[0]: host for host in network.attached}
+    by_short_name = {host.partition(".")[0]: host for host in network.attached}
     attached = dict(network.attached)
     unknown: list[str] = []
     for host in dict.fromkeys(endpoint.host for endpoint in endpoints):
         if host in attached:
             continue
-        listed = short.get(host.partition(".")[0])
-        if listed is None or listed not in attached:
+        network_name = by_short_name.get(host.partition(".")[0])
+        if network_name is None or network_name not in attached:
             unknown.append(host)
         else:
-            attached[host] = attached.pop(listed)
+            attached[host] = attached.pop(network_name)
     hosts = len({endpoint.host for endpoint in endpoints})
     if len(unknown) == hosts:
-        listed_some = and_more(list(network.attached), _LISTED)
+        available = and_more(list(network.attached), _LISTED)
         raise ImbError(
-            f"{against.network_file}: has none of the hosts that were measured ({one_line(and_more(unknown, _LISTED))}); it has {one_line(listed_some)}"
+            f"{against.network_file}: has none of the hosts that were measured ({one_line(and_more(unknown, _LISTED))}); it has {one_line(available)}"
         )
     if unknown:
         notes.append(f"not in {against.network_file}: {and_more(unknown, _LISTED)}")
@@ -235,13 +238,14 @@ def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str
 
 
 def _of_one_distance(topology: Topology | None) -> Topology | None:
-    """For pairs in units of their own past: distance is in it. So a link that all pairs of a distance cross can be named."""
+    """The topology with equal distances, for pairs in units of their own past, which has the effect of distance in it. So a link
+    that all pairs of a distance cross can be named."""
     return topology and replace(topology, hops=np.ones_like(topology.hops))
 
 
 def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], list[str]]:
-    """Commands, with the names of nodes that the topology has, for the hosts that are slow or do not answer, except those that may only have waited for another one; and hosts whose
-    names Slurm cannot have."""
+    """Commands for the hosts that are slow or do not answer, with the names of nodes that the topology has; and hosts whose names Slurm
+    cannot have. A silent host that may only have waited for another one is left out."""
     from imb.fabric.pairs import cause_of
     from imb.measure.drain import drain_of
     from imb.render.fabric import longer
@@ -253,12 +257,12 @@ def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], lis
     for suspect in verdict.suspects:
         if suspect.named and suspect.kind in ("host", "core") and suspect.endpoints:
             host = endpoints[suspect.endpoints[0]].host
-            what = endpoints[suspect.endpoints[0]].place if suspect.kind == "core" else ""
-            words = f"imb fabric: {what + ' ' if what else ''}{suspect.benchmark} {size(suspect.bytes)} {longer(suspect.effect)}"
+            core = endpoints[suspect.endpoints[0]].place if suspect.kind == "core" else ""
+            words = f"imb fabric: {core + ' ' if core else ''}{suspect.benchmark} {size(suspect.bytes)} {longer(suspect.effect)}"
             words += f" as {suspect.way}" if suspect.way else ""
             reasons.setdefault(host, words)
-    waiting = {end for ends in verdict.silent_together for end in ends}
-    for index in (end for end in verdict.silent if end not in waiting):
+    waiting = {index for group in verdict.silent_together for index in group}
+    for index in (index for index in verdict.silent if index not in waiting):
         cause = cause_of(judged.sweeps, index)
         reasons.setdefault(
             endpoints[index].host, f"imb fabric: {f'failed: {cause}' if cause else 'no answer'}"
@@ -271,11 +275,12 @@ def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], lis
 
 
 def execute(judged: Judged, drains: Sequence[Drain]) -> dict[Drain, str | None]:
-    """Drains the hosts. Why not, of each; None: drained. More than a quarter of the hosts are not drained, except a single one."""
+    """Drains the hosts; for each the reason why it was not drained, or None. Where they are more than one and more than a quarter of all
+    hosts, none is drained."""
     from imb.measure import drain
 
     hosts = len({endpoint.host for endpoint in judged.endpoints})
     if len(drains) > max(1, MOST_DRAINED * hosts):
-        why = f"not drained: {len(drains)} of {hosts} hosts are more than {as_percent(MOST_DRAINED)}; run the command if you are sure"
-        return dict.fromkeys(drains, why)
+        reason = f"not drained: {len(drains)} of {hosts} hosts are more than {as_percent(MOST_DRAINED)}; run the command if you are sure"
+        return dict.fromkeys(drains, reason)
     return {host: drain.drain_node(host) for host in drains}

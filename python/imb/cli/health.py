@@ -33,9 +33,9 @@ SESSIONS_APART = timedelta(minutes=50)  # what an hourly job keeps, also if it s
 FIRST = ("--learn", "--within", "--strict", "--file", "--np", "--benchmark", "--mpi", "--programs")
 STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
-_OF_LEARNING = {"learn", "file", "strict", "mpi", "programs", "np", "benchmark", "lengths"}
-_OF_CHECKS = {"within", "file", "strict"}
-_OF_LISTS = {"list_hosts", "file", "strict"}
+_LEARN_OPTIONS = {"learn", "file", "strict", "mpi", "programs", "np", "benchmark", "lengths"}
+_CHECK_OPTIONS = {"within", "file", "strict"}
+_LIST_OPTIONS = {"list_hosts", "file", "strict"}
 
 
 def command(
@@ -127,13 +127,13 @@ def command(
 
     began = _began()
     if list_hosts:
-        refuse_options(context, _OF_LISTS, "is of checks and sessions; omit it, or omit --list")
+        refuse_options(context, _LIST_OPTIONS, "is of checks and sessions; omit it, or omit --list")
         raise typer.Exit(_list(file or health.default_file()))
     allocation.leave()
     if learn:
-        refuse_options(context, _OF_LEARNING, "is of checks; omit it, or omit --learn")
+        refuse_options(context, _LEARN_OPTIONS, "is of checks; omit it, or omit --learn")
     else:
-        refuse_options(context, _OF_CHECKS, "is of --learn; checks measure what the sessions measured")
+        refuse_options(context, _CHECK_OPTIONS, "is of --learn; checks measure what the sessions measured")
     path = file or health.default_file()
     if not learn and not path.exists():
         raise _too_few(path, 0)
@@ -142,8 +142,8 @@ def command(
             kept = health.load_kept(path)
             if not learn:
                 raise typer.Exit(_check(path, kept, began + within - RESERVED))
-            asked = mpi if is_given(context, "mpi") else None
-            if kept and _asks_for_other(kept, asked, programs, np, benchmark, lengths):
+            chosen_mpi = mpi if is_given(context, "mpi") else None
+            if kept and _asks_for_other(kept, chosen_mpi, programs, np, benchmark, lengths):
                 raise ImbError(
                     f"{path} has sessions of another MPI, --np, --benchmark or --bytes; omit these, or remove it to begin anew"
                 )
@@ -176,7 +176,7 @@ def _list(path: Path) -> int:
     def state(kept: Kept) -> str:
         if kept.last:
             return kept.last.verdict
-        if any(one.suspect for one in kept.watched.values()):
+        if any(watched.suspect for watched in kept.watched.values()):
             return "suspect"
         return "learning" if len(kept.sessions) < FEWEST else "not checked"
 
@@ -192,7 +192,11 @@ def _list(path: Path) -> int:
             str(len(kept.sessions)),
             str(kept.checks),
             str(kept.suspects),
-            ", ".join(f"{figure} since {one.suspect}" for figure, one in kept.watched.items() if one.suspect),
+            ", ".join(
+                f"{figure} since {watched.suspect}"
+                for figure, watched in kept.watched.items()
+                if watched.suspect
+            ),
         )
         for kept in sorted(hosts, key=order)
     ]
@@ -220,10 +224,12 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
     from imb.model.intent import Intent
     from imb.mpi.host import cores
 
-    chosen = selection.select(names)
-    if len(chosen) > 1 or not all(chosen.values()):
-        raise ImbError(f"--benchmark: one launch has benchmarks of one component, not of {', '.join(chosen)}")
-    [(component, benchmarks)] = chosen.items()
+    by_component = selection.select(names)
+    if len(by_component) > 1 or not all(by_component.values()):
+        raise ImbError(
+            f"--benchmark: one launch has benchmarks of one component, not of {', '.join(by_component)}"
+        )
+    [(component, benchmarks)] = by_component.items()
     if not all(word.strip().isdecimal() for word in lengths.split(",")):
         raise ImbError(f"--bytes: not lengths: {lengths}; give some such as 8,1048576")
     installation, folder = prepare(mpi, programs)
@@ -261,7 +267,7 @@ def _asks_for_other(
     if mpi and (installations.find_for(mpi, programs) if programs else installations.find(mpi)) != kept.mpi:
         return True
     if benchmark:
-        names = [name for chosen in selection.select(benchmark).values() for name in chosen]
+        names = [name for group in selection.select(benchmark).values() for name in group]
         if names != words.partition(" -npmin ")[0].split():
             return True
     return (
@@ -283,14 +289,14 @@ def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
     if len(kept.sessions) >= judge.ENOUGH:
         say(f"{counted(len(kept.sessions), 'session')} in {path}: enough; nothing measured")
         return
-    # A clock that was set back says nothing.
+    # A clock that was set back gives no age.
     if kept.sessions and timedelta(0) <= (age := _between(kept.sessions[-1].at, start)) < SESSIONS_APART:
         say(
             f"the last session in {path} began {age.total_seconds() / 60:.0f} min ago; nothing measured, since sessions"
             f" {SESSIONS_APART.total_seconds() / 60:.0f} min apart show how they differ"
         )
         return
-    if suspects := [figure for figure, one in kept.watched.items() if one.suspect]:
+    if suspects := [figure for figure, watched in kept.watched.items() if watched.suspect]:
         say(
             f"{', '.join(suspects)} of {kept.host} suspect; nothing measured before a check has found the host healthy"
         )
@@ -299,8 +305,10 @@ def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
     for _ in range(judge.LAUNCHES):
         launches.append(health.measured(kept, LIMIT))
         _refuse_other_launch(path, kept, launches[-1])
-    values = {figure: [one.values[figure] for one in launches] for figure in launches[0].values}
-    session = health.Learned(at=start, seconds=round(max(one.seconds for one in launches), 3), values=values)
+    values = {figure: [launch.values[figure] for launch in launches] for figure in launches[0].values}
+    session = health.Learned(
+        at=start, seconds=round(max(launch.seconds for launch in launches), 3), values=values
+    )
     kept = replace(
         kept,
         library=kept.library or launches[0].library,
@@ -309,19 +317,22 @@ def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
     )
     health.save(path, kept, before)
     say(f"session {len(kept.sessions)} of {judge.ENOUGH} in {path}: {_medians([values])}")
-    if (others := max(one.others or 0.0 for one in launches)) > health.BUSY:
-        say(f"imb: warning: other processes used {others:.1f} CPUs; limits of a busy host are high", err=True)
+    if (other_cpus := max(launch.others or 0.0 for launch in launches)) > health.BUSY:
+        say(
+            f"imb: warning: other processes used {other_cpus:.1f} CPUs; limits of a busy host are high",
+            err=True,
+        )
     if len(kept.sessions) >= judge.FEWEST:
         say(*_sight(kept))
 
 
-def _last(before: Checked | None, watched: Mapping[str, Watched], verdict: str) -> Checked:
+def _last(last: Checked | None, watched: Mapping[str, Watched], verdict: str) -> Checked:
     """What `--list` prints of the host. An inconclusive check does not hide a suspect that no check has found healthy since."""
     from imb.measure.health import Checked
 
-    stands = any(one.suspect for one in watched.values())
-    if before and before.verdict in ("bad", "suspect") and verdict == "inconclusive" and stands:
-        return before
+    open_suspect = any(figure.suspect for figure in watched.values())
+    if last and last.verdict in ("bad", "suspect") and verdict == "inconclusive" and open_suspect:
+        return last
     return Checked(at=now(), verdict=verdict)
 
 
@@ -332,12 +343,12 @@ def _check(path: Path, kept: Kept | None, deadline: float) -> int:
     from imb.judge import health as judge
     from imb.measure import health
 
-    many = len(kept.sessions) if kept else 0
-    if kept is None or many < judge.FEWEST:
-        raise _too_few(path, many)
+    count = len(kept.sessions) if kept else 0
+    if kept is None or count < judge.FEWEST:
+        raise _too_few(path, count)
     _refuse_other_host(path, kept)
     check = judge.Check(judge.limits_of(kept.values()), kept.watched)
-    why = _launch(path, kept, check, deadline)
+    reason = _launch(path, kept, check, deadline)
     verdict, since = check.verdict(now())
     checked = replace(
         kept,
@@ -348,7 +359,7 @@ def _check(path: Path, kept: Kept | None, deadline: float) -> int:
     )
     health.save(path, checked, kept)
     try:
-        _print(kept, check, verdict, since, why)
+        _print(kept, check, verdict, since, reason)
     except OSError as error:
         if verdict != "bad":
             raise
@@ -371,35 +382,35 @@ def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
 
     from imb.measure import health
 
-    usual = median(one.seconds for one in kept.sessions)
+    launch_seconds = median(session.seconds for session in kept.sessions)
     while check.undecided:
-        left = deadline - time.monotonic() - health.GRACE
-        if usual > left:
-            return f"time is up: a launch takes {usual:.1f} s"
+        seconds_left = deadline - time.monotonic() - health.GRACE
+        if launch_seconds > seconds_left:
+            return f"time is up: a launch takes {launch_seconds:.1f} s"
         try:
-            found = health.measured(kept, left)
+            launch = health.measured(kept, seconds_left)
         except health.NotMeasured as error:
             return str(error)
-        _refuse_other_launch(path, kept, found)
-        if (found.others or 0.0) > health.BUSY and (slow := check.beyond(found.values)):
-            return f"{', '.join(slow)} beyond the limit while other processes used {found.others:.1f} CPUs"
-        check.add(found.values)
-        usual = max(usual, found.seconds)
+        _refuse_other_launch(path, kept, launch)
+        if (launch.others or 0.0) > health.BUSY and (slow := check.beyond(launch.values)):
+            return f"{', '.join(slow)} beyond the limit while other processes used {launch.others:.1f} CPUs"
+        check.add(launch.values)
+        launch_seconds = max(launch_seconds, launch.seconds)
     return ""
 
 
 def _refuse_other_host(path: Path, kept: Kept) -> None:
-    """Raises ImbError where the sessions are of another one."""
+    """Raises ImbError where the sessions are of another host."""
     import socket
 
     _refuse_changed(path, {"host": (kept.host, socket.gethostname())})
 
 
-def _refuse_other_launch(path: Path, kept: Kept, found: Launched) -> None:
+def _refuse_other_launch(path: Path, kept: Kept, launch: Launched) -> None:
     """Raises ImbError where the sessions are of another MPI, or of other settings of its transports."""
-    compared = {"MPI": (kept.library, found.library)}
-    if None not in (kept.settings, found.settings):
-        old, new = kept.settings or {}, found.settings or {}
+    compared = {"MPI": (kept.library, launch.library)}
+    if None not in (kept.settings, launch.settings):
+        old, new = kept.settings or {}, launch.settings or {}
         compared |= {
             f"${name}": (old.get(name, "unset"), new.get(name, "unset")) for name in sorted({*old, *new})
         }
@@ -408,36 +419,36 @@ def _refuse_other_launch(path: Path, kept: Kept, found: Launched) -> None:
 
 def _refuse_changed(path: Path, compared: Mapping[str, tuple[str | None, str | None]]) -> None:
     changed = [
-        f"{what} {old}, now {new}"
-        for what, (old, new) in compared.items()
+        f"{name} {old}, now {new}"
+        for name, (old, new) in compared.items()
         if None not in (old, new) and old != new
     ]
     if changed:
         raise ImbError(f"{path} has sessions of {' and '.join(changed)}; remove it and learn again")
 
 
-def _print(kept: Kept, check: Check, verdict: Verdict, since: dict[str, str], why: str) -> None:
+def _print(kept: Kept, check: Check, verdict: Verdict, since: dict[str, str], reason: str) -> None:
     """The verdict on one line; of a healthy host also what the check can see."""
     from imb.judge import health as judge
 
     sessions = kept.values()
-    found = [
+    details = [
         f"{figure} takes {as_percent(judge.slower(check.values[figure], sessions, figure))} longer than the median of"
         f" {counted(len(sessions), 'session')}, {us(min(check.values[figure]))} or more in {counted(len(check.values[figure]), 'launch')},"
         f" limit {us(check.limits[figure])}"
         + (f"; suspect since {first}" if verdict == "bad" else "; a check 5 min later decides")
         for figure, first in since.items()
     ]
-    if why:
-        found.append(why)
+    if reason:
+        details.append(reason)
     if verdict == "healthy":
-        found = [_medians([check.values])]
+        details = [_medians([check.values])]
     for figure in check.undecided:
         if beyond := check.watched[figure].beyond:
-            found.append(
+            details.append(
                 f"{figure} beyond the limit in {beyond} of {counted(judge.LAUNCHES, 'launch')}; the next check continues"
             )
-    Screen().line((verdict, _STYLES.get(verdict, "bold yellow")), f": {kept.host}: {'; '.join(found)}")
+    Screen().line((verdict, _STYLES.get(verdict, "bold yellow")), f": {kept.host}: {'; '.join(details)}")
     if verdict == "healthy":
         say(*_sight(kept))
 
@@ -447,7 +458,8 @@ def _medians(sessions: Sequence[Session]) -> str:
 
     figures = sessions[0]
     return ", ".join(
-        f"{figure} {us(median(value for one in sessions for value in one[figure]))}" for figure in figures
+        f"{figure} {us(median(value for session in sessions for value in session[figure]))}"
+        for figure in figures
     )
 
 
@@ -456,15 +468,15 @@ def _sight(kept: Kept) -> list[str]:
     from imb.judge import health as judge
 
     sessions = kept.values()
-    many = len(sessions)
-    seen = ", ".join(
-        f"{as_percent(one.slowdown) if one.slowdown < 1 else f'a factor of {1 + one.slowdown:.1f}'} ({one.figure})"
-        for one in judge.sight(sessions)
+    count = len(sessions)
+    slowdowns = ", ".join(
+        f"{as_percent(sight.slowdown) if sight.slowdown < 1 else f'a factor of {1 + sight.slowdown:.1f}'} ({sight.figure})"
+        for sight in judge.sight(sessions)
     )
-    share = judge.false_alarms(many, judge.rank_of_limit(many)) * len(sessions[0])
+    share = judge.false_alarms(count, judge.rank_of_limit(count)) * len(sessions[0])
     lines = [
-        f"sees slowdowns of {seen} in {100 * judge.found_share(sessions):.0f} of 100 checks",
-        f"false suspects: 1 in {1 / share:,.0f} checks if values are independent; of the {counted(many, 'session')} in their order"
+        f"sees slowdowns of {slowdowns} in {100 * judge.found_share(sessions):.0f} of 100 checks",
+        f"false suspects: 1 in {1 / share:,.0f} checks if values are independent; of the {counted(count, 'session')} in their order"
         f" {judge.false_suspects(sessions)}",
     ]
     if kept.checks:
@@ -472,5 +484,5 @@ def _sight(kept: Kept) -> list[str]:
     return lines
 
 
-def _between(first: str, then: str) -> timedelta:
-    return datetime.fromisoformat(then) - datetime.fromisoformat(first)
+def _between(first: str, later: str) -> timedelta:
+    return datetime.fromisoformat(later) - datetime.fromisoformat(first)

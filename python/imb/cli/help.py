@@ -39,8 +39,8 @@ _NAME_WIDTH = 22
 
 
 class Command(typer.core.TyperCommand):
-    """A command with two pages. Of its docstring, the first one has what is before the form feed. `first`: its options, where there are
-    more than `FIRST`."""
+    """A command with two pages. The first one has the docstring up to the form feed. `first`: the options of the first page, where
+    there are more than `FIRST`."""
 
     first: tuple[str, ...] = ()
 
@@ -51,7 +51,7 @@ class Command(typer.core.TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Of the first page."""
+        """The arguments and options of the first page."""
         arguments = [
             record
             for param in self.params
@@ -61,12 +61,12 @@ class Command(typer.core.TyperCommand):
             with formatter.section("Arguments"):
                 formatter.write_dl([(name.partition(" <")[0], short(text)) for name, text in arguments])
         _write_groups(ctx, formatter, self._options(first=True))
-        if rest := self._options(first=False):
+        if further := self._options(first=False):
             formatter.write_paragraph()
-            what = "options" if len(rest) > 1 else "option"
+            noun = "options" if len(further) > 1 else "option"
             with formatter.indentation():
                 formatter.write_text(
-                    f"{_ALL} has {len(rest)} more {what}" + (" and the details." if self._notes() else ".")
+                    f"{_ALL} has {len(further)} more {noun}" + (" and the details." if self._notes() else ".")
                 )
         elif self._notes():
             formatter.write_paragraph()
@@ -78,8 +78,8 @@ class Command(typer.core.TyperCommand):
         options = [param for param in params if param.param_type_name == "option" and not param.hidden]
         if not self.first:
             return options if first else []
-        chosen = [param for param in options if _name(param) in self.first]
-        return chosen if first else [param for param in options if param not in chosen]
+        first_page = [param for param in options if _name(param) in self.first]
+        return first_page if first else [param for param in options if param not in first_page]
 
     def _notes(self) -> str:
         return inspect.cleandoc(self.help or "").partition("\f")[2].strip()

@@ -81,7 +81,7 @@ def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
 
 
 def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
-    """Exits with 1 where something was not understood."""
+    """Print the reports; exits with 1 where a line could not be read."""
     files = runs = new = labeled = tables = rows = failures = problems = 0
     for report in reports:
         for problem in report.problems:
@@ -92,8 +92,8 @@ def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
             words = f"{counted(len(report.notes), 'line')} of other text skipped"
             say(f"{report.file}: {words}, first: line {report.notes[0].line} (--notes)")
         for last in report.cut_off:
-            where = f"after {last}" if last else "before the first row"
-            say(f"{report.file}: no end: probably cut off {where}")
+            position = f"after {last}" if last else "before the first row"
+            say(f"{report.file}: no end: probably cut off {position}")
         for run in dict.fromkeys(report.runs) if names else ():
             say(f"{run[:SHORT]}  {report.file}")
         files, runs, new = files + 1, runs + len(report.runs), new + report.new

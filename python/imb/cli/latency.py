@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from imb.model.observations import Launch
     from imb.model.records import Result
 
-SECONDS = 2.0  # of a launch in passes
-REPETITIONS = 10000  # of a classic one
+SECONDS = 2.0  # budget of a launch in passes
+REPETITIONS = 10000  # of a classic launch
 LONGEST = 2**31 - 1  # bytes: a count of MPI is an int
-WIDE = 0.2  # half width of the interval, as a share, from which a figure is not to be used
+WIDE = 0.2  # half width of the interval, as a share; above it a warning is printed
 
 FIRST = ("--cpus", "--hosts", "--launches", "--bytes", "--budget", "--mpi", "--env", "--label")
 
@@ -126,30 +126,30 @@ def command(
     )
 
 
-def report(store: Archive, carried: Carried) -> int:
-    """The latency of these launches; the exit status. Raises ImbError."""
+def report(store: Archive, executed: Carried) -> int:
+    """Print the latency of these launches; the exit status. Raises ImbError."""
     from imb.archive.names import launches_in
 
-    plan, ended = carried.plan, carried.over
-    own = [launch for launch_end in ended for launch in launches_in(store, launch_end.run)]
+    plan, ends = executed.plan, executed.over
+    launches = [launch for ended in ends for launch in launches_in(store, ended.run)]
     arguments = plan.items[0].arguments
     length = int(arguments[arguments.index("-msgsize") + 1])
     variant = plan.variants[0]
-    rows = [row for launch in own for row in launch.rows.values()]
+    rows = [row for launch in launches for row in launch.rows.values()]
     measured = [row for row in rows if row.bytes == length and row.time_max_seconds]
     failed = [
-        f"{launch_end.run[:SHORT]}: {why}"
-        for launch_end in ended
-        if (why := problem_of(store, plan, launch_end))
+        f"{ended.run[:SHORT]}: {problem}" for ended in ends if (problem := problem_of(store, plan, ended))
     ]
     if not measured:
         raise ImbError(
             f"no launch has results; {failed[0] if failed else 'no row was measured'};"
-            f" see `imb show {ended[0].run[:SHORT]}`",
+            f" see `imb show {ends[0].run[:SHORT]}`",
             status=1,
         )
-    say(f"{_summary(measured)}; {counted(length, 'byte')}, {_where(variant.intent)}, {variant.mpi.version}")
-    _warn(store, measured, own)
+    say(
+        f"{_summary(measured)}; {counted(length, 'byte')}, {_endpoints(variant.intent)}, {variant.mpi.version}"
+    )
+    _warn(store, measured, launches)
     if len(measured) < len(plan.items):
         say(
             f"imb: {len(plan.items) - len(measured)} of {len(plan.items)} launches failed; {failed[0] if failed else '`imb ls` shows them'}",
@@ -159,49 +159,49 @@ def report(store: Archive, carried: Carried) -> int:
     return 0
 
 
-def _warn(archive: Archive, rows: Sequence[Result], own: Sequence[Launch]) -> None:
-    """One line on standard error where the figure is disturbed, with what is known of it."""
+def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) -> None:
+    """Print one line on standard error where the figure was disturbed, with the disturbances."""
     from imb.cli.peers import earlier
     from imb.judge.usual import unusual, words
 
-    known = words(unusual(own, earlier(archive, own)))
-    if (error := _error(rows)) is not None and error > WIDE:
-        known.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
-    if known:
-        say(f"imb: warning: {'; '.join(known)}; repeat on an idle machine", err=True)
+    disturbances = words(unusual(launches, earlier(archive, launches)))
+    if (half_width := _half_width(rows)) is not None and half_width > WIDE:
+        disturbances.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
+    if disturbances:
+        say(f"imb: warning: {'; '.join(disturbances)}; repeat on an idle machine", err=True)
 
 
-def _where(intent: Intent) -> str:
+def _endpoints(intent: Intent) -> str:
     cpus, hosts = ",".join(map(str, intent.cpus)), ",".join(intent.hosts)
     return f"CPUs {cpus}" if cpus else f"hosts {hosts}" if hosts else "this host"
 
 
 def _seconds(budget: float | None, timeout: float) -> float:
-    """Of a launch in passes. Raises ImbError where it would be ended before."""
+    """The budget of a launch in passes. Raises ImbError where its time limit would end it before."""
     if budget is not None and budget >= timeout:
         raise ImbError(f"--budget {budget:g} needs a --timeout above it, not {timeout:g}")
     return budget or min(SECONDS, 0.75 * timeout)
 
 
 def _summary(rows: Sequence[Result]) -> str:
-    """Median first. Microseconds."""
+    """The median and quantiles of the latency in microseconds."""
     import numpy as np
 
     from imb.stats.medians import percentiles
 
     times = np.array([(row.time_max_seconds or 0) * 1e6 for row in rows])
-    error = _error(rows)
-    percent = (error or 0) * 100
-    width = f"+-{percent:.{0 if percent >= 10 else 1}f} %" if known_width(error) else NOT_KNOWN
-    one_way = "one way" if error is None else f"one way {width}"
+    half_width = _half_width(rows)
+    percent = (half_width or 0) * 100
+    width = f"+-{percent:.{0 if percent >= 10 else 1}f} %" if known_width(half_width) else NOT_KNOWN
+    one_way = "one way" if half_width is None else f"one way {width}"
     if len(times) == 1:
         return f"{decimal(times[0])} µs {one_way} (1 launch)"
     least, low, middle, high, most = map(decimal, percentiles(times, (0, 25, 50, 75, 100)))
     return f"{middle} µs {one_way} (min {least}, p25 {low}, p75 {high}, max {most} of {len(times)} launches)"
 
 
-def _error(rows: Sequence[Result]) -> float | None:
-    """Half of the 95 % interval as a share: over launches, or of one over its samples; None: classic, or not known."""
+def _half_width(rows: Sequence[Result]) -> float | None:
+    """Half of the 95 % interval as a share: over launches, or over the samples of a single launch; None: classic, or not known."""
     from imb.stats.shift import level_of
 
     if any(row.passes is None for row in rows):

@@ -31,13 +31,13 @@ def launch_line(archive: Archive, plan: Plan, ended: Done) -> str:
     """The run of a launch, which launch it was and what it measured."""
     from imb.measure import session
 
-    why = problem_of(archive, plan, ended)
-    how = f": {why}" if why else ""
+    problem = problem_of(archive, plan, ended)
+    reason = f": {problem}" if problem else ""
     item = plan.items[ended.number - 1]
-    number, comma, what = called(plan, item).partition(", ")
-    where = f"{number} of {len(plan.items)}{comma}{what}, IMB-{item.component}, round {item.turn}"
+    number, comma, cell = called(plan, item).partition(", ")
+    launch = f"{number} of {len(plan.items)}{comma}{cell}, IMB-{item.component}, round {item.turn}"
     note = f" ({ended.note})" if ended.note else ""
-    return f"{ended.run[:SHORT]}  {where}: {session.measured_amount(archive, ended)} in {ended.seconds or 0:.1f} s{how}{note}"
+    return f"{ended.run[:SHORT]}  {launch}: {session.measured_amount(archive, ended)} in {ended.seconds or 0:.1f} s{reason}{note}"
 
 
 def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
@@ -46,13 +46,13 @@ def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
         case "failed":
             return f"{_failure(ended.status or 0)}{_reason(archive, plan, ended)}"
         case "timed_out":
-            own = plan.items[ended.number - 1].timeout
+            item_limit = plan.items[ended.number - 1].timeout
             limit = (
                 f" after {plan.timeout:.3g} s (--timeout)"
-                if plan.timeout and not own
+                if plan.timeout and not item_limit
                 else " at its time limit"
             )
-            limit = f" after {own:.3g} s" if own else limit
+            limit = f" after {item_limit:.3g} s" if item_limit else limit
             return f"killed{limit}; if it did not hang, give a longer limit"
         case "interrupted":
             return "interrupted"
@@ -86,7 +86,7 @@ def _failure(status: int) -> str:
 
 
 def _reason(archive: Archive, plan: Plan, ended: Done) -> str:
-    """What is known, the first failure row, or else the reason that the launcher or the MPI printed."""
+    """The problem that was recorded, else the first failure row, else the reason that the launcher or the MPI printed."""
     from imb.archive.names import reason_of
     from imb.model.records import Failure
 
@@ -111,7 +111,7 @@ def _reason(archive: Archive, plan: Plan, ended: Done) -> str:
 
 
 def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
-    """One line where other processes disturbed these runs: the most CPUs that they used."""
+    """Print one line where other processes disturbed these runs, with the most CPUs that they used."""
     from imb.model.busy import BUSIER_CPUS, others_used
 
     facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)

@@ -1,4 +1,4 @@
-"""What commands that launch share: options, a session executed with live progress."""
+"""Options of the commands that launch, and the execution of a session with live progress."""
 
 from __future__ import annotations
 
@@ -137,12 +137,12 @@ LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget")]
 
 
 def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:
-    """The options combined. Raises ImbError."""
+    """The sampling that the options describe. Raises ImbError."""
     return Sampling(classic=classic, precision=_share(precision) if precision else None, budget=budget)
 
 
 def _share(text: str) -> float:
-    """0.02 of `2%` or `2`, as far as the suite takes it. Raises ImbError."""
+    """0.02 of `2%` or `2`. Raises ImbError where the suite would refuse it."""
     try:
         share = float(text.strip().removesuffix("%")) / 100
     except ValueError:
@@ -167,7 +167,7 @@ def intent_of(
     env: list[str] | None,
     launcher: Literal["mpiexec", "srun"],
 ) -> Intent:
-    """The options combined. Raises ImbError."""
+    """The ranks and their placement that the options describe. Raises ImbError."""
     from imb.model.intent import Intent
 
     names = tuple(filter(None, (hosts or "").split(",")))
@@ -176,12 +176,13 @@ def intent_of(
     numbers = (cpus or "").split(",") if cpus else []
     if not all(number.isdecimal() for number in numbers):
         raise ImbError(f"--cpus: not CPU numbers: {cpus}; give some such as 0,3")
-    given = [
-        word if "=" in word or word not in os.environ else f"{word}={os.environ[word]}" for word in env or []
+    variables = [
+        variable if "=" in variable or variable not in os.environ else f"{variable}={os.environ[variable]}"
+        for variable in env or []
     ]
-    if wrong := next((word for word in given if not re.match(r"[^\s=]+=", word)), None):
+    if invalid := next((variable for variable in variables if not re.match(r"[^\s=]+=", variable)), None):
         raise ImbError(
-            f"--env: not NAME=VALUE: {wrong}; give one such as UCX_TLS=tcp, or NAME of a variable that is set"
+            f"--env: not NAME=VALUE: {invalid}; give one such as UCX_TLS=tcp, or NAME of a variable that is set"
         )
     ranks = (
         np
@@ -200,23 +201,23 @@ def intent_of(
         ppn=ppn,
         bind=bind,
         cpus=tuple(map(int, numbers)),
-        env=dict(word.split("=", 1) for word in given),
+        env=dict(variable.split("=", 1) for variable in variables),
         launcher=launcher,
     )
 
 
-def refuse_missing_cpus(intent: Intent, where: str = "--cpus") -> None:
+def refuse_missing_cpus(intent: Intent, setting: str = "--cpus") -> None:
     """Raises ImbError where a rank is to be pinned to a CPU that this host, which launches, does not have."""
     from imb.measure import session
 
     present = os.sysconf("SC_NPROCESSORS_CONF")
     missing = [cpu for cpu in intent.cpus if cpu >= present]
     if missing and not session.elsewhere(intent):
-        raise ImbError(f"{where}: no CPU {missing[0]} on this host; give numbers from 0 to {present - 1}")
+        raise ImbError(f"{setting}: no CPU {missing[0]} on this host; give numbers from 0 to {present - 1}")
 
 
 def refuse_missing_cpus_of(plans: Sequence[Plan]) -> None:
-    """The same for all variants."""
+    """`refuse_missing_cpus` for all variants."""
     for variant in (variant for plan in plans for variant in plan.variants):
         refuse_missing_cpus(variant.intent, f"variant {variant.name}: cpus")
 
@@ -235,18 +236,18 @@ def prepare(
     return mpi, build.place_of(mpi, compiler)
 
 
-@functools.cache  # once, however many variants use it
-def name_others(word: str, taken: str) -> None:
-    """Which MPI a word like `mpich` was taken for, by its launcher, where it fits several."""
+@functools.cache  # one line, however many variants use the MPI
+def name_others(word: str, launcher: str) -> None:
+    """Print which MPI a word like `mpich` means, where it fits several; `launcher` is that of the chosen one."""
     from imb.mpi import installations
 
-    if known := mpi_named(word):
+    if kind := mpi_named(word):
         fitting = {
-            mpi.launcher: f"{mpi.version}, {mpi.place}" for mpi in reversed(installations.of_kind(known))
+            mpi.launcher: f"{mpi.version}, {mpi.place}" for mpi in reversed(installations.of_kind(kind))
         }
-        # A folder of this name may have another one.
-        if len(fitting) > 1 and (chosen := fitting.pop(taken, None)):
-            say(f"imb: {word} is {chosen}; there is also {'; '.join(fitting.values())}", err=True)
+        # A folder of this name may hold another MPI.
+        if len(fitting) > 1 and (meant := fitting.pop(launcher, None)):
+            say(f"imb: {word} is {meant}; there is also {'; '.join(fitting.values())}", err=True)
 
 
 def components_of(plans: Sequence[Plan]) -> set[str]:
@@ -264,20 +265,20 @@ def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -
 
 
 def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
-    """The same as `prepare` for a variant of a campaign."""
+    """`prepare` for a variant of a campaign."""
     return prepare(settings.mpi, Path(settings.programs) if settings.programs else None, settings.compiler)
 
 
-def build_variants(asked: Campaign, plans: Sequence[Plan]) -> None:
-    """`build_for` of a campaign whose plans are examined."""
+def build_variants(campaign: Campaign, plans: Sequence[Plan]) -> None:
+    """Builds the programs that the plans of a campaign need, for each of its MPIs and compilers."""
     from imb.measure.campaign import variants
     from imb.mpi import installations
 
     components = components_of(plans)
-    wanted = {
-        (settings.mpi, settings.compiler) for settings in variants(asked).values() if not settings.programs
+    builds = {
+        (settings.mpi, settings.compiler) for settings in variants(campaign).values() if not settings.programs
     }
-    for choice, compiler in sorted(wanted, key=str):
+    for choice, compiler in sorted(builds, key=str):
         ready(installations.find(choice), compiler, components)
 
 
@@ -295,35 +296,35 @@ BUILD_BEAT = 4.0  # seconds between lines about a build where there is no termin
 def built(
     mpi: Installation, compiler: str | None, components: Collection[str] = (), *, again: bool = False
 ) -> Path:
-    """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails. `components`: what
-    is needed of it, all where there are none."""
+    """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails. `components`: those that
+    are needed; empty: all."""
     from rich.progress import Progress
 
     from imb.mpi import build
 
     place = build.build_folder(build.build_key(mpi, compiler))
-    made = build.folder_of_make(mpi, compiler)
+    make_folder = build.folder_of_make(mpi, compiler)
     components = components or build.all_components()
     if build.has(place, components) and not again:
         return place
-    where = f"what is missing in {made}; " if made else ""
+    missing = f"what is missing in {make_folder}; " if make_folder else ""
     screen = Screen(err=True)
-    screen.line(f"building the suite for {mpi.version} ({where}{mpi.wrapper}) ...")
+    screen.line(f"building the suite for {mpi.version} ({missing}{mpi.wrapper}) ...")
     console = screen.console
     began = time.monotonic()
-    done = 0.0  # percent
-    over = threading.Event()
+    percent_done = 0.0
+    finished = threading.Event()
 
     def beat() -> None:
-        while not over.wait(BUILD_BEAT):
-            screen.line(f"building the suite: {done:.0f} % after {time.monotonic() - began:.0f} s")
+        while not finished.wait(BUILD_BEAT):
+            screen.line(f"building the suite: {percent_done:.0f} % after {time.monotonic() - began:.0f} s")
 
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("building", total=100)
 
         def show(percent: float) -> None:
-            nonlocal done
-            done = percent
+            nonlocal percent_done
+            percent_done = percent
             bar.update(task, completed=percent)
 
         if not console.is_terminal:
@@ -335,31 +336,30 @@ def built(
             say(*error.words.splitlines(), f"imb: {error}", err=True)
             raise typer.Exit(1) from None
         finally:
-            over.set()
+            finished.set()
 
 
 class Carried(NamedTuple):
-    """What is over in the end; how many launches were left out because their variant could not be set up; why no more were
-    launched, where the session stops when decided."""
+    """A session after its launches."""
 
-    over: list[Done]
-    left_out: int
-    stopped: str | None
+    over: list[Done]  # the launches that ended
+    left_out: int  # launches whose variant could not be set up or started
+    stopped: str | None  # why no more were launched, where the session stops when decided
     plan: Plan  # with the launches that were repeated
-    usage_errors: bool = False  # all that was launched was refused by the suite
+    usage_errors: bool = False  # the suite refused the arguments of all launches
 
 
 def carry_out(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
-    """Runs what of the session is still to be run, showing it live, and exits with what came of it."""
+    """Runs the launches of the session that are not done yet, with live progress; exits with 1 or 2 unless all were complete."""
     from imb.cli.variance import after_session
     from imb.measure import session
 
     before = len(session.done(archive, plan))
-    carried = launch_all(archive, plan, verbose=verbose)
-    if len(carried.over) > before:
-        after_session(archive, carried.plan, carried.over)
-    if not all_measured(carried):
-        raise typer.Exit(2 if carried.usage_errors else 1)
+    executed = launch_all(archive, plan, verbose=verbose)
+    if len(executed.over) > before:
+        after_session(archive, executed.plan, executed.over)
+    if not all_measured(executed):
+        raise typer.Exit(2 if executed.usage_errors else 1)
 
 
 def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
@@ -369,30 +369,30 @@ def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
     if name is None:
         carry_out(archive, plan, verbose=verbose)
         return
-    lines = name not in ("fabric", "latency", "rails", "startup")  # whose report has every launch
+    show_launches = name not in ("fabric", "latency", "rails", "startup")  # their report has every launch
     module = importlib.import_module(f"imb.cli.{name}")
-    grow = getattr(module, "grow", None)  # of a command whose launches depend on those before
-    carried = launch_all(
-        archive, plan, results_to_stderr=True, commands=lines and not grow, verbose=verbose, grow=grow
+    grow = getattr(module, "grow", None)  # where launches depend on those before
+    executed = launch_all(
+        archive, plan, results_to_stderr=True, commands=show_launches and not grow, verbose=verbose, grow=grow
     )
-    raise typer.Exit(module.report(archive, carried))
+    raise typer.Exit(module.report(archive, executed))
 
 
-def all_measured(carried: Carried) -> bool:
+def all_measured(executed: Carried) -> bool:
     """Whether every launch was complete; reports on standard error if not."""
-    over, left_out = carried.over, carried.left_out
-    bad = sum(ended.outcome != "measured" for ended in over)
-    if bad:
-        say(f"imb: {bad} of {len(over)} launches incomplete; see `imb show RUN`", err=True)
+    over, left_out = executed.over, executed.left_out
+    incomplete = sum(ended.outcome != "measured" for ended in over)
+    if incomplete:
+        say(f"imb: {incomplete} of {len(over)} launches incomplete; see `imb show RUN`", err=True)
     if left_out:
         say(
-            f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {carried.plan.id}`",
+            f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {executed.plan.id}`",
             err=True,
         )
-    return not bad and not left_out
+    return not incomplete and not left_out
 
 
-# A session and what of it is over -> the session with the launches that follow; None: none.
+# A session and its launches that ended -> the session with the launches that follow; None: none follow.
 Grow: TypeAlias = "Callable[[Archive, Plan, Sequence[Done]], Plan | None]"
 
 
@@ -405,9 +405,9 @@ def launch_all(
     verbose: bool = False,
     grow: Grow | None = None,
 ) -> Carried:
-    """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted. `commands`:
-    whether they, and a line of each launch that was measured, are shown. `verbose`: all commands are, whole. `grow`: which launches
-    follow; None: repeats.
+    """Runs the launches of the session that are not done yet, or fewer where it stops when decided; exits with 130 when interrupted.
+    `commands`: whether they, and a line of each launch that was measured, are shown. `verbose`: all commands are shown, whole.
+    `grow`: which launches follow; None: repeats.
 
     Raises ImbError where another process executes the session.
     """
@@ -418,21 +418,21 @@ def launch_all(
         with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
             for variant in plan.variants:
                 warn_of_ignored_variables(variant)
-            # The variants of a session that grows are on the same CPUs.
+            # The variants of a session that grows are on the same CPUs: one is examined.
             for variant in plan.variants[:1] if grow else plan.variants:
                 most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
                 examine_shared_cpus(variant.intent, most_ranks, variant.name)
-            shown = {
+            options = {
                 "results_to_stderr": results_to_stderr,
                 "commands": commands,
                 "verbose": verbose,
                 "grows": bool(grow),
             }
-            carried = _launch_all(archive, plan, **shown)
-            while more := (grow or with_repeats)(archive, carried.plan, carried.over):
-                session.extend(archive, more)
-                carried = _launch_all(archive, more, **shown, announced=bool(grow))
-            return carried
+            executed = _launch_all(archive, plan, **options)
+            while extended := (grow or with_repeats)(archive, executed.plan, executed.over):
+                session.extend(archive, extended)
+                executed = _launch_all(archive, extended, **options, announced=bool(grow))
+            return executed
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
     except KeyboardInterrupt:
@@ -449,7 +449,7 @@ def _launch_all(
     grows: bool,
     announced: bool = False,
 ) -> Carried:
-    """`grows`: launches follow that are not planned yet; `announced`: the caller has said what follows."""
+    """`grows`: launches follow that are not planned yet; `announced`: the caller has printed what follows."""
     from imb.cli.deciding import Deciding
     from imb.cli.show import print_tables
     from imb.measure import execution, session, stored_sessions
@@ -461,28 +461,28 @@ def _launch_all(
     todo = [item for item in plan.items if item.number not in before]
     session.refuse_without_secrets(plan, todo)
     versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in plan.variants))
-    most = " at most" if plan.until else ""
+    limit = " at most" if plan.until else ""
     may_repeat = plan.repeats and not any(item.repeats for item in plan.items)
-    most += f", at most {plan.repeats} repeats" if may_repeat else ""
+    limit += f", at most {plan.repeats} repeats" if may_repeat else ""
     if announced:
         pass
     elif todo:
         count = counted(len(todo), "launch") if grows else f"{len(todo)} of {len(plan.items)} launches"
-        say(f"{title_of(plan)}: {count} to run{' first' if grows else ''}{most}, {versions}", err=True)
+        say(f"{title_of(plan)}: {count} to run{' first' if grows else ''}{limit}, {versions}", err=True)
     else:
-        left = "" if grows else "nothing left to run, "
-        say(f"{title_of(plan)}: {left}{counted(len(plan.items), 'launch')} done", err=True)
+        nothing_left = "" if grows else "nothing left to run, "
+        say(f"{title_of(plan)}: {nothing_left}{counted(len(plan.items), 'launch')} done", err=True)
     over = list(before.values())
     left_out = 0
-    refused: set[tuple[object, ...]] = set()  # whose arguments the suite refuses, every time
-    missing: set[tuple[object, ...]] = set()  # that cannot be started, every time
+    refused: set[tuple[object, ...]] = set()  # launches whose arguments the suite refuses, every time
+    missing: set[tuple[object, ...]] = set()  # launches that cannot be started, every time
     skipped = 0
     stopped: str | None = None
 
-    def show_table(item: Item, kept: Path) -> None:
+    def show_table(item: Item, file: Path) -> None:
         if len(plan.items) == 1 and not results_to_stderr and sys.stdout.isatty():
             display.end()
-            print_tables(records.read(kept.read_bytes(), kept.name))
+            print_tables(records.read(file.read_bytes(), file.name))
 
     deciding = Deciding(archive, plan, over)
     with (
@@ -495,7 +495,7 @@ def _launch_all(
         ) as display,
         Standing(archive, plan, display.say) as standing,
     ):
-        if not plan.until:  # that may be decided already
+        if not plan.until:  # else the session may be decided already
             display.show_time_left(over, todo[0].turn if todo else None)
         for items in session.launch_batches(plan, todo):
             if stopped := deciding.before(items[0].turn, over, display.say):
@@ -543,24 +543,24 @@ def _launch_all(
         stopped = stopped or deciding.at_the_end(over, display.say)
     if stopped:
         session.stop(archive, plan, stopped)
-    if not plan.until and not announced:  # then the last line is the reason for stopping
+    if not plan.until and not announced:  # with `until`, the last line is the reason for stopping
         warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
-    none_else = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
-    return Carried(over, left_out, stopped, plan, none_else)
+    all_refused = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
+    return Carried(over, left_out, stopped, plan, all_refused)
 
 
-# Beginnings of variables, and the MPIs that read them; MPICH's are those of libraries made from it, too.
+# Prefixes of variables, and the MPIs that read them. "mpich" includes the libraries that are made from it.
 _READ_BY = {"MPIR_CVAR_": ("mpich", "intel"), "OMPI_MCA_": ("openmpi",), "I_MPI_": ("intel",)}
 
 
 def warn_of_ignored_variables(variant: Variant) -> None:
     """Warns where a variant sets variables of another MPI than its own."""
-    of = f"variant {variant.name}: " if variant.name else ""
-    for beginning, flavors in _READ_BY.items():
-        names = [name for name in variant.intent.env if name.startswith(beginning)]
+    variant_text = f"variant {variant.name}: " if variant.name else ""
+    for prefix, flavors in _READ_BY.items():
+        names = [name for name in variant.intent.env if name.startswith(prefix)]
         if names and variant.mpi.flavor not in (*flavors, "other"):
             say(
-                f"imb: warning: {of}{variant.mpi.version} ignores {', '.join(names)}; choose the MPI by --mpi",
+                f"imb: warning: {variant_text}{variant.mpi.version} ignores {', '.join(names)}; choose the MPI by --mpi",
                 err=True,
             )
 
@@ -576,19 +576,19 @@ def examine_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
 
     if session.elsewhere(intent):
         return
-    of = f"variant {name}: " if name else ""
+    prefix = f"variant {name}: " if name else ""
     pinned = [intent.cpus[rank % len(intent.cpus)] for rank in range(ranks)] if intent.cpus else []
     cores = host.cores()
     if ranks > _MOST_PER_CORE * cores:
         raise ImbError(
-            f"{of}{ranks} ranks on {counted(cores, 'core')} would stall this host; give --np of at most {_MOST_PER_CORE * cores},"
+            f"{prefix}{ranks} ranks on {counted(cores, 'core')} would stall this host; give --np of at most {_MOST_PER_CORE * cores},"
             " or --hosts"
         )
     if not pinned and ranks > cores:
-        say(f"imb: warning: {of}{ranks} ranks on {counted(cores, 'core')}: ranks share cores", err=True)
+        say(f"imb: warning: {prefix}{ranks} ranks on {counted(cores, 'core')}: ranks share cores", err=True)
     if len(set(pinned)) == len(pinned):
         return
     shared = next(cpu for cpu in pinned if pinned.count(cpu) > 1)
     sharing = [str(rank) for rank, cpu in enumerate(pinned) if cpu == shared]
     listed = " and ".join(sharing) if len(sharing) < 4 else f"{sharing[0]} and {len(sharing) - 1} others"
-    say(f"imb: warning: {of}ranks {listed} share CPU {shared}; times include waiting for it", err=True)
+    say(f"imb: warning: {prefix}ranks {listed} share CPU {shared}; times include waiting for it", err=True)

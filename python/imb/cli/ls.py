@@ -16,8 +16,8 @@ from imb.render import shortened
 from imb.render.terminal import columns, data, say, text_width
 
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
-# Of the index, what the list needs.
-_SHOWN = [
+# The columns of the index that the list needs.
+_INDEX_COLUMNS = [
     "run",
     "added",
     "origin",
@@ -35,15 +35,15 @@ _SHOWN = [
 ]
 
 _HEADINGS = ("RUN", "DATE", "PROGRAM", "MPI", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS")
-_UNLESS = {"FAILED": "", "STATE": "complete"}  # columns that are left out where all runs have this
-_LEAST = {
+_USUAL_VALUES = {"FAILED": "", "STATE": "complete"}  # columns that are left out where all runs have this
+_LEAST_WIDTHS = {
     "BENCHMARKS": 0,
     "LABELS": 16,
     "MPI": 10,
     "PROGRAM": 8,
 }  # characters that are kept where the terminal is narrow
 
-_NEWEST = 30  # runs that are shown unless another number is asked for
+_NEWEST = 30  # runs that are shown without --newest
 
 
 def command(
@@ -93,8 +93,8 @@ def command(
         say(f"imb: {missing}", err=True)
         return
     tags = index.tags()
-    chosen = listed(index.archive, names, tags) if names else set()
-    runs = index.rows(None if format == "json" else _SHOWN)
+    named = listed(index.archive, names, tags) if names else set()
+    runs = index.rows(None if format == "json" else _INDEX_COLUMNS)
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []
     if label is not None and not any(label in run["labels"] for run in runs):
@@ -102,7 +102,7 @@ def command(
     runs = [
         run
         for run in runs
-        if (not names or run["run"] in chosen) and (label is None or label in run["labels"])
+        if (not names or run["run"] in named) and (label is None or label in run["labels"])
     ]
     if benchmark is not None:
         runs = [run for run in runs if benchmark.lower() in (run["benchmarks"] or "").lower().split(", ")]
@@ -115,32 +115,32 @@ def command(
         ),
         reverse=True,
     )
-    shown = runs if everything else runs[: newest or _NEWEST]
+    listed_runs = runs if everything else runs[: newest or _NEWEST]
     if format == "json":
         import msgspec
 
-        data("".join(msgspec.json.encode(run).decode() + "\n" for run in shown))
+        data("".join(msgspec.json.encode(run).decode() + "\n" for run in listed_runs))
         return
     if not runs:
         if names or label is not None:
             lack = "can be read" if label is None else "has this label"
             words = f"none of these runs {f'has benchmark {benchmark!r}' if benchmark else lack}"
         else:
-            where = f"no run of benchmark {benchmark!r} in" if benchmark else "the archive is empty:"
-            words = f"{where} {index.archive.folder}; add runs with `imb run` or `imb import`"
+            scope = f"no run of benchmark {benchmark!r} in" if benchmark else "the archive is empty:"
+            words = f"{scope} {index.archive.folder}; add runs with `imb run` or `imb import`"
         say(f"imb: {words}", err=True)
         return
-    cells = [_cells(run) for run in shown]
+    cells = [_cells(run) for run in listed_runs]
     left_out = {
         name
-        for name, nothing in _UNLESS.items()
-        if all(row[_HEADINGS.index(name)] == nothing for row in cells)
+        for name, usual in _USUAL_VALUES.items()
+        if all(row[_HEADINGS.index(name)] == usual for row in cells)
     }
-    kept = [at for at, name in enumerate(_HEADINGS) if name not in left_out]
-    rows = [[row[at] for at in kept] for row in cells]
-    say(*columns([_HEADINGS[at] for at in kept], rows, width=text_width(), least=_LEAST))
-    if len(shown) < len(runs):
-        say(f"and {len(runs) - len(shown)} older: imb ls --all")
+    kept = [column for column, name in enumerate(_HEADINGS) if name not in left_out]
+    rows = [[row[column] for column in kept] for row in cells]
+    say(*columns([_HEADINGS[column] for column in kept], rows, width=text_width(), least=_LEAST_WIDTHS))
+    if len(listed_runs) < len(runs):
+        say(f"and {len(runs) - len(listed_runs)} older: imb ls --all")
 
 
 def _cells(run: dict[str, Any]) -> list[str]:

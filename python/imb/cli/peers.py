@@ -24,22 +24,22 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
     kinds = {_kind(launch) for launch in launches if _in_passes(launch)}
     if not kinds:
         return []
-    own = {launch.name.partition("#")[0] for launch in launches} | {
+    own_names = {launch.name.partition("#")[0] for launch in launches} | {
         launch.content.partition("#")[0][:SHORT] for launch in launches
     }
-    if {name[:SHORT] for name in archive.ids()} <= own:
-        return []  # the first of all: its table needs no columns
+    if {name[:SHORT] for name in archive.ids()} <= own_names:
+        return []  # there are no earlier runs, so the index is not read
     from imb.archive.index import Index
 
-    found_rows = Index(archive).rows(["run", "nodes", "mpi", "processes", "memory", "passes", "date"])
-    rows = [row for row in found_rows if row["passes"] and row["run"][:SHORT] not in own]
+    index_rows = Index(archive).rows(["run", "nodes", "mpi", "processes", "memory", "passes", "date"])
+    rows = [row for row in index_rows if row["passes"] and row["run"][:SHORT] not in own_names]
     rows.sort(key=lambda row: row["date"] or "", reverse=True)
-    left = dict.fromkeys(kinds, MOST)
+    remaining = dict.fromkeys(kinds, MOST)
     launches_before: list[Launch] = []
     for row in rows:
         kind = row["nodes"], row["mpi"], row["processes"], row["memory"]
-        if left.get(kind, 0) > 0:
-            left[kind] -= 1
+        if remaining.get(kind, 0) > 0:
+            remaining[kind] -= 1
             of_run = each_readable([row["run"]], lambda run: launches_in(archive, run), optional=True)
             launches_before += chain.from_iterable(of_run)
     return launches_before
@@ -57,7 +57,7 @@ def _in_passes(launch: Launch) -> bool:
 
 
 def _kind(launch: Launch) -> tuple[str | None, str | None, int | None, str | None]:
-    """As the index has it."""
+    """Hosts, MPI library, number of ranks and memory, as the index has them."""
     ranks = len(launch.run.ranks or []) or None
     library = launch.run.mpi.name if launch.run.mpi else None
     return ", ".join(launch.hosts()) or None, library, ranks, memory_of(launch.run)

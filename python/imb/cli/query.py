@@ -57,6 +57,6 @@ def command(
         ]
         data("".join(f"{line}\n" for line in lines))
     else:
-        say(*columns(names, [["" if v is None else str(v) for v in row] for row in rows]))
+        say(*columns(names, [["" if value is None else str(value) for value in row] for row in rows]))
         if not rows:
             say("0 rows")

@@ -82,15 +82,15 @@ def command(
     rails = rails_here()
     if not rails and pairs is None:
         raise ImbError("this host has no interface that is up and has an address; give --pairs")
-    many = pairs or len(rails)
+    pair_count = pairs or len(rails)
     near = cpus_near(rails)
-    cpus = ",".join(str(near[pair % len(near)]) for pair in range(many)) if near else None
-    intent = intent_of(2 * many, hosts, many, None, cpus, env, launcher)
-    there = len(intent.hosts) or Allocation.of().nodes or 1
-    if there != 2:
-        raise ImbError(f"rails are measured between two hosts, not {there}; give --hosts A,B")
+    cpus = ",".join(str(near[pair % len(near)]) for pair in range(pair_count)) if near else None
+    intent = intent_of(2 * pair_count, hosts, pair_count, None, cpus, env, launcher)
+    host_count = len(intent.hosts) or Allocation.of().nodes or 1
+    if host_count != 2:
+        raise ImbError(f"rails are measured between two hosts, not {host_count}; give --hosts A,B")
     installation, folder = prepare(mpi, programs)
-    words = ["-npmin", str(2 * many), "-msgsize", str(LENGTH), "-window_size", str(IN_FLIGHT)]
+    words = ["-npmin", str(2 * pair_count), "-msgsize", str(LENGTH), "-window_size", str(IN_FLIGHT)]
     plan = session.run_plan(
         mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["Uniband"]}, arguments=words,
         launches=launches, timeout=timeout, labels=label or [], sampling=passes.Sampling(),
@@ -104,44 +104,49 @@ def command(
     )
 
 
-def report(store: Archive, carried: Carried) -> int:
-    """The sum and the share of each rail; the exit status. Raises ImbError."""
+def report(store: Archive, executed: Carried) -> int:
+    """Print the sum and the share of each rail; the exit status. Raises ImbError."""
     from itertools import chain
     from statistics import median
 
     from imb.archive.names import launches_in
-    from imb.fabric.rails import carried as carried_by
+    from imb.fabric.rails import carried as shares_of
     from imb.model.conditions import interfaces_in
 
-    well = all_measured(carried)
-    measured = [one for over in carried.over for one in launches_in(store, over.run) if _sum(one)]
+    complete = all_measured(executed)
+    measured = [launch for ended in executed.over for launch in launches_in(store, ended.run) if _sum(launch)]
     if not measured:
-        why = next(
-            (why for over in carried.over if (why := problem_of(store, carried.plan, over))),
+        problem = next(
+            (problem for ended in executed.over if (problem := problem_of(store, executed.plan, ended))),
             "no row was measured",
         )
-        raise ImbError(f"no launch has results: {why}", status=1)
-    rails = {one.name: one for one in interfaces_in({"interfaces": carried.plan.report["rails"]})}
-    every = median(map(_sum, measured))
+        raise ImbError(f"no launch has results: {problem}", status=1)
+    rails = {
+        interface.name: interface
+        for interface in interfaces_in({"interfaces": executed.plan.report["rails"]})
+    }
+    rate = median(map(_sum, measured))
     ranks = measured[0].run.ranks or []
     sender, receiver = ranks[0].host, ranks[-1].host
     pairs = len(ranks) // 2
     say(
-        f"{sender} to {receiver}: {amount(every)}/s, {counted(pairs, 'pair')}, Uniband {size(LENGTH)}, median of"
-        f" {counted(len(measured), 'launch')}, {carried.plan.variants[0].mpi.version}"
+        f"{sender} to {receiver}: {amount(rate)}/s, {counted(pairs, 'pair')}, Uniband {size(LENGTH)}, median of"
+        f" {counted(len(measured), 'launch')}, {executed.plan.variants[0].mpi.version}"
     )
-    shares = [carried_by(one.rows.values(), sender, rails) for one in measured]
+    shares = [shares_of(launch.rows.values(), sender, rails) for launch in measured]
     if not all(shares):
         say(f"imb: interfaces of {sender} counted nothing: shares of rails are not known", err=True)
         return 1
     names = dict.fromkeys((*rails, *chain.from_iterable(shares)))
     rows, idle = [], []
     for name in names:
-        share = median(one.get(name, 0.0) for one in shares)
-        known = rails.get(name)
-        of_link = as_percent(8 * share * every / known.speed, 0) if known and known.speed else NOT_KNOWN
-        link = known.link if known else ""
-        rows.append((name, as_percent(share, 0), f"{amount(share * every)}/s", link or NOT_KNOWN, of_link))
+        share = median(byte_shares.get(name, 0.0) for byte_shares in shares)
+        interface = rails.get(name)
+        of_link = (
+            as_percent(8 * share * rate / interface.speed, 0) if interface and interface.speed else NOT_KNOWN
+        )
+        link = interface.link if interface else ""
+        rows.append((name, as_percent(share, 0), f"{amount(share * rate)}/s", link or NOT_KNOWN, of_link))
         if share < IDLE / len(names):
             idle.append(name)
     Screen().table(("rail", "share", "rate", "link", "of the link"), rows, right=(1, 2, 3, 4))
@@ -151,7 +156,7 @@ def report(store: Archive, carried: Carried) -> int:
         say(
             f"! {', '.join(idle)} carried less than half of an equal share; {INTERFACE_SETTINGS} choose interfaces"
         )
-    return 0 if well else 1
+    return 0 if complete else 1
 
 
 def _sum(launch: Launch) -> float:

@@ -37,9 +37,9 @@ Format = Literal["html", "png", "svg", "pdf", "terminal"]
 FIRST = ("--format", "--output", "--title", "--benchmark", "--metric", "--relevant", "--link", "--archive")
 _PAGES = ("html", "htm")
 _PICTURES: tuple[Format, ...] = ("png", "svg", "pdf")
-_OF_CURVES = {"sides", "format", "output", "title", "benchmark", "metric", "archive"}
-# What a page of one sample set uses.
-_OF_ONE = {"sides", "format", "output", "title", "link", "memory", "threshold", "archive"}
+_CURVE_OPTIONS = {"sides", "format", "output", "title", "benchmark", "metric", "archive"}
+# The options of a page of one sample set.
+_ONE_SET_OPTIONS = {"sides", "format", "output", "title", "link", "memory", "threshold", "archive"}
 
 
 def command(
@@ -107,11 +107,13 @@ def command(
     \f
     Sample sets of different sessions, and logs, are judged as by imb compare: see --assume-one-session there.
     """
-    chosen, path = _chosen(format, output)
-    if chosen == "html":
+    output_format, path = _format_and_file(format, output)
+    if output_format == "html":
         need("imb report", "jinja2", "plotly")
     else:
-        need(f"imb report --format {chosen}", "plotext" if chosen == "terminal" else "matplotlib")
+        need(
+            f"imb report --format {output_format}", "plotext" if output_format == "terminal" else "matplotlib"
+        )
     from imb import diagnose
     from imb.archive.files import sources_of
     from imb.archive.outputs import refuse_overwriting, write_output
@@ -127,43 +129,45 @@ def command(
         assume_one_session=assume_one_session,
         assume_stable=assume_stable,
     )
-    if chosen != "html":
-        refuse_options(context, _OF_CURVES, "is of an HTML report; omit it, or give --format html")
+    if output_format != "html":
+        refuse_options(context, _CURVE_OPTIONS, "is of an HTML report; omit it, or give --format html")
     elif benchmark or context.get_parameter_source("metric").name == "COMMANDLINE":  # type: ignore[union-attr]
         name = "--benchmark" if benchmark else "--metric"
         raise ImbError(f"{name} is of curves; add --format png, svg, pdf or terminal")
     elif len(sides) == 1:
-        refuse_options(context, _OF_ONE, "is of a comparison; give two sample sets or more")
+        refuse_options(context, _ONE_SET_OPTIONS, "is of a comparison; give two sample sets or more")
     if path is None and title is not None:
         raise ImbError("--title is of a file; omit it, or give --output FILE")
     store = Archive(archive)
     runs = runs_named(store, sides)
     if path:
-        refuse_overwriting(store, path, (source for of in runs for source in sources_of(of)), "--output")
-    loaded = sides_from(runs, sides)
-    if chosen == "html":
+        refuse_overwriting(
+            store, path, (source for runs_of_side in runs for source in sources_of(runs_of_side)), "--output"
+        )
+    sample_sets = sides_from(runs, sides)
+    if output_format == "html":
         assert path
         with explained("judging launches and writing the page"):
-            page = _page_of(store, loaded, runs, title, settings, thresholds, limits)
+            page = _page_of(store, sample_sets, runs, title, settings, thresholds, limits)
         write_output(path, page)
-        launches = sum(len(side.launches) for side in loaded)
+        launches = sum(len(side.launches) for side in sample_sets)
         say(f"{path}: {counted(launches, 'launch')}, {amount(len(page))}")
     else:
-        _draw(loaded, metric, benchmark or [], path, chosen, title)
+        _draw(sample_sets, metric, benchmark or [], path, output_format, title)
 
 
-def _chosen(format: Format | None, output: Path | None) -> tuple[Format, Path | None]:
-    """The format, of the name of the file unless it is given, and the file; None: the terminal. Raises ImbError."""
-    end = output.suffix.lower().removeprefix(".") if output else ""
+def _format_and_file(format: Format | None, output: Path | None) -> tuple[Format, Path | None]:
+    """The format (if not given, that of the file's name) and the file; None: the terminal. Raises ImbError."""
+    suffix = output.suffix.lower().removeprefix(".") if output else ""
     if format == "terminal":
         if output:
             raise ImbError("--format terminal writes no file; omit --output")
         return format, None
-    if format is None and output and end not in (*_PAGES, *_PICTURES):
+    if format is None and output and suffix not in (*_PAGES, *_PICTURES):
         raise ImbError(f"--output {output}: the name must end in .html, .png, .svg or .pdf; or give --format")
-    by_name: Format = next((form for form in _PICTURES if form == end), "html")
-    chosen = format or by_name
-    return chosen, output or Path(f"report.{chosen}")
+    by_name: Format = next((picture for picture in _PICTURES if picture == suffix), "html")
+    output_format = format or by_name
+    return output_format, output or Path(f"report.{output_format}")
 
 
 def _page_of(
@@ -189,16 +193,18 @@ def _page_of(
         [
             compare(
                 sides[0],
-                other,
+                side,
                 settings,
-                earlier(store, [*sides[0].launches, *other.launches]),
+                earlier(store, [*sides[0].launches, *side.launches]),
                 (letter(0), letter(number)),
             )
-            for number, other in enumerate(sides[1:], start=1)
+            for number, side in enumerate(sides[1:], start=1)
         ],
         [
-            diagnose.diagnose(side, thresholds, limits, variance_of(store, side), failed_among(of, side))
-            for of, side in zip(runs, sides, strict=True)
+            diagnose.diagnose(
+                side, thresholds, limits, variance_of(store, side), failed_among(runs_of_side, side)
+            )
+            for runs_of_side, side in zip(runs, sides, strict=True)
         ],
         title=title,
         now=datetime.now(),
@@ -206,14 +212,14 @@ def _page_of(
 
 
 def _draw(
-    sides: list[Side], metric: str, benchmarks: list[str], path: Path | None, form: str, title: str | None
+    sides: list[Side], metric: str, benchmarks: list[str], path: Path | None, format: str, title: str | None
 ) -> None:
     """Curves, into a file or on the terminal."""
     from imb.render.picture import draw, lines_of, terminal_chart
 
     lines = lines_of(sides, metric, benchmarks)
     if path:
-        draw(lines, metric, path, form, title)
+        draw(lines, metric, path, format, title)
         charts = len({line.benchmark for line in lines})
         say(f"{path}: {counted(charts, 'chart')} of {counted(len(sides), 'sample set')}")
         return

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import PLANNED, ArchiveOption, LabelOption, refuse_options
+from imb.cli.common import PLANNED, ArchiveOption, LabelOption, names_and_arguments, refuse_options
 from imb.cli.launching import (
     BindOption,
     BudgetOption,
@@ -49,8 +49,8 @@ from imb.cli.submitting import (
 from imb.model.errors import ImbError
 from imb.render.terminal import say
 
-# What --resume uses: what a session's plan does not hold, and the time limit, which may be changed.
-_OF_ONE_CALL = {
+# The options that --resume takes: those that the plan of a session does not have, and the time limit, which may be changed.
+_RESUME_OPTIONS = {
     "names",
     "timeout",
     "resume",
@@ -176,19 +176,18 @@ def command(
     if force_owner and not resume:
         raise ImbError("--force-owner is an option of --resume; omit it, or add --resume")
     if resume:
-        refuse_options(context, _OF_ONE_CALL, PLANNED)
+        refuse_options(context, _RESUME_OPTIONS, PLANNED)
         if len(words) > 1:
             raise ImbError(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
             )
-        found_plan = stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)
-        plans = [stored_sessions.with_timeout(found_plan, timeout)]
+        plan = stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)
+        plans = [stored_sessions.with_timeout(plan, timeout)]
     else:
-        split = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
-        arguments, words = words[split:], words[:split]
+        benchmarks, arguments = names_and_arguments(words)
         if map_:
-            rows, x, columns = map_.lower().partition("x")
-            if not (x and rows.isdecimal() and columns.isdecimal()):
+            rows, cross, columns = map_.lower().partition("x")
+            if not (cross and rows.isdecimal() and columns.isdecimal()):
                 raise ImbError(f"--map: not PxQ: {map_}; give one such as 2x4")
             np = np or int(rows) * int(columns)
             arguments = ["-map", f"{rows}x{columns}", *arguments]
@@ -198,11 +197,13 @@ def command(
             raise ImbError(
                 "hosts and host_pairs exclude each other; host_pairs launches on two hosts per job"
             )
-        chosen = selection.select(words, kind)
+        by_component = selection.select(benchmarks, kind)
         if memory or gpu:
-            selection.refuse_files(chosen, "--memory and --gpu")
-        places = [",".join(pair) for pair in pairs_of(host_pairs.split(","), job)] if host_pairs else [hosts]
-        intents = [intent_of(np, place, ppn, bind, cpus, env, launcher) for place in places]
+            selection.refuse_files(by_component, "--memory and --gpu")
+        host_lists = (
+            [",".join(pair) for pair in pairs_of(host_pairs.split(","), job)] if host_pairs else [hosts]
+        )
+        intents = [intent_of(np, hosts_of_job, ppn, bind, cpus, env, launcher) for hosts_of_job in host_lists]
         if not submit:
             for intent in intents:
                 refuse_missing_cpus(intent)
@@ -213,7 +214,7 @@ def command(
                 mpi=installation,
                 programs=folder,
                 intent=intent,
-                selection=chosen,
+                selection=by_component,
                 arguments=arguments,
                 launches=launches,
                 timeout=timeout,

@@ -87,31 +87,31 @@ def command(
             )
         _show_several(store, run, runs, benchmark or [])
         return
-    shown = runs[0]
+    source = runs[0]
     if output:
-        data(shown.part("output.txt") or b"")
+        data(source.part("output.txt") or b"")
         return
-    records = shown.records()
-    say(*_facts(shown, records, store.tags().get(shown.id) or Tags()))
-    for line in of_one_run(store, shown, records):
+    records = source.records()
+    say(*_facts(source, records, store.tags().get(source.id) or Tags()))
+    for line in of_one_run(store, source, records):
         say(f"! {line}")
-    note_unread(records.problems, lost=not shown.stored)
-    wanted = {name.lower() for name in benchmark or []}
-    there = dict.fromkeys(
+    note_unread(records.problems, lost=not source.stored)
+    lower_names = {name.lower() for name in benchmark or []}
+    present = dict.fromkeys(
         record.benchmark for record in records.records if isinstance(record, Result | Failure)
     )
-    if there:
-        refuse_missing_benchmarks(benchmark or [], there)
-    drawn = sys.stdout.isatty() and has("plotext") if chart is None else chart
-    print_tables(records, wanted, chart=drawn)
-    if _without_result(shown, records):
-        _print_ends(shown)
+    if present:
+        refuse_missing_benchmarks(benchmark or [], present)
+    draw = sys.stdout.isatty() and has("plotext") if chart is None else chart
+    print_tables(records, lower_names, chart=draw)
+    if _without_result(source, records):
+        _print_ends(source)
 
 
 def _show_several(
     archive: Archive, name: str, runs: Sequence[StoredRun | FileRun], benchmarks: list[str]
 ) -> None:
-    """The runs of a label, query or file together; where none has a result, what each of them is."""
+    """The runs of a label, query or file together; where none has a result, the facts of each."""
     from imb.archive.names import NoResult, side_from
 
     try:
@@ -135,7 +135,7 @@ def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[st
     facts = source.facts()
     command = facts.get("command") or run.command_line or []
     other_cpus = fact(float, facts, "load", "other_cpus")
-    said = {
+    fields = {
         **_place(source),
         "program": " ".join(filter(None, [run.program, run.version, run.component])),
         "measured": run.date,
@@ -160,7 +160,7 @@ def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[st
         "notes": "; ".join(tags.notes),
         "problems": len(records.problems) or None,
     }
-    return [f"{name:<12} {value}" for name, value in said.items() if value not in (None, "")]
+    return [f"{name:<12} {value}" for name, value in fields.items() if value not in (None, "")]
 
 
 def _without_result(source: StoredRun | FileRun, records: Records) -> bool:
@@ -175,8 +175,8 @@ def _print_ends(source: StoredRun | FileRun) -> None:
     for title, name in (("stderr", "stderr.txt"), ("output", "output.txt")):
         lines = (source.part(name) or b"").decode(errors="replace").splitlines()
         if lines:
-            shown = lines[-LAST:]
-            say("", f"{title}, last {len(shown)} of {counted(len(lines), 'line')}:", *shown)
+            last = lines[-LAST:]
+            say("", f"{title}, last {len(last)} of {counted(len(lines), 'line')}:", *last)
 
 
 def _place(source: StoredRun | FileRun) -> dict[str, str | None]:
@@ -201,51 +201,51 @@ def _gpus(run: Run) -> dict[str, str | None]:
     from imb.model.gpus import memory_of
 
     memory = memory_of(run)
-    used = [
+    gpus = [
         f"{gpu.name or 'GPU'} {gpu.index} on {gpu.host}"
         f"{f' at {gpu.bus_address}' if gpu.bus_address else ''}, ranks {', '.join(map(str, gpu.ranks))}"
         for gpu in run.gpus or []
     ]
     return {
         "memory": None if memory == "host" else memory,
-        "GPUs": "; ".join(used),
+        "GPUs": "; ".join(gpus),
         "GPU support": str(run.gpu_support) if run.gpu_support else None,
     }
 
 
 def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None:
-    """`within a host: shared memory (the MPI itself: on-host sm; OMPI_MCA_btl=self,sm)`: by the bytes that interfaces counted,
-    with what the MPI reports and its settings."""
+    """`within a host: shared memory (the MPI itself: on-host sm; OMPI_MCA_btl=self,sm)`: the path by the bytes that interfaces
+    counted, the transport that the MPI reports, and its settings."""
     from imb.model import path
     from imb.model.conditions import transport_settings
 
     set_by_user = transport_settings(run, source.facts())
     settings = ", ".join(f"{name}={value}" for name, value in set_by_user.items())
-    words = "; ".join(filter(None, [path.own_word(source.facts()), settings]))
+    details = "; ".join(filter(None, [path.own_word(source.facts()), settings]))
     mean = path.mean_repetitions(source.records(samples=True).of(Sample))
-    said = path.paths_summary(path.ways(run, path.with_repetitions(records.of(Result), mean)))
-    return f"{said}{f' ({words})' if words else ''}" if said else None
+    summary = path.paths_summary(path.ways(run, path.with_repetitions(records.of(Result), mean)))
+    return f"{summary}{f' ({details})' if details else ''}" if summary else None
 
 
 def _conditions(facts: Mapping[str, Any]) -> str | None:
     """Recorded conditions in short; `imb query` has all of them."""
     from imb.model.conditions import Conditions
 
-    known = fact(Conditions, facts, "conditions")
-    if known is None:
+    conditions = fact(Conditions, facts, "conditions")
+    if conditions is None:
         return None
-    machine = known.machine
-    words = [
+    machine = conditions.machine
+    parts = [
         machine.cpu_model,
         f"{machine.cores} cores" if machine.cores else None,
         machine.kernel,
-        f"load {known.load:.2f}" if known.load is not None else None,
-        f"governor {', '.join(known.governors)}" if known.governors else None,
+        f"load {conditions.load:.2f}" if conditions.load is not None else None,
+        f"governor {', '.join(conditions.governors)}" if conditions.governors else None,
         machine.virtual_machine,
         machine.container,
-        known.mpi,
+        conditions.mpi,
     ]
-    return ", ".join(filter(None, words))
+    return ", ".join(filter(None, parts))
 
 
 def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: bool = False) -> None:
@@ -254,18 +254,18 @@ def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: b
     from imb.render.tables import evidence_of, failures_of, quantiles_of, tables_of
 
     rows = [
-        r
-        for r in records.records
-        if isinstance(r, Result | Failure) and (not benchmarks or r.benchmark.lower() in benchmarks)
+        record
+        for record in records.records
+        if isinstance(record, Result | Failure) and (not benchmarks or record.benchmark.lower() in benchmarks)
     ]
-    run_record: Run = next(records.of(Run), Run())
-    limits = pass_limits(run_record) or PassLimits()
+    run: Run = next(records.of(Run), Run())
+    limits = pass_limits(run) or PassLimits()
     screen = Screen()
     for table in tables_of(rows, MOST):
         screen.line()
         screen.table(table.headings, table.rows, title=table.title, right=range(len(table.headings)))
-        if (more := len(table.results) - MOST) > 0:
-            say(f"{counted(more, 'row')} more; `imb export` has all of them")
+        if (hidden := len(table.results) - MOST) > 0:
+            say(f"{counted(hidden, 'row')} more; `imb export` has all of them")
         if tail := quantiles_of(table.results[:MOST]):
             screen.table(tail.headings, tail.rows, title=tail.title, right=range(len(tail.headings)))
         for note in notes_on_passes(table.results, limits):

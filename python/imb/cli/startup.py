@@ -87,8 +87,8 @@ def command(
 
     from imb.measure import session, startup
 
-    wanted = numbers_of(ranks) if ranks else None
-    intent = intent_of(max(wanted) if wanted else None, hosts, ppn, bind, cpus, env, launcher)
+    numbers = numbers_of(ranks) if ranks else None
+    intent = intent_of(max(numbers) if numbers else None, hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
     installation, folder = prepare(mpi, programs)
     store = Archive(archive)
@@ -96,7 +96,7 @@ def command(
         mpi=installation,
         programs=folder,
         intent=intent,
-        ranks=wanted or startup.doubling(startup.offered(intent)),
+        ranks=numbers or startup.doubling(startup.offered(intent)),
         launches=launches,
         timeout=timeout,
         labels=label or [],
@@ -109,9 +109,9 @@ def command(
     )
 
 
-def report(store: Archive, carried: Carried) -> int:
-    """Where the time of the launches went; the exit status."""
-    plan = carried.plan
+def report(store: Archive, executed: Carried) -> int:
+    """Print where the time of the launches went; the exit status."""
+    plan = executed.plan
     summaries = summaries_of(store, plan)
     if plan.report["format"] == "json":
         _print_json(plan, summaries)
@@ -132,14 +132,14 @@ def numbers_of(text: str) -> list[int]:
 
 
 def summaries_of(archive: Archive, plan: Plan) -> list[Summary]:
-    """Of each number of ranks."""
+    """The summary of the launches of each number of ranks."""
     from imb.measure import session
     from imb.model.startup import Times, summary_of, times_of
 
     over = session.done(archive, plan)
     launches: dict[int, list[tuple[str | None, Times | None]]] = {}
     for item in plan.items:
-        ended = over.get(item.number)  # None: skipped, as its like was refused or could not be started
+        ended = over.get(item.number)  # None: skipped, as an equal launch was refused or could not be started
         run = archive.run(ended.run) if ended else None
         measured = ended is not None and ended.outcome == "measured"
         times = times_of(run.records().records, run.facts()) if run and measured else None
@@ -150,13 +150,13 @@ def summaries_of(archive: Archive, plan: Plan) -> list[Summary]:
 def _print_json(plan: Plan, summaries: Sequence[Summary]) -> None:
     import msgspec
 
-    whole = {
+    document = {
         "session": plan.id,
         "mpi": plan.variants[0].mpi.version,
         "unit": "seconds",
         "ranks": msgspec.to_builtins(summaries),
     }
-    data(msgspec.json.format(msgspec.json.encode(whole)).decode() + "\n")
+    data(msgspec.json.format(msgspec.json.encode(document)).decode() + "\n")
 
 
 def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
@@ -164,9 +164,13 @@ def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
     from imb.render.terminal import Screen
 
     several = plan.items[-1].turn > 1
-    how = f"medians of {counted(plan.items[-1].turn - 1, 'launch')} [range]" if several else "1 launch each"
-    first = "; the first launch is apart" if several else ""
-    say(f"{plan.variants[0].mpi.version}, {f'hosts {hosts}' if hosts else 'this host'}: ms, {how}{first}")
+    statistic = (
+        f"medians of {counted(plan.items[-1].turn - 1, 'launch')} [range]" if several else "1 launch each"
+    )
+    first_note = "; the first launch is apart" if several else ""
+    say(
+        f"{plan.variants[0].mpi.version}, {f'hosts {hosts}' if hosts else 'this host'}: ms, {statistic}{first_note}"
+    )
     headings = ["ranks", "launch", "before MPI_Init", "MPI_Init", "fastest rank", "suite", "finalize + exit"]
     rows = [
         [
@@ -180,13 +184,13 @@ def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
     ]
     headings += ["first"] if several else []
     Screen().table(headings, rows, right=range(len(headings)))
-    known = [summary for summary in summaries if summary.launch]
-    if known and (part := largest_part(known[-1])):
+    measured = [summary for summary in summaries if summary.launch]
+    if measured and (part := largest_part(measured[-1])):
         growth = ""
-        if len(known) > 1 and known[0].launch and known[-1].launch:
-            times = known[-1].launch.median / known[0].launch.median
-            growth = f"; {times:.1f} times the launch of {counted(known[0].ranks, 'rank')}"
-        say(f"{counted(known[-1].ranks, 'rank')}: {part[1]:.0%} of the launch is {part[0]}{growth}")
+        if len(measured) > 1 and measured[0].launch and measured[-1].launch:
+            factor = measured[-1].launch.median / measured[0].launch.median
+            growth = f"; {factor:.1f} times the launch of {counted(measured[0].ranks, 'rank')}"
+        say(f"{counted(measured[-1].ranks, 'rank')}: {part[1]:.0%} of the launch is {part[0]}{growth}")
     if any(summary.launch and summary.before_init is None for summary in summaries):
         say("imb: warning: the clocks of the hosts differ; times before MPI_Init are unknown", err=True)
 

@@ -1,4 +1,4 @@
-"""What commands that submit share: options, pairs of hosts, jobs handed to a scheduler."""
+"""Jobs: options of the commands that submit, pairs of hosts, sessions handed to a scheduler."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LEAST_MINUTES = 10.0
 
 
 class Job(NamedTuple):
-    """What is asked of the scheduler. `jobs` and `timeout` (of launches): where they are not the plan's."""
+    """Options of a job. `jobs` and `timeout` (of launches): where they are not the plan's."""
 
     scheduler: Scheduler | None
     minutes: float | None
@@ -52,17 +52,19 @@ class Job(NamedTuple):
 
     def examine(self) -> None:
         """Raises ImbError for options of jobs without --submit, and for what cannot be submitted."""
-        given = {
+        options = {
             "--minutes": self.minutes,
             "--queue": self.queue,
             "--account": self.account,
             "--jobs": self.jobs if (self.jobs or 1) > 1 else None,
         }
-        name = next((name for name, value in given.items() if value is not None), None)
+        name = next((name for name, value in options.items() if value is not None), None)
         if name and self.scheduler is None:
             raise ImbError(f"{name} is an option of jobs; add --submit slurm or --submit local")
         if self.scheduler == "local":
-            name = next((n for n in ("--minutes", "--queue", "--account") if given[n] is not None), None)
+            name = next(
+                (name for name in ("--minutes", "--queue", "--account") if options[name] is not None), None
+            )
             if name:
                 raise ImbError(f"{name}: a local job has no scheduler; omit it, or give --submit slurm")
         if self.scheduler:
@@ -78,7 +80,7 @@ class Job(NamedTuple):
 
 
 def pairs_of(words: Sequence[str], job: Job) -> list[tuple[str, str]]:
-    """All pairs of `n1`, `n2`, `n3`, or those given, `n1:n2`, `n3:n4`, each of which is a job. Raises ImbError."""
+    """All pairs of `n1`, `n2`, `n3`, or the pairs `n1:n2`, `n3:n4`; each is a job. Raises ImbError."""
     if job.scheduler is None:
         raise ImbError("host_pairs is of jobs; add --submit slurm or --submit local")
     if any(":" in word for word in words):
@@ -130,7 +132,7 @@ def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
 def _minutes(archive: Archive, plan: Plan) -> float:
     from imb.measure import session, stored_sessions
 
-    left = session.remaining_seconds(
+    seconds = session.remaining_seconds(
         plan, session.done(archive, plan).values(), stored_sessions.usual_seconds(archive, plan)
     )
-    return max(LEAST_MINUTES, math.ceil(1.5 * (left or 0.0) / 60))
+    return max(LEAST_MINUTES, math.ceil(1.5 * (seconds or 0.0) / 60))

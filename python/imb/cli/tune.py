@@ -16,6 +16,7 @@ from imb.cli.common import (
     FormatOption,
     RowsOption,
     is_given,
+    names_and_arguments,
     refuse_options,
     share_of,
 )
@@ -53,7 +54,7 @@ FIRST = ("--mpi", "--np", "--ppn", "--budget", "--output", "--verify", "--resume
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
-_OF_RESUME = {"names", "resume", "budget", "verbose", "archive"}
+_RESUME_OPTIONS = {"names", "resume", "budget", "verbose", "archive"}
 
 
 def command(
@@ -159,43 +160,42 @@ def command(
     from imb.mpi.tuning import tuner_of
 
     if resume:
-        refuse_options(context, _OF_RESUME, PLANNED)
-        larger = _seconds(budget) if is_given(context, "budget") else None
-        _resumed(Archive(archive), names or [], larger, verbose=verbose)
+        refuse_options(context, _RESUME_OPTIONS, PLANNED)
+        new_budget = _seconds(budget) if is_given(context, "budget") else None
+        _resumed(Archive(archive), names or [], new_budget, verbose=verbose)
         return
     if name is not None:
         examine_name(name)
     if verify is not None:
-        for option, given in (("COLLECTIVE", names), ("--np", np), ("--output", output)):
-            if given:
+        for option, value in (("COLLECTIVE", names), ("--np", np), ("--output", output)):
+            if value:
                 raise ImbError(
                     f"{option} cannot be combined with --verify, which measures the cells of the files"
                 )
-    words = names or []
-    split = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
-    tuning.refuse_own(words[split:])
+    collectives, arguments = names_and_arguments(names or [])
+    tuning.refuse_own(arguments)
     installation, folder = prepare(mpi, programs)
-    hosts_named = [one for one in (hosts or "").split(",") if one]
+    hosts_named = [host for host in (hosts or "").split(",") if host]
     ranks = _numbers(np)
     if verify is not None:
         ranks = sorted({cell.ranks for cell in tuner_of(installation).read(verify)[1]})
-        if other := difference(verify, installation):
-            say(f"imb: {other}", err=True)
-    # srun may make the allocation.
-    many_hosts = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
-    tuner = tuner_of(installation, many_hosts)
+        if mismatch := difference(verify, installation):
+            say(f"imb: {mismatch}", err=True)
+    # srun may still make the allocation, so the hosts follow from --ppn, too.
+    host_count = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
+    tuner = tuner_of(installation, host_count)
     intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
-    named = name or f"tune-{secrets.token_hex(3)}"
+    session_name = name or f"tune-{secrets.token_hex(3)}"
     settings = tuning.Settings(
-        name=named,
-        collectives=_collectives(words[:split], tuner),
+        name=session_name,
+        collectives=_collectives(collectives, tuner),
         ranks=ranks,
-        arguments=words[split:],
+        arguments=arguments,
         margin=share_of(margin, "--margin"),
         budget=_seconds(budget),
         mpi=str(Path(mpi).absolute()) if mpi and Path(mpi).exists() else mpi,
-        hosts=many_hosts,
+        hosts=host_count,
         segments=1 if launcher == "srun" else tuning.SEGMENTS,  # steps of srun share no CPUs
         output=str((output or Path(f"tuned-{installation.flavor}")).absolute()),
         verify=str(verify.absolute()) if verify else None,
@@ -220,8 +220,8 @@ def command(
     first = stages_of(store, plan).grow(plan, [])
     assert first is not None  # the reference
     session.extend(store, first)
-    carried = launch_all(store, first, results_to_stderr=True, commands=False, verbose=verbose, grow=grow)
-    raise typer.Exit(report(store, carried))
+    executed = launch_all(store, first, results_to_stderr=True, commands=False, verbose=verbose, grow=grow)
+    raise typer.Exit(report(store, executed))
 
 
 def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verbose: bool) -> None:
@@ -238,19 +238,21 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
     if words:
         plan = stored_sessions.find_session(store, words[0])
     else:
-        plan = max(stored_sessions.of_command(store, "tune"), key=lambda made: made.id, default=None)
+        plan = max(
+            stored_sessions.of_command(store, "tune"), key=lambda candidate: candidate.id, default=None
+        )
     if plan is None or plan.command != "tune":
         raise ImbError(
             f"--resume: {f'{words[0]} is' if words else 'you have'} no session of imb tune in {store.folder}"
         )
     if budget is not None:
         with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
-            plan = stored_sessions.find_session(store, plan.id)  # which another process may have continued
+            plan = stored_sessions.find_session(store, plan.id)  # another process may have continued it
             settings = msgspec.convert(plan.report, Settings)
-            before = settings.raised[-1][1] if settings.raised else settings.budget
-            if budget <= before:
+            old_budget = settings.raised[-1][1] if settings.raised else settings.budget
+            if budget <= old_budget:
                 raise ImbError(
-                    f"--budget: session {plan.id} has {in_time(before)}; give more than that, or omit it"
+                    f"--budget: session {plan.id} has {in_time(old_budget)}; give more than that, or omit it"
                 )
             raised = [*settings.raised, (len(plan.items), budget)]
             settings = msgspec.structs.replace(settings, raised=raised)
@@ -266,25 +268,25 @@ def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
     return stages_of(archive, plan).grow(plan, over)
 
 
-def report(store: Archive, carried: Carried) -> int:
-    """What was found; the exit status. Raises ImbError."""
+def report(store: Archive, executed: Carried) -> int:
+    """Print the result; the exit status. Raises ImbError."""
     import msgspec
 
     from imb.cli.tune_stages import stages_of
     from imb.render import tuning
     from imb.render.terminal import Screen
 
-    plan = carried.plan
+    plan = executed.plan
     stages = stages_of(store, plan)
     settings, verify = stages.settings, stages.settings.verify is not None
     if not stages.finished:
-        left = len(plan.items) - len(carried.over)
-        say(f"imb: {counted(left, 'launch')} skipped; retry with `imb tune --resume {plan.id}`", err=True)
-        return 2 if carried.usage_errors else 1
+        missing = len(plan.items) - len(executed.over)
+        say(f"imb: {counted(missing, 'launch')} skipped; retry with `imb tune --resume {plan.id}`", err=True)
+        return 2 if executed.usage_errors else 1
     result = stages.result
     if settings.format == "json":
-        shown = tuning.value(result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify)
-        data(msgspec.json.format(msgspec.json.encode(shown)).decode() + "\n")
+        document = tuning.value(result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify)
+        data(msgspec.json.format(msgspec.json.encode(document)).decode() + "\n")
     else:
         say(tuning.headline(result, settings.margin, verify=verify))
         table = list(tuning.rows(result, every=settings.rows))
@@ -344,84 +346,94 @@ def _numbers(text: str | None) -> list[int]:
 
 
 def _seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", text.strip())
-    if not found or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", text.strip())
+    if not match or not float(match[1]):
         raise ImbError(f"--budget: not a duration: {text}; give one such as 600, 30m or 2h")
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
-    """In IMB's spelling. Raises ImbError for one that a file cannot decide."""
+    """The collectives in IMB's spelling; all if none is named. Raises ImbError for one that a file cannot decide."""
     from difflib import get_close_matches
 
     from imb.model.catalog import suite
     from imb.model.tuning import Cell
 
-    known = {one.lower(): one for one in tuner.collectives()}
+    by_name = {collective.lower(): collective for collective in tuner.collectives()}
     for name in names:
-        if name.lower() not in known:
-            if spelled := next((one for one in suite() if one.lower() == name.lower()), None):
-                why = tuner.limits(Cell(spelled, 2, 64)) or "unknown algorithms"
-                raise ImbError(f"{spelled} cannot be tuned by a {tuner.files}: {why}; omit it")
-            near = get_close_matches(name.lower(), known, 1)
-            hint = f"did you mean {known[near[0]]}?" if near else f"choose from {', '.join(known.values())}"
+        if name.lower() not in by_name:
+            if spelled := next(
+                (collective for collective in suite() if collective.lower() == name.lower()), None
+            ):
+                reason = tuner.limits(Cell(spelled, 2, 64)) or "unknown algorithms"
+                raise ImbError(f"{spelled} cannot be tuned by a {tuner.files}: {reason}; omit it")
+            near = get_close_matches(name.lower(), by_name, 1)
+            hint = (
+                f"did you mean {by_name[near[0]]}?" if near else f"choose from {', '.join(by_name.values())}"
+            )
             raise ImbError(f"{name} cannot be tuned by a {tuner.files}; {hint}")
-    return list(dict.fromkeys(known[name.lower()] for name in names)) or list(known.values())
+    return list(dict.fromkeys(by_name[name.lower()] for name in names)) or list(by_name.values())
 
 
 def _refuse_used(output: Path) -> None:
     """Raises ImbError for a folder that has files."""
     try:
-        used = output.exists() and any(output.iterdir())
+        has_files = output.exists() and any(output.iterdir())
     except OSError as error:
         raise ImbError(f"--output: {output}: {error.strerror}; give a new or an empty folder") from error
-    if used:
+    if has_files:
         raise ImbError(f"--output: {output} has files; give a new or an empty folder, or --verify {output}")
 
 
 def _planned(settings: Settings, tuner: Tuner) -> list[str]:
-    """The stages, and how long they take at least and at most."""
+    """A line for each stage, and the shortest and longest duration of all."""
     from imb.judge.tuning import FIRST, LOOKS, MOST
     from imb.measure import passes, tuning
 
     if settings.verify:
         cells = tuner.read(Path(settings.verify))[1]
         groups = {(cell.collective, cell.ranks) for cell in cells}
-        lengths = max(1, -(-len(cells) // len(groups)))
-        many = dict.fromkeys(groups, 1)
+        lengths_per_group = max(1, -(-len(cells) // len(groups)))
+        algorithm_counts = dict.fromkeys(groups, 1)
     else:
-        groups = {(one, ranks) for ranks in settings.ranks for one in settings.collectives}
-        lengths = passes.rows_of("MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2)
-        many = {group: len(tuner.algorithms(group[0])) for group in groups}
-    row = tuning.SECONDS_PER_ROW
-    check = tuning.START + 0.05 * lengths
-    rounds = (
+        groups = {(collective, ranks) for ranks in settings.ranks for collective in settings.collectives}
+        lengths_per_group = passes.rows_of(
+            "MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2
+        )
+        algorithm_counts = {group: len(tuner.algorithms(group[0])) for group in groups}
+    group_seconds = tuning.SECONDS_PER_ROW * lengths_per_group
+    check_seconds = tuning.START + 0.05 * lengths_per_group
+    round_seconds = (
         0.0
         if settings.verify
-        else sum(max(tuning.LEAST, row * lengths * (count + 1)) + tuning.START for count in many.values())
+        else sum(
+            max(tuning.LEAST, group_seconds * (count + 1)) + tuning.START
+            for count in algorithm_counts.values()
+        )
     )
-    pair = sum(
-        max(tuning.LEAST, row * lengths * (1 + sum(group[1] == ranks for group in groups)) * 2)
+    pair_seconds = sum(
+        max(tuning.LEAST, group_seconds * (1 + sum(group[1] == ranks for group in groups)) * 2)
         + 2 * tuning.START
         for ranks in {group[1] for group in groups}
     )
-    candidates = sum(many.values())
-    fixed = check * (2 * len(groups) + candidates)
-    least, most = fixed + FIRST * rounds + LOOKS[0] * pair, fixed + MOST * rounds + 2 * LOOKS[-1] * pair
-    within = f"; --budget {in_time(settings.budget)}" + (
+    candidates = sum(algorithm_counts.values())
+    fixed_seconds = check_seconds * (2 * len(groups) + candidates)
+    least = fixed_seconds + FIRST * round_seconds + LOOKS[0] * pair_seconds
+    most = fixed_seconds + MOST * round_seconds + 2 * LOOKS[-1] * pair_seconds
+    budget_clause = f"; --budget {in_time(settings.budget)}" + (
         " may end it before" if most > settings.budget else ""
     )
     lines = [f"reference: {counted(len(groups), 'launch')} with -check, the library's own choice"]
     lines += [
-        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {in_time(check * candidates)}"
+        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {in_time(check_seconds * candidates)}"
     ]
     if not settings.verify:
         lines += [
-            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {in_time(rounds)} each at first"
+            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {in_time(round_seconds)} each at first"
         ]
     lines += [
-        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {in_time(pair)} each;"
+        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {in_time(pair_seconds)} each;"
         " again where cells go back to the default",
-        f"about {in_time(least)} to {in_time(most)} in all{within}; nothing was run",
+        f"about {in_time(least)} to {in_time(most)} in all{budget_clause}; nothing was run",
     ]
     return lines

@@ -26,10 +26,11 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
 
     if benchmarks:
         refuse_missing_benchmarks(benchmarks, [key.benchmark for key in side.all_keys()])
-        wanted = {benchmark.lower() for benchmark in benchmarks}
+        lower_names = {benchmark.lower() for benchmark in benchmarks}
         kept = [
             msgspec.structs.replace(
-                launch, rows={key: row for key, row in launch.rows.items() if key.benchmark.lower() in wanted}
+                launch,
+                rows={key: row for key, row in launch.rows.items() if key.benchmark.lower() in lower_names},
             )
             for launch in side.launches
         ]
@@ -38,8 +39,8 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
     for number, (kind, launches) in enumerate(kinds.items()):
         if number:
             say("")
-        how = f"{side.name}, {kind}" if kind and len(kinds) > 1 else side.name
-        _show_kind(archive, msgspec.structs.replace(side, launches=launches), how)
+        name = f"{side.name}, {kind}" if kind and len(kinds) > 1 else side.name
+        _show_kind(archive, msgspec.structs.replace(side, launches=launches), name)
 
 
 def _show_kind(archive: Archive, side: Side, name: str) -> None:
@@ -64,7 +65,7 @@ def _show_kind(archive: Archive, side: Side, name: str) -> None:
 
 
 def _launch(launch: Launch) -> str:
-    """When it was, how it measured, and what the probes took in its fastest state."""
+    """The date of a launch, its method, and the time of its probes in the fastest state."""
     from imb.judge.usual import references_of
 
     probes = " and ".join(decimal(seconds * 1e6) for seconds in references_of(launch).values())
@@ -82,7 +83,7 @@ def _launch(launch: Launch) -> str:
 def after_session(archive: Archive, plan: Plan, over: Sequence[Done]) -> None:
     """Results of completed launches, by variant: variance components, launches outside the dominant state."""
     if len(over) == 1 and archive.ids() == [over[0].run]:
-        return  # the first of all has nothing to be compared with, and its table needs no statistics
+        return  # the only run of the archive: there is nothing to compare it with
     from imb.archive.names import side_of
     from imb.cli.peers import variance_of
     from imb.render.variance import block
