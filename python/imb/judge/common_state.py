@@ -29,7 +29,9 @@ def common_state(levels: Sequence[Sequence[float]]) -> list[int | None]:
     than LEAST_RATIO; two states of one launch never are. The fastest state of a launch is good enough where it is NEAR.
     """
     clusters = [
-        [(math.log(one), launch, at)] for launch, own in enumerate(levels) for at, one in enumerate(own)
+        [(math.log(seconds), launch, at)]
+        for launch, of_launch in enumerate(levels)
+        for at, seconds in enumerate(of_launch)
     ]
     clusters.sort()
     while True:
@@ -44,10 +46,10 @@ def common_state(levels: Sequence[Sequence[float]]) -> list[int | None]:
         clusters[at : at + 2] = [clusters[at] + clusters[at + 1]]
     common = max(clusters, key=len, default=[])  # the first of several: the fastest
     index = {launch: at for _, launch, at in common}
-    level = math.exp(float(np.median([one for one, _, _ in common]))) if common else math.nan
+    level = math.exp(float(np.median([log for log, _, _ in common]))) if common else math.nan
     return [
-        0 if own and max(own[0] / level, level / own[0]) <= NEAR else index.get(launch)
-        for launch, own in enumerate(levels)
+        0 if of_launch and max(of_launch[0] / level, level / of_launch[0]) <= NEAR else index.get(launch)
+        for launch, of_launch in enumerate(levels)
     ]
 
 
@@ -63,9 +65,11 @@ def common_states(
                 seen.setdefault(ranks, []).append((launch.name, states))
     return {
         (name, ranks): index or 0
-        for ranks, known in seen.items()
+        for ranks, entries in seen.items()
         for (name, _), index in zip(
-            known, common_state([[one.probe_seconds for one in states] for _, states in known]), strict=True
+            entries,
+            common_state([[state.probe_seconds for state in states] for _, states in entries]),
+            strict=True,
         )
     }
 
@@ -76,10 +80,10 @@ def in_state(row: Result, index: int) -> tuple[float, float] | None:
     states = row.passes.states if row.passes else []
     if index >= len(states):
         return None
-    found, first = states[index], states[0]
-    if found.samples < FEWEST_SAMPLES or not found.time_median_seconds or found.time_median_seconds <= 0:
+    state, first = states[index], states[0]
+    if state.samples < FEWEST_SAMPLES or not state.time_median_seconds or state.time_median_seconds <= 0:
         return None
-    return found.time_median_seconds, float(np.sqrt(max(first.samples, 1) / found.samples))
+    return state.time_median_seconds, float(np.sqrt(max(first.samples, 1) / state.samples))
 
 
 Chosen = Mapping[tuple[str, Ranks], int]
