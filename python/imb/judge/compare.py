@@ -305,10 +305,10 @@ def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -
 def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key], list[Key], list[Key]]:
     of_a, of_b = a.all_keys(), b.all_keys()
     if settings.benchmarks:
-        wanted = {name.lower() for name in settings.benchmarks}
+        names = {name.lower() for name in settings.benchmarks}
         refuse_missing_benchmarks(settings.benchmarks, [key.benchmark for key in chain(of_a, of_b)])
-        of_a = [key for key in of_a if key.benchmark.lower() in wanted]
-        of_b = [key for key in of_b if key.benchmark.lower() in wanted]
+        of_a = [key for key in of_a if key.benchmark.lower() in names]
+        of_b = [key for key in of_b if key.benchmark.lower() in names]
     in_a, in_b = set(of_a), set(of_b)
     common = [key for key in of_a if key in in_b]
     if not common:

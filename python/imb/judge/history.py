@@ -222,9 +222,9 @@ def levels_by_session(
 
 
 def _chosen(keys: dict[Key, None], settings: HistorySettings) -> list[Key]:
-    wanted = {name.lower() for name in settings.benchmarks}
-    chosen = [key for key in keys if not wanted or key.benchmark.lower() in wanted]
-    if missing := wanted - {key.benchmark.lower() for key in chosen}:
+    names = {name.lower() for name in settings.benchmarks}
+    chosen = [key for key in keys if not names or key.benchmark.lower() in names]
+    if missing := names - {key.benchmark.lower() for key in chosen}:
         raise ImbError(f"no benchmark {', '.join(sorted(missing))} in these runs")
     return chosen
 

@@ -135,8 +135,8 @@ class Search:
     def needed(self) -> tuple[list[int], list[int]]:
         """Cells and candidates of the next round: cells that are not settled, and candidates that are left in any of them."""
         cells = np.flatnonzero(~self.settled)
-        wanted = np.asarray(self.alive[cells].any(axis=0)) | (np.arange(self.alive.shape[1]) == 0)
-        return [int(cell) for cell in cells], [int(cell) for cell in np.flatnonzero(wanted)]
+        candidates = np.asarray(self.alive[cells].any(axis=0)) | (np.arange(self.alive.shape[1]) == 0)
+        return [int(cell) for cell in cells], [int(cell) for cell in np.flatnonzero(candidates)]
 
     def add(self, logs: Values) -> None:
         """Logarithms of seconds, shape (rounds, cells, candidates), NaN where something was not measured."""

@@ -245,7 +245,7 @@ def _row(
         seconds=seconds,
         bytes_per_second=counted / seconds if seconds and counted is not None else None,
         half_width=known_median(
-            [w for row in usual if (w := row.half_width) is not None and 0 <= w < math.inf]
+            [width for row in usual if (width := row.half_width) is not None and 0 <= width < math.inf]
         ),
         within=None if squares is None else math.sqrt(squares),
         states=_states(usual, away),
