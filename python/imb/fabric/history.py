@@ -22,15 +22,15 @@ def against(
     A time is divided by one time of the past, the next by the next: so the noise of both is in the spread over passes, from
     which the judge estimates it. Pairs that were not measured in the past are left out.
     """
-    known = {(one.benchmark, one.bytes): one for one in past}
-    found: list[Sweep] = []
+    by_size = {(sweep.benchmark, sweep.bytes): sweep for sweep in past}
+    compared: list[Sweep] = []
     notes: list[str] = []
     largest = 0.0
     for sweep in sweeps:
-        earlier = known.get((sweep.benchmark, sweep.bytes))
+        earlier = by_size.get((sweep.benchmark, sweep.bytes))
         ratios = _ratios(sweep, earlier) if earlier else None
         if not np.isfinite(sweep.seconds).any():
-            found.append(sweep)  # nothing answers now
+            compared.append(sweep)  # nothing answers now
             continue
         if ratios is None or not (np.isfinite(ratios) & (ratios > 0)).any():
             notes.append(f"{sweep.benchmark} {size(sweep.bytes)}: no pair is in {name}; not judged")
@@ -46,7 +46,7 @@ def against(
         notes.append(
             f"{sweep.benchmark} {size(sweep.bytes)}: median of all pairs {change:.3f} times that of {name}"
         )
-        found.append(
+        compared.append(
             replace(
                 sweep,
                 a=sweep.a[there],
@@ -57,7 +57,7 @@ def against(
                 launches=None if sweep.launches is None else sweep.launches[there],
             )
         )
-    return found, notes, largest
+    return compared, notes, largest
 
 
 def _ratios(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -74,13 +74,16 @@ def _ratios_of(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.
     keys = past.a[good] * count + past.b[good]
     order = np.argsort(keys, kind="stable")
     keys, seconds = keys[order], past.seconds[good][order]
-    mine = sweep.a * count + sweep.b
-    by_pair = np.argsort(mine, kind="stable")
-    sorted_mine = mine[by_pair]
-    turn = np.arange(len(mine)) - np.searchsorted(sorted_mine, sorted_mine)  # of how many of this pair
-    first = np.searchsorted(keys, sorted_mine)
-    many = np.searchsorted(keys, sorted_mine, side="right") - first
-    ratios = np.full(len(mine), np.inf)
-    known = many > 0
-    ratios[by_pair[known]] = sweep.seconds[by_pair[known]] / seconds[first[known] + turn[known] % many[known]]
+    pairs = sweep.a * count + sweep.b
+    by_pair = np.argsort(pairs, kind="stable")
+    sorted_pairs = pairs[by_pair]
+    # Of each time, its number among the times of its pair.
+    turn = np.arange(len(pairs)) - np.searchsorted(sorted_pairs, sorted_pairs)
+    first = np.searchsorted(keys, sorted_pairs)
+    many = np.searchsorted(keys, sorted_pairs, side="right") - first
+    ratios = np.full(len(pairs), np.inf)
+    has_past = many > 0
+    ratios[by_pair[has_past]] = (
+        sweep.seconds[by_pair[has_past]] / seconds[first[has_past] + turn[has_past] % many[has_past]]
+    )
     return ratios
