@@ -149,8 +149,8 @@ def placed(case: Case) -> Iterator[Finding]:
 
 
 def sharing(launch: Launch) -> list[str]:
-    """`ranks 0 and 1 share CPU 0 of n0`, of ranks whose list of CPUs is the same and shorter than they are many. Simulated ranks
-    (SMPI) have all the time that they need."""
+    """`ranks 0 and 1 share CPU 0 of n0`, of ranks that have the same CPUs and outnumber them. Simulated ranks (SMPI) have all the
+    time that they need."""
     if "SMPI" in ((launch.run.mpi.known_as if launch.run.mpi else None) or ""):
         return []
     by_place: dict[tuple[str, str], list[int]] = {}

@@ -18,7 +18,7 @@ FEWEST = 3  # pairs of a class
 SHARE = 0.25  # of the endpoints: so many slow ones are another population, not bad ones
 _CLUSTERED = 2048  # endpoints
 _MEASURED = 0.9  # share of pairs
-_CHOICE = 1.5  # gain of log likelihood for each natural unit that tells in which group an endpoint is
+_CHOICE = 1.5  # gain of log likelihood that groups must have, for each nat of information that names the group of every endpoint
 _APART = 5.0  # standard deviations between two populations
 
 
@@ -68,7 +68,7 @@ def near_groups(
     count: int, a: npt.NDArray[Any], b: npt.NDArray[Any], level: Values, least: float
 ) -> Indices | None:
     """Group of each endpoint whose pairs are near, such as those below one switch: the cut of an average linkage that explains most (Fisher), if it explains
-    more than it costs to tell the group of each endpoint. None where endpoints are all alike, or more than a few pairs are missing. `least`: smallest difference of near
+    more than naming the group of each endpoint costs. None where endpoints are all alike, or more than a few pairs are missing. `least`: smallest difference of near
     and far pairs (logarithms)."""
     measured = np.flatnonzero(np.bincount(np.concatenate([a, b]), minlength=count))
     many = len(measured)
@@ -79,17 +79,14 @@ def near_groups(
 
     away = level - median(level)
     of_endpoint = middles(np.concatenate([a, b]), count, np.concatenate([away, away]))
-    first, second = (
-        of_endpoint[a],
-        of_endpoint[b],
-    )  # a pair of two slow endpoints takes as long as with the slower of them, at least
+    # A pair of two slow endpoints takes at least as long as the slower of them.
+    first, second = of_endpoint[a], of_endpoint[b]
     away -= np.where((first > 0) & (second > 0), np.maximum(first, second), first + second)
     away -= median(away)
     spread = max(robust_deviation(away), LEAST_SPREAD)
     level = away
-    away = np.minimum(
-        away, 3 * max(spread, least)
-    )  # tails of noise are long on this side; near pairs are on the other one
+    # Tails of noise are long on this side; near pairs are on the other one.
+    away = np.minimum(away, 3 * max(spread, least))
     offset = -float(away.min())
     times = np.zeros((count, count))
     times[a, b] = times[b, a] = away

@@ -108,7 +108,7 @@ def components_of(
 def _candidates(
     endpoints: Sequence[Endpoint], column: Numbers, topology: Topology | None
 ) -> Iterator[tuple[Component, Numbers]]:
-    """In the order of what is named if several have the same pairs."""
+    """The first of several with the same pairs is the one that is named."""
     hosts: dict[str, list[int]] = {}
     for endpoint in endpoints:
         hosts.setdefault(endpoint.host, []).append(endpoint.index)
@@ -159,7 +159,7 @@ def _rectangle(column: Numbers, first: Indices, second: Indices) -> Numbers:
 
 
 def hardly_measured(sweep: Sweep) -> list[str]:
-    """Endpoints that do not miss their answers, and met too few others to be judged."""
+    """Endpoints that met too few others to be judged; a meeting without an answer counts."""
     count = len(sweep.endpoints)
     low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
     measured = np.zeros(count * count, dtype=bool)

@@ -17,7 +17,7 @@ def against(
     sweeps: Sequence[Sweep], past: Sequence[Sweep], name: str
 ) -> tuple[list[Sweep], list[str], float]:
     """Sweeps whose times are divided by those of the same pair in `past`, which has the same indices of endpoints; notes; and
-    the largest median of a sweep. A component that always was slower is level then, one that became slower is not.
+    the largest median of a sweep. So a component that always was slower does not stand out; one that became slower does.
 
     A time is divided by one time of the past, the next by the next: so the noise of both is in the spread over passes, from
     which the judge estimates it. Pairs that were not measured in the past are left out.

@@ -344,7 +344,8 @@ class _Size:
         return self.topology.leaves[leaf] if self.topology.leaves else "its switch"
 
     def _route(self, at: int, effect: float) -> str:
-        """A slow host is slow below its own switch, too: "" if it is, "route" if it is not, and if that is not known, the other name."""
+        """Whether a host is slow below its own switch, too, as slow hosts are: "" if it is, "route" if it is not; where that is not known,
+        the name of the other suspect."""
         component = self.all.each[at]
         if self.topology is None or component.kind != "host" or len(component.endpoints) != 1:
             return ""
@@ -521,7 +522,7 @@ class _Size:
             )
 
     def _leave_out(self) -> None:
-        """What all pairs of a distance cross has no peers: trunks of one class are compared where there are three or more."""
+        """A component that all pairs of a distance cross has no peers: trunks of one class are compared where there are three or more."""
         confounded = [
             self.layout.components.each[at]
             for at in np.flatnonzero(self.all.confounded[0]).tolist()

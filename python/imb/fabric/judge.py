@@ -242,7 +242,7 @@ def in_common(first: Values, fresh: Values) -> float:
 
 def beyond_tail(away: Values, pair: int, share: float) -> float:
     """Probability that a pair is as slow as this one, by the slowest others (Pickands, Ann. Stat. 3 (1975) 119), of whose deviations `share` is no noise:
-    what differs between pairs by nature is in all passes, so that these do not show it."""
+    passes do not show it, as pairs that differ by nature differ in all of them."""
     others = np.delete(away, pair)
     others = share * others[np.isfinite(others)]
     many = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
@@ -264,8 +264,8 @@ def _both(values: Values, fit: Fit) -> Values:
 
 
 def detectable(fit: Fit, least: float, kind: str, share: float) -> tuple[float, float]:
-    """Effect of a component of this kind with as many pairs as `share` of them have at least, that the screen finds in 99 of 100 sweeps; and by how much more
-    the components of its kind vary than their pairs explain."""
+    """The effect that the screen finds in 99 of 100 sweeps, of a component that has as many pairs as the `share` quantile of its kind; and the factor by which
+    components of its kind vary more than their pairs explain."""
     each, part = fit.part.each, fit.part
     counts = part.member @ part.there.astype(np.float64)
     candidates = [

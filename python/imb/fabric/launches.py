@@ -17,9 +17,9 @@ from imb.stats.medians import median, numbered, table_by_index
 
 
 def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
-    """The times of each launch but the first one, divided by what it takes longer than earlier ones. That is known from its new pairs,
-    by their distance, if half of the endpoints are in disjoint ones: those of one endpoint tell as much of it as of the launch. Endpoints that no earlier
-    launch measured do not count. Else it is known from pairs that were measured before; where there are none, or the first launch has all pairs, nothing is changed."""
+    """The times of each launch but the first one, divided by the factor by which it is slower than earlier ones. New pairs give the factor, by their
+    distance, if half of the endpoints are in disjoint ones: pairs of one endpoint show the endpoint as much as the launch. Endpoints that no earlier
+    launch measured do not count. Else pairs that were measured before give it; where there are none, or the first launch has all pairs, nothing is changed."""
     numbers = [] if sweep.launches is None else np.flatnonzero(np.bincount(sweep.launches)).tolist()
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
     if len(numbers) < 2 or not good.any():

@@ -115,7 +115,7 @@ class Part:
         values[there] = ordered[(self.count[there] - 1) // 2, np.flatnonzero(there)]
         even = (self.count % 2 == 0) & there
         if len(np.unique(self.count[there])) > 1 and np.isfinite(self.noise):
-            # by as much the lower median is below the mean, about
+            # The lower median is below the mean by about as much.
             values[even] += 1.2 * self.noise / self.count[even]
         return values
 
@@ -260,7 +260,7 @@ class Fit:
                 few *= _OF_A_DEVIATION
                 if len(inside) >= _KIND:
                     factor = robust_deviation(inside - median(inside))
-            elif len(inside) >= _KIND:  # that median is often far off
+            elif len(inside) >= _KIND:  # of few endpoints, the median absolute deviation is often far off
                 factor = float(np.std(inside, ddof=1))
             factor, few = max(factor, 1.0), max(few, 1.0)
             wider[kind] = factor, float(factor**4 / (1 / freedom + (factor**2 - 1) ** 2 / few))

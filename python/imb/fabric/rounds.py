@@ -60,8 +60,8 @@ class Circle(Collection[Round]):
 
 
 def confirming_rounds(verdict: Verdict, n: int, seed: int, measured: int, passes: int) -> Collection[Round]:
-    """Rounds of all endpoints that have suspected pairs, and enough pairs of each other suspect to be slow by what it seems to be. `measured`: rounds that
-    the verdict is on. `passes`: that follow."""
+    """Rounds of all endpoints that have the suspected pairs, and enough pairs of each other suspect to confirm its estimated effect. `measured`: rounds that
+    the verdict is based on; `passes`: those that follow."""
     whole = whole_sweep(n)
     circle = Circle(n, seed, 0, whole)
     slow = [suspect for suspect in verdict.suspects if suspect.kind == "pair" and len(suspect.endpoints) == 2]

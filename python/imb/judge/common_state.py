@@ -2,8 +2,8 @@
 
 A launch gives its figures for the fastest state that it saw. Where a machine has states close to each other, launches of one
 machine call different states their fastest: one saw 0.17 and 0.21 µs, another 0.21 and 0.43 µs. The records have the median
-of a row in every state, so launches can be compared in a state that they have in common: the one that most of them saw, of
-several the fastest.
+of a row in every state, so launches can be compared in a state that they have in common: the one that most of them saw, or
+the fastest of several such states.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ _OF_PASSES = {
     "-json",
 }  # options that classic launches lack, or `imb run` gives
 _LISTS = {"-include", "-exclude"}  # options whose value is names of benchmarks
-USELESS = 5.0  # a logarithm; who can find no smaller change can find none
+USELESS = 5.0  # a logarithm: where only larger changes are found, none is
 
 
 class RowEffect(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LONG_ENOUGH = 0.02  # seconds of an interleaved row
 USELESS = 1.0  # a slowdown; a larger one needs no statistics
 MOST = 200  # launches a side; where more are needed the machine is the problem
-ENOUGH = 5  # launches a side below which it is always said what they cannot show
+ENOUGH = 5  # launches a side; with fewer, a note on their power is always printed
 SEEN = 4  # rows that are named
 _APART = "are judged as rows, not in a band"
 _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
@@ -130,7 +130,7 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
 
 
 def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
-    """Launches outside the dominant state of their machine; launches of both sides say together what is usual."""
+    """Launches outside the dominant state of their machine; launches of both sides define that state together."""
     outside = unusual([*a.launches, *b.launches], earlier)
     for side in (a, b):
         names = {launch.name for launch in side.launches}
@@ -232,7 +232,7 @@ def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
         if not comparison.inconclusive and comparison.verdict == "inconclusive":
             sides = f"{comparison.sessions_a} against {counted(comparison.sessions_b or 0, 'session')}"
             yield f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band)"
-        return  # what more launches would find says nothing of sessions
+        return  # more launches would not show how far sessions differ
     if few >= ENOUGH and comparison.verdict != "inconclusive":
         return
     sides = f"{of_a} against {counted(of_b, 'launch')}"

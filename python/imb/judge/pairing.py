@@ -183,13 +183,13 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
 
 
 def _why_unknown(a: Side, b: Side, unknown: Sequence[int]) -> str:
-    whose = " and ".join(
+    counts = " and ".join(
         f"{counted(many, 'launch')} of {side.letter}"
         for side, many in zip((a, b), unknown, strict=True)
         if many
     )
     return (
-        f"unknown session of {whose} (logs without a date), and sessions differ by more than their launches;"
+        f"unknown session of {counts} (logs without a date), and sessions differ by more than their launches;"
         f" measure {a.letter} and {b.letter} interleaved (imb ab), or, {ASSUME}"
     )
 

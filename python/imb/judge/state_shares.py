@@ -115,8 +115,8 @@ def _mostly_fastest(launch: Launch, ranks: Ranks) -> bool:
 
 
 def _by_figures(a: Values, b: Values) -> tuple[list[bool], list[bool]] | None:
-    """By the level of each launch over its rows, where these form two groups and a side has launches of both: sides that differ as a
-    whole are no states."""
+    """By the level of each launch over its rows, where these form two groups and a side has launches of both: a difference between
+    whole sides is not one between states."""
     levels = levels_of_launches(np.vstack([a, b]))
     finite = np.isfinite(levels)
     ordered = np.sort(levels[finite])

@@ -160,8 +160,8 @@ def _without_largest(values: Values) -> float:
 def _segmented(
     logs: Values, level: float, correlation: float, random: np.random.Generator
 ) -> dict[int, list[int]]:
-    """Sessions at which series change, by series. Indices are looked for in all series together, so that series which change
-    together are seen to; each series keeps those that its own levels need."""
+    """Sessions at which series change, by series. They are searched in all series together, so that series which change together
+    support each other; each series keeps those that its own levels need."""
     limits: dict[Cut, float] = {}
     parts = [(0, len(logs))]
     while parts:

@@ -1,4 +1,4 @@
-"""Which algorithm of a collective is faster than the library's own choice, and whether a file that says so may be handed out. Pure.
+"""Which algorithm of a collective is faster than the library's own choice, and whether a file with these choices may be handed out. Pure.
 
 Two steps on separate launches, since the best of many estimates is too good on average:
 
@@ -46,8 +46,8 @@ Verdict: TypeAlias = Literal[
 
 
 class Judged(NamedTuple):
-    """A cell at a look: speedup of the file over no file with its interval, which holds for all cells and looks together, and what is
-    said of it. `pairs` that have it."""
+    """A cell at a look: verdict, and speedup of the file over no file with its interval, which holds for all cells and looks together.
+    `pairs`: how many have the cell."""
 
     verdict: Verdict
     speedup: float

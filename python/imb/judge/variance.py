@@ -334,8 +334,8 @@ def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
 def independent_rows(logs: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
     """As how many independent rows these count, 1 at least, as evidence about the spread of launches.
 
-    What a launch does to all rows alike is seen once, however many rows there are. The ratio of the variance of a row to that
-    of the mean over rows says how much of it is so; as few launches are weak evidence about the latter, its upper 95 % limit counts.
+    What a launch does to all rows alike counts once, however many rows there are. The ratio of the variance of a row to that
+    of the mean over rows measures it. Few launches are weak evidence about the latter variance, so its upper 95 % limit is used.
     """
     values = np.array([[row.get(name, math.nan) for name in names] for row in logs]).reshape(-1, len(names))
     values = values[np.isfinite(values).sum(axis=1) >= 2]

@@ -107,7 +107,7 @@ def size_of(speed: float) -> str:
 
 
 def percent(ratio: float) -> str:
-    """The change that a ratio is, in percent: `+52.0`; nothing beyond a factor of two, where a ratio says more."""
+    """A ratio as a change in percent: `+52.0`; nothing beyond a factor of two, where the ratio is clearer."""
     return f"{100 * (ratio - 1):+.1f}" if 0.5 <= ratio <= 2 else ""
 
 

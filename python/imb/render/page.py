@@ -214,7 +214,7 @@ def _all_cleaned(data: Any) -> Any:
 
 
 def _embedded(data: object) -> Markup:
-    """JSON that nothing in it can end a script element or begin a comment."""
+    """JSON in which nothing can end a script element or begin a comment."""
     text = msgspec.json.encode(_all_cleaned(msgspec.to_builtins(data))).decode()
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

@@ -157,7 +157,7 @@ def _place(n: int | None) -> float:
 
 
 def _apart(lengths: Sequence[int | None], span: tuple[float, float]) -> list[int]:
-    """Of the lengths those whose labels have room between `span`, the decimal logarithms of the axis' ends."""
+    """Lengths whose labels have room on the axis. `span`: decimal logarithms of its ends."""
     kept: list[int] = []
     for n in (length or 0 for length in lengths):
         at = math.log10(_place(n))

@@ -3,10 +3,10 @@
 Rows of a launch depend on each other: a launch that is slow is slow in most of its rows. Bands and rows are one family. Two methods
 bound the probability of *any* false difference in it:
 
-- **Permutation of max-T** (Westfall and Young, Resampling-Based Multiple Testing, 1993; step down): which launch is of which side is
-  permuted (of pairs: which of the two), all rows of a launch together, and the largest statistic of all bands and rows is noted.
-  What has the largest one differs where that is among the largest of these; then the next one is held against the largest of
-  what is left, and so on. Valid where launches are exchangeable, so not for bands and rows whose spreads differ between the sides.
+- **Permutation of max-T** (Westfall and Young, Resampling-Based Multiple Testing, 1993; step down): launches are
+  exchanged between the sides (of pairs: within each pair), all rows of a launch together, and the largest statistic of all bands and
+  rows is recorded. The band or row with the largest observed statistic differs if that is among the largest recorded ones; the next
+  is compared with the largest statistics of those left, and so on. Valid where launches are exchangeable, so not for bands and rows whose spreads differ between the sides.
 - **Holm**, Scand. J. Stat. 6 (1979) 65, on Welch's or Student's p-values: for these, and where launches permit too few
   permutations. Bands have most of the weight: they are fewer, and a change of many lengths is found in them first.
 

@@ -3,8 +3,8 @@
 Figures are logarithms, so a difference is the logarithm of a ratio: a machine that is slower for a while is slower by a
 share of each time. docs/evidence-verdicts.md has the reasons for Welch's test instead of one of ranks, with the error rates of both.
 
-scipy.special and not scipy.stats, whose import takes longer: docs/evidence-verdicts.md, "Libraries", has what is our own and why. The
-tests hold every function here against scipy.stats.
+scipy.special and not scipy.stats, whose import takes longer: docs/evidence-verdicts.md, "Libraries", lists what is written here and
+why. Tests compare every function with scipy.stats.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
 
     Among hundreds of points some have launches that agree by chance, and any difference between those would count. So
     no point's standard error is taken to be less than that of the middle point times sqrt(2 / (2 + degrees of
-    freedom)): what all points tell of the spread counts as two launches (after Smyth, Stat. Appl. Genet. Mol. Biol. 3
+    freedom)): the spread of all points counts as two launches (after Smyth, Stat. Appl. Genet. Mol. Biol. 3
     (2004) 3, but only ever to widen an interval).
     """
     count_a, mean_a, variance_a = moments(a)
