@@ -91,9 +91,9 @@ def disturbances(case: Case) -> Iterator[Finding]:
         for row in launch.rows.values()
         if (counters := row.evidence)
     ]
-    there = sum(_first(cause, evidence) is not None for cause in CAUSES) or 1
+    possible = sum(_first(cause, evidence) is not None for cause in CAUSES) or 1
     for cause in CAUSES:
-        tests = there * max(len(series), 1)
+        tests = possible * max(len(series), 1)
         inside = [
             along
             for of_launch in series
@@ -111,7 +111,7 @@ def disturbances(case: Case) -> Iterator[Finding]:
             between
             for between in over
             if between is not None
-            and between.p <= OF_LAUNCHES / (there * len(kinds))
+            and between.p <= OF_LAUNCHES / (possible * len(kinds))
             and between.slower >= 1 + case.thresholds.cause
         ]
         if inside or outside:

@@ -42,10 +42,10 @@ def distances(
     unknown = (leaf[a] < 0) | (leaf[b] < 0)
     hops = np.where(unknown, -1, topology.hops[leaf[a], leaf[b]].astype(np.int64))
     hops[same] = 0
-    values, of = numbered(hops + 1, int(hops.max(initial=0)) + 2)
+    values, classes = numbered(hops + 1, int(hops.max(initial=0)) + 2)
     words = {0: "unknown distance", 1: "in a host", 2: "1 switch"}
     return _compact(
-        of, tuple(words.get(distance, f"{distance - 1} switches") for distance in values.tolist())
+        classes, tuple(words.get(distance, f"{distance - 1} switches") for distance in values.tolist())
     )
 
 
@@ -119,12 +119,12 @@ def of_groups(classes: Classes, label: Indices, a: npt.NDArray[Any], b: npt.NDAr
     )
 
 
-def _compact(of: Indices, names: Sequence[str], fewest: int = 1) -> Classes:
+def _compact(classes: Indices, names: Sequence[str], fewest: int = 1) -> Classes:
     """Without empty classes; those with fewer pairs are part of the largest one."""
-    many = np.bincount(of, minlength=len(names))
+    many = np.bincount(classes, minlength=len(names))
     largest = int(np.argmax(many)) if len(many) else 0
-    there, of = numbered(np.where(many[of] < fewest, largest, of), len(names))
-    return Classes(of, tuple(names[index] for index in there.tolist()))
+    used, classes = numbered(np.where(many[classes] < fewest, largest, classes), len(names))
+    return Classes(classes, tuple(names[index] for index in used.tolist()))
 
 
 def two_populations(effects: Values, least: float) -> tuple[Mask, float]:

@@ -35,13 +35,13 @@ def against(
         if ratios is None or not (np.isfinite(ratios) & (ratios > 0)).any():
             notes.append(f"{sweep.benchmark} {size(sweep.bytes)}: no pair is in {name}; not judged")
             continue
-        there = ~np.isinf(ratios)
+        has_past = ~np.isinf(ratios)
         count = np.int64(len(sweep.endpoints))
-        if lost := len(np.unique(sweep.a[~there] * count + sweep.b[~there])):
+        if lost := len(np.unique(sweep.a[~has_past] * count + sweep.b[~has_past])):
             notes.append(
                 f"{sweep.benchmark} {size(sweep.bytes)}: {counted(lost, 'pair')} not in {name}; left out"
             )
-        change = float(np.nanmedian(ratios[there]))
+        change = float(np.nanmedian(ratios[has_past]))
         largest = max(largest, change)
         notes.append(
             f"{sweep.benchmark} {size(sweep.bytes)}: median of all pairs {change:.3f} times that of {name}"
@@ -49,12 +49,12 @@ def against(
         compared.append(
             replace(
                 sweep,
-                a=sweep.a[there],
-                b=sweep.b[there],
-                passes=sweep.passes[there],
-                rounds=sweep.rounds[there],
-                seconds=ratios[there] * RATIO_OF_ONE,
-                launches=None if sweep.launches is None else sweep.launches[there],
+                a=sweep.a[has_past],
+                b=sweep.b[has_past],
+                passes=sweep.passes[has_past],
+                rounds=sweep.rounds[has_past],
+                seconds=ratios[has_past] * RATIO_OF_ONE,
+                launches=None if sweep.launches is None else sweep.launches[has_past],
             )
         )
     return compared, notes, largest

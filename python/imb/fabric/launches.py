@@ -28,7 +28,7 @@ def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
     low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
     each, at = numbered((low * count + high)[good], count * count)
     a, b = each // count, each % count
-    of, _ = distances(sweep.endpoints, a, b, topology)
+    classes, _ = distances(sweep.endpoints, a, b, topology)
     logs, launch = np.log(sweep.seconds[good]), np.asarray(sweep.launches)[good]
     if np.bincount(at[launch == numbers[0]], minlength=len(each)).all():
         return sweep  # each pair has times of its own to be compared with
@@ -36,13 +36,13 @@ def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
     met = np.zeros(count, dtype=bool)
     slower = np.zeros(len(logs))
     for number in numbers:
-        mine = launch == number
-        pairs, now = _medians(at[mine], logs[mine])
+        in_launch = launch == number
+        pairs, now = _medians(at[in_launch], logs[in_launch])
         if len(pairs) and met.any():
             ends = a[pairs], b[pairs]
-            offset = _offset(now, before, pairs, of, ends, met)
+            offset = _offset(now, before, pairs, classes, ends, met)
             now = now - offset
-            slower[mine] = offset
+            slower[in_launch] = offset
         new = np.isnan(before[pairs])
         before[pairs[new]] = now[new]
         met[a[pairs]] = met[b[pairs]] = True
@@ -57,14 +57,16 @@ def _offset(
     now: Values,
     before: Values,
     pairs: Indices,
-    of: Indices,
+    classes: Indices,
     ends: tuple[Indices, Indices],
     met: Mask,
 ) -> float:
-    """Of these `pairs`, which take `now`. `before`: of all pairs, NaN where there is none; `of`: their distances."""
+    """Of these `pairs`, which take `now`. `before`: of all pairs, NaN where there is none; `classes`: of their distances."""
     finite = np.isfinite(before)
-    levels = np.array([median(before[finite & (of == distance)]) for distance in range(int(of.max()) + 1)])
-    usual = levels[of[pairs]]
+    levels = np.array(
+        [median(before[finite & (classes == distance)]) for distance in range(int(classes.max()) + 1)]
+    )
+    usual = levels[classes[pairs]]
     new = ~finite[pairs] & met[ends[0]] & met[ends[1]] & np.isfinite(usual)
     away = (now - usual)[new]
     enough = int(np.ceil(met.sum() / 4))

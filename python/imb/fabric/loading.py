@@ -53,18 +53,18 @@ def _sweep(
         columns = launch.columns
         if key[0] not in columns.names:
             continue
-        mine = (columns.benchmark == columns.names.index(key[0])) & (columns.bytes == key[1])
-        if not mine.any():
+        selected = (columns.benchmark == columns.names.index(key[0])) & (columns.bytes == key[1])
+        if not selected.any():
             continue
         used.append(launch)
         for (name, length, *ends), cause in launch.causes.items():
             if (name, length) == key and max(ends) < len(table):
                 low, high = sorted(int(table[end]) for end in ends)
                 causes[low, high] = cause.replace("_", " ")
-        own_passes, own_rounds = columns.passes[mine] + passes, columns.rounds[mine] + rounds
-        a, b = table[columns.a[mine]], table[columns.b[mine]]
+        own_passes, own_rounds = columns.passes[selected] + passes, columns.rounds[selected] + rounds
+        a, b = table[columns.a[selected]], table[columns.b[selected]]
         parts.append(
-            (a, b, own_passes, own_rounds, columns.seconds[mine], np.full(len(a), number, dtype=np.int32))
+            (a, b, own_passes, own_rounds, columns.seconds[selected], np.full(len(a), number, dtype=np.int32))
         )
         passes, rounds = int(own_passes.max()) + 1, int(own_rounds.max()) + 1
     _refuse_mixed(used)
@@ -126,10 +126,10 @@ def _rails(
         if traffic is None or key[0] not in launch.columns.names:
             continue
         number = launch.columns.names.index(key[0])
-        mine = (traffic.benchmark == number) & (traffic.bytes == key[1])
+        selected = (traffic.benchmark == number) & (traffic.bytes == key[1])
         rail = np.array([names.setdefault(name, len(names)) for name in traffic.names], dtype=np.int32)
-        end, other = table[traffic.end[mine]], table[traffic.other[mine]]
-        parts.append((end, other, rail[traffic.interface[mine]], traffic.carried[mine]))
+        end, other = table[traffic.end[selected]], table[traffic.other[selected]]
+        parts.append((end, other, rail[traffic.interface[selected]], traffic.carried[selected]))
         for rank in launch.run.ranks or []:
             if isinstance(rank.interfaces, list):
                 interfaces = (name for name in rank.interfaces if not LOOPBACK.match(name))

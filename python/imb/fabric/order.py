@@ -46,10 +46,10 @@ def order_of(endpoints: Sequence[Endpoint], times: Values, topology: Topology | 
     if topology is not None and topology.leaves:
         leaf_of = {host: topology.leaves[topology.leaf[i]] for i, host in enumerate(topology.hosts)}
         place = {name: i for i, name in enumerate(_leaves(topology))}
-        of = [leaf_of.get(endpoint.host, "") for endpoint in endpoints]
-        if any(of):
-            indices = sorted(by_name, key=lambda index: place.get(of[index], len(place)))
-            return Order("topology", tuple(indices), _runs([of[index] or "unknown" for index in indices]))
+        leaves = [leaf_of.get(endpoint.host, "") for endpoint in endpoints]
+        if any(leaves):
+            indices = sorted(by_name, key=lambda index: place.get(leaves[index], len(place)))
+            return Order("topology", tuple(indices), _runs([leaves[index] or "unknown" for index in indices]))
     if 1 < len({endpoint.host for endpoint in endpoints}) < len(endpoints):
         return Order("name", tuple(by_name), _runs([endpoints[index].host for index in by_name]))
     count = len(endpoints)

@@ -102,9 +102,9 @@ def silent_together(sweep: Sweep, silent: Sequence[int]) -> list[tuple[int, int]
     failed = np.flatnonzero(np.isnan(sweep.seconds))
     first: dict[int, int] = {}
     for end in silent:
-        mine = failed[(sweep.a[failed] == end) | (sweep.b[failed] == end)]
-        if len(mine):
-            first[end] = int(mine[0])
+        failures = failed[(sweep.a[failed] == end) | (sweep.b[failed] == end)]
+        if len(failures):
+            first[end] = int(failures[0])
     return [
         (endpoint, partner)
         for endpoint, at in first.items()

@@ -79,14 +79,14 @@ class Part:
 
     def __init__(self, layout: Layout, kept: Mask) -> None:
         self.layout = layout
-        mine = kept & layout.good
+        selected = kept & layout.good
         pairs = len(layout.a)
-        sweep, key, logs = layout.sweep, layout.key[mine], layout.logs[mine].copy()
-        passes = sweep.passes[mine].astype(np.int64)
-        forward = sweep.a[mine] < sweep.b[mine]
+        sweep, key, logs = layout.sweep, layout.key[selected], layout.logs[selected].copy()
+        passes = sweep.passes[selected].astype(np.int64)
+        forward = sweep.a[selected] < sweep.b[selected]
         self.passes = len(np.unique(passes))
         if self.passes > 1 and len(logs):  # launches are leveled already
-            launch = 0 if sweep.launches is None else sweep.launches[mine].astype(np.int64)
+            launch = 0 if sweep.launches is None else sweep.launches[selected].astype(np.int64)
             cell = launch * pairs + key
             away = logs - middles(cell, int(cell.max()) + 1, logs)[cell]
             logs -= _fast_of(passes, away)[passes]
@@ -110,11 +110,11 @@ class Part:
         return self.noise * 1.25 / float(np.sqrt(max(np.median(self.count[self.there]), 1.0)))
 
     def _over_passes(self, table: Values) -> Values:
-        values, there = np.full(len(self.count), np.nan), self.there
+        values, present = np.full(len(self.count), np.nan), self.there
         ordered = np.sort(table, axis=0)
-        values[there] = ordered[(self.count[there] - 1) // 2, np.flatnonzero(there)]
-        even = (self.count % 2 == 0) & there
-        if len(np.unique(self.count[there])) > 1 and np.isfinite(self.noise):
+        values[present] = ordered[(self.count[present] - 1) // 2, np.flatnonzero(present)]
+        even = (self.count % 2 == 0) & present
+        if len(np.unique(self.count[present])) > 1 and np.isfinite(self.noise):
             # The lower median is below the mean by about as much.
             values[even] += 1.2 * self.noise / self.count[even]
         return values
@@ -123,8 +123,8 @@ class Part:
     def single(self) -> Values:
         """As `value`, relative to other pairs of the same endpoints in each pass: what slows an endpoint for some passes slows no single pair."""
         layout, count = self.layout, len(self.layout.sweep.endpoints)
-        of = layout.of[self._key]
-        away = self._logs - middles(of, int(layout.of.max(initial=-1)) + 1, self._logs)[of]
+        classes = layout.of[self._key]
+        away = self._logs - middles(classes, int(layout.of.max(initial=-1)) + 1, self._logs)[classes]
         begin = self._passes * count
         ends = [begin + column[self._key] for column in (layout.a, layout.b)]
         every = np.concatenate(ends)
@@ -162,10 +162,10 @@ class Part:
         counts = self.member @ self.there.astype(np.float64)
         shares = []
         for index in range(int(self.of.max(initial=-1)) + 1):
-            mine = (self.of == index) & self.there
-            crossing = self.member @ mine.astype(np.float64)
-            inside += np.where(crossing > _WHOLE * mine.sum(), crossing, 0.0)
-            shares.append(crossing / max(mine.sum(), 1))
+            in_class = (self.of == index) & self.there
+            crossing = self.member @ in_class.astype(np.float64)
+            inside += np.where(crossing > _WHOLE * in_class.sum(), crossing, 0.0)
+            shares.append(crossing / max(in_class.sum(), 1))
         whole = inside > _WHOLE * np.maximum(counts, 1)
         most = [bool((~whole & (share > _MAJORITY) & (share <= _WHOLE)).any()) for share in shares]
         return whole, np.array(most, dtype=bool)
@@ -207,17 +207,17 @@ class Fit:
     def _level(self, index: int) -> float:
         """Of a class: the median over endpoints of their medians, as most endpoints are healthy where most pairs may not be."""
         part = self.part
-        mine = np.flatnonzero((part.of == index) & self.clean)
-        if not len(mine):
-            mine = np.flatnonzero((part.of == index) & part.there)
-        if not len(mine):
+        in_class = np.flatnonzero((part.of == index) & self.clean)
+        if not len(in_class):
+            in_class = np.flatnonzero((part.of == index) & part.there)
+        if not len(in_class):
             return 0.0
-        values = part.value[mine]
+        values = part.value[in_class]
         away, center = values - median(values), median(values)
         spread = max(robust_deviation(away), LEAST_SPREAD)
         if self.chosen:
             return center + bounded_mean(away, spread)
-        pair = mine % len(part.layout.a)
+        pair = in_class % len(part.layout.a)
         ends, every = np.concatenate([part.layout.a[pair], part.layout.b[pair]]), np.tile(away, 2)
         met = np.bincount(ends, minlength=len(part.layout.sweep.endpoints))
         sums = np.bincount(ends, np.clip(every, -_BOUND * spread, _BOUND * spread), len(met))
@@ -233,9 +233,9 @@ class Fit:
         bounded = np.where(self.part.there, np.clip(self.residual / self.spread, -_BOUND, _BOUND), 0.0)
         clean = self.clean if self.clean.any() else self.part.there
         for index in range(len(self.levels)):
-            mine = self.part.of == index
-            inside = bounded[mine & clean]
-            bounded[mine] -= float(np.mean(inside)) if len(inside) else 0.0
+            in_class = self.part.of == index
+            inside = bounded[in_class & clean]
+            bounded[in_class] -= float(np.mean(inside)) if len(inside) else 0.0
         return bounded * self.part.there, float(
             np.clip(np.std(bounded[clean]) if clean.any() else 1.0, 0.3, 2.0)
         )

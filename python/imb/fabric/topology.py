@@ -157,10 +157,10 @@ def _shortest(count: int, edges: Sequence[tuple[int, int]]) -> tuple[Indices, Va
 
 def _parts(on: Mask, leaf: Numbers) -> tuple[tuple[Mask, Mask], ...]:
     """Rectangles of hosts from pairs of leaf switches; rows that are equal make one rectangle."""
-    some = np.flatnonzero(on.any(axis=1))
-    if not len(some):
+    rows = np.flatnonzero(on.any(axis=1))
+    if not len(rows):
         return ()
-    _, first, where = np.unique(np.packbits(on[some], axis=1), axis=0, return_index=True, return_inverse=True)
+    _, first, where = np.unique(np.packbits(on[rows], axis=1), axis=0, return_index=True, return_inverse=True)
     number = np.full(len(on), -1)
-    number[some] = np.reshape(where, -1)
-    return tuple((number[leaf] == group, on[some[row], leaf]) for group, row in enumerate(first.tolist()))
+    number[rows] = np.reshape(where, -1)
+    return tuple((number[leaf] == group, on[rows[row], leaf]) for group, row in enumerate(first.tolist()))

@@ -58,14 +58,14 @@ def common_states(
 ) -> dict[tuple[str, Ranks], int]:
     """By name and ranks the index of the state in which these launches are compared; a launch that did not see it is compared
     in its fastest state, 0. `left_out`: names and ranks that are not compared."""
-    seen: dict[Ranks, list[tuple[str, list[MachineState]]]] = {}
+    by_ranks: dict[Ranks, list[tuple[str, list[MachineState]]]] = {}
     for launch in launches:
         for ranks, states in states_of(launch).items():
             if (launch.name, ranks) not in left_out:
-                seen.setdefault(ranks, []).append((launch.name, states))
+                by_ranks.setdefault(ranks, []).append((launch.name, states))
     return {
         (name, ranks): index or 0
-        for ranks, entries in seen.items()
+        for ranks, entries in by_ranks.items()
         for (name, _), index in zip(
             entries,
             common_state([[state.probe_seconds for state in states] for _, states in entries]),

@@ -354,12 +354,12 @@ def _effects_of_looks(
     fewest = pairing.fewest_pairs(a, b)
     effects: tuple[list[Effect], list[Effect]] | None = None
     for rounds, share in looks.shares():
-        seen = both._replace(a=both.a[turns_a <= rounds], b=both.b[turns_b <= rounds])
+        at_look = both._replace(a=both.a[turns_a <= rounds], b=both.b[turns_b <= rounds])
         counts = Counter(
             launch.experiment() for launch, turn in zip(a.launches, turns_a, strict=True) if turn <= rounds
         )
         two_by_two = pairs and max(counts.values(), default=0) >= fewest
-        rows, bands = effects_of(seen, members, settings, pairs=two_by_two, share=share, level=level)
+        rows, bands = effects_of(at_look, members, settings, pairs=two_by_two, share=share, level=level)
         effects = (
             (latched(effects[0], rows, settings), latched(effects[1], bands, settings))
             if effects

@@ -120,17 +120,19 @@ def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str,
     sides have. So completion time is never compared with the mean over ranks. With it, rows that have the completion time
     somewhere but are judged by another time."""
     figures = {name: tuple(_matrix(side, keys, METRICS[name]) for side in (a, b)) for name in TIMES}
-    there = {name: [np.isfinite(values) for values in both] for name, both in figures.items()}
-    some = [np.logical_or.reduce([there[name][side] for name in TIMES]) for side in (0, 1)]
+    present = {name: [np.isfinite(values) for values in both] for name, both in figures.items()}
+    any_time = [np.logical_or.reduce([present[name][side] for name in TIMES]) for side in (0, 1)]
     times = [np.full_like(figures[TIMES[0]][side], np.nan) for side in (0, 1)]
     by_other: dict[str, list[Key]] = {}
     for column, key in enumerate(keys):
 
         def in_all(name: str, column: int = column) -> bool:
-            return all(bool((there[name][side][:, column] == some[side][:, column]).all()) for side in (0, 1))
+            return all(
+                bool((present[name][side][:, column] == any_time[side][:, column]).all()) for side in (0, 1)
+            )
 
         def in_both(name: str, column: int = column) -> bool:
-            return all(bool(there[name][side][:, column].any()) for side in (0, 1))
+            return all(bool(present[name][side][:, column].any()) for side in (0, 1))
 
         fits = [name for name in TIMES if in_both(name)]
         chosen = next(filter(in_all, fits), fits[0] if fits else None)
@@ -138,7 +140,7 @@ def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str,
             continue
         for side in (0, 1):
             times[side][:, column] = figures[chosen][side][:, column]
-        if chosen != TIMES[0] and any(there[TIMES[0]][side][:, column].any() for side in (0, 1)):
+        if chosen != TIMES[0] and any(present[TIMES[0]][side][:, column].any() for side in (0, 1)):
             by_other.setdefault(chosen, []).append(key)
     return times[0], times[1], by_other
 

@@ -112,7 +112,7 @@ def _rounds_of_both(a: Side, b: Side) -> set[tuple[object, int, object]]:
 def _only(side: Side, rounds: Iterable[tuple[object, int, object]]) -> Side:
     places = set(rounds)
 
-    def seen(launches: Sequence[Launch]) -> list[Launch]:
+    def selected(launches: Sequence[Launch]) -> list[Launch]:
         return [launch for launch in launches if (place := _place(launch)) is None or place in places]
 
-    return msgspec.structs.replace(side, launches=seen(side.launches), replaced=seen(side.replaced))
+    return msgspec.structs.replace(side, launches=selected(side.launches), replaced=selected(side.replaced))

@@ -274,8 +274,8 @@ def _filled(part: Values, finite: Mask, random: np.random.Generator) -> Values:
     """What is missing is drawn from the rest of the series."""
     filled = np.where(finite, part, 0.0)
     for series in np.flatnonzero(finite.any(axis=0) & ~finite.all(axis=0)):
-        there = finite[:, series]
-        filled[~there, series] = random.choice(part[there, series], int((~there).sum()))
+        present = finite[:, series]
+        filled[~present, series] = random.choice(part[present, series], int((~present).sum()))
     return filled
 
 

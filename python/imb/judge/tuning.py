@@ -383,14 +383,14 @@ def _estimated(gains: Values, control: Values | None = None) -> _Estimates:
     degrees = count - 1
     width: Values = np.ones(len(count))
     if control is not None:
-        there = np.isfinite(gains)
+        finite = np.isfinite(gains)
         with np.errstate(divide="ignore", invalid="ignore"):
-            middle = np.where(there, control[:, None], 0.0).sum(axis=0) / count
-            apart = np.where(there, control[:, None] - middle, 0.0)
+            middle = np.where(finite, control[:, None], 0.0).sum(axis=0) / count
+            apart = np.where(finite, control[:, None] - middle, 0.0)
             squares = (apart**2).sum(axis=0)
-            slope = (apart * np.where(there, gains - mean, 0.0)).sum(axis=0) / squares
+            slope = (apart * np.where(finite, gains - mean, 0.0)).sum(axis=0) / squares
             slope = np.where(squares > 0, slope, 0.0)
-            rest = np.where(there, gains - mean - slope * apart, 0.0)
+            rest = np.where(finite, gains - mean - slope * apart, 0.0)
             degrees = count - 2
             variance = (rest**2).sum(axis=0) / degrees
             mean = mean - slope * middle

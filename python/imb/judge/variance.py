@@ -167,13 +167,13 @@ def parts_of(
 def _left_out(launches: Sequence[Launch], away: Sequence[Unusual]) -> set[tuple[str, Ranks]]:
     """Launches that are not compared with the others: those outside the dominant state, where others did."""
     left_out = {(each.launch, each.ranks) for each in away}
-    seen = {
+    reached = {
         ranks
         for launch in launches
         for ranks in references_of(launch)
         if (launch.name, ranks) not in left_out
     }
-    return {(name, ranks) for name, ranks in left_out if ranks in seen}
+    return {(name, ranks) for name, ranks in left_out if ranks in reached}
 
 
 def spread_of(values: Values) -> float:
@@ -229,9 +229,9 @@ def _figure(launch: Launch, row: Result, chosen: Chosen) -> tuple[float, float |
 def _row(
     key: Key, launches: Sequence[Launch], left_out: set[tuple[str, Ranks]], figures: Figures
 ) -> RowParts:
-    there = [(launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None]
-    usual = [row for name, row in there if name in figures]
-    away = [row for name, row in there if (name, ranks_of(row)) in left_out]
+    by_launch = [(launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None]
+    usual = [row for name, row in by_launch if name in figures]
+    away = [row for name, row in by_launch if (name, ranks_of(row)) in left_out]
     logs = np.array([log for log, _ in figures.values()])
     errors = [error for _, error in figures.values() if error is not None]
     squares = float(np.mean(np.square(errors))) if errors else None

@@ -157,7 +157,7 @@ def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str
     order += [("Charts", "charts", sections), ("Findings", "findings", page["findings"] is not None)]
     order += [("Environment", "conditions", page["conditions"]), ("History", "history", history)]
     order += [("Model", "model", page["models"])]
-    page["contents"] = [(name, anchor) for name, anchor, there in order if there]
+    page["contents"] = [(name, anchor) for name, anchor, shown in order if shown]
     drawn = bool(history) or any(section.drawn for section in sections)
     return rendered("page.html.j2", page, page_charts.drawn(sections, history), drawn=drawn)
 

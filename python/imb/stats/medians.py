@@ -78,9 +78,9 @@ def numbered(keys: npt.NDArray[Any], size: int) -> tuple[Indices, Indices]:
     if size > _SPARSE * len(keys):
         each, at = np.unique(keys, return_inverse=True)
         return each, np.reshape(at, -1)
-    there = np.zeros(size, dtype=bool)
-    there[keys] = True
-    each = np.flatnonzero(there)
+    occurs = np.zeros(size, dtype=bool)
+    occurs[keys] = True
+    each = np.flatnonzero(occurs)
     place = np.zeros(size, dtype=np.int32)
     place[each] = np.arange(len(each), dtype=np.int32)
     return each, place[keys].astype(np.int64)
@@ -111,8 +111,8 @@ def middles(at: npt.NDArray[Any], count: int, values: Values) -> Values:
     """Median of the values of each index, NaN where there is none."""
     table, many = table_by_index(at, count, values)
     middle = np.full(count, np.nan)
-    there = np.flatnonzero(many)
+    filled = np.flatnonzero(many)
     ordered = np.sort(table, axis=0)
-    low, high = ordered[(many[there] - 1) // 2, there], ordered[many[there] // 2, there]
-    middle[there] = (low + high) / 2
+    low, high = ordered[(many[filled] - 1) // 2, filled], ordered[many[filled] // 2, filled]
+    middle[filled] = (low + high) / 2
     return middle

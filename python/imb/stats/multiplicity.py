@@ -146,7 +146,7 @@ class Permutations:
         """As of `family_of`."""
         # Of counts alone: the same in all permutations.
         self._degrees = shift.count_a - 1 if pairs else shift.count_a + shift.count_b - 2
-        self._known = np.isfinite(shift.p)
+        self._finite = np.isfinite(shift.p)
         self._middle = middle
         self.random = False
         self.scores = self._of_pairs(a, b, rounding) if pairs else self._of_launches(a, b, rounding)
@@ -156,13 +156,13 @@ class Permutations:
 
     def family(self, level: float) -> Family:
         """Of all columns."""
-        columns = np.flatnonzero(self._known)
+        columns = np.flatnonzero(self._finite)
         order = columns[np.argsort(-self.observed[columns], kind="stable")]
         # Of each step the largest of the columns that are left.
         largest = np.maximum.accumulate(self.scores[:, order[::-1]], axis=1)[:, ::-1]
         count = len(largest)
         exceeded = (largest >= self.observed[order] * (1 - _ROUNDING)).sum(axis=0)
-        q, critical = np.full(len(self._known), np.nan), np.full(len(self._known), np.nan)
+        q, critical = np.full(len(self._finite), np.nan), np.full(len(self._finite), np.nan)
         q[order] = np.maximum.accumulate(np.maximum(exceeded, 1) / count)
         place = count - 1 - int(level * count + 1e-9)
         score = np.partition(largest[:, 0], place)[place] * (1 + _ROUNDING)
@@ -173,9 +173,9 @@ class Permutations:
         difference = b - a
         order = np.argsort(np.abs(_level(difference)), kind="stable")  # whatever the order of launches
         difference = difference[order]
-        there = np.isfinite(difference)
-        figures = np.where(there, difference, 0.0)
-        count, squares = there.sum(axis=0), (figures**2).sum(axis=0)
+        finite = np.isfinite(difference)
+        figures = np.where(finite, difference, 0.0)
+        count, squares = finite.sum(axis=0), (figures**2).sum(axis=0)
         chunks = []
         signs = self._signs(len(difference))
         for begin in range(0, len(signs), _CHUNK):
@@ -192,11 +192,11 @@ class Permutations:
         small = min(len(a), len(b))
         order = np.argsort(_level(both), kind="stable")
         both = both[order]
-        there = np.isfinite(both)
+        finite = np.isfinite(both)
         with np.errstate(divide="ignore", invalid="ignore"):
-            middle = np.where(there, both, 0.0).sum(axis=0) / there.sum(axis=0)
-        figures = np.where(there, both - middle, 0.0)
-        have = there.astype(np.float64)
+            middle = np.where(finite, both, 0.0).sum(axis=0) / finite.sum(axis=0)
+        figures = np.where(finite, both - middle, 0.0)
+        have = finite.astype(np.float64)
         sums, squares, counts = figures.sum(axis=0), (figures**2).sum(axis=0), have.sum(axis=0)
         chunks = []
         chosen = self._chosen(len(both), small, equal=len(a) == len(b))
@@ -255,7 +255,7 @@ def students(score: float, degrees: Values) -> Values:
 
 def _level(values: Values) -> Values:
     """Mean of each launch over what it has."""
-    there = np.isfinite(values)
+    finite = np.isfinite(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        level: Values = np.nan_to_num(np.where(there, values, 0.0).sum(axis=1) / there.sum(axis=1))
+        level: Values = np.nan_to_num(np.where(finite, values, 0.0).sum(axis=1) / finite.sum(axis=1))
     return level

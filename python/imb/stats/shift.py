@@ -137,11 +137,11 @@ def at_a_look(judged: Shift, share: float) -> Shift:
 
 def moments(values: Values) -> tuple[Values, Values, Values]:
     """Count, mean and variance over launches; a mean of nothing is NaN, a variance of less than two is 0."""
-    there = np.isfinite(values)
-    count = there.sum(axis=0).astype(np.float64)
+    finite = np.isfinite(values)
+    count = finite.sum(axis=0).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(there, values, 0.0).sum(axis=0) / count
-        squares = np.where(there, (values - mean) ** 2, 0.0).sum(axis=0)
+        mean = np.where(finite, values, 0.0).sum(axis=0) / count
+        squares = np.where(finite, (values - mean) ** 2, 0.0).sum(axis=0)
         variance = np.where(count > 1, squares / (count - 1), 0.0)
     return count, mean, variance
 
