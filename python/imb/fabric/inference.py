@@ -78,38 +78,38 @@ def judge_sweeps(
         sizes.append(
             _Size(prepared, topology, level / len(sweeps) / (launches * (launches + 1)), least_effect)
         )
-    silent = sorted({endpoint for size in sizes for endpoint in size.silent})
+    silent = sorted({endpoint for each in sizes for endpoint in each.silent})
     suspects = sorted(
-        (suspect for size in sizes for suspect in size.suspects),
+        (suspect for each in sizes for suspect in each.suspects),
         key=lambda suspect: (not suspect.named, suspect.kind == "pair", -suspect.effect),
     )
-    notes = list(dict.fromkeys(note for size in sizes for note in size.notes))
+    notes = list(dict.fromkeys(note for each in sizes for note in each.notes))
     together = tuple(
-        dict.fromkeys(pair for size in sizes for pair in silent_together(size.sweep, size.silent))
+        dict.fromkeys(pair for each in sizes for pair in silent_together(each.sweep, each.silent))
     )
     state: State = "healthy"
-    quiet = tuple(rail for size in sizes for rail in size.quiet)
-    asymmetric = tuple(pair for size in sizes for pair in size.asymmetric)
+    quiet = tuple(rail for each in sizes for rail in each.quiet)
+    asymmetric = tuple(pair for each in sizes for pair in each.asymmetric)
     if (
         silent
         or quiet
         or asymmetric
         or any(suspect.named for suspect in suspects)
-        or any(size.lost for size in sizes)
+        or any(each.lost for each in sizes)
     ):
         state = "bad"
-    elif any(suspect.undecided for suspect in suspects) or any(size.unsure for size in sizes):
+    elif any(suspect.undecided for suspect in suspects) or any(each.unsure for each in sizes):
         state = "inconclusive"
     return Verdict(
         state,
         tuple(suspects),
         tuple(notes),
-        tuple(size.result for size in sizes),
+        tuple(each.result for each in sizes),
         tuple(silent),
         asymmetric,
-        tuple(groups for size in sizes for groups in size.populations),
+        tuple(groups for each in sizes for groups in each.populations),
         together,
-        tuple(dict.fromkeys(link for size in sizes for link in size.unjudged)),
+        tuple(dict.fromkeys(link for each in sizes for link in each.unjudged)),
         quiet,
     )
 

@@ -205,11 +205,11 @@ def asymmetric_pairs(fit: Fit, least: float) -> Singles:
         return Singles(away, [])
     away -= median(away[measured])
     spread = max(robust_deviation(away[measured]), LEAST_SPREAD)
-    far = measured[(np.abs(away[measured]) > _FAR * spread) & (np.abs(away[measured]) >= least)]
-    if len(far) > max(_MANY * len(measured), _FEWEST_MANY):
+    distant = measured[(np.abs(away[measured]) > _FAR * spread) & (np.abs(away[measured]) >= least)]
+    if len(distant) > max(_MANY * len(measured), _FEWEST_MANY):
         return Singles(away, [])
-    far = far[np.argsort(-np.abs(away[far]), kind="stable")][:_ASYMMETRIC]
-    return Singles(away, [pair if away[pair] > 0 else -1 - pair for pair in far.tolist()])
+    distant = distant[np.argsort(-np.abs(away[distant]), kind="stable")][:_ASYMMETRIC]
+    return Singles(away, [pair if away[pair] > 0 else -1 - pair for pair in distant.tolist()])
 
 
 def confirm_pairs(singles: Singles, fresh: Values, least: float, *, both_signs: bool) -> dict[int, Result]:

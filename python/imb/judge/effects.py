@@ -59,8 +59,8 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def intervals(self) -> str:
         """What the intervals are that are shown of effects, as a sentence without its point."""
-        together, alone = (as_percent(share) for share in (1 - self.false_discovery, self.confidence))
-        return f"Intervals: {together}, for all bands and rows together; where {alone} is written, for this band or row alone"
+        family, alone = (as_percent(share) for share in (1 - self.false_discovery, self.confidence))
+        return f"Intervals: {family}, for all bands and rows together; where {alone} is written, for this band or row alone"
 
     def error_rate(self) -> str:
         """What is controlled, as a sentence without its point."""

@@ -157,18 +157,18 @@ class Search:
         best = np.take_along_axis(self._logs, self.best[None, :, None], axis=2)
         count, behind, variance = moments(self._logs - best)
         is_best = np.arange(self._logs.shape[2]) == self.best[:, None]
-        judged = self.alive & ~is_best & (count >= FIRST)
+        tested = self.alive & ~is_best & (count >= FIRST)
         # The spread of all that are left widens the errors of those whose few figures agree by chance.
-        flat = np.where(judged, variance, np.nan).reshape(1, -1)
+        flat = np.where(tested, variance, np.nan).reshape(1, -1)
         errors = ERRORS * errors_of_pairs(np.maximum(count, 1).reshape(1, -1), flat, 0.0).reshape(count.shape)
         with np.errstate(invalid="ignore"):
-            self.alive[judged & (behind > errors)] = False
-            certain = judged & (errors < self._margin)
+            self.alive[tested & (behind > errors)] = False
+            certain = tested & (errors < self._margin)
         self.alive[:, 0] = True
         # A candidate that was never measured, as all its launches failed, is out as well.
         self.alive[(count == 0) & ~is_best] = False
         self.alive[:, 0] = True
-        default_is_out = judged[:, 0] & (behind[:, 0] > errors[:, 0])
+        default_is_out = tested[:, 0] & (behind[:, 0] > errors[:, 0])
         rivals = self.alive & ~is_best & ~certain
         rivals[:, 0] &= ~default_is_out
         self.settled |= ~rivals.any(axis=1)

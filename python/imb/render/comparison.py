@@ -314,7 +314,7 @@ def _print_rows(screen: Screen, comparison: Comparison, all_rows: bool) -> None:
                 figure(row.a, comparison),
                 figure(row.b, comparison),
                 percent(row.b / row.a),
-                (f"{speedup(row.effect)} {bracketed(row.effect)}".rstrip(), _color(row.effect)),
+                (_speedup_text(row.effect), _color(row.effect)),
             )
             for row in rows
         ],

@@ -115,7 +115,7 @@ def without_changes(histories: Sequence[History | None]) -> str:
 
 
 def _change_rows(
-    places: Sequence[int], values: Values, side: Side, letter: str, curve: str, band: str
+    places: Sequence[int], values: Values, side: Side, side_letter: str, curve: str, band: str
 ) -> list[dict[str, Any]]:
     edges = [0, *places, len(values)]
     rows = []
@@ -124,7 +124,7 @@ def _change_rows(
         launch = side.launches[at]
         rows.append(
             {
-                "side": letter,
+                "side": side_letter,
                 "curve": curve,
                 "band": band,
                 "launch": launch.name,

@@ -296,7 +296,7 @@ def _speeds(effects: Sequence[dict[Key, Effect]], keys: Sequence[Key]) -> Panel:
 
 def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
     metric = comparison.settings.metric
-    unit, factor = unit_of(metric)
+    unit, scale = unit_of(metric)
     names = (comparison.name_a, comparison.name_b)
     nothing: list[float | None] = [None] * len(rows)
     series = [
@@ -304,7 +304,7 @@ def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
             name=f"{letter(i)} {shortened(names[i], 28)}",
             letter=letter(i),
             side=i,
-            y=[short((row.a, row.b)[i] * factor) for row in rows],
+            y=[short((row.a, row.b)[i] * scale) for row in rows],
             lo=nothing,
             hi=nothing,
         )

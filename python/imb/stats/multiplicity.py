@@ -204,11 +204,11 @@ class Permutations:
             part = chosen[begin : begin + _CHUNK]
             count, total, square = part @ have, part @ figures, part @ figures**2
             with np.errstate(divide="ignore", invalid="ignore"):
-                moments = [
+                sides = [
                     (n, s / n, np.where(n > 1, np.maximum(q - s**2 / n, 0.0) / (n - 1), 0.0))
                     for n, s, q in ((count, total, square), (counts - count, sums - total, squares - square))
                 ]
-                (count_a, mean_a, variance_a), (count_b, mean_b, variance_b) = moments
+                (count_a, mean_a, variance_a), (count_b, mean_b, variance_b) = sides
                 error, _ = errors_of(count_a, variance_a, count_b, variance_b, rounding, self._middle)
                 chunks.append(scores(np.abs((mean_b - mean_a) / error), self._degrees))
         return np.vstack(chunks)
