@@ -458,9 +458,8 @@ class _Size:
                 Asymmetric(a, b, float(np.expm1(value)), p, self.sweep.benchmark, self.sweep.bytes)
             )
             return
-        undecided = (
-            not named and tail <= _DOUBTED and self.once
-        )  # else it is not slow enough to be measured again
+        # Else it is not slow enough to be measured again.
+        undecided = not named and tail <= _DOUBTED and self.once
         if not named and not undecided:
             return
         reach = _95 * 1.25 * self.final.spread

@@ -22,9 +22,8 @@ FIRST = 4  # passes, two of each direction
 CONFIRMING = 3  # of each direction: of two, the lower median is the smaller one, which noise decides
 QUICK_FIRST = 3  # of rounds whose pairs have one direction
 DOUBLED = 4  # times
-_MORE = (
-    1.25  # times the rounds that the last look expects to suffice: another launch costs more than some rounds
-)
+# Times the rounds that the last look expects to suffice: another launch costs more than some rounds.
+_MORE = 1.25
 _LISTED = 2048  # endpoints of which all pairs are listed: each rank has the list
 Size = tuple[str, int]
 

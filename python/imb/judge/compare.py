@@ -42,13 +42,8 @@ from imb.stats import shift as stats
 from imb.stats.medians import known_median
 
 _NAMED = 4  # benchmarks in a command; more are their components
-_OF_PASSES = {
-    "-passes",
-    "-precision",
-    "-budget",
-    "-turns",
-    "-json",
-}  # options that classic launches lack, or `imb run` gives
+# Options that classic launches lack, or `imb run` gives.
+_OF_PASSES = {"-passes", "-precision", "-budget", "-turns", "-json"}
 _LISTS = {"-include", "-exclude"}  # options whose value is names of benchmarks
 USELESS = 5.0  # a logarithm: where only larger changes are found, none is
 

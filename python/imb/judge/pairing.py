@@ -35,9 +35,8 @@ Unit: TypeAlias = Literal["pair", "launch", "session"]
 FEWEST_PAIRS = 6  # with fewer, pairs lose more by their degrees of freedom than they gain by what they share
 ASSUME = "if all were launched in one session, give --assume-one-session"
 NAMED = 3  # lost pairs that a note names
-APART = timedelta(
-    minutes=50
-)  # from the first launch of a session on; an hourly job starts some minutes early or late
+# From the first launch of a session on; an hourly job starts some minutes early or late.
+APART = timedelta(minutes=50)
 
 
 class Place(NamedTuple):

@@ -13,9 +13,8 @@ from imb.model.observations import Launch
 from imb.model.records import MachineState
 from imb.stats.arrays import Mask, Values
 
-NEIGHBORS = (
-    5  # samples that vote on the state of the one in their middle: less than three in a row are a disturbance
-)
+# Samples that vote on the state of the one in their middle: less than three in a row are a disturbance.
+NEIGHBORS = 5
 FEWEST = 20  # samples of a launch; fewer do not show how long a state lasts
 
 

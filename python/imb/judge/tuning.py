@@ -190,9 +190,8 @@ class Proof:
         confirmations: int = CONFIRMATIONS,
     ) -> None:
         self.changed: Mask = np.array(changed, dtype=bool)
-        self.reverted: list[
-            tuple[int, Judged]
-        ] = []  # cells that went back to the default, as they were judged then
+        # Cells that went back to the default, as they were judged then.
+        self.reverted: list[tuple[int, Judged]] = []
         self.confirmation = 1
         self.over = not self.changed.any()
         self.judged: list[Judged] = []

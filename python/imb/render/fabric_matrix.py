@@ -28,13 +28,10 @@ _SHORT = 18  # characters of a name at an axis
 _USUAL = 0.2  # part of the color scale that is below the usual time
 _LEAST = 0.1  # least width of that part, as a share of the usual time: noise of a quiet fabric does not look like a fault
 _MOST = 0.75  # and the largest: beyond four times the usual time all is one color, or what takes 10 % longer would not be seen
-_STRONG = (
-    4.5  # spreads: a pair that is slower by more than these is drawn even where another one shares its pixel
-)
-_NAMED, _NO_ANSWER = (
-    9.0,
-    99.0,
-)  # weights of endpoints where several share a pixel; matrix.js has the latter too
+# Spreads: a pair that is slower by more than these is drawn even where another one shares its pixel.
+_STRONG = 4.5
+# Weights of endpoints where several share a pixel; matrix.js has the latter, too.
+_NAMED, _NO_ANSWER = 9.0, 99.0
 _SCALES: dict[Theme, list[tuple[float, str]]] = {  # Okabe and Ito's blue is usual, orange is slow
     "light": [(0, "#f3f7fa"), (_USUAL, "#bcd8ec"), (0.3, "#e2dcd4"), (0.4, "#f6b988"), (0.6, "#e0701c"), (0.8, "#a84300"), (1, "#4f2000")],
     "dark": [(0, "#16222c"), (_USUAL, "#1f5a86"), (0.3, "#5d5f5c"), (0.4, "#a0683a"), (0.6, "#f0833a"), (0.8, "#ffb482"), (1, "#fff0e2")],

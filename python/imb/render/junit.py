@@ -105,9 +105,8 @@ def of_fabric(judged: Judged) -> list[Case]:
     verdict = judged.verdict
     kind = judged.endpoint_kind
     cases = [Case("verdict", f"{kind}s", _OF_VERDICT.get(verdict.state, "passed"), sweep_headline(judged))]
-    suspects = {
-        suspect.name: suspect for suspect in reversed(verdict.suspects)
-    }  # the first of a name is kept
+    # The first of a name is kept.
+    suspects = {suspect.name: suspect for suspect in reversed(verdict.suspects)}
     for number, endpoint in enumerate(judged.endpoints):
         suspect = suspects.pop(endpoint.name, None)
         if number in verdict.silent:
