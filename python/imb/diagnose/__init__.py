@@ -74,7 +74,7 @@ def without_result(name: str, failed: Sequence[FailedLaunch]) -> Diagnosis:
     return Diagnosis(
         side=name,
         launches=len(failed),
-        findings=[launches.failed_launch(*one) for one in failed],
+        findings=[launches.failed_launch(*launch) for launch in failed],
         models=[],
         notes=[],
         variance=None,
@@ -92,9 +92,9 @@ def diagnose(
     `failed`: runs of the sample set without a result. Raises ImbError where launches are of several kinds."""
     refuse_other_kinds(side)
     case = Case(side, thresholds or Thresholds(), limits or Limits(), variance, failed)
-    findings = [launches.failed_launch(*one) for one in failed]
+    findings = [launches.failed_launch(*launch) for launch in failed]
     findings += [finding for rule in RULES for finding in rule(case)]
-    findings.sort(key=lambda one: (LEVELS.index(one.level), -one.weight))
+    findings.sort(key=lambda finding: (LEVELS.index(finding.level), -finding.weight))
     models = [
         Model(
             curve=curve.key,
@@ -102,7 +102,7 @@ def diagnose(
             segments=curve.segments,
             misfit=curves.misfit(*curve.shape[:2], curve.fit),
             extrapolated=curves.is_beyond(*curve.shape[:2], curve.fit),
-            lengths=[int(one) for one in curve.shape[0]],
+            lengths=[int(length) for length in curve.shape[0]],
         )
         for curve in case.curves
         if curve.fit is not None and curve.communicates

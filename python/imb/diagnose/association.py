@@ -1,7 +1,7 @@
 """Association of disturbances with slowness: tests of series and of launches with bounded false alarms. Pure.
 
-Arrays in, figures out; every function returns a p-value of "it does not", one-sided. docs/evidence-diagnosis.md says
-why these tests.
+Arrays in, figures out; every function returns a p-value of "it does not", one-sided. docs/evidence-diagnosis.md has
+the reasons for these tests.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ _DRAWS = 20000
 
 
 def beside_neighbors(times: Values, groups: Groups) -> Values:
-    """Each sample's time over the median of its neighbors in time of the same row, the `AROUND` samples before and behind
+    """Each sample's time over the median of its neighbors in time of the same row, the `AROUND` samples before and after
     it; 1 in a row of one. States of the machine last longer than that, so what differs between them counts for little."""
-    found = np.ones(len(times))
+    ratios = np.ones(len(times))
     for group in np.unique(groups):
         at = np.flatnonzero(groups == group)
         if len(at) < 2:
             continue
         padded = np.pad(times[at], AROUND, constant_values=np.nan)
         windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1)
-        found[at] = times[at] / np.nanmedian(np.delete(windows, AROUND, axis=1), axis=1)
-    return found
+        ratios[at] = times[at] / np.nanmedian(np.delete(windows, AROUND, axis=1), axis=1)
+    return ratios
 
 
 def ranks_within(values: Values, groups: Groups) -> Values:
     """Ranks from -0.5 to 0.5 among the values of the same row, ties sharing theirs; 0 in a row of one."""
-    found = np.zeros(len(values))
+    ranks = np.zeros(len(values))
     for group in np.unique(groups):
         at = np.flatnonzero(groups == group)
         if len(at) > 1:
-            found[at] = _ranks(values[at]) / (len(at) - 1) - 0.5
-    return found
+            ranks[at] = _ranks(values[at]) / (len(at) - 1) - 0.5
+    return ranks
 
 
 def within(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
@@ -115,7 +115,7 @@ def between(rates: Values, slowness: Values) -> float | None:
 def _ranks(values: Values) -> Values:
     """From 0; ties share their mean."""
     order = np.argsort(values, kind="stable")
-    found = np.empty(len(values))
-    found[order] = np.arange(len(values))
+    ranks = np.empty(len(values))
+    ranks[order] = np.arange(len(values))
     _, places = np.unique(values, return_inverse=True)
-    return np.asarray(np.bincount(places, found) / np.bincount(places))[places]
+    return np.asarray(np.bincount(places, ranks) / np.bincount(places))[places]

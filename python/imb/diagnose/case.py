@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from imb.diagnose import curves
 from imb.diagnose.series import SampleSeries, series_of
@@ -24,54 +25,54 @@ from imb.stats.medians import nanmedian
 
 Level: TypeAlias = Literal["problem", "warning", "information"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-_Said = msgspec.Meta
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     """Limits from which rules report a finding. `--threshold NAME=VALUE` changes one."""
 
-    rank_spread: Annotated[float, _Said(description="t_max / t_min over ranks, of one row")] = 3.0
+    rank_spread: Annotated[float, Meta(description="t_max / t_min over ranks, of one row")] = 3.0
     slowest_share: Annotated[
-        float, _Said(description="share of rows in which the same rank is the slowest")
+        float, Meta(description="share of rows in which the same rank is the slowest")
     ] = 0.5
     slowest_excess: Annotated[
-        float, _Said(description="t_max / t_avg above which the slowest rank of a row counts")
+        float, Meta(description="t_max / t_avg above which the slowest rank of a row counts")
     ] = 1.1
     launch_spread: Annotated[
-        float, _Said(description="90th over 10th percentile of launches, of one row")
+        float,
+        Meta(description="90th over 10th percentile of launches, of one row"),
     ] = 1.2
     variance: Annotated[
-        float, _Said(description="standard deviation of the largest variance component, of the median row")
+        float, Meta(description="standard deviation of the largest variance component, of the median row")
     ] = 0.05
-    tail: Annotated[float, _Said(description="p99 / p50 of the repetitions of one row")] = 3.0
+    tail: Annotated[float, Meta(description="p99 / p50 of the repetitions of one row")] = 3.0
     cliff: Annotated[
-        float, _Said(description="share of its bandwidth that a curve loses from one length to the next")
+        float, Meta(description="share of its bandwidth that a curve loses from one length to the next")
     ] = 0.3
     plateau: Annotated[
-        float, _Said(description="bandwidth of long messages over that predicted from shorter ones")
+        float, Meta(description="bandwidth of long messages over that predicted from shorter ones")
     ] = 0.67
-    switch: Annotated[float, _Said(description="relative jump of time between two linear segments")] = 0.15
+    switch: Annotated[float, Meta(description="relative jump of time between two linear segments")] = 0.15
     collective: Annotated[
-        float, _Said(description="time of a collective over what point-to-point times imply")
+        float, Meta(description="time of a collective over what point-to-point times imply")
     ] = 3.0
-    link_share: Annotated[float, _Said(description="best bandwidth over that of the link (--link)")] = 0.9
+    link_share: Annotated[float, Meta(description="best bandwidth over that of the link (--link)")] = 0.9
     gpu_link_share: Annotated[
-        float, _Said(description="best bandwidth of GPU memory over that of the GPU's link")
+        float, Meta(description="best bandwidth of GPU memory over that of the GPU's link")
     ] = 0.7
     memory_share: Annotated[
-        float, _Said(description="bandwidth of the longest message over half of --memory-bandwidth")
+        float, Meta(description="bandwidth of the longest message over half of --memory-bandwidth")
     ] = 0.5
-    latency_intra: Annotated[float, _Said(description="seconds of a short message within a node")] = 5e-6
-    latency_inter: Annotated[float, _Said(description="seconds of a short message between nodes")] = 20e-6
+    latency_intra: Annotated[float, Meta(description="seconds of a short message within a node")] = 5e-6
+    latency_inter: Annotated[float, Meta(description="seconds of a short message between nodes")] = 20e-6
     overlap_excess: Annotated[
-        float, _Said(description="time with computation over that of transfer and computation, of one row")
+        float, Meta(description="time with computation over that of transfer and computation, of one row")
     ] = 2.0
-    overlap: Annotated[float, _Said(description="overlap in percent, of 64 KiB and longer")] = 20.0
+    overlap: Annotated[float, Meta(description="overlap in percent, of 64 KiB and longer")] = 20.0
     cause: Annotated[
         float,
-        _Said(description="share of time that a cause costs in affected samples or launches"),
+        Meta(description="share of time that a cause costs in affected samples or launches"),
     ] = 0.05
-    load_drift: Annotated[float, _Said(description="relative change of computation speed during a row")] = 0.1
+    load_drift: Annotated[float, Meta(description="relative change of computation speed during a row")] = 0.1
 
     def with_values(self, words: Sequence[str]) -> Thresholds:
         """These, changed by `NAME=VALUE`s. Raises ImbError."""
@@ -95,7 +96,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def threshold_descriptions() -> dict[str, str]:
-    """What each threshold is of, by name."""
+    """The quantity that each threshold limits, by name."""
     hints = get_type_hints(Thresholds, include_extras=True)
     return {name: get_args(hints[name])[1].description for name in Thresholds.__struct_fields__}
 
@@ -179,14 +180,14 @@ class Curve:
 
     def __init__(self, key: Key, keys: list[Key], side: Side) -> None:
         self.key = key
-        self.keys = sorted(keys, key=lambda one: -1 if one.bytes is None else one.bytes)
+        self.keys = sorted(keys, key=lambda row_key: -1 if row_key.bytes is None else row_key.bytes)
         self.rows: list[list[Result | None]] = [
-            [launch.rows.get(one) for one in self.keys] for launch in side.launches
+            [launch.rows.get(row_key) for row_key in self.keys] for launch in side.launches
         ]
         first = next(row for rows in self.rows for row in rows if row is not None)
         self.kind = first.kind
         metric = "pure" if first.time_pure_seconds is not None else "time"
-        self.times: Values = np.array([side.values(one, metric) for one in self.keys]).T
+        self.times: Values = np.array([side.values(row_key, metric) for row_key in self.keys]).T
         self.times[~(self.times > 0)] = np.nan
 
     @cached_property
@@ -203,8 +204,8 @@ class Curve:
         least = 1 if self.kind == "collective" else 0
         good = [
             i
-            for i, one in enumerate(self.keys)
-            if one.bytes is not None and one.bytes >= least and self.medians[i] > 0
+            for i, key in enumerate(self.keys)
+            if key.bytes is not None and key.bytes >= least and self.medians[i] > 0
         ]
         lengths = np.array([self.keys[i].bytes for i in good], dtype=np.float64)
         return lengths, self.medians[good], self.times[:, good]
@@ -221,8 +222,10 @@ class Curve:
 
     def numbers(self, take: Callable[[Result], float | None]) -> Values:
         """Of every row, shape (launches, lengths); NaN where a row lacks it."""
-        said = [[None if row is None else take(row) for row in rows] for rows in self.rows]
-        return np.array([[np.nan if v is None else v for v in row] for row in said], dtype=np.float64)
+        values = [[None if row is None else take(row) for row in rows] for rows in self.rows]
+        return np.array(
+            [[np.nan if value is None else value for value in row] for row in values], dtype=np.float64
+        )
 
     @property
     def transfer(self) -> bool:
@@ -247,7 +250,7 @@ class Case:
         failed: Sequence[FailedLaunch] = (),
     ) -> None:
         self.side, self.thresholds, self.limits = side, thresholds, limits
-        self.failed = {one.name for one in failed}
+        self.failed = {run.name for run in failed}
         self.variance = variance or parts_of(side)
         self.notes: list[str] = []
         by_curve: dict[Key, list[Key]] = {}
@@ -267,13 +270,13 @@ class Case:
     @cached_property
     def crowded(self) -> int | None:
         """Cores of a host that has fewer of them than ranks in some launch; None where there is none."""
-        return next((found[1] for launch in self.side.launches if (found := launch.crowded())), None)
+        return next((crowding[1] for launch in self.side.launches if (crowding := launch.crowded())), None)
 
     @cached_property
     def memory(self) -> Memory | None:
         """Where messages are, where it is not the memory of the host; launches of one sample set have one kind."""
-        told = (options.memory(launch.run) for launch in self.side.launches)
-        return next((one for one in told if one and {*one} != {"host"}), None)
+        kinds = (options.memory(launch.run) for launch in self.side.launches)
+        return next((kind for kind in kinds if kind and {*kind} != {"host"}), None)
 
     @property
     def bind_advice(self) -> str:
@@ -284,9 +287,9 @@ class Case:
 
     def placement(self, processes: int | None) -> str | None:
         """`intra-node` or `inter-node` of the first ranks, None where it is not known or not the same in all launches."""
-        found = set()
+        placements = set()
         for launch in self.side.launches:
             ranks = (launch.run.ranks or [])[:processes]
             hosts = {rank.host for rank in ranks}
-            found.add(None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node")
-        return found.pop() if len(found) == 1 else None
+            placements.add(None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node")
+        return placements.pop() if len(placements) == 1 else None

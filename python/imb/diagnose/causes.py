@@ -24,7 +24,7 @@ from imb.model.records import Evidence
 from imb.model.text import numbers_in
 from imb.model.units import and_others, counted, duration
 
-# Of naming any cause in a side that has none, by samples and by launches: 1.5 % together.
+# Probability of naming any cause in a side that has none, by samples and by launches: 1.5 % together.
 OF_SAMPLES, OF_LAUNCHES = 0.005, 0.01
 
 
@@ -82,33 +82,41 @@ class Between(NamedTuple):
 
 def disturbances(case: Case) -> Iterator[Finding]:
     """A cause that is associated with slow samples of a launch, or with slow launches."""
-    series = [one for one in case.series if one is not None]
+    series = [of_launch for of_launch in case.series if of_launch is not None]
     kinds = {launch.experiment() for launch in case.side.launches}
     observed = any(row.evidence for launch in case.side.launches for row in launch.rows.values())
-    evidence = [one for launch in case.side.launches for row in launch.rows.values() if (one := row.evidence)]
-    there = sum(_first(cause, evidence) is not None for cause in CAUSES) or 1
+    evidence = [
+        counters
+        for launch in case.side.launches
+        for row in launch.rows.values()
+        if (counters := row.evidence)
+    ]
+    possible = sum(_first(cause, evidence) is not None for cause in CAUSES) or 1
     for cause in CAUSES:
-        tests = there * max(len(series), 1)
+        tests = possible * max(len(series), 1)
         inside = [
             along
-            for one in series
-            if (along := _within(cause, one)) is not None
+            for of_launch in series
+            if (along := _within(cause, of_launch)) is not None
             and (
                 along.waited >= case.thresholds.cause
                 or (along.p <= OF_SAMPLES / tests and along.lost >= case.thresholds.cause)
             )
         ]
-        over = [_between(cause, [x for x in case.side.launches if x.experiment() == kind]) for kind in kinds]
+        over = [
+            _between(cause, [launch for launch in case.side.launches if launch.experiment() == kind])
+            for kind in kinds
+        ]
         outside = [
-            one
-            for one in over
-            if one is not None
-            and one.p <= OF_LAUNCHES / (there * len(kinds))
-            and one.slower >= 1 + case.thresholds.cause
+            between
+            for between in over
+            if between is not None
+            and between.p <= OF_LAUNCHES / (possible * len(kinds))
+            and between.slower >= 1 + case.thresholds.cause
         ]
         if inside or outside:
             yield _finding(case, cause, inside, outside, len(series))
-    in_passes = any(row.passes for one in series for row in one.launch.rows.values())
+    in_passes = any(row.passes for of_launch in series for row in of_launch.launch.rows.values())
     if observed and not in_passes and len(case.side.launches) < association.FEWEST_LAUNCHES:
         case.note(f"causes: need launches in passes, or {association.FEWEST_LAUNCHES} launches")
 
@@ -118,12 +126,12 @@ def placed(case: Case) -> Iterator[Finding]:
     shared: dict[str, list[Launch]] = {}
     astray: dict[str, list[Launch]] = {}
     for launch in case.side.launches:
-        for said in sharing(launch):
-            shared.setdefault(said, []).append(launch)
-        for said in misplaced(launch):
-            astray.setdefault(said, []).append(launch)
-    for what, of in (("share", shared), ("astray", astray)):
-        for said, launches in of.items():
+        for sentence in sharing(launch):
+            shared.setdefault(sentence, []).append(launch)
+        for sentence in misplaced(launch):
+            astray.setdefault(sentence, []).append(launch)
+    for problem, by_sentence in (("share", shared), ("astray", astray)):
+        for sentence, launches in by_sentence.items():
             many = len(case.side.launches)
             yield Finding(
                 level="warning",
@@ -131,18 +139,18 @@ def placed(case: Case) -> Iterator[Finding]:
                 where=f"launch {launches[0].name}"
                 if len(launches) == 1
                 else counted(len(launches), "launch"),
-                found=said + (f" in {len(launches)} of {counted(many, 'launch')}" if many > 1 else ""),
+                found=sentence + (f" in {len(launches)} of {counted(many, 'launch')}" if many > 1 else ""),
                 advice=f"{case.bind_advice}; times are those of the scheduler"
-                if what == "share"
+                if problem == "share"
                 else "see the launcher's binding (mpiexec --report-bindings, HYDRA_TOPO_DEBUG=1), cpusets and cgroups",
-                evidence={"launches": [one.name for one in launches]},
+                evidence={"launches": [launch.name for launch in launches]},
                 weight=len(launches) / many,
             )
 
 
 def sharing(launch: Launch) -> list[str]:
-    """`ranks 0 and 1 share CPU 0 of n0`, of ranks whose list of CPUs is the same and shorter than they are many. Simulated ranks
-    (SMPI) have all the time that they need."""
+    """`ranks 0 and 1 share CPU 0 of n0`, of ranks that have the same CPUs and outnumber them. Simulated ranks (SMPI) have all the
+    time that they need."""
     if "SMPI" in ((launch.run.mpi.known_as if launch.run.mpi else None) or ""):
         return []
     by_place: dict[tuple[str, str], list[int]] = {}
@@ -158,11 +166,11 @@ def sharing(launch: Launch) -> list[str]:
 
 def misplaced(launch: Launch) -> list[str]:
     """`rank 1 is on CPUs 0 instead of 1`, by what `imb` was asked for (--cpus)."""
-    asked = fact(list[int], launch.facts, "intent", "cpus") or []
+    requested = fact(list[int], launch.facts, "intent", "cpus") or []
     return [
-        f"rank {rank.rank} is on CPUs {rank.cpus} instead of {asked[rank.rank % len(asked)]}"
+        f"rank {rank.rank} is on CPUs {rank.cpus} instead of {requested[rank.rank % len(requested)]}"
         for rank in launch.run.ranks or []
-        if asked and rank.cpus and numbers_in(rank.cpus) != {asked[rank.rank % len(asked)]}
+        if requested and rank.cpus and numbers_in(rank.cpus) != {requested[rank.rank % len(requested)]}
     ]
 
 
@@ -192,7 +200,7 @@ def _within(cause: Cause, series: SampleSeries) -> Within | None:
         lost += float((series.seconds[at[high]] * (1 - usual / times[at[high]])).sum())
         logs.append(np.log(ratio))
         sizes.append(len(at))
-        worst = max(worst, (ratio, key), key=lambda one: one[0])
+        worst = max(worst, (ratio, key), key=lambda pair: pair[0])
     slower = float(np.exp(np.average(logs, weights=sizes))) if logs else 1.0
     return Within(
         counter=counter,
@@ -207,7 +215,7 @@ def _within(cause: Cause, series: SampleSeries) -> Within | None:
 
 def _between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
     common = [key for key in launches[0].rows if all(key in launch.rows for launch in launches)]
-    evidence = [one for launch in launches for key in common if (one := launch.rows[key].evidence)]
+    evidence = [counters for launch in launches for key in common if (counters := launch.rows[key].evidence)]
     counter = _first(cause, evidence)
     if counter is None:
         return None
@@ -215,14 +223,14 @@ def _between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
     seconds = np.array([sum(seconds_of(launch.rows[key]) for key in common) for launch in launches])
     amounts = np.array(
         [
-            sum(amount_of(one, counter) for key in common if (one := launch.rows[key].evidence))
+            sum(amount_of(counters, counter) for key in common if (counters := launch.rows[key].evidence))
             for launch in launches
         ]
     )
-    known = (times > 0).all(axis=0)
-    if not known.any() or not (seconds > 0).all():
+    positive = (times > 0).all(axis=0)
+    if not positive.any() or not (seconds > 0).all():
         return None
-    logs = np.log(times[:, known])
+    logs = np.log(times[:, positive])
     slowness = levels_of_launches(logs)
     rates = amounts / seconds
     p = association.between(rates, slowness)
@@ -234,7 +242,9 @@ def _between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
 
 
 def _first(cause: Cause, evidence: Sequence[Evidence]) -> str | None:
-    return next((name for name in cause.counters if any(amount_of(one, name) > 0 for one in evidence)), None)
+    return next(
+        (name for name in cause.counters if any(amount_of(each, name) > 0 for each in evidence)), None
+    )
 
 
 def _finding(
@@ -244,8 +254,8 @@ def _finding(
     evidence: dict[str, Any] = {"cause": cause.name}
     where, weight = "all rows", 1.0
     if inside:
-        most = max(inside, key=lambda one: max(one.lost, one.waited))
-        rows = Tally(str(one.worst) for one in inside).most_common()
+        most = max(inside, key=lambda within: max(within.lost, within.waited))
+        rows = Tally(str(within.worst) for within in inside).most_common()
         where = and_others(rows[0][0], [name for name, _ in rows[1:]])
         weight = max(most.lost, most.waited) / max(case.thresholds.cause, 1e-9)
         words.append(
@@ -263,10 +273,10 @@ def _finding(
             "waited": most.waited,
             "slower": most.slower,
             "p": most.p,
-            "launches": [one.series.launch.name for one in inside],
+            "launches": [within.series.launch.name for within in inside],
         }
     if outside:
-        best = min(outside, key=lambda one: one.p)
+        best = min(outside, key=lambda between: between.p)
         words.append(
             f"{'launches' if inside else cause.name + ': launches'} with most of it ({_label(best.counter)}) are "
             f"{best.slower:.2f} times slower than those with least (correlation over {best.launches}, p {best.p:.2g})"
@@ -283,31 +293,31 @@ def _finding(
     )
 
 
-def _sentence(cause: Cause, one: Within) -> str:
+def _sentence(cause: Cause, within: Within) -> str:
     """`preemption of rank 1 (host n0, CPUs 1): waited for a CPU 43 % of 2 s (…), 120 involuntary switches a second`"""
-    series, total = one.series, float(one.series.seconds.sum())
-    ranks = [f"{rank}{place(series.launch, rank)}" for rank in _ranks(one)]
-    whom = (
+    series, total = within.series, float(within.series.seconds.sum())
+    ranks = [f"{rank}{place(series.launch, rank)}" for rank in _ranks(within)]
+    of_ranks = (
         f" of rank{'s' * (len(ranks) > 1)} {' and '.join(ranks)}" if ranks and cause.name != "steal" else ""
     )
-    amount = series.amounts[one.counter].sum()
-    if one.counter == "run_delay_seconds":
-        most = series.most[one.counter].sum()
+    amount = series.amounts[within.counter].sum()
+    if within.counter == "run_delay_seconds":
+        most = series.most[within.counter].sum()
         switches = series.amounts.get("involuntary_switches", np.zeros(1)).sum()
         figures = (
             f"waited for a CPU {min(most / total, 1.0):.0%} of {duration(total)} (the worst rank of each sample), "
             f"{switches / total:.0f} involuntary switches a second"
         )
-    elif one.counter == "steal_seconds":
+    elif within.counter == "steal_seconds":
         figures = f"{duration(amount)} of CPU time withheld in {duration(total)}"
     else:
-        figures = f"{amount:.0f} {_label(one.counter)} in {duration(total)}"
-    return f"{cause.name}{whom}: {figures}"
+        figures = f"{amount:.0f} {_label(within.counter)} in {duration(total)}"
+    return f"{cause.name}{of_ranks}: {figures}"
 
 
-def _ranks(one: Within) -> list[int]:
+def _ranks(within: Within) -> list[int]:
     """That have most of it, and those that have half as much; at most three. Of each sample the worst rank is known."""
-    ranks, most = one.series.ranks[one.counter], one.series.most[one.counter]
+    ranks, most = within.series.ranks[within.counter], within.series.most[within.counter]
     totals = {int(rank): float(most[ranks == rank].sum()) for rank in np.unique(ranks) if rank >= 0}
     limit = max(totals.values(), default=0.0) / 2
     return sorted((rank for rank in totals if totals[rank] >= limit), key=lambda rank: -totals[rank])[:3]

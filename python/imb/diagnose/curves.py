@@ -138,13 +138,13 @@ def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float
             for i in range(max(j - _LEAST + 1, 0))
         ]
         best.append(min(ways, default=(np.inf, 0)))
-    found: list[Segment] = []
+    chosen: list[Segment] = []
     end = n
     while end > 0:
         begin = best[end][1]
-        found.append(lines.line(begin, end - 1))
+        chosen.append(lines.line(begin, end - 1))
         end = begin
-    return found[::-1]
+    return chosen[::-1]
 
 
 class _Lines:
@@ -159,8 +159,8 @@ class _Lines:
 
         def over(terms: npt.NDArray[np.longdouble]) -> npt.NDArray[np.longdouble]:
             sums = np.concatenate([[0], np.cumsum(terms)])
-            found: npt.NDArray[np.longdouble] = sums[None, 1:] - sums[:-1, None]
-            return found
+            totals: npt.NDArray[np.longdouble] = sums[None, 1:] - sums[:-1, None]
+            return totals
 
         w = 1 / y**2
         s_w, s_x, s_xx, s_y, s_xy = over(w), over(w * x), over(w * x * x), over(1 / y), over(x / y)
@@ -188,8 +188,8 @@ class _Lines:
 def _noise(lengths: Values, times: Values) -> float:
     """Relative standard deviation of one point: the distance of points from the line between their neighbors, robustly, so
     that a few kinks do not count as noise."""
-    before, here, after = lengths[:-2], lengths[1:-1], lengths[2:]
-    w = (here - before) / (after - before)
+    before, middle, after = lengths[:-2], lengths[1:-1], lengths[2:]
+    w = (middle - before) / (after - before)
     expected = (1 - w) * times[:-2] + w * times[2:]
     factor = np.sqrt(1 + ((1 - w) * times[:-2] / expected) ** 2 + (w * times[2:] / expected) ** 2)
     (distance,) = percentiles(np.abs(times[1:-1] / expected - 1) / factor, (60,))

@@ -74,11 +74,11 @@ class Best(NamedTuple):
 
 def best_rate(case: Case, *, longest: bool = False) -> Best | None:
     """Of two processes; `longest`: of the longest message of each curve only. None where there is no such curve."""
-    found = []
+    candidates = []
     for curve, lengths, rates in pair_rates(case):
         at = -1 if longest else int(np.argmax(rates))
-        found.append(Best(float(rates[at]), float(lengths[at]), curve))
-    return max(found, key=lambda one: one.rate, default=None)
+        candidates.append(Best(float(rates[at]), float(lengths[at]), curve))
+    return max(candidates, key=lambda best: best.rate, default=None)
 
 
 def peak_bandwidth(case: Case) -> Iterator[Finding]:
@@ -164,11 +164,11 @@ def collectives(case: Case) -> Iterator[Finding]:
             )
             continue
         rows = []
-        for i, one in enumerate(curve.keys):
+        for i, key in enumerate(curve.keys):
             implied = collective_models.expected(
-                curve.key.benchmark, processes, one.bytes or 0, message, combine
+                curve.key.benchmark, processes, key.bytes or 0, message, combine
             )
-            if implied and curve.medians[i] > 0 and one.bytes != 0:
+            if implied and curve.medians[i] > 0 and key.bytes != 0:
                 rows.append((float(curve.medians[i] / implied[0]), i, *implied))
         over = [row for row in rows if row[0] > limit]
         if len(over) < min(2, len(rows)) or not over:
@@ -199,7 +199,7 @@ def overlap(case: Case) -> Iterator[Finding]:
     for curve in case.curves:
         hidden = nanmedian(curve.numbers(lambda row: row.overlap_percent))
         long = [
-            i for i, one in enumerate(curve.keys) if (one.bytes or 0) >= 65536 and not np.isnan(hidden[i])
+            i for i, key in enumerate(curve.keys) if (key.bytes or 0) >= 65536 and not np.isnan(hidden[i])
         ]
         drift = nanmedian(np.abs(curve.numbers(lambda row: row.load_drift)))
         if len(over := np.flatnonzero(drift > case.thresholds.load_drift)):

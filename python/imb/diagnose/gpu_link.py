@@ -64,9 +64,13 @@ def _finding(case: Case, best: Best, limit: Limit) -> Finding:
 
 def _limit(case: Case) -> Limit | str:
     """Of the slowest launch; or why there is none."""
-    found = [_of_launch(case, launch) for launch in case.side.launches]
-    limits = [one for one in found if isinstance(one, Limit)]
-    return next(one for one in found if isinstance(one, str)) if len(limits) < len(found) else min(limits)
+    by_launch = [_of_launch(case, launch) for launch in case.side.launches]
+    limits = [limit for limit in by_launch if isinstance(limit, Limit)]
+    return (
+        next(limit for limit in by_launch if isinstance(limit, str))
+        if len(limits) < len(by_launch)
+        else min(limits)
+    )
 
 
 def _of_launch(case: Case, launch: Launch) -> Limit | str:
@@ -86,18 +90,18 @@ def _of_launch(case: Case, launch: Launch) -> Limit | str:
         return _between_hosts(case)
     if case.limits.gpu_link:
         return Limit(case.limits.gpu_link, "--gpu-link")
-    known = [gpu for one in (first, second) if (gpu := gpu_of(launch.facts.get("conditions"), one))]
-    if len(known) < 2:
+    gpus = [gpu for device in (first, second) if (gpu := gpu_of(launch.facts.get("conditions"), device))]
+    if len(gpus) < 2:
         return "the conditions do not have the links of both GPUs; give --gpu-link"
     if both_of_device(memory):
-        direct = nvlink_rate(*known)
+        direct = nvlink_rate(*gpus)
         if direct is None:
             return (
                 "links between its GPUs are not known; pip install nvidia-ml-py (NVIDIA), or give --gpu-link"
             )
         if direct:
             return Limit(direct, "the NVLinks between these GPUs")
-    slowest = min(known, key=lambda gpu: gpu.link.rate or float("inf"))
+    slowest = min(gpus, key=lambda gpu: gpu.link.rate or float("inf"))
     if slowest.link.rate is None:
         return "the kernel does not show its speed and width; give --gpu-link"
     return Limit(slowest.link.rate, f"this PCIe link ({str(slowest.link).removeprefix('PCIe ')})")

@@ -49,14 +49,14 @@ _FAILED = {
 
 def failures(case: Case) -> Iterator[Finding]:
     """Rows that could not be measured."""
-    found: dict[tuple[Key, str], list[tuple[Key, str]]] = {}
+    by_cause: dict[tuple[Key, str], list[tuple[Key, str]]] = {}
     for launch in case.side.launches:
         for key, failure in launch.failures.items():
-            said = (key, failure.detail or "")
-            found.setdefault((key.curve(), failure.cause or "failure"), []).append(said)
-    for (key, cause), rows in found.items():
+            row = (key, failure.detail or "")
+            by_cause.setdefault((key.curve(), failure.cause or "failure"), []).append(row)
+    for (key, cause), rows in by_cause.items():
         natural = cause in ("invalid_processes", "unavailable")
-        lengths = sorted({one.bytes for one, _ in rows if one.bytes is not None})
+        lengths = sorted({row_key.bytes for row_key, _ in rows if row_key.bytes is not None})
         at = f" at {sizes(lengths)}" if lengths else ""
         detail = next((text for _, text in rows if text), "")
         yield Finding(
@@ -71,7 +71,7 @@ def failures(case: Case) -> Iterator[Finding]:
         )
 
 
-_ASKED = re.compile(r" --?(?:np?|ntasks)[ =](\d{1,6}) ")  # launcher arguments, between blanks
+_RANKS = re.compile(r" --?(?:np?|ntasks)[ =](\d{1,6}) ")  # launcher arguments, between blanks
 _ALONE = (
     "the launcher does not belong to the MPI library of the program, so no process finds the others (PMI): use the mpiexec of that"
     " library, or with Slurm srun --mpi=pmix or --mpi=pmi2 (srun --mpi=list); `imb doctor` checks a launch"
@@ -80,21 +80,21 @@ _ALONE = (
 
 def alone(case: Case) -> Iterator[Finding]:
     """Each process of a launch was a launch of its own, so benchmarks that need several were not measured."""
-    found: dict[str, list[Launch]] = {}  # by file or run
+    by_source: dict[str, list[Launch]] = {}  # by file or run
     for launch in case.side.launches:
         processes = {key.processes for key in (*launch.rows, *launch.failures)}
         if processes == {1} and _invalid(launch):
-            found.setdefault(launch.name.rpartition("#")[0] or launch.name, []).append(launch)
-    for name, launches in found.items():
-        asked = max(map(_asked, launches))
+            by_source.setdefault(launch.name.rpartition("#")[0] or launch.name, []).append(launch)
+    for name, launches in by_source.items():
+        requested = max(map(_requested_ranks, launches))
         many = len(launches) + case.side.copies  # such launches print the same text
-        certain = many > 1 or asked > 1
+        certain = many > 1 or requested > 1
         if not certain and any(launch.rows for launch in launches):
             continue  # collectives of one process have their rows
         benchmarks = ", ".join(dict.fromkeys(name for launch in launches for name in _invalid(launch)))
         count = f"{counted(many, 'launch')} of 1 process" + (" each" if many > 1 else "")
-        if asked > 1:
-            count += f" instead of {asked} processes"
+        if requested > 1:
+            count += f" instead of {requested} processes"
         words = (
             "every process was started alone" if certain else "1 process was started, or every process alone"
         )
@@ -104,23 +104,23 @@ def alone(case: Case) -> Iterator[Finding]:
             where=launches[0].name if len(launches) == 1 else name,
             found=f"{words}: {count}; {benchmarks} needs at least 2 processes",
             advice=_ALONE,
-            evidence={"launches": [launch.name for launch in launches], "asked": asked},
+            evidence={"launches": [launch.name for launch in launches], "asked": requested},
             weight=float(many),
         )
 
 
 def _invalid(launch: Launch) -> list[str]:
     """Benchmarks that one process cannot run."""
-    return [key.benchmark for key, one in launch.failures.items() if one.cause == "invalid_processes"]
+    return [key.benchmark for key, failure in launch.failures.items() if failure.cause == "invalid_processes"]
 
 
-def _asked(launch: Launch) -> int:
-    """Ranks that the launcher was asked for; 1 where that is not known."""
+def _requested_ranks(launch: Launch) -> int:
+    """1 where the number of ranks is not known."""
     if (ranks := fact(int, launch.facts, "intent", "ranks")) is not None:
         return ranks
     words = launch.facts.get("command") or launch.run.command_line or []
-    said = _ASKED.search(f" {' '.join(map(str, words))} ")
-    return int(said[1]) if said else 1
+    match = _RANKS.search(f" {' '.join(map(str, words))} ")
+    return int(match[1]) if match else 1
 
 
 def unreadable(case: Case) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def unreadable(case: Case) -> Iterator[Finding]:
     for problem in case.side.unread:
         files.setdefault(problem.file, []).append(problem)
     for name, problems in files.items():
-        rows = sum(one.rows for one in problems if one.line)
+        rows = sum(problem.rows for problem in problems if problem.line)
         first = f"line {problems[0].line}: {problems[0].text}" if rows else problems[0].text
         yield Finding(
             level="problem",
@@ -137,7 +137,7 @@ def unreadable(case: Case) -> Iterator[Finding]:
             where=name,
             found=f"{counted(rows, 'row')} skipped; first: {first}" if rows else first,
             advice="restore these lines in the log; figures and findings are of the other rows",
-            evidence={"rows": rows, "lines": [one.line for one in problems]},
+            evidence={"rows": rows, "lines": [problem.line for problem in problems]},
             weight=float(max(rows, 1)),
         )
 
@@ -163,20 +163,20 @@ def ends(case: Case) -> Iterator[Finding]:
             continue
         status, problem = launch.facts.get("exit_status"), launch.facts.get("problem")
         if problem:
-            what = str(problem)
+            ending = str(problem)
         elif launch.cut_off:
-            what = "no end: the launch was cut off" + (f" after {launch.last}" if launch.last else "")
+            ending = "no end: the launch was cut off" + (f" after {launch.last}" if launch.last else "")
         elif launch.end is not None and launch.end.state != "complete":
-            what = f"it was {launch.end.state}" + (f" ({launch.end.reason})" if launch.end.reason else "")
+            ending = f"it was {launch.end.state}" + (f" ({launch.end.reason})" if launch.end.reason else "")
         elif launch.facts.get("outcome") in (None, "measured") or status in (3, 4):
             continue
         else:
-            what = f"it {launch.facts['outcome']}, exit status {status}"
+            ending = f"it {launch.facts['outcome']}, exit status {status}"
         yield Finding(
             level="warning",
             rule="end",
             where=f"launch {launch.name}",
-            found=f"{what}; {counted(len(launch.rows), 'row')} kept",
+            found=f"{ending}; {counted(len(launch.rows), 'row')} kept",
             advice=f"see its output (imb show {shell_word(launch.name)} --output), and repeat it",
             evidence={"exit_status": status, "rows": len(launch.rows)},
         )

@@ -21,33 +21,33 @@ def usual_state(case: Case) -> Iterator[Finding]:
             advice="figures are those of a slower machine: repeat these launches, with a larger -budget if this is frequent, or "
             "exclude them",
             evidence={
-                "launches": [one.launch for one in group],
-                "probe_seconds": [one.probe_seconds for one in group],
+                "launches": [each.launch for each in group],
+                "probe_seconds": [each.probe_seconds for each in group],
                 "usual_seconds": group[0].usual_seconds,
                 "launches_in_usual_state": group[0].others,
             },
-            weight=max(one.ratio for one in group),
+            weight=max(each.ratio for each in group),
         )
 
 
 def variance(case: Case) -> Iterator[Finding]:
     """The largest part of variance, where rows are off by it noticeably; takes launches in passes."""
-    found, limit = case.variance, case.thresholds.variance
-    first = found.dominates
-    if not found.in_passes or first is None or first.typical <= limit:
+    components, limit = case.variance, case.thresholds.variance
+    first = components.dominates
+    if not components.in_passes or first is None or first.typical <= limit:
         return
     yield Finding(
         level="information",
         rule="variance",
-        where=f"{counted(len(found.rows), 'row')}, {counted(found.all_launches, 'launch')}",
-        found=f"{verdict(found)}; standard deviations, medians over rows; worst row {first.worst_row}",
-        advice=remedy(found) or "",
+        where=f"{counted(len(components.rows), 'row')}, {counted(components.all_launches, 'launch')}",
+        found=f"{verdict(components)}; standard deviations, medians over rows; worst row {first.worst_row}",
+        advice=remedy(components) or "",
         evidence={
             "dominates": first.name,
-            "certain": found.certain,
-            "parts": {part.name: part.typical for part in found.parts},
-            "launches": found.launches,
-            "launches_needed": found.needed(),
+            "certain": components.certain,
+            "parts": {part.name: part.typical for part in components.parts},
+            "launches": components.launches,
+            "launches_needed": components.needed(),
         },
         weight=first.typical / limit,
     )

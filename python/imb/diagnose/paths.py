@@ -21,13 +21,13 @@ _RDMA = re.compile(
 
 def used(case: Case) -> Iterator[Finding]:
     """A path that is not what the machine offers, and launches that did not all take the same one."""
-    found: dict[str, list[tuple[Launch, Way]]] = {}
+    by_placement: dict[str, list[tuple[Launch, Way]]] = {}
     for launch, series in zip(case.side.launches, case.series, strict=True):
         rows = path.with_repetitions(launch.rows.values(), series.repetitions if series else {})
         for way in path.ways(launch.run, rows):
             if way.kind != "unknown":
-                found.setdefault(way.placement, []).append((launch, way))
-    for placement, ways in found.items():
+                by_placement.setdefault(way.placement, []).append((launch, way))
+    for placement, ways in by_placement.items():
         by_name: dict[str, list[tuple[Launch, Way]]] = {}
         for launch, way in ways:
             by_name.setdefault(way.name, []).append((launch, way))
@@ -35,20 +35,20 @@ def used(case: Case) -> Iterator[Finding]:
             yield _several(placement, by_name)
         for same in by_name.values():
             launch, way = same[0]
-            said = _within(launch, way) if placement == "intra-node" else _between(launch, way)
-            if said:
-                yield _finding(said[0], said[1], launch, way, len(same), len(case.side.launches))
+            problem = _within(launch, way) if placement == "intra-node" else _between(launch, way)
+            if problem:
+                yield _finding(problem[0], problem[1], launch, way, len(same), len(case.side.launches))
 
 
 def offered_interfaces(launch: Launch) -> list[Interface]:
     """Interfaces that could carry messages: those in the launch's conditions, of the host that launched, else those that
     its ranks' hosts listed, of which only the names are known."""
-    known = interfaces_in(launch.facts.get("conditions"))
-    offered = usable(known)
+    interfaces = interfaces_in(launch.facts.get("conditions"))
+    offered = usable(interfaces)
     names = {name for rank in launch.run.ranks or [] for name in rank.interfaces or []}
     offered += [
         Interface(name=name, rdma=True, up=True)
-        for name in sorted(names - {one.name for one in known})
+        for name in sorted(names - {interface.name for interface in interfaces})
         if _RDMA.match(name)
     ]
     return offered
@@ -59,40 +59,42 @@ def _within(launch: Launch, way: Way) -> tuple[str, str] | None:
     names = list(way.interfaces)
     if not names:
         return None
-    what = "TCP over loopback" if all(map(LOOPBACK.match, names)) else way.name
+    transport = "TCP over loopback" if all(map(LOOPBACK.match, names)) else way.name
     part = "in part " if way.kind == "in part" else ""
     return (
-        f"{part}{what} between ranks of one node",
+        f"{part}{transport} between ranks of one node",
         f"switch shared memory on ({SHARED_MEMORY}), and see whether containers or namespaces divide the ranks",
     )
 
 
 def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
     """The same of messages between hosts."""
-    there = offered_interfaces(launch)
-    mine = [one for one in there if one.name in way.interfaces]
-    idle = [one for one in there if one.name not in {*way.interfaces, *way.above}]
-    fabric = [one for one in idle if one.rdma]
-    if fabric and not any(one.rdma for one in mine):
+    offered = offered_interfaces(launch)
+    carrying = [interface for interface in offered if interface.name in way.interfaces]
+    idle = [interface for interface in offered if interface.name not in {*way.interfaces, *way.above}]
+    fabric = [interface for interface in idle if interface.rdma]
+    if fabric and not any(interface.rdma for interface in carrying):
         return (
             f"{way.name} though {fabric[0].name} is there",
             "the RDMA device carried nothing: does the MPI have its transport (imb doctor), is the port active (ibstat), is "
             "the device in the container? UCX_NET_DEVICES, FI_PROVIDER and the MPI's settings choose it",
         )
-    speed = max((one.speed or 0 for one in mine), default=0.0)
-    faster = [one for one in idle if speed and (one.speed or 0) > speed]
+    speed = max((interface.speed or 0 for interface in carrying), default=0.0)
+    faster = [interface for interface in idle if speed and (interface.speed or 0) > speed]
     if faster:
         return (
             f"{way.name} though {faster[0]} is faster",
             f"choose the interface: {INTERFACE_SETTINGS}",
         )
     rails = [
-        one for one in idle if speed and one.speed == speed and any(one.rdma == own.rdma for own in mine)
+        interface
+        for interface in idle
+        if speed and interface.speed == speed and any(interface.rdma == other.rdma for other in carrying)
     ]
     if rails:
-        all_rails = len(mine) + len(rails)
+        all_rails = len(carrying) + len(rails)
         return (
-            f"{_number(len(mine))} of {_number(all_rails)} rails: {way.name}, not {', '.join(one.name for one in rails)}",
+            f"{_number(len(carrying))} of {_number(all_rails)} rails: {way.name}, not {', '.join(interface.name for interface in rails)}",
             "interfaces of the same speed carried nothing: use all (UCX_MAX_RNDV_RAILS, UCX_NET_DEVICES, btl_tcp_if_include), "
             "unless they are of other networks",
         )
@@ -102,15 +104,15 @@ def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
 def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launches: int) -> Finding:
     settings = transport_settings(launch.run, launch.facts)
     words = ", ".join(f"{name}={value}" for name, value in settings.items())
-    own = path.own_word(launch.facts)
-    of = f" in {same} of {counted(launches, 'launch')}" if launches > 1 else ""
+    reported = path.own_word(launch.facts)
+    in_launches = f" in {same} of {counted(launches, 'launch')}" if launches > 1 else ""
     return Finding(
         level="warning",
         rule="path",
         where="messages within a host" if way.placement == "intra-node" else "messages between hosts",
-        found=f"{title}{of}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
+        found=f"{title}{in_launches}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
         f"{counted(way.rows, 'row')} asked for ({way.share:.0%} in the median row)"
-        + (f"; {own}" if own else "")
+        + (f"; {reported}" if reported else "")
         + (f"; settings of the MPI: {words}" if words else ""),
         advice=advice,
         evidence={
@@ -133,7 +135,7 @@ def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Fi
         where="messages within a host" if placement == "intra-node" else "messages between hosts",
         found="launches took different paths: "
         + ", ".join(
-            f"{name} in {number}" for name, number in sorted(counts.items(), key=lambda one: -one[1])
+            f"{name} in {number}" for name, number in sorted(counts.items(), key=lambda item: -item[1])
         ),
         advice="compare launches of one path only; look what differs between them (imb compare, the settings of the MPI)",
         evidence={"launches": counts},

@@ -55,17 +55,22 @@ def series_of(launch: Launch) -> SampleSeries | None:
         evidence.append(sample.evidence)
     if not times:
         return None
-    told = {name: [_counted(one, name) for one in evidence] for name in COUNTERS}
-    told = {name: of for name, of in told.items() if any(amount > 0 for amount, _, _ in of)}
+    counts = {name: [_counted(each, name) for each in evidence] for name in COUNTERS}
+    counts = {
+        name: triples for name, triples in counts.items() if any(amount > 0 for amount, _, _ in triples)
+    }
     return SampleSeries(
         launch=launch,
         keys=list(places),
         groups=np.array(groups, dtype=np.intp),
         times=np.array(times),
         seconds=np.array(seconds),
-        amounts={name: np.array([amount for amount, _, _ in of]) for name, of in told.items()},
-        most={name: np.array([most for _, most, _ in of]) for name, of in told.items()},
-        ranks={name: np.array([rank for _, _, rank in of], dtype=np.intp) for name, of in told.items()},
+        amounts={name: np.array([amount for amount, _, _ in triples]) for name, triples in counts.items()},
+        most={name: np.array([most for _, most, _ in triples]) for name, triples in counts.items()},
+        ranks={
+            name: np.array([rank for _, _, rank in triples], dtype=np.intp)
+            for name, triples in counts.items()
+        },
         repetitions=repetitions,
     )
 
@@ -77,12 +82,12 @@ def amount_of(evidence: Evidence, counter: str) -> float:
 
 def _counted(evidence: Evidence, counter: str) -> tuple[float, float, int]:
     """Over all ranks, on the worst one, and which that is."""
-    said: Counter | list[int] | None = getattr(evidence, counter)
-    if not said:
+    value: Counter | list[int] | None = getattr(evidence, counter)
+    if not value:
         return 0.0, 0.0, -1
-    if isinstance(said, Counter):
-        return said.sum, said.most, said.rank
-    return float(len(said)), 1.0, said[0]
+    if isinstance(value, Counter):
+        return value.sum, value.most, value.rank
+    return float(len(value)), 1.0, value[0]
 
 
 def _pure(sample: Sample | Result) -> float:

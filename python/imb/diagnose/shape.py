@@ -35,8 +35,8 @@ def cliffs(case: Case) -> Iterator[Finding]:
         kept = rates[1:] / rates[:-1]
         with np.errstate(invalid="ignore"):
             drops = lengths[1:] / times[:, 1:] < lengths[:-1] / times[:, :-1]
-        told = (~np.isnan(times[:, 1:]) & ~np.isnan(times[:, :-1])).sum(axis=0)
-        often = drops.sum(axis=0) / np.maximum(told, 1)
+        measured = (~np.isnan(times[:, 1:]) & ~np.isnan(times[:, :-1])).sum(axis=0)
+        often = drops.sum(axis=0) / np.maximum(measured, 1)
         for i in np.flatnonzero((kept < 1 - limit) & (often >= 0.8)):
             back = np.flatnonzero(rates[i + 1 :] >= rates[i])
             places.setdefault((int(lengths[i]), int(lengths[i + 1])), []).append(
@@ -50,12 +50,12 @@ def cliffs(case: Case) -> Iterator[Finding]:
                 }
             )
     for (before, after), curves_there in places.items():
-        first, *others = sorted(curves_there, key=lambda one: -float(one["lost"]))
+        first, *others = sorted(curves_there, key=lambda fall: -float(fall["lost"]))
         again = first["regained_at_bytes"]
         yield Finding(
             level="warning",
             rule="cliff",
-            where=and_others(first["curve"], [one["curve"] for one in others]),
+            where=and_others(first["curve"], [other["curve"] for other in others]),
             found=f"bandwidth falls by {first['lost']:.0%} from {size(before)} to {size(after)} "
             f"({megabytes(first['from'])} to {megabytes(first['to'])}) and is "
             + (f"regained at {size(again)}" if again else "not regained"),
@@ -126,8 +126,8 @@ def switches(case: Case) -> Iterator[Finding]:
             jump = (right.latency + right.per_byte * at) / old - 1 if old > 0 else 0.0
             # Extrapolation of the previous segment is used only where its slope is known: where bytes took half of its time.
             last = left.per_byte * lengths[left.last]
-            known = old_end > 0 and last > 0.5 * (left.latency + last)
-            far = (right.latency + right.per_byte * end) / old_end - 1 if known else 0.0
+            slope_is_known = old_end > 0 and last > 0.5 * (left.latency + last)
+            far = (right.latency + right.per_byte * end) / old_end - 1 if slope_is_known else 0.0
             if max(abs(jump), abs(far)) <= limit:
                 continue
             places.setdefault((int(lengths[left.last]), int(at)), []).append(
@@ -139,21 +139,21 @@ def switches(case: Case) -> Iterator[Finding]:
                     "after": _line(right),
                 }
             )
-    for (before, after), there in places.items():
+    for (before, after), changes in places.items():
         # The simplest benchmark is the clearest; of the others the one with the largest jump.
-        plain = [one for one in there if one["curve"].startswith("PingPong")]
-        first = (plain or sorted(there, key=lambda one: -abs(float(one["jump"]))))[0]
+        plain = [change for change in changes if change["curve"].startswith("PingPong")]
+        first = (plain or sorted(changes, key=lambda change: -abs(float(change["jump"]))))[0]
         jump = first["jump"]
         yield Finding(
             level="information",
             rule="switch",
-            where=and_others(first["curve"], [one["curve"] for one in there if one is not first]),
+            where=and_others(first["curve"], [change["curve"] for change in changes if change is not first]),
             found=f"protocol change between {size(before)} and {size(after)}: {first['before']}, then "
             f"{first['after']}; time at {size(after)} {'jumps' if jump >= 0 else 'falls'} by {abs(jump):.0%}",
             advice="most often eager to rendezvous, another algorithm of a collective, or a cache that "
             "is full; compare with the thresholds of the MPI, and measure lengths in between (-msglen)",
-            evidence={"last_bytes": before, "first_bytes": after, "curves": there},
-            weight=len(there) * max(abs(jump), abs(float(first["far"]))) / max(limit, 1e-9),
+            evidence={"last_bytes": before, "first_bytes": after, "curves": changes},
+            weight=len(changes) * max(abs(jump), abs(float(first["far"]))) / max(limit, 1e-9),
         )
 
 

@@ -22,7 +22,7 @@ def rank_spread(case: Case) -> Iterator[Finding]:
         most = curve.numbers(lambda row: row.time_max_seconds)
         ratios = nanmedian(most / np.where(least > 0, least, np.nan))
         # Without a byte to move a collective only returns; how quickly is no matter of communication.
-        moved = np.array([one.bytes != 0 or curve.transfer for one in curve.keys])
+        moved = np.array([key.bytes != 0 or curve.transfer for key in curve.keys])
         over = np.flatnonzero((ratios > limit) & moved)
         if not len(over):
             continue
@@ -115,7 +115,7 @@ def launch_spread(case: Case) -> Iterator[Finding]:
             continue
         low, high = percentiles(curve.times[:, enough].T, (10, 90))
         spread = high / low
-        keys = [one for one, good in zip(curve.keys, enough, strict=True) if good]
+        keys = [key for key, good in zip(curve.keys, enough, strict=True) if good]
         all_medians.append(float(np.median(spread)))
         if (spread > limit).mean() < 0.25:  # of many rows a few are always far off
             continue
@@ -170,14 +170,14 @@ def tails(case: Case) -> Iterator[Finding]:
         )
 
 
-def _most_often(said: Iterator[int | None]) -> int | None:
-    times = Counter(one for one in said if one is not None)
+def _most_often(ranks: Iterator[int | None]) -> int | None:
+    times = Counter(rank for rank in ranks if rank is not None)
     return times.most_common(1)[0][0] if times else None
 
 
 def place(launch: Launch, rank: int) -> str:
     """` (host n1, CPUs 0-3)` of a rank, where it is known."""
-    for one in launch.run.ranks or []:
-        if one.rank == rank:
-            return f" (host {one.host}{f', CPUs {one.cpus}' if one.cpus else ''})"
+    for info in launch.run.ranks or []:
+        if info.rank == rank:
+            return f" (host {info.host}{f', CPUs {info.cpus}' if info.cpus else ''})"
     return ""

@@ -18,7 +18,7 @@ FEWEST = 3  # pairs of a class
 SHARE = 0.25  # of the endpoints: so many slow ones are another population, not bad ones
 _CLUSTERED = 2048  # endpoints
 _MEASURED = 0.9  # share of pairs
-_CHOICE = 1.5  # gain of log likelihood for each natural unit that tells in which group an endpoint is
+_CHOICE = 1.5  # gain of log likelihood that groups must have, for each nat of information that names the group of every endpoint
 _APART = 5.0  # standard deviations between two populations
 
 
@@ -33,8 +33,8 @@ def distances(
     endpoints: Sequence[Endpoint], a: npt.NDArray[Any], b: npt.NDArray[Any], topology: Topology | None
 ) -> Classes:
     """By the topology, else pairs within a host and between hosts."""
-    hosts = {name: index for index, name in enumerate(dict.fromkeys(one.host for one in endpoints))}
-    host = np.array([hosts[one.host] for one in endpoints])
+    hosts = {name: index for index, name in enumerate(dict.fromkeys(endpoint.host for endpoint in endpoints))}
+    host = np.array([hosts[endpoint.host] for endpoint in endpoints])
     same = host[a] == host[b]
     if topology is None:
         return _compact(np.where(same, 0, 1), ("in a host", "between hosts"))
@@ -42,15 +42,17 @@ def distances(
     unknown = (leaf[a] < 0) | (leaf[b] < 0)
     hops = np.where(unknown, -1, topology.hops[leaf[a], leaf[b]].astype(np.int64))
     hops[same] = 0
-    values, of = numbered(hops + 1, int(hops.max(initial=0)) + 2)
+    values, classes = numbered(hops + 1, int(hops.max(initial=0)) + 2)
     words = {0: "unknown distance", 1: "in a host", 2: "1 switch"}
-    return _compact(of, tuple(words.get(one, f"{one - 1} switches") for one in values.tolist()))
+    return _compact(
+        classes, tuple(words.get(distance, f"{distance - 1} switches") for distance in values.tolist())
+    )
 
 
 def leaves_of(endpoints: Sequence[Endpoint], topology: Topology) -> Indices:
     """Index of the switch of each endpoint, -1 where the topology does not have its host."""
     place = {name: int(leaf) for name, leaf in zip(topology.hosts, topology.leaf, strict=True)}
-    return np.array([place.get(one.host, -1) for one in endpoints], dtype=np.int64)
+    return np.array([place.get(endpoint.host, -1) for endpoint in endpoints], dtype=np.int64)
 
 
 def of_populations(classes: Classes, slow: Mask, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Classes:
@@ -66,32 +68,29 @@ def near_groups(
     count: int, a: npt.NDArray[Any], b: npt.NDArray[Any], level: Values, least: float
 ) -> Indices | None:
     """Group of each endpoint whose pairs are near, such as those below one switch: the cut of an average linkage that explains most (Fisher), if it explains
-    more than it costs to tell the group of each endpoint. None where endpoints are all alike, or more than a few pairs are missing. `least`: smallest difference of near
+    more than naming the group of each endpoint costs. None where endpoints are all alike, or more than a few pairs are missing. `least`: smallest difference of near
     and far pairs (logarithms)."""
-    known = np.flatnonzero(np.bincount(np.concatenate([a, b]), minlength=count))
-    many = len(known)
+    measured = np.flatnonzero(np.bincount(np.concatenate([a, b]), minlength=count))
+    many = len(measured)
     if not 4 <= many <= _CLUSTERED or len(a) < _MEASURED * many * (many - 1) / 2:
         return None
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
     away = level - median(level)
-    own = middles(np.concatenate([a, b]), count, np.concatenate([away, away]))
-    first, second = (
-        own[a],
-        own[b],
-    )  # a pair of two slow endpoints takes as long as with the slower of them, at least
+    of_endpoint = middles(np.concatenate([a, b]), count, np.concatenate([away, away]))
+    # A pair of two slow endpoints takes at least as long as the slower of them.
+    first, second = of_endpoint[a], of_endpoint[b]
     away -= np.where((first > 0) & (second > 0), np.maximum(first, second), first + second)
     away -= median(away)
     spread = max(robust_deviation(away), LEAST_SPREAD)
     level = away
-    away = np.minimum(
-        away, 3 * max(spread, least)
-    )  # tails of noise are long on this side; near pairs are on the other one
+    # Tails of noise are long on this side; near pairs are on the other one.
+    away = np.minimum(away, 3 * max(spread, least))
     offset = -float(away.min())
     times = np.zeros((count, count))
     times[a, b] = times[b, a] = away
-    linked = linkage(squareform(times[np.ix_(known, known)], checks=False) + offset, "average")
+    linked = linkage(squareform(times[np.ix_(measured, measured)], checks=False) + offset, "average")
     sizes = np.concatenate([np.ones(many), linked[:, 3]])
     pairs = sizes[linked[:, 0].astype(np.int64)] * sizes[linked[:, 1].astype(np.int64)]
     near, inside = np.cumsum(pairs), np.cumsum(pairs * (linked[:, 2] - offset))
@@ -100,11 +99,11 @@ def near_groups(
     squares = np.where(apart >= least, near * (total - near) / total * apart**2, 0.0)
     at = int(np.argmax(squares))
     label = np.full(count, -1, dtype=np.int64)
-    label[known] = fcluster(linked, many - 1 - at, "maxclust") - 1
+    label[measured] = fcluster(linked, many - 1 - at, "maxclust") - 1
     same = label[a] == label[b]
     if not FEWEST <= int(same.sum()) <= len(a) - FEWEST:
         return None
-    within = np.concatenate([level[one] - median(level[one]) for one in (same, ~same)])
+    within = np.concatenate([level[mask] - median(level[mask]) for mask in (same, ~same)])
     spread = max(robust_deviation(within), LEAST_SPREAD)
     groups = int(label.max()) + 1
     return label if squares[at] / (2 * spread**2) >= _CHOICE * many * np.log(max(groups, 2)) else None
@@ -120,20 +119,20 @@ def of_groups(classes: Classes, label: Indices, a: npt.NDArray[Any], b: npt.NDAr
     )
 
 
-def _compact(of: Indices, names: Sequence[str], fewest: int = 1) -> Classes:
+def _compact(classes: Indices, names: Sequence[str], fewest: int = 1) -> Classes:
     """Without empty classes; those with fewer pairs are part of the largest one."""
-    many = np.bincount(of, minlength=len(names))
+    many = np.bincount(classes, minlength=len(names))
     largest = int(np.argmax(many)) if len(many) else 0
-    there, of = numbered(np.where(many[of] < fewest, largest, of), len(names))
-    return Classes(of, tuple(names[one] for one in there.tolist()))
+    used, classes = numbered(np.where(many[classes] < fewest, largest, classes), len(names))
+    return Classes(classes, tuple(names[index] for index in used.tolist()))
 
 
 def two_populations(effects: Values, least: float) -> tuple[Mask, float]:
     """Endpoints of the slower of two groups, and by how much, where both have SHARE or more of all endpoints (more than one
     endpoint) and are clearly apart: split at least squares within groups (Fisher, J. Am. Stat. Assoc. 53 (1958) 789)."""
     none = np.zeros(len(effects), dtype=bool), 0.0
-    known = np.flatnonzero(np.isfinite(effects))
-    order = known[np.argsort(effects[known], kind="stable")]
+    finite = np.flatnonzero(np.isfinite(effects))
+    order = finite[np.argsort(effects[finite], kind="stable")]
     values = effects[order]
     count = len(values)
     fewest = max(2, int(np.floor(SHARE * count)) + 1)
@@ -149,6 +148,6 @@ def two_populations(effects: Values, least: float) -> tuple[Mask, float]:
     spread = max(robust_deviation(within), LEAST_SPREAD)
     if by < least or by < _APART * spread or values[split] - values[split - 1] < by / 4:
         return none
-    found = np.zeros(len(effects), dtype=bool)
-    found[order[split:]] = True
-    return found, by
+    is_slow = np.zeros(len(effects), dtype=bool)
+    is_slow[order[split:]] = True
+    return is_slow, by

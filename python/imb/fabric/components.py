@@ -45,19 +45,19 @@ class Components:
 
     @cached_property
     def counts(self) -> Values:
-        found: Values = np.diff(self.member.indptr).astype(np.float64)
-        return found
+        counts: Values = np.diff(self.member.indptr).astype(np.float64)
+        return counts
 
     @cached_property
     def kinds(self) -> Indices:
         """Hosts are compared with hosts, links with links."""
-        return np.array([_RANK[one.kind] for one in self.each], dtype=np.int64)
+        return np.array([_RANK[component.kind] for component in self.each], dtype=np.int64)
 
     def pairs(self, component: int) -> Indices:
         """Columns of the pairs that cross it."""
         begin, end = self.member.indptr[component : component + 2]
-        found: Indices = self.member.indices[begin:end]
-        return found
+        columns: Indices = self.member.indices[begin:end]
+        return columns
 
 
 def components_of(
@@ -74,41 +74,46 @@ def components_of(
     column = np.full((len(endpoints), len(endpoints)), -1, dtype=np.int32)
     column[a, b] = column[b, a] = np.arange(len(a), dtype=np.int32)
     hash_of = np.random.default_rng(7).integers(1, 2**40, len(a))
-    found: dict[tuple[int, int], tuple[Component, Numbers]] = {}
+    by_pairs: dict[tuple[int, int], tuple[Component, Numbers]] = {}
     candidates = _candidates(endpoints, column, topology)
     if rails is not None:
         candidates = chain(candidates, _rails(rails, endpoints, a, b))
-    for one, crossing in candidates:
+    for component, crossing in candidates:
         if len(crossing) < FEWEST:
             continue
         key = (len(crossing), int(hash_of[crossing].sum()))
-        if key in found:
-            first = found[key][0]
-            same = tuple(dict.fromkeys((*first.alternatives, one.name)))
-            found[key] = (
-                Component(first.kind, first.name, first.endpoints, tuple(n for n in same if n != first.name)),
-                found[key][1],
+        if key in by_pairs:
+            first = by_pairs[key][0]
+            same = tuple(dict.fromkeys((*first.alternatives, component.name)))
+            by_pairs[key] = (
+                Component(
+                    first.kind,
+                    first.name,
+                    first.endpoints,
+                    tuple(name for name in same if name != first.name),
+                ),
+                by_pairs[key][1],
             )
         else:
-            found[key] = (one, crossing)
-    rows = [crossing for _, crossing in found.values()]
+            by_pairs[key] = (component, crossing)
+    rows = [crossing for _, crossing in by_pairs.values()]
     starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
     if starts[-1] <= np.iinfo(np.int32).max:
         starts = starts.astype(np.int32)  # else SciPy has indices of 8 bytes, too
     indices = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int32)
     member = csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), len(a)))
-    return Components(tuple(one for one, _ in found.values()), member)
+    return Components(tuple(component for component, _ in by_pairs.values()), member)
 
 
 def _candidates(
     endpoints: Sequence[Endpoint], column: Numbers, topology: Topology | None
 ) -> Iterator[tuple[Component, Numbers]]:
-    """In the order of what is named if several have the same pairs."""
+    """The first of several with the same pairs is the one that is named."""
     hosts: dict[str, list[int]] = {}
-    for one in endpoints:
-        hosts.setdefault(one.host, []).append(one.index)
-        row = column[one.index]
-        yield Component("core" if one.place else "host", one.name, (one.index,)), row[row >= 0]
+    for endpoint in endpoints:
+        hosts.setdefault(endpoint.host, []).append(endpoint.index)
+        row = column[endpoint.index]
+        yield Component("core" if endpoint.place else "host", endpoint.name, (endpoint.index,)), row[row >= 0]
     if len(hosts) > 1:
         for host, inside in hosts.items():
             if len(inside) > 1:
@@ -120,7 +125,7 @@ def _candidates(
     if topology is None:
         return
     place = {name: index for index, name in enumerate(topology.hosts)}
-    where = np.array([place.get(one.host, len(place)) for one in endpoints])
+    where = np.array([place.get(endpoint.host, len(place)) for endpoint in endpoints])
     order = sorted(topology.groups, key=lambda group: _RANK[group.kind])
     for group in order:
         crossing: list[Numbers] = []
@@ -149,12 +154,12 @@ def _rails(
 
 def _rectangle(column: Numbers, first: Indices, second: Indices) -> Numbers:
     block = column[np.ix_(first, second)].ravel()
-    found: Numbers = block[block >= 0]
-    return found
+    columns: Numbers = block[block >= 0]
+    return columns
 
 
 def hardly_measured(sweep: Sweep) -> list[str]:
-    """Endpoints that do not miss their answers, and met too few others to be judged."""
+    """Endpoints that met too few others to be judged; a meeting without an answer counts."""
     count = len(sweep.endpoints)
     low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
     measured = np.zeros(count * count, dtype=bool)
@@ -162,4 +167,4 @@ def hardly_measured(sweep: Sweep) -> list[str]:
     met = np.flatnonzero(measured)
     many = np.bincount(np.concatenate([met // count, met % count]), minlength=count)
     fewest = min(FEWEST, count - 1)
-    return [one.name for one in sweep.endpoints if many[one.index] < fewest]
+    return [endpoint.name for endpoint in sweep.endpoints if many[endpoint.index] < fewest]

@@ -17,47 +17,47 @@ def against(
     sweeps: Sequence[Sweep], past: Sequence[Sweep], name: str
 ) -> tuple[list[Sweep], list[str], float]:
     """Sweeps whose times are divided by those of the same pair in `past`, which has the same indices of endpoints; notes; and
-    the largest median of a sweep. A component that always was slower is level then, one that became slower is not.
+    the largest median of a sweep. So a component that always was slower does not stand out; one that became slower does.
 
     A time is divided by one time of the past, the next by the next: so the noise of both is in the spread over passes, from
     which the judge estimates it. Pairs that were not measured in the past are left out.
     """
-    known = {(one.benchmark, one.bytes): one for one in past}
-    found: list[Sweep] = []
+    by_size = {(sweep.benchmark, sweep.bytes): sweep for sweep in past}
+    compared: list[Sweep] = []
     notes: list[str] = []
     largest = 0.0
     for sweep in sweeps:
-        earlier = known.get((sweep.benchmark, sweep.bytes))
+        earlier = by_size.get((sweep.benchmark, sweep.bytes))
         ratios = _ratios(sweep, earlier) if earlier else None
         if not np.isfinite(sweep.seconds).any():
-            found.append(sweep)  # nothing answers now
+            compared.append(sweep)  # nothing answers now
             continue
         if ratios is None or not (np.isfinite(ratios) & (ratios > 0)).any():
             notes.append(f"{sweep.benchmark} {size(sweep.bytes)}: no pair is in {name}; not judged")
             continue
-        there = ~np.isinf(ratios)
+        has_past = ~np.isinf(ratios)
         count = np.int64(len(sweep.endpoints))
-        if lost := len(np.unique(sweep.a[~there] * count + sweep.b[~there])):
+        if lost := len(np.unique(sweep.a[~has_past] * count + sweep.b[~has_past])):
             notes.append(
                 f"{sweep.benchmark} {size(sweep.bytes)}: {counted(lost, 'pair')} not in {name}; left out"
             )
-        change = float(np.nanmedian(ratios[there]))
+        change = float(np.nanmedian(ratios[has_past]))
         largest = max(largest, change)
         notes.append(
             f"{sweep.benchmark} {size(sweep.bytes)}: median of all pairs {change:.3f} times that of {name}"
         )
-        found.append(
+        compared.append(
             replace(
                 sweep,
-                a=sweep.a[there],
-                b=sweep.b[there],
-                passes=sweep.passes[there],
-                rounds=sweep.rounds[there],
-                seconds=ratios[there] * RATIO_OF_ONE,
-                launches=None if sweep.launches is None else sweep.launches[there],
+                a=sweep.a[has_past],
+                b=sweep.b[has_past],
+                passes=sweep.passes[has_past],
+                rounds=sweep.rounds[has_past],
+                seconds=ratios[has_past] * RATIO_OF_ONE,
+                launches=None if sweep.launches is None else sweep.launches[has_past],
             )
         )
-    return found, notes, largest
+    return compared, notes, largest
 
 
 def _ratios(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -74,13 +74,16 @@ def _ratios_of(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.
     keys = past.a[good] * count + past.b[good]
     order = np.argsort(keys, kind="stable")
     keys, seconds = keys[order], past.seconds[good][order]
-    mine = sweep.a * count + sweep.b
-    by_pair = np.argsort(mine, kind="stable")
-    sorted_mine = mine[by_pair]
-    turn = np.arange(len(mine)) - np.searchsorted(sorted_mine, sorted_mine)  # of how many of this pair
-    first = np.searchsorted(keys, sorted_mine)
-    many = np.searchsorted(keys, sorted_mine, side="right") - first
-    ratios = np.full(len(mine), np.inf)
-    known = many > 0
-    ratios[by_pair[known]] = sweep.seconds[by_pair[known]] / seconds[first[known] + turn[known] % many[known]]
+    pairs = sweep.a * count + sweep.b
+    by_pair = np.argsort(pairs, kind="stable")
+    sorted_pairs = pairs[by_pair]
+    # Of each time, its number among the times of its pair.
+    turn = np.arange(len(pairs)) - np.searchsorted(sorted_pairs, sorted_pairs)
+    first = np.searchsorted(keys, sorted_pairs)
+    many = np.searchsorted(keys, sorted_pairs, side="right") - first
+    ratios = np.full(len(pairs), np.inf)
+    has_past = many > 0
+    ratios[by_pair[has_past]] = (
+        sweep.seconds[by_pair[has_past]] / seconds[first[has_past] + turn[has_past] % many[has_past]]
+    )
     return ratios

@@ -3,7 +3,7 @@
 Each size is screened for slow components by a part of its passes, and what is suspected is confirmed by the others (imb.fabric.judge). Sizes share the
 level (Bonferroni), and so do looks: the verdict on the k-th launch has 1 / (k (k + 1)) of it. What is named must be slower by `least_effect` or more.
 
-Noise that follows a host for the whole sweep is a slow host; it cannot be told from one by this sweep alone.
+Noise that affects one host for the whole sweep looks like a slow host; this sweep alone cannot separate the two.
 """
 
 from __future__ import annotations
@@ -71,43 +71,45 @@ def judge_sweeps(
     if not sweeps:
         return NOTHING
     prepared: Layout | None = None
-    found: list[_Size] = []
-    for sweep in (leveled(one, topology) for one in sweeps):
+    sizes: list[_Size] = []
+    for sweep in (leveled(each, topology) for each in sweeps):
         prepared = _layout(sweep, topology, prepared)
         launches = 1 if sweep.launches is None else len(np.unique(sweep.launches))
-        found.append(
+        sizes.append(
             _Size(prepared, topology, level / len(sweeps) / (launches * (launches + 1)), least_effect)
         )
-    silent = sorted({one for size in found for one in size.silent})
+    silent = sorted({endpoint for each in sizes for endpoint in each.silent})
     suspects = sorted(
-        (one for size in found for one in size.suspects),
-        key=lambda one: (not one.named, one.kind == "pair", -one.effect),
+        (suspect for each in sizes for suspect in each.suspects),
+        key=lambda suspect: (not suspect.named, suspect.kind == "pair", -suspect.effect),
     )
-    notes = list(dict.fromkeys(note for size in found for note in size.notes))
-    together = tuple(dict.fromkeys(one for size in found for one in silent_together(size.sweep, size.silent)))
+    notes = list(dict.fromkeys(note for each in sizes for note in each.notes))
+    together = tuple(
+        dict.fromkeys(pair for each in sizes for pair in silent_together(each.sweep, each.silent))
+    )
     state: State = "healthy"
-    quiet = tuple(one for size in found for one in size.quiet)
-    asymmetric = tuple(one for size in found for one in size.asymmetric)
+    quiet = tuple(rail for each in sizes for rail in each.quiet)
+    asymmetric = tuple(pair for each in sizes for pair in each.asymmetric)
     if (
         silent
         or quiet
         or asymmetric
-        or any(one.named for one in suspects)
-        or any(size.lost for size in found)
+        or any(suspect.named for suspect in suspects)
+        or any(each.lost for each in sizes)
     ):
         state = "bad"
-    elif any(one.undecided for one in suspects) or any(size.unsure for size in found):
+    elif any(suspect.undecided for suspect in suspects) or any(each.unsure for each in sizes):
         state = "inconclusive"
     return Verdict(
         state,
         tuple(suspects),
         tuple(notes),
-        tuple(size.result for size in found),
+        tuple(each.result for each in sizes),
         tuple(silent),
         asymmetric,
-        tuple(one for size in found for one in size.populations),
+        tuple(groups for each in sizes for groups in each.populations),
         together,
-        tuple(dict.fromkeys(one for size in found for one in size.unjudged)),
+        tuple(dict.fromkeys(link for each in sizes for link in each.unjudged)),
         quiet,
     )
 
@@ -181,7 +183,7 @@ class _Size:
         first, later = halves(self.layout)
         self.whole = screen(Part(self.layout, first | later), self.least)
         self.near: Indices | None = None
-        rails = any(self.whole.part.each[one].kind == "rail" for one in self.whole.chosen)
+        rails = any(self.whole.part.each[at].kind == "rail" for at in self.whole.chosen)
         if topology is None and not rails and self._group():  # a slow rail may look like groups
             self.whole = screen(Part(self.layout, first | later), self.least)
         if self._populate():
@@ -197,19 +199,19 @@ class _Size:
 
     def _failed(self) -> list[Suspect]:
         """Pairs that did not answer when they last met, of endpoints that do answer."""
-        found = []
+        suspects = []
         for a, b in without_answer(self.sweep):
             if a in self.silent or b in self.silent:
                 continue
             why = "failed" if (a, b) in self.sweep.causes else "does not answer"
             infinite = float("inf")
-            found.append(
+            suspects.append(
                 Suspect(
                     "pair", self._pair(a, b), (a, b), infinite, (infinite, infinite), 0.0,
                     self.sweep.benchmark, self.sweep.bytes, True, next=f"the pair {why}: measure it alone",
                 )
             )  # fmt: skip
-        return found
+        return suspects
 
     def _pair(self, a: int, b: int, word: str = "-") -> str:
         return f"{self.sweep.endpoints[a].name} {word} {self.sweep.endpoints[b].name}"
@@ -218,8 +220,8 @@ class _Size:
         """Switches are known from times only."""
         layout = self.layout
         middle = middles(layout.key[layout.good], len(layout.a), layout.logs[layout.good])
-        for one in range(len(self.classes.names)):
-            middle[self.classes.of == one] -= median(middle[self.classes.of == one])
+        for index in range(len(self.classes.names)):
+            middle[self.classes.of == index] -= median(middle[self.classes.of == index])
         label = near_groups(len(self.sweep.endpoints), layout.a, layout.b, middle, self.least)
         if label is None:
             return False
@@ -235,7 +237,7 @@ class _Size:
         """More than a quarter of the endpoints is slower: another kind of host, not a list of bad ones."""
         layout, count = self.layout, len(self.sweep.endpoints)
         part = self.whole.part
-        links = tuple(one for one in self.whole.chosen if part.each[one].kind not in ("core", "host"))
+        links = tuple(at for at in self.whole.chosen if part.each[at].kind not in ("core", "host"))
         fit = Fit(part, links)
         slow, by = two_populations(endpoint_effects(fit, fit.clean), self.least)
         if not slow.any():
@@ -255,7 +257,7 @@ class _Size:
         self.populations.append(
             Populations("endpoints", tuple(group), share, slower, self.sweep.benchmark, self.sweep.bytes)
         )
-        self.unsure |= unsure and len({one.host for one in self.sweep.endpoints}) > 1
+        self.unsure |= unsure and len({endpoint.host for endpoint in self.sweep.endpoints}) > 1
 
     # --- Components ---------------------------------------------------------------------------------------------------
 
@@ -265,12 +267,12 @@ class _Size:
         self.final = self.whole
         apart = self._groups_apart(chosen)
         slow = []
-        for one in chosen:
-            suspect = self._suspect(one, results.get(one), apart)
+        for at in chosen:
+            suspect = self._suspect(at, results.get(at), apart)
             if suspect is not None:
                 self.suspects.append(suspect)
             if suspect is None or suspect.named or suspect.undecided:
-                slow.append(one)
+                slow.append(at)
         self.final = Fit(self.all, tuple(slow))
         self._whole_groups()
 
@@ -288,7 +290,7 @@ class _Size:
             route = self._route(at, effect)
             if route == "route":
                 kind, name = "route", f"routes of {name} beyond {self._leaf(component.endpoints[0])}"
-                others = [one for one in others if one != component.name]
+                others = [other for other in others if other != component.name]
             elif route:
                 others.append(route)
         if others:
@@ -321,12 +323,12 @@ class _Size:
 
     def _whole_groups(self) -> None:
         """All hosts of a group are named: what they share may be slow instead."""
-        slow = {one.endpoints[0] for one in self.suspects if one.named and one.kind == "host"}
+        slow = {suspect.endpoints[0] for suspect in self.suspects if suspect.named and suspect.kind == "host"}
         groups = [] if self.near is None else range(int(self.near.max()) + 1)
         for group in groups if len(groups) > 2 else ():
             inside = np.flatnonzero(self.near == group).tolist()
             if len(inside) >= FEWEST and slow.issuperset(inside):
-                some = ", ".join(self.sweep.endpoints[one].name for one in inside[:3])
+                some = ", ".join(self.sweep.endpoints[endpoint].name for endpoint in inside[:3])
                 self.notes.append(
                     f"{self.name}: all {len(inside)} hosts of a group ({some}, ...) are slow: the switch that "
                     "they share may be the cause; give the switches (--topology)"
@@ -342,16 +344,17 @@ class _Size:
         return self.topology.leaves[leaf] if self.topology.leaves else "its switch"
 
     def _route(self, at: int, effect: float) -> str:
-        """A slow host is slow below its own switch, too: "" if it is, "route" if it is not, and if that is not known, the other name."""
+        """Whether a host is slow below its own switch, too, as slow hosts are: "" if it is, "route" if it is not; where that is not known,
+        the name of the other suspect."""
         component = self.all.each[at]
         if self.topology is None or component.kind != "host" or len(component.endpoints) != 1:
             return ""
         leaf = leaves_of(self.sweep.endpoints, self.topology)
-        own = self.final.alone(at)
-        pair = own % len(self.layout.a)
-        mine = leaf[component.endpoints[0]]
-        below = own[(leaf[self.layout.a[pair]] == mine) & (leaf[self.layout.b[pair]] == mine)]
-        if mine < 0 or not FEWEST <= len(below) < len(own):
+        columns = self.final.alone(at)
+        pair = columns % len(self.layout.a)
+        switch = leaf[component.endpoints[0]]
+        below = columns[(leaf[self.layout.a[pair]] == switch) & (leaf[self.layout.b[pair]] == switch)]
+        if switch < 0 or not FEWEST <= len(below) < len(columns):
             return ""
         values = self.final.residual[below]
         inside = median(values) + bounded_mean(values - median(values), self.final.spread)
@@ -370,9 +373,9 @@ class _Size:
             return set()
         each = self.all.each
         ends = {
-            one: each[one].endpoints[0]
-            for one in chosen
-            if each[one].kind in ("core", "host") and len(each[one].endpoints) == 1
+            at: each[at].endpoints[0]
+            for at in chosen
+            if each[at].kind in ("core", "host") and len(each[at].endpoints) == 1
         }
         if not ends:
             return set()
@@ -388,10 +391,10 @@ class _Size:
             values, ways = fit.residual[pair], pair % len(self.layout.a)
             if len(values) < FEWEST or median(values) >= self.final.effect(at) / 2:
                 continue
-            for one in like.tolist():  # one of them may be slow, too
-                own = values[(self.layout.a[ways] == one) | (self.layout.b[ways] == one)]
-                if len(own) and median(own) < self.final.effect(at) / 2:
-                    group.add(one)
+            for endpoint in like.tolist():  # one of them may be slow, too
+                of_endpoint = values[(self.layout.a[ways] == endpoint) | (self.layout.b[ways] == endpoint)]
+                if len(of_endpoint) and median(of_endpoint) < self.final.effect(at) / 2:
+                    group.add(endpoint)
         if group:
             slower = float(np.expm1(median(effects[sorted(group)])))
             # Of two switches it is not known which one is farther from the other.
@@ -411,11 +414,10 @@ class _Size:
     def _judge_pairs(self) -> None:
         chosen = self.final.chosen
         parts = [
-            Fit(part, tuple(one for one in chosen if one < len(part.each)))
-            for part in (self.first, self.fresh)
+            Fit(part, tuple(at for at in chosen if at < len(part.each))) for part in (self.first, self.fresh)
         ]
         for judge, both_signs in ((slow_pairs, False), (asymmetric_pairs, True)):
-            first, last, every = (judge(one, self.least) for one in (*parts, self.final))
+            first, last, every = (judge(fit, self.least) for fit in (*parts, self.final))
             if every.share:
                 if not self.populations:
                     self._many_pairs(every.share, every.effect)
@@ -424,14 +426,14 @@ class _Size:
             results = confirm_pairs(first, last.value, self.least, both_signs=both_signs)
             suspects = [
                 *first.suspects,
-                *(one for one in every.suspects if one not in first.suspects),
+                *(code for code in every.suspects if code not in first.suspects),
             ]
-            for one in suspects:
-                at = one if one >= 0 else -1 - one
-                value = every.value[at] if one >= 0 else -every.value[at]
+            for code in suspects:
+                at = code if code >= 0 else -1 - code
+                value = every.value[at] if code >= 0 else -every.value[at]
                 if not np.isfinite(value) or value < self.least:
                     continue
-                result = results.get(one)
+                result = results.get(code)
                 values = np.abs(every.value) if both_signs else every.value
                 share = 1.0 if result is None else nature
                 tail = beyond_tail(values, at, share) * np.isfinite(values).sum()
@@ -442,23 +444,22 @@ class _Size:
                     and result.p_value <= RANK
                     and tail <= _TAIL
                 )
-                self._add_pair(one, float(value), result, named, tail, both_signs)
+                self._add_pair(code, float(value), result, named, tail, both_signs)
 
     def _add_pair(
-        self, one: int, value: float, result: Result | None, named: bool, tail: float, way: bool
+        self, code: int, value: float, result: Result | None, named: bool, tail: float, way: bool
     ) -> None:
-        at = one if one >= 0 else -1 - one
+        at = code if code >= 0 else -1 - code
         a, b = int(self.layout.a[at]), int(self.layout.b[at])
-        a, b = (a, b) if one >= 0 else (b, a)
+        a, b = (a, b) if code >= 0 else (b, a)
         p = 1.0 if result is None else result.p_value
         if way and named:
             self.asymmetric.append(
                 Asymmetric(a, b, float(np.expm1(value)), p, self.sweep.benchmark, self.sweep.bytes)
             )
             return
-        undecided = (
-            not named and tail <= _DOUBTED and self.once
-        )  # else it is not slow enough to be measured again
+        # Else it is not slow enough to be measured again.
+        undecided = not named and tail <= _DOUBTED and self.once
         if not named and not undecided:
             return
         reach = _95 * 1.25 * self.final.spread
@@ -476,19 +477,19 @@ class _Size:
         share."""
         if self.topology is None:
             return False
-        ends = [int(one[pair]) for one in (self.layout.a, self.layout.b)]
-        a, b = (self.sweep.endpoints[one].host for one in ends)
+        ends = [int(column[pair]) for column in (self.layout.a, self.layout.b)]
+        a, b = (self.sweep.endpoints[end].host for end in ends)
         leaf = leaves_of(self.sweep.endpoints, self.topology)
-        mine = {int(leaf[one]) for one in ends}
+        leaves = {int(leaf[end]) for end in ends}
         return any(
-            one.named
-            and np.expm1(effect) <= _ALIKE * one.effect
+            suspect.named
+            and np.expm1(effect) <= _ALIKE * suspect.effect
             and (
-                len(mine) == 2 and int(leaf[one.endpoints[0]]) in mine
-                if one.kind == "route"
-                else self.topology.may_cross(one.name, a, b)
+                len(leaves) == 2 and int(leaf[suspect.endpoints[0]]) in leaves
+                if suspect.kind == "route"
+                else self.topology.may_cross(suspect.name, a, b)
             )
-            for one in self.suspects
+            for suspect in self.suspects
         )
 
     def _many_pairs(self, share: float, effect: float) -> None:
@@ -508,28 +509,28 @@ class _Size:
         sweep = self.sweep
         if sweep.rails is None:
             return
-        found = shares(sweep.rails, len(sweep.endpoints))
+        rail_shares = shares(sweep.rails, len(sweep.endpoints))
         self.quiet = tuple(
-            replace(one, benchmark=sweep.benchmark, bytes=sweep.bytes)
-            for one in quiet_rails(found, self.rails_level)
+            replace(rail, benchmark=sweep.benchmark, bytes=sweep.bytes)
+            for rail in quiet_rails(rail_shares, self.rails_level)
         )
-        if found.unused:
+        if rail_shares.unused:
             self.notes.append(
-                f"{self.name}: no host has bytes on {', '.join(found.unused[:4])}, all on "
-                f"{', '.join(found.names)}: an unused rail, or a network for another purpose"
+                f"{self.name}: no host has bytes on {', '.join(rail_shares.unused[:4])}, all on "
+                f"{', '.join(rail_shares.names)}: an unused rail, or a network for another purpose"
             )
 
     def _leave_out(self) -> None:
-        """What all pairs of a distance cross has no peers: trunks of one class are compared where there are three or more."""
+        """A component that all pairs of a distance cross has no peers: trunks of one class are compared where there are three or more."""
         confounded = [
-            self.layout.components.each[one]
-            for one in np.flatnonzero(self.all.confounded[0]).tolist()
-            if one < len(self.layout.components.each)
+            self.layout.components.each[at]
+            for at in np.flatnonzero(self.all.confounded[0]).tolist()
+            if at < len(self.layout.components.each)
         ]
-        links = [one for one in confounded if one.kind in ("link", "group")]
-        self.unjudged = tuple(one.name for one in links)
+        links = [component for component in confounded if component.kind in ("link", "group")]
+        self.unjudged = tuple(link.name for link in links)
         if links:
-            names = [_with_same_pairs(one.name, one.alternatives[:2]) for one in links]
+            names = [_with_same_pairs(link.name, link.alternatives[:2]) for link in links]
             self.notes.append(
                 "not judged without --baseline or a sibling trunk, as all pairs of a distance cross it: "
                 f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
@@ -539,7 +540,7 @@ class _Size:
         sweep, layout = self.sweep, self.layout
         effects = endpoint_effects(self.final, self.all.there)
         hosts, widened = detectable(self.whole, self.least, "host", 0.5)
-        links = [one for one in layout.components.each if one.kind == "link"]
+        links = [component for component in layout.components.each if component.kind == "link"]
         of_links = 0.0
         if links:
             of_links, wider = detectable(self.whole, self.least, "link", _FEW)
@@ -549,7 +550,7 @@ class _Size:
         ends = int(np.count_nonzero(met))
         whole = 2 * len(layout.a) >= ends * (ends - 1)
         repeats = int(np.median(np.bincount(layout.key[layout.good], minlength=1)))
-        judged = [end for one in self.whole.chosen for end in self.all.each[one].endpoints]
+        judged = [end for at in self.whole.chosen for end in self.all.each[at].endpoints]
         if not hosts <= wanted:
             self.unsure = True
             self.notes.append(
@@ -565,14 +566,14 @@ class _Size:
             (name, float(np.exp(value)))
             for name, value in zip(self.classes.names, self.final.levels, strict=True)
         )
-        own = float(np.nan_to_num(self.all.error))
+        error = float(np.nan_to_num(self.all.error))
         self.result = SizeResult(
             sweep.benchmark,
             sweep.bytes,
             min((seconds for _, seconds in named), default=float("nan")),
             named,
             self.all.noise,
-            float(np.sqrt(max(self.final.spread**2 - own**2, 0.0))),
+            float(np.sqrt(max(self.final.spread**2 - error**2, 0.0))),
             repeats,
             len(layout.a),
             float(np.expm1(hosts)),
@@ -587,12 +588,12 @@ def endpoint_effects(fit: Fit, kept: Mask) -> Values:
     layout, places = fit.part.layout, np.flatnonzero(kept)
     pair = places % len(layout.a)
     ends, count = np.concatenate([layout.a[pair], layout.b[pair]]), len(layout.sweep.endpoints)
-    own = np.tile(fit.residual[places], 2)
-    middle = middles(ends, count, own)
-    away = np.clip(own - middle[ends], -3 * fit.spread, 3 * fit.spread)
+    residuals = np.tile(fit.residual[places], 2)
+    middle = middles(ends, count, residuals)
+    away = np.clip(residuals - middle[ends], -3 * fit.spread, 3 * fit.spread)
     with np.errstate(all="ignore"):
-        found: Values = middle + np.bincount(ends, away, count) / np.bincount(ends, minlength=count)
-    return found
+        effects: Values = middle + np.bincount(ends, away, count) / np.bincount(ends, minlength=count)
+    return effects
 
 
 def _with_same_pairs(name: str, others: Sequence[str]) -> str:

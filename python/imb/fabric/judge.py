@@ -47,11 +47,11 @@ def screen(part: Part, least: float) -> Fit:
     these explain more."""
     every = ~part.confounded[0]
     fit = _grown(part, [], every, least)
-    ends = np.array([one.kind in ("core", "host") for one in part.each], dtype=bool)
+    ends = np.array([each.kind in ("core", "host") for each in part.each], dtype=bool)
     price = float(np.log(len(part.each) + 1) + 0.5 * np.log(len(part.value) + 1))
-    for one in fit.chosen:
-        if not ends[one]:
-            other = _grown(part, [x for x in fit.chosen if x != one], every & ends, least)
+    for component in fit.chosen:
+        if not ends[component]:
+            other = _grown(part, [each for each in fit.chosen if each != component], every & ends, least)
             spread = min(fit.spread, other.spread)
             more = len(other.chosen) - len(fit.chosen)
             if more >= 0 and _unexplained(other, spread) + more * price < _unexplained(fit, spread):
@@ -61,9 +61,9 @@ def screen(part: Part, least: float) -> Fit:
 
 def _unexplained(fit: Fit, spread: float) -> float:
     slow = np.zeros(len(fit.residual))
-    for one in fit.chosen:
-        mine = fit.part.members(one)
-        slow[mine] = np.maximum(slow[mine], fit.effect(one))
+    for component in fit.chosen:
+        columns = fit.part.members(component)
+        slow[columns] = np.maximum(slow[columns], fit.effect(component))
     return float(huber((fit.residual - slow)[fit.part.there] / spread).sum())
 
 
@@ -81,25 +81,29 @@ def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
         over[~allowed | np.isnan(over)] = -np.inf
         over[chosen] = -np.inf
         best, gain = -1, 0.0
-        tried = [one for one in np.argsort(-over, kind="stable")[:_TRIED].tolist() if few or over[one] > 1]
-        for one in dict.fromkeys((*tried, *np.flatnonzero(scarce).tolist())):
-            if not np.isfinite(over[one]):
+        tried = [
+            component
+            for component in np.argsort(-over, kind="stable")[:_TRIED].tolist()
+            if few or over[component] > 1
+        ]
+        for component in dict.fromkeys((*tried, *np.flatnonzero(scarce).tolist())):
+            if not np.isfinite(over[component]):
                 continue
-            known = fit.effect(one) >= _NEAR * least and (
-                over[one] > 1 or significant(Fit(part, (*chosen, one)), one, least)
+            slow = fit.effect(component) >= _NEAR * least and (
+                over[component] > 1 or significant(Fit(part, (*chosen, component)), component, least)
             )
-            if known and (more := fit.explained(one)) > gain:
-                best, gain = one, more
+            if slow and (more := fit.explained(component)) > gain:
+                best, gain = component, more
         if best < 0:
             break
         chosen.append(best)
         fit = Fit(part, tuple(chosen))
     while True:  # what was chosen may be explained by what came later
         weak = [
-            one
-            for one in chosen
-            if not significant(fit, one, least)
-            or np.count_nonzero(fit.covered[part.members(one)] == 1) < FEWEST
+            component
+            for component in chosen
+            if not significant(fit, component, least)
+            or np.count_nonzero(fit.covered[part.members(component)] == 1) < FEWEST
         ]
         if not weak:
             return fit
@@ -113,55 +117,58 @@ def limits_of(fit: Fit) -> dict[int, float]:
     return {kind: -float(stdtrit(freedom, SCREEN / many)) for kind, (_, freedom) in fit.scores[2].items()}
 
 
-def significant(fit: Fit, one: int, least: float) -> bool:
+def significant(fit: Fit, component: int, least: float) -> bool:
     """Of a slow component by itself."""
-    return far(fit, one) > limits_of(fit)[int(fit.part.kinds[one])] and fit.effect(one) >= _NEAR * least
+    return (
+        far(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
+        and fit.effect(component) >= _NEAR * least
+    )
 
 
-def far(fit: Fit, one: int) -> float:
+def far(fit: Fit, component: int) -> float:
     """In standard errors. A score is bounded, and of few pairs ends below the limit of few peers; an effect is small where some of the pairs are not slow."""
-    return max(fit.score(one), fit.ratio(one))
+    return max(fit.score(component), fit.ratio(component))
 
 
 def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> dict[int, Result]:
     """Of components, by their index, if both parts have them."""
-    known = tuple(one for one in chosen if one < min(len(first.each), len(fresh.each)))
-    earlier, fit = Fit(first, known), Fit(fresh, known)
+    shared = tuple(component for component in chosen if component < min(len(first.each), len(fresh.each)))
+    earlier, fit = Fit(first, shared), Fit(fresh, shared)
     results = {}
     scores, counts, wider = fit.scores
-    for one in known:
-        kind = int(fresh.kinds[one])
+    for component in shared:
+        kind = int(fresh.kinds[component])
         controls = (fresh.kinds == kind) & (counts >= FEWEST)
-        controls[list(known)] = False
-        score = fit.score(one)
+        controls[list(shared)] = False
+        score = fit.score(component)
         factor, freedom = wider[kind]
-        p = float(stdtr(freedom, -far(fit, one))) * len(known)
+        p = float(stdtr(freedom, -far(fit, component))) * len(shared)
         slower = scores[controls] / factor >= score
-        again = not slower.any() and fit.mean(one) >= _NEAR * least
-        results[one] = Result(min(1.0, p), again and significant(earlier, one, least))
+        again = not slower.any() and fit.mean(component) >= _NEAR * least
+        results[component] = Result(min(1.0, p), again and significant(earlier, component, least))
     return results
 
 
 def alike(fit: Fit, component: int) -> list[int]:
     """Other components that explain its pairs about as well: nearly the same ones."""
-    without = Fit(fit.part, tuple(one for one in fit.chosen if one != component), fit)
-    own = without.explained(component)
+    without = Fit(fit.part, tuple(other for other in fit.chosen if other != component), fit)
+    explained = without.explained(component)
     inside = np.zeros(len(fit.part.value))
-    mine = fit.part.members(component)
-    mine = mine[without.clean[mine]]
-    inside[mine] = 1.0
+    columns = fit.part.members(component)
+    columns = columns[without.clean[columns]]
+    inside[columns] = 1.0
     common = fit.part.member @ inside
     counts = fit.part.member @ without.clean.astype(np.float64)
-    close = np.flatnonzero((common >= 0.5 * np.maximum(len(mine), counts / 2)) & ~fit.part.confounded[0])
-    found = []
+    close = np.flatnonzero((common >= 0.5 * np.maximum(len(columns), counts / 2)) & ~fit.part.confounded[0])
+    rivals = []
     for other in close.tolist():
         if (
             other != component
             and other not in fit.chosen
-            and (gain := without.explained(other)) > max(own - 3.0, 0.0)
+            and (gain := without.explained(other)) > max(explained - 3.0, 0.0)
         ):
-            found.append((gain, other))
-    return [other for _, other in sorted(found, reverse=True)][:4]
+            rivals.append((gain, other))
+    return [other for _, other in sorted(rivals, reverse=True)][:4]
 
 
 class Singles(NamedTuple):
@@ -177,12 +184,12 @@ def slow_pairs(fit: Fit, least: float) -> Singles:
     """Pairs that are slow in both directions and cross no slow component."""
     single = np.where(fit.clean, fit.part.single, np.nan)
     away = _both(single, fit)
-    known = np.isfinite(away)
+    finite = np.isfinite(away)
     spread = robust_deviation(single[fit.clean]) if fit.clean.any() else 0.0
     spread = max(spread, LEAST_SPREAD) / (2**0.5 if fit.part.directed else 1.0)
-    slow = np.flatnonzero(known & (np.nan_to_num(away) >= least) & (np.nan_to_num(away) > _FAR * spread))
-    if len(slow) > max(_MANY * known.sum(), _FEWEST_MANY):
-        return Singles(away, [], len(slow) / float(known.sum()), median(away[slow]))
+    slow = np.flatnonzero(finite & (np.nan_to_num(away) >= least) & (np.nan_to_num(away) > _FAR * spread))
+    if len(slow) > max(_MANY * finite.sum(), _FEWEST_MANY):
+        return Singles(away, [], len(slow) / float(finite.sum()), median(away[slow]))
     return Singles(away, slow[np.argsort(-away[slow], kind="stable")][:_PAIRS].tolist())
 
 
@@ -193,32 +200,32 @@ def asymmetric_pairs(fit: Fit, least: float) -> Singles:
         return Singles(np.full(pairs, np.nan), [])
     away = np.where(fit.clean, fit.part.single, np.nan)
     away = away[:pairs] - away[pairs:]
-    known = np.flatnonzero(np.isfinite(away))
-    if len(known) < _FEWEST_MANY:
+    measured = np.flatnonzero(np.isfinite(away))
+    if len(measured) < _FEWEST_MANY:
         return Singles(away, [])
-    away -= median(away[known])
-    spread = max(robust_deviation(away[known]), LEAST_SPREAD)
-    far = known[(np.abs(away[known]) > _FAR * spread) & (np.abs(away[known]) >= least)]
-    if len(far) > max(_MANY * len(known), _FEWEST_MANY):
+    away -= median(away[measured])
+    spread = max(robust_deviation(away[measured]), LEAST_SPREAD)
+    distant = measured[(np.abs(away[measured]) > _FAR * spread) & (np.abs(away[measured]) >= least)]
+    if len(distant) > max(_MANY * len(measured), _FEWEST_MANY):
         return Singles(away, [])
-    far = far[np.argsort(-np.abs(away[far]), kind="stable")][:_ASYMMETRIC]
-    return Singles(away, [one if away[one] > 0 else -1 - one for one in far.tolist()])
+    distant = distant[np.argsort(-np.abs(away[distant]), kind="stable")][:_ASYMMETRIC]
+    return Singles(away, [pair if away[pair] > 0 else -1 - pair for pair in distant.tolist()])
 
 
 def confirm_pairs(singles: Singles, fresh: Values, least: float, *, both_signs: bool) -> dict[int, Result]:
     """By the rank of each suspect among all other pairs of the fresh passes: if it is healthy, any of them may be the slowest."""
-    where = {one: one if one >= 0 else -1 - one for one in singles.suspects}
+    where = {code: code if code >= 0 else -1 - code for code in singles.suspects}
     controls = np.isfinite(fresh)
     controls[list(where.values())] = False
     others = np.abs(fresh[controls]) if both_signs else fresh[controls]
     results = {}
-    for one, at in where.items():
-        value = float(fresh[at] if one >= 0 else -fresh[at])
+    for code, at in where.items():
+        value = float(fresh[at] if code >= 0 else -fresh[at])
         if not np.isfinite(value):
             continue
         rank = 1 + int(np.count_nonzero(others >= value))
         p = min(1.0, len(where) * rank / (len(others) + 1))
-        results[one] = Result(p, value >= _NEAR * least)
+        results[code] = Result(p, value >= _NEAR * least)
     return results
 
 
@@ -233,10 +240,10 @@ def in_common(first: Values, fresh: Values) -> float:
     return float(max((more - less) / max(more + less, LEAST_SPREAD**2), 0.0) ** 0.5)
 
 
-def beyond_tail(away: Values, one: int, share: float) -> float:
+def beyond_tail(away: Values, pair: int, share: float) -> float:
     """Probability that a pair is as slow as this one, by the slowest others (Pickands, Ann. Stat. 3 (1975) 119), of whose deviations `share` is no noise:
-    what differs between pairs by nature is in all passes, so that these do not show it."""
-    others = np.delete(away, one)
+    passes do not show it, as pairs that differ by nature differ in all of them."""
+    others = np.delete(away, pair)
     others = share * others[np.isfinite(others)]
     many = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
     if many < 3:
@@ -244,7 +251,7 @@ def beyond_tail(away: Values, one: int, share: float) -> float:
     slowest = np.partition(others, len(others) - many - 1)[-many - 1 :]
     begin = float(slowest.min())
     excess = max(float(slowest.sum() - begin * len(slowest)) / many, LEAST_SPREAD)
-    return float(many / len(others) * (1 + max(away[one] - begin, 0.0) / (many * excess)) ** -many)
+    return float(many / len(others) * (1 + max(away[pair] - begin, 0.0) / (many * excess)) ** -many)
 
 
 def _both(values: Values, fit: Fit) -> Values:
@@ -252,24 +259,26 @@ def _both(values: Values, fit: Fit) -> Values:
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:
         return values
-    found = (values[:pairs] + values[pairs:]) / 2
-    return np.where(np.minimum(values[:pairs], values[pairs:]) >= found / 3, found, np.minimum(found, 0.0))
+    mean = (values[:pairs] + values[pairs:]) / 2
+    return np.where(np.minimum(values[:pairs], values[pairs:]) >= mean / 3, mean, np.minimum(mean, 0.0))
 
 
 def detectable(fit: Fit, least: float, kind: str, share: float) -> tuple[float, float]:
-    """Effect of a component of this kind with as many pairs as `share` of them have at least, that the screen finds in 99 of 100 sweeps; and by how much more
-    the components of its kind vary than their pairs explain."""
+    """The effect that the screen finds in 99 of 100 sweeps, of a component that has as many pairs as the `share` quantile of its kind; and the factor by which
+    components of its kind vary more than their pairs explain."""
     each, part = fit.part.each, fit.part
     counts = part.member @ part.there.astype(np.float64)
-    known = [
-        at for at, one in enumerate(each) if _of_kind(one.kind, kind) and not one.way and counts[at] >= FEWEST
+    candidates = [
+        at
+        for at, component in enumerate(each)
+        if _of_kind(component.kind, kind) and not component.way and counts[at] >= FEWEST
     ]
-    if not known:
+    if not candidates:
         return float("inf"), 1.0
-    many = float(np.sort(counts[known])[int(share * (len(known) - 1))])
-    error = fit.error(known[0], many)
-    reach = max(limits_of(fit)[int(part.kinds[known[0]])] * error, _NEAR * least)
-    return max(reach + float(ndtri(_POWER)) * error, least), fit.scores[2][int(part.kinds[known[0]])][0]
+    many = float(np.sort(counts[candidates])[int(share * (len(candidates) - 1))])
+    error = fit.error(candidates[0], many)
+    reach = max(limits_of(fit)[int(part.kinds[candidates[0]])] * error, _NEAR * least)
+    return max(reach + float(ndtri(_POWER)) * error, least), fit.scores[2][int(part.kinds[candidates[0]])][0]
 
 
 def _of_kind(kind: str, wanted: str) -> bool:
@@ -282,12 +291,14 @@ def halves(layout: Layout) -> tuple[Mask, Mask]:
     sweep = layout.sweep
     launches = np.zeros(len(sweep.a), dtype=np.int64) if sweep.launches is None else sweep.launches
     numbers = np.unique(launches).tolist()
-    ends = [{*sweep.a[launches == one].tolist(), *sweep.b[launches == one].tolist()} for one in numbers]
-    if len(numbers) > 1 and all(one == ends[0] for one in ends):
+    ends = [
+        {*sweep.a[launches == number].tolist(), *sweep.b[launches == number].tolist()} for number in numbers
+    ]
+    if len(numbers) > 1 and all(of_launch == ends[0] for of_launch in ends):
         return launches != numbers[-1], launches == numbers[-1]
     later = np.zeros(len(launches), dtype=bool)
-    for one in numbers:
-        passes = np.unique(sweep.passes[launches == one])
+    for number in numbers:
+        passes = np.unique(sweep.passes[launches == number])
         if len(passes) > 1:
-            later |= (launches == one) & (sweep.passes >= passes[len(passes) // 2])
+            later |= (launches == number) & (sweep.passes >= passes[len(passes) // 2])
     return ~later, later

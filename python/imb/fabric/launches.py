@@ -17,9 +17,9 @@ from imb.stats.medians import median, numbered, table_by_index
 
 
 def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
-    """The times of each launch but the first one, divided by what it takes longer than earlier ones. That is known from its new pairs,
-    by their distance, if half of the endpoints are in disjoint ones: those of one endpoint tell as much of it as of the launch. Endpoints that no earlier
-    launch measured do not count. Else it is known from pairs that were measured before; where there are none, or the first launch has all pairs, nothing is changed."""
+    """The times of each launch but the first one, divided by the factor by which it is slower than earlier ones. New pairs give the factor, by their
+    distance, if half of the endpoints are in disjoint ones: pairs of one endpoint show the endpoint as much as the launch. Endpoints that no earlier
+    launch measured do not count. Else pairs that were measured before give it; where there are none, or the first launch has all pairs, nothing is changed."""
     numbers = [] if sweep.launches is None else np.flatnonzero(np.bincount(sweep.launches)).tolist()
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
     if len(numbers) < 2 or not good.any():
@@ -28,7 +28,7 @@ def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
     low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
     each, at = numbered((low * count + high)[good], count * count)
     a, b = each // count, each % count
-    of, _ = distances(sweep.endpoints, a, b, topology)
+    classes, _ = distances(sweep.endpoints, a, b, topology)
     logs, launch = np.log(sweep.seconds[good]), np.asarray(sweep.launches)[good]
     if np.bincount(at[launch == numbers[0]], minlength=len(each)).all():
         return sweep  # each pair has times of its own to be compared with
@@ -36,16 +36,16 @@ def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
     met = np.zeros(count, dtype=bool)
     slower = np.zeros(len(logs))
     for number in numbers:
-        mine = launch == number
-        here, now = _medians(at[mine], logs[mine])
-        if len(here) and met.any():
-            ends = a[here], b[here]
-            offset = _offset(now, before, here, of, ends, met)
+        in_launch = launch == number
+        pairs, now = _medians(at[in_launch], logs[in_launch])
+        if len(pairs) and met.any():
+            ends = a[pairs], b[pairs]
+            offset = _offset(now, before, pairs, classes, ends, met)
             now = now - offset
-            slower[mine] = offset
-        new = np.isnan(before[here])
-        before[here[new]] = now[new]
-        met[a[here]] = met[b[here]] = True
+            slower[in_launch] = offset
+        new = np.isnan(before[pairs])
+        before[pairs[new]] = now[new]
+        met[a[pairs]] = met[b[pairs]] = True
     if not slower.any():
         return sweep
     seconds = sweep.seconds.copy()
@@ -56,43 +56,45 @@ def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
 def _offset(
     now: Values,
     before: Values,
-    here: Indices,
-    of: Indices,
+    pairs: Indices,
+    classes: Indices,
     ends: tuple[Indices, Indices],
     met: Mask,
 ) -> float:
-    """Of pairs `here`, which take `now`. `before`: of all pairs, NaN where there is none; `of`: their distances."""
-    known = np.isfinite(before)
-    levels = np.array([median(before[known & (of == one)]) for one in range(int(of.max()) + 1)])
-    usual = levels[of[here]]
-    new = ~known[here] & met[ends[0]] & met[ends[1]] & np.isfinite(usual)
+    """Of these `pairs`, which take `now`. `before`: of all pairs, NaN where there is none; `classes`: of their distances."""
+    finite = np.isfinite(before)
+    levels = np.array(
+        [median(before[finite & (classes == distance)]) for distance in range(int(classes.max()) + 1)]
+    )
+    usual = levels[classes[pairs]]
+    new = ~finite[pairs] & met[ends[0]] & met[ends[1]] & np.isfinite(usual)
     away = (now - usual)[new]
     enough = int(np.ceil(met.sum() / 4))
     if len(away) < enough or not _disjoint(ends[0][new], ends[1][new], enough):
-        again = known[here]
-        away = (now - before[here])[again]
+        again = finite[pairs]
+        away = (now - before[pairs])[again]
     return median(away) if len(away) >= FEWEST else 0.0
 
 
 def _disjoint(a: Indices, b: Indices, enough: int) -> bool:
     """Whether so many of these pairs have no endpoint in common, if each endpoint takes the first partner that is free. The pairs are sorted."""
     used = np.zeros(int(max(a.max(initial=-1), b.max(initial=-1))) + 1, dtype=bool)
-    found = 0
+    disjoint = 0
     each, first = np.unique(a, return_index=True)
     last = np.append(first, len(a))[1:]
-    for one, begin, end in zip(each.tolist(), first.tolist(), last.tolist(), strict=True):
+    for endpoint, begin, end in zip(each.tolist(), first.tolist(), last.tolist(), strict=True):
         partners = b[begin:end]
-        if used[one] or not len(free := partners[~used[partners]]):
+        if used[endpoint] or not len(free := partners[~used[partners]]):
             continue
-        used[one] = used[free[0]] = True
-        found += 1
-        if found >= enough:
+        used[endpoint] = used[free[0]] = True
+        disjoint += 1
+        if disjoint >= enough:
             return True
     return False
 
 
 def _medians(at: Indices, values: Values) -> tuple[Indices, Values]:
     """Each index that occurs, and the lower median of its values."""
-    found, own = numbered(at, int(at.max(initial=-1)) + 1)
-    table, many = table_by_index(own, len(found), values)
-    return found, np.sort(table, axis=0)[(many - 1) // 2, np.arange(len(found))]
+    indices, places = numbered(at, int(at.max(initial=-1)) + 1)
+    table, many = table_by_index(places, len(indices), values)
+    return indices, np.sort(table, axis=0)[(many - 1) // 2, np.arange(len(indices))]

@@ -16,19 +16,19 @@ from imb.model.records import Run
 from imb.stats.arrays import Numbers
 
 
-def endpoints_of(launches: Sequence[PairLaunch], known: Sequence[Endpoint] = ()) -> tuple[Endpoint, ...]:
-    """Of all launches; an endpoint is the same in two where host and place are. `known` ones keep their indices."""
-    found = {(one.host, one.place): one for one in known}
+def endpoints_of(launches: Sequence[PairLaunch], earlier: Sequence[Endpoint] = ()) -> tuple[Endpoint, ...]:
+    """Of all launches; an endpoint is the same in two where host and place are. `earlier` ones keep their indices."""
+    by_name = {(endpoint.host, endpoint.place): endpoint for endpoint in earlier}
     for launch in launches:
         for host, place in named(launch.run):
-            found.setdefault((host, place), Endpoint(len(found), host, place))
-    return tuple(found.values())
+            by_name.setdefault((host, place), Endpoint(len(by_name), host, place))
+    return tuple(by_name.values())
 
 
 def sweeps_of(launches: Sequence[PairLaunch], endpoints: tuple[Endpoint, ...]) -> list[Sweep]:
     """All launches together, of these endpoints; passes and rounds of a later one are counted on. Empty where no pair was
     measured. Raises ImbError where launches of one benchmark and size have different loads."""
-    index = {(one.host, one.place): one.index for one in endpoints}
+    index = {(endpoint.host, endpoint.place): endpoint.index for endpoint in endpoints}
     tables = [np.array([index[name] for name in named(launch.run)], dtype=np.int32) for launch in launches]
     keys = {
         (name, int(length))
@@ -53,18 +53,18 @@ def _sweep(
         columns = launch.columns
         if key[0] not in columns.names:
             continue
-        mine = (columns.benchmark == columns.names.index(key[0])) & (columns.bytes == key[1])
-        if not mine.any():
+        selected = (columns.benchmark == columns.names.index(key[0])) & (columns.bytes == key[1])
+        if not selected.any():
             continue
         used.append(launch)
         for (name, length, *ends), cause in launch.causes.items():
             if (name, length) == key and max(ends) < len(table):
                 low, high = sorted(int(table[end]) for end in ends)
                 causes[low, high] = cause.replace("_", " ")
-        own_passes, own_rounds = columns.passes[mine] + passes, columns.rounds[mine] + rounds
-        a, b = table[columns.a[mine]], table[columns.b[mine]]
+        own_passes, own_rounds = columns.passes[selected] + passes, columns.rounds[selected] + rounds
+        a, b = table[columns.a[selected]], table[columns.b[selected]]
         parts.append(
-            (a, b, own_passes, own_rounds, columns.seconds[mine], np.full(len(a), number, dtype=np.int32))
+            (a, b, own_passes, own_rounds, columns.seconds[selected], np.full(len(a), number, dtype=np.int32))
         )
         passes, rounds = int(own_passes.max()) + 1, int(own_rounds.max()) + 1
     _refuse_mixed(used)
@@ -103,9 +103,9 @@ def load_of(launch: PairLaunch) -> str:
 
 def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
     """Times of a hub, across the middle, or of one pair alone are no times of pairs in their rounds. Raises ImbError."""
-    known = {load: one.name for one in launches if (load := load_of(one))}
-    if len(known) > 1:
-        (first, name), (second, other), *_ = known.items()
+    by_load = {load: launch.name for launch in launches if (load := load_of(launch))}
+    if len(by_load) > 1:
+        (first, name), (second, other), *_ = by_load.items()
         raise ImbError(
             f"{name} was measured with {first}, {other} with {second}: times under different load are not one sweep; judge them apart"
         )
@@ -119,43 +119,43 @@ def _rails(
 ) -> Rails | None:
     """Of all launches together; None where nothing is known."""
     names: dict[str, int] = {}
-    listed: dict[str, dict[str, None]] = {one.host: {} for one in endpoints}
+    listed: dict[str, dict[str, None]] = {endpoint.host: {} for endpoint in endpoints}
     parts: list[tuple[npt.NDArray[Any], ...]] = []
     for launch, table in zip(launches, tables, strict=True):
         traffic = launch.traffic
         if traffic is None or key[0] not in launch.columns.names:
             continue
         number = launch.columns.names.index(key[0])
-        mine = (traffic.benchmark == number) & (traffic.bytes == key[1])
+        selected = (traffic.benchmark == number) & (traffic.bytes == key[1])
         rail = np.array([names.setdefault(name, len(names)) for name in traffic.names], dtype=np.int32)
-        end, other = table[traffic.end[mine]], table[traffic.other[mine]]
-        parts.append((end, other, rail[traffic.interface[mine]], traffic.carried[mine]))
+        end, other = table[traffic.end[selected]], table[traffic.other[selected]]
+        parts.append((end, other, rail[traffic.interface[selected]], traffic.carried[selected]))
         for rank in launch.run.ranks or []:
             if isinstance(rank.interfaces, list):
-                own = (name for name in rank.interfaces if not LOOPBACK.match(name))
-                listed.setdefault(rank.host, {}).update(dict.fromkeys(own))
-    if not parts or not any(len(one[0]) for one in parts):
+                interfaces = (name for name in rank.interfaces if not LOOPBACK.match(name))
+                listed.setdefault(rank.host, {}).update(dict.fromkeys(interfaces))
+    if not parts or not any(len(part[0]) for part in parts):
         return None
-    end, other, rail, carried = (np.concatenate(column) for column in zip(*parts, strict=True))
-    have = tuple(tuple(listed[one.host]) for one in endpoints)
-    return Rails(tuple(names), have, end, other, rail, carried)
+    end, other, rail, sent = (np.concatenate(column) for column in zip(*parts, strict=True))
+    have = tuple(tuple(listed[endpoint.host]) for endpoint in endpoints)
+    return Rails(tuple(names), have, end, other, rail, sent)
 
 
 def named(run: Run) -> list[tuple[str, str]]:
     """Host and place of each endpoint; the place is empty where a host has one endpoint."""
-    found = run.endpoints or []
+    endpoints = run.endpoints or []
     kind = run.option("endpoint", str) or "rank"
-    places = [_place(one, kind) for one in found]
-    names = list(zip((one.host for one in found), places, strict=True))
+    places = [_place(endpoint, kind) for endpoint in endpoints]
+    names = list(zip((endpoint.host for endpoint in endpoints), places, strict=True))
     if len(set(names)) < len(names):  # two ranks of one place
-        return [(one.host, f"rank {one.rank}") for one in found]
+        return [(endpoint.host, f"rank {endpoint.rank}") for endpoint in endpoints]
     return names
 
 
-def _place(one: Place, kind: str) -> str:
+def _place(endpoint: Place, kind: str) -> str:
     if kind == "host":
         return ""
-    if kind == "core" and one.cpus:
-        return f"core {one.cpus[0]}"
-    number = {"numa": one.numa, "socket": one.socket}.get(kind)
-    return f"rank {one.rank}" if number is None else f"{kind} {number}"
+    if kind == "core" and endpoint.cpus:
+        return f"core {endpoint.cpus[0]}"
+    number = {"numa": endpoint.numa, "socket": endpoint.socket}.get(kind)
+    return f"rank {endpoint.rank}" if number is None else f"{kind} {number}"

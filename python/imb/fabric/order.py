@@ -27,31 +27,31 @@ class Order(NamedTuple):
 def matrix(sweep: Sweep) -> Values:
     """Median seconds of each pair over passes, symmetric where one direction was measured; NaN: not measured, or failed."""
     count = len(sweep.endpoints)
-    found = np.full((count, count), np.nan)
+    medians = np.full((count, count), np.nan)
     good = np.isfinite(sweep.seconds)
     if not good.any():
-        return found
+        return medians
     keys = sweep.a[good].astype(np.int64) * count + sweep.b[good]
     order = np.lexsort((sweep.seconds[good], keys))
     keys, seconds = keys[order], sweep.seconds[good][order]
     pairs, first, many = np.unique(keys, return_index=True, return_counts=True)
     middle = (seconds[first + (many - 1) // 2] + seconds[first + many // 2]) / 2
-    found[pairs // count, pairs % count] = middle
-    return np.where(np.isnan(found), found.T, found)
+    medians[pairs // count, pairs % count] = middle
+    return np.where(np.isnan(medians), medians.T, medians)
 
 
 def order_of(endpoints: Sequence[Endpoint], times: Values, topology: Topology | None) -> Order:
     """`times` is a matrix of any one sweep."""
-    by_name = sorted(range(len(endpoints)), key=lambda one: natural(endpoints[one].name))
+    by_name = sorted(range(len(endpoints)), key=lambda index: natural(endpoints[index].name))
     if topology is not None and topology.leaves:
         leaf_of = {host: topology.leaves[topology.leaf[i]] for i, host in enumerate(topology.hosts)}
         place = {name: i for i, name in enumerate(_leaves(topology))}
-        of = [leaf_of.get(one.host, "") for one in endpoints]
-        if any(of):
-            indices = sorted(by_name, key=lambda one: place.get(of[one], len(place)))
-            return Order("topology", tuple(indices), _runs([of[one] or "unknown" for one in indices]))
-    if len({one.host for one in endpoints}) < len(endpoints) and len({one.host for one in endpoints}) > 1:
-        return Order("name", tuple(by_name), _runs([endpoints[one].host for one in by_name]))
+        leaves = [leaf_of.get(endpoint.host, "") for endpoint in endpoints]
+        if any(leaves):
+            indices = sorted(by_name, key=lambda index: place.get(leaves[index], len(place)))
+            return Order("topology", tuple(indices), _runs([leaves[index] or "unknown" for index in indices]))
+    if 1 < len({endpoint.host for endpoint in endpoints}) < len(endpoints):
+        return Order("name", tuple(by_name), _runs([endpoints[index].host for index in by_name]))
     count = len(endpoints)
     if count > 2 and np.isfinite(times).sum() >= _MEASURED * count * (count - 1):
         return Order("clustering", tuple(_clustered(times)))
@@ -64,7 +64,7 @@ def _leaves(topology: Topology) -> list[str]:
     apart = topology.hops[~np.eye(count, dtype=bool)]
     if count < 3 or apart.min() == apart.max():
         return sorted(topology.leaves, key=natural)
-    return [topology.leaves[one] for one in _clustered(topology.hops.astype(np.float64))]
+    return [topology.leaves[index] for index in _clustered(topology.hops.astype(np.float64))]
 
 
 def _clustered(distances: Values) -> list[int]:
@@ -75,14 +75,14 @@ def _clustered(distances: Values) -> list[int]:
     full = np.where(np.isnan(distances), np.nanmedian(distances), distances)
     full = (full + full.T) / 2
     np.fill_diagonal(full, 0.0)
-    return [int(one) for one in leaves_list(linkage(squareform(full, checks=False), "average"))]
+    return [int(index) for index in leaves_list(linkage(squareform(full, checks=False), "average"))]
 
 
 def _runs(names: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    found: list[tuple[str, int]] = []
+    runs: list[tuple[str, int]] = []
     for name in names:
-        if found and found[-1][0] == name:
-            found[-1] = (name, found[-1][1] + 1)
+        if runs and runs[-1][0] == name:
+            runs[-1] = (name, runs[-1][1] + 1)
         else:
-            found.append((name, 1))
-    return tuple(found)
+            runs.append((name, 1))
+    return tuple(runs)

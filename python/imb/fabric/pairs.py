@@ -25,7 +25,7 @@ def without_answer(sweep: Sweep) -> list[tuple[int, int]]:
         last = _last_of(every)
         failed = np.union1d(failed, every[last[np.isnan(sweep.seconds[last])]])
         failed = failed[:0] if unanswered(sweep) else failed
-    return [divmod(one, count) for one in failed.tolist()]
+    return [divmod(pair, count) for pair in failed.tolist()]
 
 
 def _last_of(key: Indices) -> Indices:
@@ -43,15 +43,15 @@ def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
     count = len(sweep.endpoints)
     answered, failed = _last_meetings(sweep)
     good = np.bincount(answered.ravel(), minlength=count)
-    found: list[int] = []
+    silent: list[int] = []
     while len(failed):
         bad = np.bincount(failed.ravel(), minlength=count)
         worst = int(np.argmax(np.where(bad > good, bad, 0)))
         if bad[worst] < 2 or bad[worst] <= good[worst]:
             break
-        found.append(worst)
+        silent.append(worst)
         failed = failed[(failed != worst).all(axis=1)]
-    return tuple(sorted(found))
+    return tuple(sorted(silent))
 
 
 def _last_meetings(sweep: Sweep) -> tuple[Numbers, Numbers]:
@@ -85,16 +85,16 @@ def unanswered(sweep: Sweep) -> str:
 
 def cause_of(sweeps: Sequence[Sweep], endpoint: int) -> str:
     """Why most pairs of an endpoint failed ("out of memory"); "" where they did not answer, in any of these sweeps."""
-    found = ""
+    cause = ""
     for sweep in sweeps:
         failed = np.isnan(sweep.seconds) & ((sweep.a == endpoint) | (sweep.b == endpoint))
         ends = np.unique(sweep.a[failed] + sweep.b[failed] - endpoint).tolist()
         if not ends:
             continue
         causes = [sweep.causes.get((min(endpoint, end), max(endpoint, end)), "") for end in ends]
-        if not (found := max(causes, key=causes.count)):
+        if not (cause := max(causes, key=causes.count)):
             break
-    return found
+    return cause
 
 
 def silent_together(sweep: Sweep, silent: Sequence[int]) -> list[tuple[int, int]]:
@@ -102,12 +102,12 @@ def silent_together(sweep: Sweep, silent: Sequence[int]) -> list[tuple[int, int]
     failed = np.flatnonzero(np.isnan(sweep.seconds))
     first: dict[int, int] = {}
     for end in silent:
-        mine = failed[(sweep.a[failed] == end) | (sweep.b[failed] == end)]
-        if len(mine):
-            first[end] = int(mine[0])
+        failures = failed[(sweep.a[failed] == end) | (sweep.b[failed] == end)]
+        if len(failures):
+            first[end] = int(failures[0])
     return [
-        (one, other)
-        for one, at in first.items()
-        for other in (int(sweep.a[at] + sweep.b[at]) - one,)
-        if one < other and first.get(other) == at
+        (endpoint, partner)
+        for endpoint, at in first.items()
+        for partner in (int(sweep.a[at] + sweep.b[at]) - endpoint,)
+        if endpoint < partner and first.get(partner) == at
     ]

@@ -55,17 +55,21 @@ class Layout:
 
         each, member, pairs = self.components.each, self.components.member, len(self.a)
         count = len(self.sweep.endpoints)
-        ends = [one for one in each if one.kind in ("core", "host") and len(one.endpoints) == 1]
-        number = np.array([one.endpoints[0] for one in ends], dtype=np.int64)
-        columns, ones = np.arange(2 * pairs), np.ones(2 * pairs)
+        ends = [
+            component
+            for component in each
+            if component.kind in ("core", "host") and len(component.endpoints) == 1
+        ]
+        number = np.array([component.endpoints[0] for component in ends], dtype=np.int64)
+        columns, entries = np.arange(2 * pairs), np.ones(2 * pairs)
         rows = [hstack([member, member])]
         for first, second in ((self.a, self.b), (self.b, self.a)):
-            who = np.concatenate([first, second])
-            rows.append(csr_array((ones, (who, columns)), shape=(count, 2 * pairs))[number])
+            endpoint = np.concatenate([first, second])
+            rows.append(csr_array((entries, (endpoint, columns)), shape=(count, 2 * pairs))[number])
         ways = [
-            replace(one, name=f"{one.name} as {way}", way=way)
+            replace(component, name=f"{component.name} as {way}", way=way)
             for way in ("sender", "receiver")
-            for one in ends
+            for component in ends
         ]
         return (*each, *ways), vstack(rows).tocsr()
 
@@ -75,16 +79,16 @@ class Part:
 
     def __init__(self, layout: Layout, kept: Mask) -> None:
         self.layout = layout
-        mine = kept & layout.good
+        selected = kept & layout.good
         pairs = len(layout.a)
-        sweep, key, logs = layout.sweep, layout.key[mine], layout.logs[mine].copy()
-        passes = sweep.passes[mine].astype(np.int64)
-        forward = sweep.a[mine] < sweep.b[mine]
+        sweep, key, logs = layout.sweep, layout.key[selected], layout.logs[selected].copy()
+        passes = sweep.passes[selected].astype(np.int64)
+        forward = sweep.a[selected] < sweep.b[selected]
         self.passes = len(np.unique(passes))
         if self.passes > 1 and len(logs):  # launches are leveled already
-            launch = 0 if sweep.launches is None else sweep.launches[mine].astype(np.int64)
-            own = launch * pairs + key
-            away = logs - middles(own, int(own.max()) + 1, logs)[own]
+            launch = 0 if sweep.launches is None else sweep.launches[selected].astype(np.int64)
+            cell = launch * pairs + key
+            away = logs - middles(cell, int(cell.max()) + 1, logs)[cell]
             logs -= _fast_of(passes, away)[passes]
         ways = np.bincount(2 * key + forward, minlength=2 * pairs).reshape(-1, 2)
         met = ways.sum(axis=1) > 0
@@ -106,36 +110,39 @@ class Part:
         return self.noise * 1.25 / float(np.sqrt(max(np.median(self.count[self.there]), 1.0)))
 
     def _over_passes(self, table: Values) -> Values:
-        found, there = np.full(len(self.count), np.nan), self.there
+        values, present = np.full(len(self.count), np.nan), self.there
         ordered = np.sort(table, axis=0)
-        found[there] = ordered[(self.count[there] - 1) // 2, np.flatnonzero(there)]
-        even = (self.count % 2 == 0) & there
-        if len(np.unique(self.count[there])) > 1 and np.isfinite(self.noise):
-            # by as much the lower median is below the mean, about
-            found[even] += 1.2 * self.noise / self.count[even]
-        return found
+        values[present] = ordered[(self.count[present] - 1) // 2, np.flatnonzero(present)]
+        even = (self.count % 2 == 0) & present
+        if len(np.unique(self.count[present])) > 1 and np.isfinite(self.noise):
+            # The lower median is below the mean by about as much.
+            values[even] += 1.2 * self.noise / self.count[even]
+        return values
 
     @cached_property
     def single(self) -> Values:
         """As `value`, relative to other pairs of the same endpoints in each pass: what slows an endpoint for some passes slows no single pair."""
         layout, count = self.layout, len(self.layout.sweep.endpoints)
-        of = layout.of[self._key]
-        away = self._logs - middles(of, int(layout.of.max(initial=-1)) + 1, self._logs)[of]
+        classes = layout.of[self._key]
+        away = self._logs - middles(classes, int(layout.of.max(initial=-1)) + 1, self._logs)[classes]
         begin = self._passes * count
-        ends = [begin + one[self._key] for one in (layout.a, layout.b)]
+        ends = [begin + column[self._key] for column in (layout.a, layout.b)]
         every = np.concatenate(ends)
         cells = int(every.max(initial=-1)) + 1
-        own = middles(every, cells, np.tile(away, 2))
-        own[np.bincount(every, minlength=cells) < FEWEST] = 0.0
-        away -= np.maximum(own[ends[0]], own[ends[1]])  # the slower end decides
-        found = self._over_passes(table_by_index(self._at, len(self.count), away)[0])
-        return found - median(found[self.there]) if self.there.any() else found
+        of_endpoint = middles(every, cells, np.tile(away, 2))
+        of_endpoint[np.bincount(every, minlength=cells) < FEWEST] = 0.0
+        away -= np.maximum(of_endpoint[ends[0]], of_endpoint[ends[1]])  # the slower end decides
+        values = self._over_passes(table_by_index(self._at, len(self.count), away)[0])
+        return values - median(values[self.there]) if self.there.any() else values
 
     @cached_property
     def kinds(self) -> Indices:
         """Hosts are compared with hosts, rails of a host with those of others."""
         names: dict[tuple[str, str, bool], int] = {}
-        keys = [(one.kind, one.way, one.kind == "rail" and len(one.endpoints) > 1) for one in self.each]
+        keys = [
+            (component.kind, component.way, component.kind == "rail" and len(component.endpoints) > 1)
+            for component in self.each
+        ]
         return np.array([names.setdefault(key, len(names)) for key in keys], dtype=np.int64)
 
     @cached_property
@@ -143,8 +150,8 @@ class Part:
         """Kinds that are endpoints."""
         return {
             kind
-            for kind, one in zip(self.kinds.tolist(), self.each, strict=True)
-            if one.kind in ("core", "host")
+            for kind, component in zip(self.kinds.tolist(), self.each, strict=True)
+            if component.kind in ("core", "host")
         }
 
     @cached_property
@@ -154,19 +161,19 @@ class Part:
         inside = np.zeros(len(self.each))
         counts = self.member @ self.there.astype(np.float64)
         shares = []
-        for one in range(int(self.of.max(initial=-1)) + 1):
-            mine = (self.of == one) & self.there
-            crossing = self.member @ mine.astype(np.float64)
-            inside += np.where(crossing > _WHOLE * mine.sum(), crossing, 0.0)
-            shares.append(crossing / max(mine.sum(), 1))
-        found = inside > _WHOLE * np.maximum(counts, 1)
-        most = [bool((~found & (one > _MAJORITY) & (one <= _WHOLE)).any()) for one in shares]
-        return found, np.array(most, dtype=bool)
+        for index in range(int(self.of.max(initial=-1)) + 1):
+            in_class = (self.of == index) & self.there
+            crossing = self.member @ in_class.astype(np.float64)
+            inside += np.where(crossing > _WHOLE * in_class.sum(), crossing, 0.0)
+            shares.append(crossing / max(in_class.sum(), 1))
+        whole = inside > _WHOLE * np.maximum(counts, 1)
+        most = [bool((~whole & (share > _MAJORITY) & (share <= _WHOLE)).any()) for share in shares]
+        return whole, np.array(most, dtype=bool)
 
     def members(self, component: int) -> Indices:
         begin, end = self.member.indptr[component : component + 2]
-        found: Indices = self.member.indices[begin:end].astype(np.int64)
-        return found[self.there[found]]
+        columns: Indices = self.member.indices[begin:end].astype(np.int64)
+        return columns[self.there[columns]]
 
 
 class Fit:
@@ -176,8 +183,8 @@ class Fit:
     def __init__(self, part: Part, chosen: tuple[int, ...], like: Fit | None = None) -> None:
         self.part, self.chosen = part, chosen
         self.covered = np.zeros(len(part.value), dtype=np.int64)
-        for one in chosen:
-            self.covered[part.members(one)] += 1
+        for component in chosen:
+            self.covered[part.members(component)] += 1
         self.clean = part.there & (self.covered == 0)
         self.levels: Values
         self.residual: Values
@@ -185,49 +192,53 @@ class Fit:
         if like is not None:
             self.levels, self.residual, self.spread = like.levels, like.residual, like.spread
             return
-        self.levels = np.array([self._level(one) for one in range(int(part.of.max(initial=-1)) + 1)])
+        self.levels = np.array([self._level(index) for index in range(int(part.of.max(initial=-1)) + 1)])
         self.residual = part.value - self.levels[part.of]
-        own = [self.residual[self.alone(one)] for one in chosen]
-        away = np.concatenate([self.residual[self.clean], *(one - median(one) for one in own if len(one))])
+        residuals = [self.residual[self.alone(component)] for component in chosen]
+        away = np.concatenate(
+            [self.residual[self.clean], *(values - median(values) for values in residuals if len(values))]
+        )
         away = -away[away <= 0] if len(away) else np.zeros(0)  # slow components are on the other side
         floor = (
             part.noise / np.sqrt(np.median(part.count[part.there])) / 2 if np.isfinite(part.noise) else 0.0
         )
         self.spread = max(robust_deviation(away) if len(away) else 0.0, floor, LEAST_SPREAD)
 
-    def _level(self, one: int) -> float:
+    def _level(self, index: int) -> float:
         """Of a class: the median over endpoints of their medians, as most endpoints are healthy where most pairs may not be."""
         part = self.part
-        mine = np.flatnonzero((part.of == one) & self.clean)
-        if not len(mine):
-            mine = np.flatnonzero((part.of == one) & part.there)
-        if not len(mine):
+        in_class = np.flatnonzero((part.of == index) & self.clean)
+        if not len(in_class):
+            in_class = np.flatnonzero((part.of == index) & part.there)
+        if not len(in_class):
             return 0.0
-        values = part.value[mine]
+        values = part.value[in_class]
         away, center = values - median(values), median(values)
         spread = max(robust_deviation(away), LEAST_SPREAD)
         if self.chosen:
             return center + bounded_mean(away, spread)
-        pair = mine % len(part.layout.a)
+        pair = in_class % len(part.layout.a)
         ends, every = np.concatenate([part.layout.a[pair], part.layout.b[pair]]), np.tile(away, 2)
         met = np.bincount(ends, minlength=len(part.layout.sweep.endpoints))
         sums = np.bincount(ends, np.clip(every, -_BOUND * spread, _BOUND * spread), len(met))
-        found = center + median(sums[met > 0] / met[met > 0])
-        if not part.confounded[1][one]:
-            return found
+        level = center + median(sums[met > 0] / met[met > 0])
+        if not part.confounded[1][index]:
+            return level
         fast = float(np.percentile(values, _FAST))
-        return min(found, fast + _FROM_FAST * (part.noise if np.isfinite(part.noise) else 0.0))
+        return min(level, fast + _FROM_FAST * (part.noise if np.isfinite(part.noise) else 0.0))
 
     @cached_property
     def bounded(self) -> tuple[Values, float]:
         """Bounded residuals in standard deviations, without the mean of their class; and their deviation."""
-        found = np.where(self.part.there, np.clip(self.residual / self.spread, -_BOUND, _BOUND), 0.0)
+        bounded = np.where(self.part.there, np.clip(self.residual / self.spread, -_BOUND, _BOUND), 0.0)
         clean = self.clean if self.clean.any() else self.part.there
-        for one in range(len(self.levels)):
-            mine = self.part.of == one
-            own = found[mine & clean]
-            found[mine] -= float(np.mean(own)) if len(own) else 0.0
-        return found * self.part.there, float(np.clip(np.std(found[clean]) if clean.any() else 1.0, 0.3, 2.0))
+        for index in range(len(self.levels)):
+            in_class = self.part.of == index
+            inside = bounded[in_class & clean]
+            bounded[in_class] -= float(np.mean(inside)) if len(inside) else 0.0
+        return bounded * self.part.there, float(
+            np.clip(np.std(bounded[clean]) if clean.any() else 1.0, 0.3, 2.0)
+        )
 
     @cached_property
     def scores(self) -> tuple[Values, Values, dict[int, tuple[float, float]]]:
@@ -249,7 +260,7 @@ class Fit:
                 few *= _OF_A_DEVIATION
                 if len(inside) >= _KIND:
                     factor = robust_deviation(inside - median(inside))
-            elif len(inside) >= _KIND:  # that median is often far off
+            elif len(inside) >= _KIND:  # of few endpoints, the median absolute deviation is often far off
                 factor = float(np.std(inside, ddof=1))
             factor, few = max(factor, 1.0), max(few, 1.0)
             wider[kind] = factor, float(factor**4 / (1 / freedom + (factor**2 - 1) ** 2 / few))
@@ -264,23 +275,23 @@ class Fit:
 
     def effect(self, component: int) -> float:
         """Of the logarithm: the mean of bounded times, and not more than what its fast pairs have, as all pairs of a slow component are slow."""
-        own = self.residual[self.alone(component)]
-        if not len(own):
+        residuals = self.residual[self.alone(component)]
+        if not len(residuals):
             return 0.0
-        return min(self.mean(component), float(np.percentile(own, _FAST)) + _FROM_FAST * self.spread)
+        return min(self.mean(component), float(np.percentile(residuals, _FAST)) + _FROM_FAST * self.spread)
 
     def mean(self, component: int) -> float:
         """Of bounded times, also where some pairs of a component do not cross what is slow."""
-        own = self.residual[self.alone(component)]
-        center = median(own) if len(own) else 0.0
-        return center + bounded_mean(own - center, self.spread) if len(own) else 0.0
+        residuals = self.residual[self.alone(component)]
+        center = median(residuals) if len(residuals) else 0.0
+        return center + bounded_mean(residuals - center, self.spread) if len(residuals) else 0.0
 
     def score(self, component: int) -> float:
         """As `scores`, of a slow one by its pairs that cross no other slow one, in units of what its kind varies."""
         bounded, deviation = self.bounded
-        own = self.alone(component)
+        columns = self.alone(component)
         wider = self.scores[2][int(self.part.kinds[component])][0]
-        return float(bounded[own].sum() / np.sqrt(max(len(own), 1)) / deviation / wider)
+        return float(bounded[columns].sum() / np.sqrt(max(len(columns), 1)) / deviation / wider)
 
     def error(self, component: int, many: float | None = None) -> float:
         """Standard error of an effect, of so many pairs, and of the level."""
@@ -295,11 +306,11 @@ class Fit:
 
     def explained(self, component: int) -> float:
         """Gain of log likelihood if its pairs are slow by its effect."""
-        own = self.part.members(component)
-        own = own[self.clean[own]]
-        if len(own) < FEWEST:
+        columns = self.part.members(component)
+        columns = columns[self.clean[columns]]
+        if len(columns) < FEWEST:
             return 0.0
-        away, effect = self.residual[own] / self.spread, self.effect(component) / self.spread
+        away, effect = self.residual[columns] / self.spread, self.effect(component) / self.spread
         return float((huber(away) - huber(away - effect)).sum())
 
 
@@ -311,8 +322,8 @@ def bounded_mean(away: Values, spread: float) -> float:
 def huber(away: Values) -> Values:
     """Half of the square, linear beyond the bound (Huber, Ann. Math. Stat. 35 (1964) 73)."""
     size = np.abs(away)
-    found: Values = np.where(size <= _BOUND, size**2 / 2, _BOUND * size - _BOUND**2 / 2)
-    return found
+    loss: Values = np.where(size <= _BOUND, size**2 / 2, _BOUND * size - _BOUND**2 / 2)
+    return loss
 
 
 def _fast_of(at: Indices, values: Values) -> Values:

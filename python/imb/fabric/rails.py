@@ -54,18 +54,20 @@ def shares(rails: Rails, count: int) -> Shares:
     part[(each == 0) & ~_has(rails, count)] = np.nan
     usual = _median(part)
     used = np.flatnonzero(usual >= PART)
-    names = tuple(rails.names[one] for one in used.tolist())
+    names = tuple(rails.names[index] for index in used.tolist())
     stems = {_stem(name) for name in names}
     every = dict.fromkeys((*rails.names, *chain.from_iterable(rails.listed)))
-    met = {name for name, carried in zip(rails.names, each.sum(axis=0), strict=True) if carried}
+    met = {name for name, sent in zip(rails.names, each.sum(axis=0), strict=True) if sent}
     unused = tuple(name for name in every if name not in met and _stem(name) in stems)
     return Shares(names, part[:, used], _error(rails, np.isfinite(part))[used], unused)
 
 
 def _has(rails: Rails, count: int) -> Mask:
     """Host by rail; a host without a list has them all."""
-    own = rails.listed or ((),) * count
-    return np.array([[not one or name in one for name in rails.names] for one in own], dtype=bool)
+    listed = rails.listed or ((),) * count
+    return np.array(
+        [[not interfaces or name in interfaces for name in rails.names] for interfaces in listed], dtype=bool
+    )
 
 
 def _median(columns: Values) -> Values:
@@ -77,33 +79,35 @@ def _by_pair(rails: Rails, count: int) -> tuple[Indices, Values]:
     """Host * count + partner, in order; bytes on each rail."""
     each, inverse = np.unique(rails.end.astype(np.int64) * count + rails.other, return_inverse=True)
     many = len(rails.names)
-    carried = np.bincount(inverse * many + rails.rail, rails.carried, len(each) * many)
-    return np.asarray(each, dtype=np.int64), np.asarray(carried.reshape(-1, many), dtype=np.float64)
+    by_rail = np.bincount(inverse * many + rails.rail, rails.carried, len(each) * many)
+    return np.asarray(each, dtype=np.int64), np.asarray(by_rail.reshape(-1, many), dtype=np.float64)
 
 
-def _error(rails: Rails, known: Mask) -> Values:
-    """Standard error of a host's share, by rail, of hosts that have it (`known`): pairs differ, most where each goes by one rail."""
-    count = len(known)
-    each, carried = _by_pair(rails, count)
-    part = carried / np.maximum(carried.sum(axis=1, keepdims=True), 1.0)
+def _error(rails: Rails, has_rail: Mask) -> Values:
+    """Standard error of a host's share, by rail, of hosts that have the rail: pairs differ, most where each goes by one rail."""
+    count = len(has_rail)
+    each, by_rail = _by_pair(rails, count)
+    part = by_rail / np.maximum(by_rail.sum(axis=1, keepdims=True), 1.0)
     end = each // count
     pairs = np.maximum(np.bincount(end, minlength=count), 1)[:, None]
     mean = np.stack([np.bincount(end, column, count) for column in part.T], axis=1) / pairs
     away = (part - mean[end]) ** 2
     variance = np.stack([np.bincount(end, column, count) for column in away.T], axis=1) / pairs
-    return _median(np.where(known, np.sqrt(variance / pairs), np.nan))
+    return _median(np.where(has_rail, np.sqrt(variance / pairs), np.nan))
 
 
-def carried(rows: Iterable[Result], host: str, known: Collection[str]) -> dict[str, float]:
-    """Share of the bytes of a host on each interface while these rows were measured; of the `known` ones, unless others carried all. Empty:
+def carried(rows: Iterable[Result], host: str, interfaces: Collection[str]) -> dict[str, float]:
+    """Share of the bytes of a host on each interface while these rows were measured; of these `interfaces`, unless others carried all. Empty:
     none counted."""
     total: dict[str, float] = {}
     for row in rows:
-        for one in (row.evidence.interfaces if row.evidence else None) or []:
-            if one.host == host and not LOOPBACK.match(one.name):
-                total[one.name] = total.get(one.name, 0.0) + one.sent_bytes + one.received_bytes
+        for traffic in (row.evidence.interfaces if row.evidence else None) or []:
+            if traffic.host == host and not LOOPBACK.match(traffic.name):
+                total[traffic.name] = (
+                    total.get(traffic.name, 0.0) + traffic.sent_bytes + traffic.received_bytes
+                )
     # A bond counts the bytes of its members once more.
-    used = {name: each for name, each in total.items() if name in known} or total
+    used = {name: each for name, each in total.items() if name in interfaces} or total
     every = sum(used.values())
     return {name: each / every for name, each in used.items()} if every else {}
 
@@ -113,33 +117,33 @@ def _stem(name: str) -> str:
     return re.sub(r"\d+(:\d+)?$", "", name)
 
 
-def quiet_rails(found: Shares, level: float) -> tuple[QuietRail, ...]:
+def quiet_rails(by_host: Shares, level: float) -> tuple[QuietRail, ...]:
     """Rails of single hosts that carry less than half of what they carry on other hosts."""
-    have = np.isfinite(found.of)
+    have = np.isfinite(by_host.of)
     kinds, kind = np.unique(have, axis=0, return_inverse=True)
-    alike = [np.flatnonzero(np.reshape(kind, -1) == one) for one in range(len(kinds))]
+    alike = [np.flatnonzero(np.reshape(kind, -1) == number) for number in range(len(kinds))]
     alike = [hosts for hosts in alike if len(hosts) >= _FEWEST_HOSTS]
     tests = sum(int(have[hosts].sum()) for hosts in alike)
     quiet = []
     for hosts in alike:
         rails = np.flatnonzero(have[hosts[0]])
-        part = found.of[np.ix_(hosts, rails)]
+        part = by_host.of[np.ix_(hosts, rails)]
         usual = np.median(part, axis=0)
         between = TO_DEVIATION * np.median(np.abs(part - usual), axis=0)
-        spread = np.maximum(np.maximum(between, found.error[rails]), _LEAST_SPREAD)
+        spread = np.maximum(np.maximum(between, by_host.error[rails]), _LEAST_SPREAD)
         # Where the spread is not that of few hosts, it is known better (Satterthwaite).
         degrees = max(_OF_A_DEVIATION * (len(hosts) - 1), 1.0) * np.minimum(
             spread / np.maximum(between, 1e-9), _BETTER
         )
         p = np.minimum(1.0, stdtr(degrees, (part - usual) / spread) * tests)
         for host, rail in np.argwhere((p <= level) & (part < _LESS * usual)).tolist():
-            name = found.names[int(rails[rail])]
+            name = by_host.names[int(rails[rail])]
             quiet.append(
                 QuietRail(
                     int(hosts[host]), name, float(part[host, rail]), float(usual[rail]), float(p[host, rail])
                 )
             )
-    return tuple(sorted(quiet, key=lambda one: one.endpoint))
+    return tuple(sorted(quiet, key=lambda rail: rail.endpoint))
 
 
 def rail_components(
@@ -151,15 +155,15 @@ def rail_components(
     used = shares(rails, count).names
     if len(used) < 2:
         return
-    each, carried = _by_pair(rails, count)
-    best = np.argmax(carried, axis=1)
-    sure = carried[np.arange(len(each)), best] >= _MOSTLY * carried.sum(axis=1)
+    each, by_rail = _by_pair(rails, count)
+    best = np.argmax(by_rail, axis=1)
+    sure = by_rail[np.arange(len(each)), best] >= _MOSTLY * by_rail.sum(axis=1)
     mostly = np.where(sure, best, -1)
 
-    def by(one: Numbers, other: Numbers) -> Indices:
-        wanted = one.astype(np.int64) * count + other
-        at = np.minimum(np.searchsorted(each, wanted), len(each) - 1)
-        return np.where(each[at] == wanted, mostly[at], -1)
+    def by(host: Numbers, partner: Numbers) -> Indices:
+        keys = host.astype(np.int64) * count + partner
+        at = np.minimum(np.searchsorted(each, keys), len(each) - 1)
+        return np.where(each[at] == keys, mostly[at], -1)
 
     at_a, at_b = by(a, b), by(b, a)
     every = np.bincount(np.concatenate([a, b]), minlength=count)
@@ -175,6 +179,6 @@ def rail_components(
         columns = np.concatenate([first, second])[order].astype(np.int32)
         limits = np.searchsorted(ends[order], np.arange(count + 1))
         for end in endpoints:
-            own = columns[limits[end.index] : limits[end.index + 1]]
-            if 0 < len(own) < every[end.index]:
-                yield f"{name} of {end.host}", (end.index,), own
+            crossing = columns[limits[end.index] : limits[end.index + 1]]
+            if 0 < len(crossing) < every[end.index]:
+                yield f"{name} of {end.host}", (end.index,), crossing

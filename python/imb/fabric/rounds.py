@@ -39,8 +39,8 @@ class Circle(Collection[Round]):
     def __len__(self) -> int:
         return len(self.order)
 
-    def __contains__(self, one: object) -> bool:
-        return any(one == other for other in self)
+    def __contains__(self, item: object) -> bool:
+        return any(item == other for other in self)
 
     def __iter__(self) -> Iterator[Round]:
         for at in range(len(self.order)):
@@ -52,32 +52,33 @@ class Circle(Collection[Round]):
     def ends(self, begin: int, end: int) -> np.ndarray:
         """Of the pairs of some rounds: (2, rounds, pairs), the lower ones first; with odd n, n stands for none."""
         others, step = self.even - 1, np.arange(self.even // 2)
-        one = self.order[begin:end, None]
-        back = (one - step) % others
+        turn = self.order[begin:end, None]
+        back = (turn - step) % others
         back[:, 0] = others
-        found: np.ndarray = np.sort(self.places[np.stack([(one + step) % others, back])], axis=0)
-        return found
+        pairs: np.ndarray = np.sort(self.places[np.stack([(turn + step) % others, back])], axis=0)
+        return pairs
 
 
 def confirming_rounds(verdict: Verdict, n: int, seed: int, measured: int, passes: int) -> Collection[Round]:
-    """Rounds of all endpoints that have suspected pairs, and enough pairs of each other suspect to be slow by what it seems to be. `measured`: rounds that
-    the verdict is on. `passes`: that follow."""
+    """Rounds of all endpoints that have the suspected pairs, and enough pairs of each other suspect to confirm its estimated effect. `measured`: rounds that
+    the verdict is based on; `passes`: those that follow."""
     whole = whole_sweep(n)
     circle = Circle(n, seed, 0, whole)
-    slow = [one for one in verdict.suspects if one.kind == "pair" and len(one.endpoints) == 2]
-    one_way = [*(one.endpoints for one in slow if one.way), *((one.a, one.b) for one in verdict.asymmetric)]
-    both_ways = [one.endpoints for one in slow if not one.way]
-    pairs = {tuple(sorted(one)) for one in (*one_way, *both_ways)}
+    slow = [suspect for suspect in verdict.suspects if suspect.kind == "pair" and len(suspect.endpoints) == 2]
+    one_way = [suspect.endpoints for suspect in slow if suspect.way]
+    one_way += [(pair.a, pair.b) for pair in verdict.asymmetric]
+    both_ways = [suspect.endpoints for suspect in slow if not suspect.way]
+    pairs = {tuple(sorted(pair)) for pair in (*one_way, *both_ways)}
     # Both families are ranked by themselves.
     needed = max(_FEWEST, 2 * max(len(one_way), len(both_ways)) / RANK / n)
-    before = {(one.benchmark, one.bytes): one.passes for one in verdict.per_size}
-    for one in verdict.suspects:
-        if one.score > 0:
-            share = before.get((one.benchmark, one.bytes), 0) / passes * (_SURE / one.score) ** 2
+    before = {(result.benchmark, result.bytes): result.passes for result in verdict.per_size}
+    for suspect in verdict.suspects:
+        if suspect.score > 0:
+            share = before.get((suspect.benchmark, suspect.bytes), 0) / passes * (_SURE / suspect.score) ** 2
             needed = max(needed, share * measured)
     if not needed < whole:  # NaN: all
         return circle
     every = list(circle)
-    having = [one for one in every if not pairs.isdisjoint(one)]
-    rest = [one for one in every if pairs.isdisjoint(one)]
+    having = [each for each in every if not pairs.isdisjoint(each)]
+    rest = [each for each in every if pairs.isdisjoint(each)]
     return having + rest[: max(0, math.ceil(needed) - len(having))]

@@ -9,17 +9,16 @@ import numpy as np
 from imb.model.units import as_percent
 
 DIFFERENT = 2.0  # times what their pairs explain: endpoints that vary so much differ by nature, whatever the number of passes
-SURE = (
-    0.9  # of what is wanted: what a sweep detects is an estimate, and less where several components are slow
-)
-HUGE = float(np.log(10.0))  # ten times as long: a figure beyond says nothing
+# Of what is wanted: what a sweep detects is an estimate, and less where several components are slow.
+SURE = 0.9
+HUGE = float(np.log(10.0))  # ten times as long: a larger figure has no meaning
 _MOST_PASSES = 1000
 LACKING = "the topology file lacks hosts, so the distances of their pairs are unknown: add them"
 
 
 def lack_hosts(classes: Sequence[str]) -> bool:
     """Whether a class of pairs is that of unknown distances."""
-    return any(one.startswith("unknown distance") for one in classes)
+    return any(name.startswith("unknown distance") for name in classes)
 
 
 def times_as_much(detectable: float, wanted: float) -> float:

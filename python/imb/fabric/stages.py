@@ -1,7 +1,7 @@
 """What to measure next: the stages of a sweep, after each of which all that was measured is judged. Pure.
 
 As long as a slow host could be missed, as many passes again as there are follow; in a quick search, which has few rounds at first, other
-rounds as long as there are any, since pairs that were not measured yet tell more than those measured again. Where something is suspected after the first launch,
+rounds as long as there are any, since new pairs show more than those measured again. Where something is suspected after the first launch,
 another one confirms it: some rounds of all endpoints, so that the suspects have controls. What it leaves undecided is confirmed once more, and then has
 further passes of all rounds.
 """
@@ -22,9 +22,8 @@ FIRST = 4  # passes, two of each direction
 CONFIRMING = 3  # of each direction: of two, the lower median is the smaller one, which noise decides
 QUICK_FIRST = 3  # of rounds whose pairs have one direction
 DOUBLED = 4  # times
-_MORE = (
-    1.25  # times the rounds that the last look expects to suffice: another launch costs more than some rounds
-)
+# Times the rounds that the last look expects to suffice: another launch costs more than some rounds.
+_MORE = 1.25
 _LISTED = 2048  # endpoints of which all pairs are listed: each rank has the list
 Size = tuple[str, int]
 
@@ -67,42 +66,51 @@ def search(
             further = max(many, math.ceil(many * (_MORE * max(short.values()) - 1)))
             more = further if 2 * (many + further) <= whole else left
             rounds = None if more == left and n > _LISTED else Circle(n, seed, many, many + more)
-            stage = Stage(rounds, done, [one for one in sizes if one in short], "wider")
+            stage = Stage(rounds, done, [size for size in sizes if size in short], "wider")
             many += more
         elif short:
-            stage = Stage(None, done, [one for one in sizes if one in short], "again")
+            stage = Stage(None, done, [size for size in sizes if size in short], "again")
         elif suspected := [
-            one
-            for one in sizes
-            if (launched[one] == 1 and one in _suspected(verdict))
-            or (confirmed[one] == 1 and one in undecided_sizes(verdict))
+            size
+            for size in sizes
+            if (launched[size] == 1 and size in _suspected(verdict))
+            or (confirmed[size] == 1 and size in undecided_sizes(verdict))
         ]:
             chosen = confirming_rounds(verdict, n, seed, many, 2 * CONFIRMING)
             # Pairs of a list have the same direction in all passes.
-            ways = [*chosen, *([(b, a) for a, b in one] for one in chosen)]
+            ways = [*chosen, *([(b, a) for a, b in pairs] for pairs in chosen)]
             listed = len(ways) * CONFIRMING < whole * FIRST
             stage = Stage(ways if listed else None, CONFIRMING if listed else FIRST, suspected, "confirm")
         elif left <= 0 and done < most and (undecided := undecided_sizes(verdict)):
-            stage = Stage(None, done, [one for one in sizes if one in undecided], "again")
+            stage = Stage(None, done, [size for size in sizes if size in undecided], "again")
         else:
             return
         yield stage
         done *= 2 if stage.why == "again" else 1
-        for one in stage.sizes:
-            launched[one] += 1
-            confirmed[one] += stage.why == "confirm"
+        for size in stage.sizes:
+            launched[size] += 1
+            confirmed[size] += stage.why == "confirm"
 
 
 def _suspected(verdict: Verdict) -> set[Size]:
-    found = {(one.benchmark, one.bytes) for one in verdict.suspects if math.isfinite(one.effect)}
-    return found | {(one.benchmark, one.bytes) for one in verdict.asymmetric}
+    sizes = {
+        (suspect.benchmark, suspect.bytes) for suspect in verdict.suspects if math.isfinite(suspect.effect)
+    }
+    return sizes | {(pair.benchmark, pair.bytes) for pair in verdict.asymmetric}
 
 
 def undecided_sizes(verdict: Verdict) -> set[Size]:
     """Benchmarks and bytes that more passes may decide; not those whose endpoints differ by nature."""
-    found = {(one.benchmark, one.bytes) for one in verdict.suspects if one.undecided and one.separable}
-    found -= {(one.benchmark, one.bytes) for one in verdict.suspects if one.named}  # more cost for less
-    return found - {(one.benchmark, one.bytes) for one in verdict.per_size if one.widened > DIFFERENT}
+    undecided = {
+        (suspect.benchmark, suspect.bytes)
+        for suspect in verdict.suspects
+        if suspect.undecided and suspect.separable
+    }
+    # Sizes with a named suspect: more passes cost much and show little.
+    undecided -= {(suspect.benchmark, suspect.bytes) for suspect in verdict.suspects if suspect.named}
+    return undecided - {
+        (result.benchmark, result.bytes) for result in verdict.per_size if result.widened > DIFFERENT
+    }
 
 
 def short_sizes(
@@ -110,35 +118,38 @@ def short_sizes(
 ) -> dict[Size, float]:
     """Those in which a host, or one of most links if `links`, slower by `wanted` could be missed after so many passes (of all pairs: few rounds
     are a part of one), and how many times as much is needed, unless that is more than `most`, or no number of passes would do."""
-    found: dict[Size, float] = {}
-    for one in verdict.per_size:
-        if one.widened > DIFFERENT or passes >= most:
+    needed: dict[Size, float] = {}
+    for result in verdict.per_size:
+        if result.widened > DIFFERENT or passes >= most:
             continue
-        for detectable in (one.detectable, one.of_links) if links else (one.detectable,):
+        for detectable in (result.detectable, result.of_links) if links else (result.detectable,):
             times = times_as_much(math.log1p(detectable), math.log1p(wanted))
             if 1 < times <= most / passes:  # false for NaN
-                key = one.benchmark, one.bytes
-                found[key] = max(times, found.get(key, times))
-    return found
+                key = result.benchmark, result.bytes
+                needed[key] = max(times, needed.get(key, times))
+    return needed
 
 
 def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
     """What to measure next where a quick search ends undecided: a full sweep, with the passes that show a host slower by `wanted`, of
     `most` at most. The error of a host falls with the root of its pairs and passes."""
-    differ = any(one.widened > DIFFERENT for one in verdict.per_size)  # the notes have that
-    judged = any(not math.isnan(one.detectable) for one in verdict.per_size)  # else too few pairs answered
+    differ = any(result.widened > DIFFERENT for result in verdict.per_size)  # the notes have that
+    # Not judged: too few pairs answered.
+    judged = any(not math.isnan(result.detectable) for result in verdict.per_size)
     if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS or differ or not judged:
         return ""
     words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
-    if all(one.pairs >= n * (n - 1) // 2 for one in verdict.per_size):
+    if all(result.pairs >= n * (n - 1) // 2 for result in verdict.per_size):
         words = "undecided; --quick had all pairs; next: a full sweep (omit --quick)"
-    if any(math.isinf(one.detectable) for one in verdict.per_size):
+    if any(math.isinf(result.detectable) for result in verdict.per_size):
         return f"{words}; too few pairs for an estimate of its passes"
     passes = [0.0]
-    for one in verdict.per_size:
-        if math.isfinite(one.detectable):
-            met = one.pairs / (n * (n - 1) / 2)
-            passes.append(one.passes * met * times_as_much(math.log1p(one.detectable), math.log1p(wanted)))
+    for result in verdict.per_size:
+        if math.isfinite(result.detectable):
+            met = result.pairs / (n * (n - 1) / 2)
+            passes.append(
+                result.passes * met * times_as_much(math.log1p(result.detectable), math.log1p(wanted))
+            )
     many = max(math.ceil(max(passes)), 1)
     if many <= most:
         return f"{words} with --passes {many} or more, for hosts slower by {as_percent(wanted)}"

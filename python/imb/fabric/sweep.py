@@ -58,7 +58,7 @@ class Sweep:
     def __post_init__(self) -> None:
         count = len(self.seconds)
         launches = self.rounds if self.launches is None else self.launches
-        if not all(len(one) == count for one in (self.a, self.b, self.passes, self.rounds, launches)):
+        if not all(len(values) == count for values in (self.a, self.b, self.passes, self.rounds, launches)):
             raise ValueError("arrays of a sweep have different lengths")
         if count and (
             min(self.a.min(), self.b.min()) < 0 or max(self.a.max(), self.b.max()) >= len(self.endpoints)

@@ -33,10 +33,10 @@ class LinkGroup:
 
     def crosses(self, a: Numbers, b: Numbers) -> Mask:
         """Of pairs of hosts, by index."""
-        found = np.zeros(len(a), dtype=bool)
+        crossing = np.zeros(len(a), dtype=bool)
         for first, second in self.parts:
-            found |= (first[a] & second[b]) | (first[b] & second[a])
-        return found
+            crossing |= (first[a] & second[b]) | (first[b] & second[a])
+        return crossing
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class Topology:
         ):
             return False
         u, v = self.cables[link]
-        here, there = (int(self.switch[self.hosts.index(one)]) for one in (a, b))
-        length = self.distance[here, there]
+        start, stop = (int(self.switch[self.hosts.index(host)]) for host in (a, b))
+        length = self.distance[start, stop]
         return any(
-            self.distance[here, one] + 1 + self.distance[other, there] == length
-            for one, other in ((u, v), (v, u))
+            self.distance[start, near] + 1 + self.distance[far, stop] == length
+            for near, far in ((u, v), (v, u))
         )
 
 
@@ -77,17 +77,17 @@ def tree(children: Mapping[str, Sequence[str]]) -> Topology:
     hosts. Raises ValueError for a switch below two others, or below itself."""
     parents: dict[str, str] = {}
     for switch, below in children.items():
-        for one in below:
-            if parents.setdefault(one, switch) != switch:
-                raise ValueError(f"{one} is below {parents[one]} and {switch}")
-    for one in children:
-        seen = {one}
-        while (one := parents.get(one, "")) in children:
-            if one in seen:
-                raise ValueError(f"{one} is below itself")
-            seen.add(one)
-    links = [(one, switch) for one, switch in parents.items() if one in children]
-    return graph({one: switch for one, switch in parents.items() if one not in children}, links)
+        for name in below:
+            if parents.setdefault(name, switch) != switch:
+                raise ValueError(f"{name} is below {parents[name]} and {switch}")
+    for name in children:
+        above = {name}
+        while (name := parents.get(name, "")) in children:
+            if name in above:
+                raise ValueError(f"{name} is below itself")
+            above.add(name)
+    links = [(name, switch) for name, switch in parents.items() if name in children]
+    return graph({name: switch for name, switch in parents.items() if name not in children}, links)
 
 
 def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topology:
@@ -98,13 +98,13 @@ def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topo
     """
     hosts = tuple(attached)
     many: dict[tuple[str, str], int] = {}
-    for one, other in links:
-        if one != other:
-            ends = (min(one, other), max(one, other))
+    for first, second in links:
+        if first != second:
+            ends = (min(first, second), max(first, second))
             many[ends] = many.get(ends, 0) + 1
     switches = sorted({*attached.values(), *(name for ends in many for name in ends)})
     number = {name: index for index, name in enumerate(switches)}
-    edges = [(number[one], number[other]) for one, other in many]
+    edges = [(number[first], number[second]) for first, second in many]
     distance, routes = _shortest(len(switches), edges)
     leaves = sorted({number[name] for name in attached.values()})
     leaf = np.array([leaves.index(number[name]) for name in attached.values()], dtype=np.int32)
@@ -119,11 +119,11 @@ def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topo
             name = f"{ends[0]} - {ends[1]}" + (f" ({count} links)" if count > 1 else "")
             groups.append(LinkGroup(name, "link" if count == 1 else "group", parts))
             cables[name] = (u, v)
-    for x, name in enumerate(switches):
-        on = (distance[leaves, x][:, None] + distance[x, leaves][None, :] == between) & reachable
-        on &= routes[leaves, x][:, None] * routes[x, leaves][None, :] >= ways
-        if x in leaves:
-            inside = leaf == leaves.index(x)
+    for index, name in enumerate(switches):
+        on = (distance[leaves, index][:, None] + distance[index, leaves][None, :] == between) & reachable
+        on &= routes[leaves, index][:, None] * routes[index, leaves][None, :] >= ways
+        if index in leaves:
+            inside = leaf == leaves.index(index)
             parts = ((inside, ~inside),)
             degree = sum(count for ends, count in many.items() if name in ends)
             if degree > 1:
@@ -132,7 +132,7 @@ def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topo
         elif parts := _parts(np.triu(on), leaf):
             groups.append(LinkGroup(name, "switch", parts))
     hops = np.where(reachable, between + 1, _FAR).astype(np.int16)
-    names = tuple(switches[one] for one in leaves)
+    names = tuple(switches[index] for index in leaves)
     return Topology(hosts, leaf, hops, tuple(groups), names, cables, distance, np.array(leaves)[leaf])
 
 
@@ -146,8 +146,8 @@ def _shortest(count: int, edges: Sequence[tuple[int, int]]) -> tuple[Indices, Va
 
     ends = np.array(edges, dtype=np.int64).reshape(-1, 2)
     matrix = csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(count, count))
-    found = shortest_path(matrix, directed=False, unweighted=True) if count else np.zeros((0, 0))
-    distance = np.where(np.isfinite(found), found, _FAR).astype(np.int64)
+    lengths = shortest_path(matrix, directed=False, unweighted=True) if count else np.zeros((0, 0))
+    distance = np.where(np.isfinite(lengths), lengths, _FAR).astype(np.int64)
     adjacent = (matrix + matrix.T).toarray()
     routes = np.eye(count)
     for length in range(1, int(distance[distance < _FAR].max(initial=0)) + 1):
@@ -157,10 +157,10 @@ def _shortest(count: int, edges: Sequence[tuple[int, int]]) -> tuple[Indices, Va
 
 def _parts(on: Mask, leaf: Numbers) -> tuple[tuple[Mask, Mask], ...]:
     """Rectangles of hosts from pairs of leaf switches; rows that are equal make one rectangle."""
-    some = np.flatnonzero(on.any(axis=1))
-    if not len(some):
+    rows = np.flatnonzero(on.any(axis=1))
+    if not len(rows):
         return ()
-    _, first, where = np.unique(np.packbits(on[some], axis=1), axis=0, return_index=True, return_inverse=True)
+    _, first, where = np.unique(np.packbits(on[rows], axis=1), axis=0, return_index=True, return_inverse=True)
     number = np.full(len(on), -1)
-    number[some] = np.reshape(where, -1)
-    return tuple((number[leaf] == one, on[some[row], leaf]) for one, row in enumerate(first.tolist()))
+    number[rows] = np.reshape(where, -1)
+    return tuple((number[leaf] == group, on[rows[row], leaf]) for group, row in enumerate(first.tolist()))

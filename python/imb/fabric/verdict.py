@@ -18,7 +18,8 @@ class Suspect:
 
     effect: 0.10 takes 10 % longer; `interval` is its 95 % confidence interval, alone. `p_value` is adjusted for all
     components of all sweeps. `endpoints`: one of a host or core, two of a pair; of a link those whose pairs cross it.
-    `alternatives`: components that explain the same pairs; `separable`: more passes of these pairs may separate them. `score`: standard errors, of what is no pair.
+    `alternatives`: components that explain the same pairs; `separable`: more passes of these pairs may separate them. `score`: effect in
+    standard errors, except of pairs.
     """
 
     kind: Kind
@@ -103,7 +104,7 @@ class Verdict:
     """`state`: "bad" if a component is named, an endpoint (or nearly all of them) does not answer or a rail of a host is quiet; "inconclusive" if a slow component is not excluded;
     else "healthy". `suspects`: named ones first, then by effect. `silent_together`: silent endpoints that fell silent in an exchange
     with each other, so that one of the two may only have waited. `unjudged`: links and groups of links that all pairs of a distance cross, so that
-    nothing here is to compare them with."""
+    there is nothing to compare them with."""
 
     state: State
     suspects: tuple[Suspect, ...] = ()

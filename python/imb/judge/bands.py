@@ -46,14 +46,14 @@ def parse_bands(text: str) -> tuple[Band, ...]:
     """From `1-32,64-4K,8K-256K,512K-4M`. Raises ImbError."""
     bands: list[Band] = []
     for word in text.split(","):
-        said = re.fullmatch(r"\s*(\d{1,15})([KMG]?)\s*-\s*(\d{1,15})([KMG]?)\s*", word, re.IGNORECASE)
-        if said is None:
+        match = re.fullmatch(r"\s*(\d{1,15})([KMG]?)\s*-\s*(\d{1,15})([KMG]?)\s*", word, re.IGNORECASE)
+        if match is None:
             raise ImbError(
                 f"{word.strip() or text!r} is not a size band; write bands like 1-32,64-4K,8K-256K"
             )
         band = Band(
-            int(said[1]) * _UNITS[said[2].upper()],
-            int(said[3]) * _UNITS[said[4].upper()],
+            int(match[1]) * _UNITS[match[2].upper()],
+            int(match[3]) * _UNITS[match[4].upper()],
         )
         if band.last < band.first:  # type: ignore[operator]
             raise ImbError(f"the band {word.strip()} ends before it begins; write bands like 1-32,64-4K")

@@ -33,27 +33,29 @@ class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: list[Comparison]
 
 
-def choose(found: Sequence[Baseline], machine: Hardware, placement: str | None) -> Baseline:
+def choose(baselines: Sequence[Baseline], machine: Hardware, placement: str | None) -> Baseline:
     """The newest that is of this machine and placement. Raises ImbError where none is."""
     fits = [
-        one
-        for one in found
-        if one.machine.same(machine) is not False
-        and (None in (one.placement, placement) or one.placement == placement)
+        baseline
+        for baseline in baselines
+        if baseline.machine.same(machine) is not False
+        and (None in (baseline.placement, placement) or baseline.placement == placement)
     ]
     if not fits:
         have = "; ".join(
-            dict.fromkeys(f"{one.placement or 'unknown placement'} on {one.machine}" for one in found)
+            dict.fromkeys(
+                f"{baseline.placement or 'unknown placement'} on {baseline.machine}" for baseline in baselines
+            )
         )
         raise ImbError(
-            f"baseline {found[-1].name} has nothing for {placement or 'unknown placement'} on {machine}, only: {have};"
+            f"baseline {baselines[-1].name} has nothing for {placement or 'unknown placement'} on {machine}, only: {have};"
             " set one of this kind with `imb baseline set`, or use --force"
         )
     return fits[-1]
 
 
 def check(
-    made: Baseline,
+    baseline: Baseline,
     side: Side,
     tolerances: Mapping[str, float] | None = None,
     *,
@@ -67,24 +69,24 @@ def check(
     measured again beside this side, takes the place of its launches. `earlier` launches define the dominant state. Raises ImbError."""
     machine = machine_of(side)
     warnings: list[str] = []
-    same = made.machine.same(machine)
+    same = baseline.machine.same(machine)
     if same is None:
         warnings.append("unknown whether baseline and results are of the same machine")
     elif not same:
-        warnings.append(f"the baseline is of another machine: {made.machine} against {machine}")
-    if None in (made.placement, placement_of(side)):
+        warnings.append(f"the baseline is of another machine: {baseline.machine} against {machine}")
+    if None in (baseline.placement, placement_of(side)):
         warnings.append(
             "unknown whether baseline and results have the same placement (intra-node or inter-node)"
         )
-    reference = old or made.side()
-    limits = {**made.tolerances, **(tolerances or {})}
+    reference = old or baseline.side()
+    limits = {**baseline.tolerances, **(tolerances or {})}
     for metric in limits:
         refuse_unknown_metric(metric)
     return BaselineCheck(
-        name=made.name,
-        version=made.version,
-        placement=made.placement,
-        machine=made.machine,
+        name=baseline.name,
+        version=baseline.version,
+        placement=baseline.placement,
+        machine=baseline.machine,
         warnings=warnings,
         comparisons=[
             _with_remedy(
@@ -111,16 +113,16 @@ def check(
     )
 
 
-def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
+def _predicted(comparison: Comparison, reference: Side, side: Side) -> Comparison:
     """The same, where it is inconclusive for want of sessions of the results: judged by the prediction interval of the sessions of the
     baseline (imb.judge.prediction), of which there must be enough."""
-    sessions = [_by_session(one) for one in (reference, side)]
-    if found.inconclusive is None or None in sessions:
-        return found
-    before, after = (one or {} for one in sessions)
+    sessions = [_by_session(each) for each in (reference, side)]
+    if comparison.inconclusive is None or None in sessions:
+        return comparison
+    before, after = (of_side or {} for of_side in sessions)
     if len(before) < prediction.FEWEST or not 0 < len(after) < SESSIONS or before.keys() & after.keys():
-        return found
-    settings = found.settings
+        return comparison
+    settings = comparison.settings
     levels, members = levels_by_session(
         [*before.values(), *after.values()], HistorySettings(metric=settings.metric, bands=settings.bands)
     )
@@ -128,12 +130,12 @@ def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
     new = prediction.predicted(levels[: len(before)], levels[len(before) :])
     limit, half = new.limit(), new.half_width(settings.confidence)
     bands: list[BandEffect] = []
-    for one in found.bands:
-        at = places.index((one.curve, one.band))
-        effect = _effect(one.effect, float(new.size[at]), float(limit[at]), float(half[at]), settings)
-        bands.append(msgspec.structs.replace(one, effect=effect))
-    known = limit[np.isfinite(limit)]
-    detectable = float(np.expm1(np.median(known))) if len(known) else None
+    for band in comparison.bands:
+        at = places.index((band.curve, band.band))
+        effect = _effect(band.effect, float(new.size[at]), float(limit[at]), float(half[at]), settings)
+        bands.append(msgspec.structs.replace(band, effect=effect))
+    finite = limit[np.isfinite(limit)]
+    detectable = float(np.expm1(np.median(finite))) if len(finite) else None
     note = (
         f"{counted(len(after), 'session')} of B: judged by the prediction interval of {len(before)} sessions of A; at most 1 check in"
         f" {round(1 / prediction.LEVEL)} calls a band different where none is"
@@ -144,8 +146,8 @@ def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
         if fewer is not None and detectable > settings.relevant:
             note += f", with {2 * len(before)} sessions of A below {_percent(fewer)}; --with-old finds smaller ones in one session"
     return msgspec.structs.replace(
-        found,
-        verdict=together([one.effect for one in bands], [], settings.relevant),
+        comparison,
+        verdict=together([band.effect for band in bands], [], settings.relevant),
         settings=msgspec.structs.replace(settings, false_discovery=prediction.LEVEL),
         bands=bands,
         unit="session",
@@ -154,7 +156,7 @@ def _predicted(found: Comparison, reference: Side, side: Side) -> Comparison:
         detectable=detectable,
         needed=None,
         inconclusive=None,
-        warnings=[note, *found.warnings[found.warnings.index(found.inconclusive) + 1 :]],
+        warnings=[note, *comparison.warnings[comparison.warnings.index(comparison.inconclusive) + 1 :]],
     )
 
 
@@ -188,16 +190,16 @@ def _effect(old: Effect, size: float, limit: float, half: float, settings: Compa
     )  # fmt: skip
 
 
-def _with_remedy(found: Comparison, reference: Side) -> Comparison:
+def _with_remedy(comparison: Comparison, reference: Side) -> Comparison:
     """What this check can detect, and what helps where sessions differ: more sessions of the baseline, or to measure the old build or
     setting again, beside the new one."""
-    if found.inconclusive is None:
-        return found
+    if comparison.inconclusive is None:
+        return comparison
     sessions = _by_session(reference) or {}
-    settings = HistorySettings(metric=found.settings.metric, bands=found.settings.bands)
+    settings = HistorySettings(metric=comparison.settings.metric, bands=comparison.settings.bands)
     finds = (
         f"this check finds bands {FACTOR:g} times as slow, no smaller slowdown"
-        if found.bands
+        if comparison.bands
         else "this check finds nothing"
     )
     power = ""
@@ -213,8 +215,8 @@ def _with_remedy(found: Comparison, reference: Side) -> Comparison:
         f"{finds}; for power take {prediction.FEWEST} sessions of the baseline, which judge one of the results{power}, {SESSIONS} of the baseline"
         " and of the results, or the old build or setting measured again beside the new one: imb baseline check --with-old"
     )
-    first, *rest = found.warnings
-    return msgspec.structs.replace(found, warnings=[first, remedy, *rest])
+    first, *rest = comparison.warnings
+    return msgspec.structs.replace(comparison, warnings=[first, remedy, *rest])
 
 
 def _percent(size: float) -> str:

@@ -2,8 +2,8 @@
 
 A launch gives its figures for the fastest state that it saw. Where a machine has states close to each other, launches of one
 machine call different states their fastest: one saw 0.17 and 0.21 µs, another 0.21 and 0.43 µs. The records have the median
-of a row in every state, so launches can be compared in a state that they have in common: the one that most of them saw, of
-several the fastest.
+of a row in every state, so launches can be compared in a state that they have in common: the one that most of them saw, or
+the fastest of several such states.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def common_state(levels: Sequence[Sequence[float]]) -> list[int | None]:
     than LEAST_RATIO; two states of one launch never are. The fastest state of a launch is good enough where it is NEAR.
     """
     clusters = [
-        [(math.log(one), launch, at)] for launch, own in enumerate(levels) for at, one in enumerate(own)
+        [(math.log(seconds), launch, at)]
+        for launch, of_launch in enumerate(levels)
+        for at, seconds in enumerate(of_launch)
     ]
     clusters.sort()
     while True:
@@ -44,10 +46,10 @@ def common_state(levels: Sequence[Sequence[float]]) -> list[int | None]:
         clusters[at : at + 2] = [clusters[at] + clusters[at + 1]]
     common = max(clusters, key=len, default=[])  # the first of several: the fastest
     index = {launch: at for _, launch, at in common}
-    level = math.exp(float(np.median([one for one, _, _ in common]))) if common else math.nan
+    level = math.exp(float(np.median([log for log, _, _ in common]))) if common else math.nan
     return [
-        0 if own and max(own[0] / level, level / own[0]) <= NEAR else index.get(launch)
-        for launch, own in enumerate(levels)
+        0 if of_launch and max(of_launch[0] / level, level / of_launch[0]) <= NEAR else index.get(launch)
+        for launch, of_launch in enumerate(levels)
     ]
 
 
@@ -56,16 +58,18 @@ def common_states(
 ) -> dict[tuple[str, Ranks], int]:
     """By name and ranks the index of the state in which these launches are compared; a launch that did not see it is compared
     in its fastest state, 0. `left_out`: names and ranks that are not compared."""
-    seen: dict[Ranks, list[tuple[str, list[MachineState]]]] = {}
+    by_ranks: dict[Ranks, list[tuple[str, list[MachineState]]]] = {}
     for launch in launches:
         for ranks, states in states_of(launch).items():
             if (launch.name, ranks) not in left_out:
-                seen.setdefault(ranks, []).append((launch.name, states))
+                by_ranks.setdefault(ranks, []).append((launch.name, states))
     return {
         (name, ranks): index or 0
-        for ranks, known in seen.items()
+        for ranks, entries in by_ranks.items()
         for (name, _), index in zip(
-            known, common_state([[one.probe_seconds for one in states] for _, states in known]), strict=True
+            entries,
+            common_state([[state.probe_seconds for state in states] for _, states in entries]),
+            strict=True,
         )
     }
 
@@ -76,10 +80,10 @@ def in_state(row: Result, index: int) -> tuple[float, float] | None:
     states = row.passes.states if row.passes else []
     if index >= len(states):
         return None
-    found, first = states[index], states[0]
-    if found.samples < FEWEST_SAMPLES or not found.time_median_seconds or found.time_median_seconds <= 0:
+    state, first = states[index], states[0]
+    if state.samples < FEWEST_SAMPLES or not state.time_median_seconds or state.time_median_seconds <= 0:
         return None
-    return found.time_median_seconds, float(np.sqrt(max(first.samples, 1) / found.samples))
+    return state.time_median_seconds, float(np.sqrt(max(first.samples, 1) / state.samples))
 
 
 Chosen = Mapping[tuple[str, Ranks], int]

@@ -2,8 +2,8 @@
 
 The launch is the unit of replication, or the session where launches are of several sessions (imb.judge.pairing).
 Everything is judged on the logarithm of the metric, and printed as the **speedup** of B over A: above 1, B is
-faster (more bandwidth, more messages); 2.00 is twice as fast. docs/evidence-verdicts.md says how a verdict is reached and what it
-does not say.
+faster (more bandwidth, more messages); 2.00 is twice as fast. docs/evidence-verdicts.md explains how a verdict is reached, and its
+limits.
 """
 
 from __future__ import annotations
@@ -42,15 +42,10 @@ from imb.stats import shift as stats
 from imb.stats.medians import known_median
 
 _NAMED = 4  # benchmarks in a command; more are their components
-_OF_PASSES = {
-    "-passes",
-    "-precision",
-    "-budget",
-    "-turns",
-    "-json",
-}  # options that classic launches lack, or `imb run` gives
+# Options that classic launches lack, or `imb run` gives.
+_OF_PASSES = {"-passes", "-precision", "-budget", "-turns", "-json"}
 _LISTS = {"-include", "-exclude"}  # options whose value is names of benchmarks
-USELESS = 5.0  # a logarithm; who can find no smaller change can find none
+USELESS = 5.0  # a logarithm: where only larger changes are found, none is
 
 
 class RowEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +119,9 @@ def compare(
     the other not (unless forced), or where metric or benchmark do not exist.
     """
     settings = settings or CompareSettings()
-    a, b = (msgspec.structs.replace(side, letter=one) for side, one in zip((a, b), letters, strict=True))
+    a, b = (
+        msgspec.structs.replace(side, letter=letter) for side, letter in zip((a, b), letters, strict=True)
+    )
     a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
     if settings.metric not in METRICS:
         raise ImbError(f"unknown metric: {settings.metric}; choose from {', '.join(METRICS)}")
@@ -138,7 +135,7 @@ def compare(
         why = not_interleaved(a, b, one_session=settings.assume_one_session)
         design = design._replace(inconclusive=why and f"{why}, or, if it did not drift, give --assume-stable")
     count = pairing.separate_sessions if design.sessions else pairing.known_sessions
-    known = len(count(a)), len(count(b))
+    session_counts = len(count(a)), len(count(b))
     a, b, pairs = design.a, design.b, design.pairs
     both = logs_of(a, b, keys, settings.metric)
     judged, quantiles = with_quantiles(both, a, b, settings.metric)
@@ -158,13 +155,13 @@ def compare(
         if members and settings.metric in session_bound.METRICS:
             beyond = session_bound.beyond_sessions(*band_means(both, list(members.values()))[:2])
             bands = [beyond_effect(effect, sign) for effect, sign in zip(bands, beyond, strict=True)]
-    found_rows = [
+    row_effects = [
         RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect, quantile=quantile)
         for key, middle_a, middle_b, effect, quantile in zip(
             judged.keys, judged.middle_a, judged.middle_b, rows, quantiles, strict=True
         )
     ]
-    found_bands = [
+    band_effects = [
         BandEffect(curve=curve, band=band, rows=len(where), effect=effect)
         for ((curve, band), where), effect in zip(members.items(), bands, strict=True)
     ]
@@ -172,15 +169,15 @@ def compare(
     spread = known_median(effect.spread for effect in deciding)
     needed = known_median(effect.needed for effect in deciding)
     counts = [
-        known_median(counts) or 1.0
-        for counts in zip(*((x.launches_a, x.launches_b) for x in deciding), strict=True)
+        known_median(of_side) or 1.0
+        for of_side in zip(*((effect.launches_a, effect.launches_b) for effect in deciding), strict=True)
     ]
     if design.sessions:
-        counts = [float(count) for count in known]
+        counts = [float(count) for count in session_counts]
     level = planning_level(settings, looks.planning if looks else 1.0, len(deciding))
-    found = _detectable(spread, counts[0], counts[1], level, pairs)
+    least_change = _detectable(spread, counts[0], counts[1], level, pairs)
     of_a, of_b = values_of(a, b)
-    made = Comparison(
+    comparison = Comparison(
         name_a=a.name,
         name_b=b.name,
         launches_a=len(a.launches),
@@ -190,18 +187,18 @@ def compare(
         if design.inconclusive
         else together(bands, rows, settings.relevant, states),
         pairs=pairs,
-        detectable=found,
+        detectable=least_change,
         needed=None if needed is None else round(needed),
         conditions=differences(a, b, values=(of_a, of_b)),
         warnings=[],
-        bands=found_bands,
-        rows=found_rows,
+        bands=band_effects,
+        rows=row_effects,
         only_a=only_a,
         only_b=only_b,
         sequential=looks,
         unit=design.unit,
-        sessions_a=known[0],
-        sessions_b=known[1],
+        sessions_a=session_counts[0],
+        sessions_b=session_counts[1],
         inconclusive=design.inconclusive,
         states=states,
     )
@@ -212,8 +209,8 @@ def compare(
         *design.notes,
     ]
     return msgspec.structs.replace(
-        made,
-        warnings=[*notes, *caveats(a, b, made, both, (of_a, of_b), earlier)],
+        comparison,
+        warnings=[*notes, *caveats(a, b, comparison, both, (of_a, of_b), earlier)],
         remarks=list(remarks(both)),
     )
 
@@ -262,20 +259,22 @@ def _measure_classic(classic: Side, other: Side) -> str:
         names = sorted({key.component.lower() for key in both if key.component}) or names
     ranks = max((key.processes for key in both if key.processes), default=2)
     label = f"{other.name}-classic" if re.fullmatch(r"[\w.-]+", other.name) else "classic"
-    given = _arguments_of(next((one for one in other.launches if both & set(one.rows)), other.launches[0]))
-    rest = ["--", *given] if given else []
+    arguments = _arguments_of(
+        next((launch for launch in other.launches if both & set(launch.rows)), other.launches[0])
+    )
+    rest = ["--", *arguments] if arguments else []
     return shlex.join(["imb", "run", *names, "--np", str(ranks), "--classic", "--label", label, *rest])
 
 
 def _arguments_of(launch: Launch) -> list[str]:
     """IMB arguments of a launch, without names of benchmarks, passes and the file of its records."""
-    given = launch.facts.get("arguments") or (launch.run.command_line or [])[1:]
+    arguments = launch.facts.get("arguments") or (launch.run.command_line or [])[1:]
     named = {
         name.lower() for name in [*(launch.run.benchmarks or []), *(key.benchmark for key in launch.rows)]
     }
     kept: list[str] = []
     previous = ""
-    for word in map(str, given):
+    for word in map(str, arguments):
         is_name = word.lower() in named and previous not in _LISTS
         if not (is_name or {previous, word} & _OF_PASSES):
             kept.append(word)
@@ -290,21 +289,21 @@ def _refuse_mixed_memory(a: Side, b: Side) -> None:
 
 def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -> tuple[str, str] | None:
     """Of which kind the launches of each side are, where that differs. Raises ImbError where those of one side are `mixed`."""
-    found = [{kind(launch) for launch in side.launches} - {None} for side in (a, b)]
-    for side, kinds in zip((a, b), found, strict=True):
+    by_side = [{kind(launch) for launch in side.launches} - {None} for side in (a, b)]
+    for side, kinds in zip((a, b), by_side, strict=True):
         if len(kinds) > 1:
             raise ImbError(f"{side.name} has {mixed}; compare them separately, or use --force")
-    of_a, of_b = (next(iter(kinds), None) for kinds in found)
+    of_a, of_b = (next(iter(kinds), None) for kinds in by_side)
     return (of_a, of_b) if of_a and of_b and of_a != of_b else None
 
 
 def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key], list[Key], list[Key]]:
     of_a, of_b = a.all_keys(), b.all_keys()
     if settings.benchmarks:
-        wanted = {name.lower() for name in settings.benchmarks}
+        names = {name.lower() for name in settings.benchmarks}
         refuse_missing_benchmarks(settings.benchmarks, [key.benchmark for key in chain(of_a, of_b)])
-        of_a = [key for key in of_a if key.benchmark.lower() in wanted]
-        of_b = [key for key in of_b if key.benchmark.lower() in wanted]
+        of_a = [key for key in of_a if key.benchmark.lower() in names]
+        of_b = [key for key in of_b if key.benchmark.lower() in names]
     in_a, in_b = set(of_a), set(of_b)
     common = [key for key in of_a if key in in_b]
     if not common:
@@ -318,7 +317,7 @@ def _why(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
     for key in of_a:
         if other := by_name.get((key.benchmark.lower(), key.bytes)):
             parts = (
-                f"{name.replace('_', ' ')} {_said(getattr(key, name))} and {_said(getattr(other, name))}"
+                f"{name.replace('_', ' ')} {_or_unknown(getattr(key, name))} and {_or_unknown(getattr(other, name))}"
                 for name in key.__struct_fields__
                 if getattr(key, name) != getattr(other, name)
             )
@@ -327,7 +326,7 @@ def _why(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
     return ": their lengths differ" if names_a & names_b else ": their benchmarks differ"
 
 
-def _said(value: object) -> str:
+def _or_unknown(value: object) -> str:
     return "unknown" if value is None else str(value)
 
 
@@ -348,21 +347,21 @@ def _effects_of_looks(
         np.array([sequential_design.turn_of(launch.facts) for launch in side.launches]) for side in (a, b)
     )
     fewest = pairing.fewest_pairs(a, b)
-    found: tuple[list[Effect], list[Effect]] | None = None
+    effects: tuple[list[Effect], list[Effect]] | None = None
     for rounds, share in looks.shares():
-        seen = both._replace(a=both.a[turns_a <= rounds], b=both.b[turns_b <= rounds])
+        at_look = both._replace(a=both.a[turns_a <= rounds], b=both.b[turns_b <= rounds])
         counts = Counter(
-            one.experiment() for one, turn in zip(a.launches, turns_a, strict=True) if turn <= rounds
+            launch.experiment() for launch, turn in zip(a.launches, turns_a, strict=True) if turn <= rounds
         )
         two_by_two = pairs and max(counts.values(), default=0) >= fewest
-        rows, bands = effects_of(seen, members, settings, pairs=two_by_two, share=share, level=level)
-        found = (
-            (latched(found[0], rows, settings), latched(found[1], bands, settings))
-            if found
+        rows, bands = effects_of(at_look, members, settings, pairs=two_by_two, share=share, level=level)
+        effects = (
+            (latched(effects[0], rows, settings), latched(effects[1], bands, settings))
+            if effects
             else (rows, bands)
         )
-    assert found is not None
-    return found
+    assert effects is not None
+    return effects
 
 
 def _detectable(

@@ -25,7 +25,7 @@ from imb.model.units import abridged
 
 _NAMED = 2  # choices in the name of a side
 _LONGEST = 40  # characters of each
-_PLACES = {one.id: place for place, one in enumerate(CONDITIONS)}
+_PLACES = {row.id: place for place, row in enumerate(CONDITIONS)}
 
 Values: TypeAlias = dict[str, list[str]]  # of a side: texts by id, each once
 
@@ -57,18 +57,20 @@ def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None
         for id in sorted(of_a.keys() & of_b.keys(), key=order)
         if _differ(id, of_a[id], of_b[id]) and not of_each_launch(id, [*of_a[id], *of_b[id]], launches)
     ]
-    return [*(_with_interface(one, of_a, of_b) for one in differing), *_apart(a, b)]
+    return [*(_with_interface(difference, of_a, of_b) for difference in differing), *_apart(a, b)]
 
 
-def names_of_sides(found: Sequence[Difference]) -> tuple[str, str] | None:
+def names_of_sides(differing: Sequence[Difference]) -> tuple[str, str] | None:
     """What to call A and B: by the MPI library, else by what else was chosen for them and differs; None where nothing does. What
     follows from a choice (transports, CPUs of ranks) and the state of the machine name no side."""
     chosen = {
-        one.condition.id: (one.a[0], one.b[0])
-        for one in found
-        if one.condition.names_side and len(one.a) == len(one.b) == 1 and one.a != one.b
+        difference.condition.id: (difference.a[0], difference.b[0])
+        for difference in differing
+        if difference.condition.names_side
+        and len(difference.a) == len(difference.b) == 1
+        and difference.a != difference.b
     }
-    libraries = [library_name(one) for one in chosen.pop("mpi.name", ())]
+    libraries = [library_name(library) for library in chosen.pop("mpi.name", ())]
     if libraries and libraries[0] != libraries[1]:
         return libraries[0], libraries[1]
     if any(id.startswith("$") for id in chosen):
@@ -80,18 +82,18 @@ def names_of_sides(found: Sequence[Difference]) -> tuple[str, str] | None:
     return abridged(a, _NAMED), abridged(b, _NAMED)
 
 
-def same_path(of_a: Values, of_b: Values, found: Sequence[Difference]) -> str | None:
+def same_path(of_a: Values, of_b: Values, differing: Sequence[Difference]) -> str | None:
     """That sides which differ by a setting took the same path for their messages: the setting selected no other. None where it did, or
     where the path is not known."""
-    names = names_of_sides(found)
-    ids = [one.condition.id for one in found]
+    names = names_of_sides(differing)
+    ids = [difference.condition.id for difference in differing]
     if names is None or not any(id.startswith("$") or id == "intent.extra" for id in ids):
         return None
     ways = [(of_a.get(id), of_b.get(id)) for id in ("path", "transports")]
-    known = [(first, second) for first, second in ways if first and second]
-    if not known or any(first != second or len(first) > 1 for first, second in known):
+    paths = [(first, second) for first, second in ways if first and second]
+    if not paths or any(first != second or len(first) > 1 for first, second in paths):
         return None
-    return f"both sides took the same path: {known[0][0][0]}; {names[0]} and {names[1]} select no other transport"
+    return f"both sides took the same path: {paths[0][0][0]}; {names[0]} and {names[1]} select no other transport"
 
 
 def _setting(id: str, value: str) -> str:
@@ -100,27 +102,27 @@ def _setting(id: str, value: str) -> str:
         variable = id[1:].removeprefix("OMPI_MCA_")
         text = f"{variable} unset" if value == "unset" else f"{variable}={value}"
     else:
-        one = condition(id)
-        text = value if one.names_side == "value" else f"{one.label} {value}"
+        row = condition(id)
+        text = value if row.names_side == "value" else f"{row.label} {value}"
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _with_interface(found: Difference, of_a: Values, of_b: Values) -> Difference:
+def _with_interface(difference: Difference, of_a: Values, of_b: Values) -> Difference:
     """Different libraries behind one binary interface: it is named, as the executable can then be the same."""
     interfaces = [values.get("build.interface", []) for values in (of_a, of_b)]
-    if found.condition.id != "mpi.name" or interfaces[0] != interfaces[1] or len(interfaces[0]) != 1:
-        return found
-    a, b = ([f"{one}, {interfaces[0][0]}" for one in side] for side in (found.a, found.b))
-    return Difference(found.name, a, b)
+    if difference.condition.id != "mpi.name" or interfaces[0] != interfaces[1] or len(interfaces[0]) != 1:
+        return difference
+    a, b = ([f"{library}, {interfaces[0][0]}" for library in side] for side in (difference.a, difference.b))
+    return Difference(difference.name, a, b)
 
 
 def unknown(of_a: Values, of_b: Values) -> tuple[list[str], list[str]]:
     """Conditions that are known for B only, and those for A only."""
     without_gpus = ["none"] in (of_a.get("gpus"), of_b.get("gpus"))
-    listed = [one for one in CONDITIONS if not (without_gpus and one.id.startswith("gpu."))]
+    listed = [row for row in CONDITIONS if not (without_gpus and row.id.startswith("gpu."))]
     return (
-        [one.label for one in listed if one.id in of_b and one.id not in of_a],
-        [one.label for one in listed if one.id in of_a and one.id not in of_b],
+        [row.label for row in listed if row.id in of_b and row.id not in of_a],
+        [row.label for row in listed if row.id in of_a and row.id not in of_b],
     )
 
 
@@ -137,12 +139,14 @@ def values_of(*sides: Side) -> list[Values]:
     """Of each side, texts by id, each once, in the order of launches. A launch without a condition counts for nothing; a
     variable that it could have had and did not is `unset`."""
     texts = [[conditions_of(launch) for launch in side.launches] for side in sides]
-    unset = {id: "unset" for of_side in texts for one in of_side for id in one if id.startswith("$")}
+    unset = {
+        id: "unset" for of_side in texts for of_launch in of_side for id in of_launch if id.startswith("$")
+    }
     values: list[Values] = []
     for side, of_side in zip(sides, texts, strict=True):
         each: dict[str, dict[str, None]] = {}
-        for launch, one in zip(side.launches, of_side, strict=True):
-            for id, text in ({**unset, **one} if knows_environment(launch) else one).items():
+        for launch, of_launch in zip(side.launches, of_side, strict=True):
+            for id, text in ({**unset, **of_launch} if knows_environment(launch) else of_launch).items():
                 each.setdefault(id, {})[text] = None
         values.append({id: list(distinct) for id, distinct in each.items()})
     return values
@@ -150,13 +154,13 @@ def values_of(*sides: Side) -> list[Values]:
 
 def _apart(a: Side, b: Side) -> Iterator[Difference]:
     """Conditions that are numbers, as their range over launches."""
-    for one in CONDITIONS:
-        if isinstance(one.compare, Apart):
-            of_a, of_b = (_numbers(one, side) for side in (a, b))
-            if of_a and of_b and abs(median(of_a) - median(of_b)) >= one.compare.least:
-                yield Difference(one.label, [one.compare.range(of_a)], [one.compare.range(of_b)])
+    for row in CONDITIONS:
+        if isinstance(row.compare, Apart):
+            of_a, of_b = (_numbers(row, side) for side in (a, b))
+            if of_a and of_b and abs(median(of_a) - median(of_b)) >= row.compare.least:
+                yield Difference(row.label, [row.compare.range(of_a)], [row.compare.range(of_b)])
 
 
-def _numbers(one: Condition, side: Side) -> list[float]:
-    values = (fact(float, launch.facts, *one.id.split(".")) for launch in side.launches)
+def _numbers(row: Condition, side: Side) -> list[float]:
+    values = (fact(float, launch.facts, *row.id.split(".")) for launch in side.launches)
     return [value for value in values if value is not None]

@@ -36,7 +36,7 @@ EXIT: dict[Verdict, int] = {
 }
 BANDS_WEIGHT = 4.0  # of all bands at Holm's method, of all rows 1
 _UNKNOWN = (None, None)
-UNTOLD = 700.0  # a logarithm; beyond it there are no numbers
+LARGEST_LOG = 700.0  # of which the exponential is still a number
 _BARELY = 1e-9  # a logarithm: less than this is no difference
 
 
@@ -59,8 +59,8 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def intervals(self) -> str:
         """What the intervals are that are shown of effects, as a sentence without its point."""
-        together, alone = (as_percent(share) for share in (1 - self.false_discovery, self.confidence))
-        return f"Intervals: {together}, for all bands and rows together; where {alone} is written, for this band or row alone"
+        family, alone = (as_percent(share) for share in (1 - self.false_discovery, self.confidence))
+        return f"Intervals: {family}, for all bands and rows together; where {alone} is written, for this band or row alone"
 
     def error_rate(self) -> str:
         """What is controlled, as a sentence without its point."""
@@ -129,45 +129,47 @@ def effects_of(
         )
         if figures.a.shape[1]
     ]
-    alone = [method(one.a, one.b, confidence, one.rounding) for one in groups]
-    found = Shift(*map(np.concatenate, zip(*alone, strict=True)))
+    alone = [method(group.a, group.b, confidence, group.rounding) for group in groups]
+    shifts = Shift(*map(np.concatenate, zip(*alone, strict=True)))
     figures = JudgedFigures(*(np.concatenate(parts, axis=-1) for parts in zip(*groups, strict=True)))
-    sizes = [one.a.shape[1] for one in groups]
-    middle = np.repeat([float(stats.middle_variance(one.a, one.b, pairs=pairs)[0]) for one in groups], sizes)
+    sizes = [group.a.shape[1] for group in groups]
+    middle = np.repeat(
+        [float(stats.middle_variance(group.a, group.b, pairs=pairs)[0]) for group in groups], sizes
+    )
     weights = np.repeat(
         [weight / size for weight, size in zip((BANDS_WEIGHT, 1.0)[-len(sizes) :], sizes, strict=True)], sizes
     )
-    family = _family(found, figures, middle, level * share, weights, pairs=pairs)
-    effects = _effects(found, family, figures, settings, share, sizes, pairs=pairs)
+    family = _family(shifts, figures, middle, level * share, weights, pairs=pairs)
+    effects = _effects(shifts, family, figures, settings, share, sizes, pairs=pairs)
     return effects[len(members) :], effects[: len(members)]
 
 
 def _judged(
     a: Values, b: Values, rounding: Values, sessions: tuple[Sequence[int], Sequence[int]] | None
 ) -> JudgedFigures:
-    counts = [np.isfinite(one).sum(axis=0) for one in (a, b)]
+    counts = [np.isfinite(values).sum(axis=0) for values in (a, b)]
     if sessions:
         a, b = by_session(a, sessions[0]), by_session(b, sessions[1])
     return JudgedFigures(a, b, rounding, *counts)
 
 
 def _family(
-    found: Shift, figures: JudgedFigures, middle: Values, level: float, weights: Values, *, pairs: bool
+    shifts: Shift, figures: JudgedFigures, middle: Values, level: float, weights: Values, *, pairs: bool
 ) -> Family:
     """Simultaneous p-values, and intervals as half widths. What a later step calls different has an interval that ends at no
     difference (Guilbaud, Biom. J. 50 (2008) 678)."""
     if not level:
-        return Family(*(np.full(found.p.shape, np.nan) for _ in range(2)))
-    made = family_of(found, figures.a, figures.b, figures.rounding, middle, level, weights, pairs=pairs)
-    reach = made.critical * found.error
-    differs = made.q <= level
+        return Family(*(np.full(shifts.p.shape, np.nan) for _ in range(2)))
+    family = family_of(shifts, figures.a, figures.b, figures.rounding, middle, level, weights, pairs=pairs)
+    reach = family.critical * shifts.error
+    differs = family.q <= level
     with np.errstate(invalid="ignore"):
-        reach = np.where(differs, np.fmin(reach, np.abs(found.difference) - _BARELY), reach)
-    return Family(made.q, reach)
+        reach = np.where(differs, np.fmin(reach, np.abs(shifts.difference) - _BARELY), reach)
+    return Family(family.q, reach)
 
 
 def _effects(
-    found: Shift,
+    shifts: Shift,
     family: Family,
     figures: JudgedFigures,
     settings: CompareSettings,
@@ -177,15 +179,15 @@ def _effects(
     pairs: bool,
 ) -> list[Effect]:
     """Of all columns. `sizes`: how many are bands, and rows."""
-    seen = stats.at_a_look(found, share)
+    at_look = stats.at_a_look(shifts, share)
     change = float(np.log1p(settings.relevant))
     needed = np.concatenate(
         [
             stats.launches_needed(spread, change, planning_level(settings, share, len(spread)), pairs=pairs)
-            for spread in np.split(seen.spread, np.cumsum(sizes)[:-1])
+            for spread in np.split(at_look.spread, np.cumsum(sizes)[:-1])
         ]
     )
-    fewest = np.minimum(seen.count_a, seen.count_b)
+    fewest = np.minimum(at_look.count_a, at_look.count_b)
     return [
         _decided(
             Effect(
@@ -205,18 +207,18 @@ def _effects(
             int(few),
         )
         for speed, low, high, p, q, spread, count_a, count_b, few, count, from_, to in zip(
-            np.exp(np.clip(seen.difference, -UNTOLD, UNTOLD)).tolist(),
-            _below(seen.low),
-            _above(seen.high),
-            told(seen.p),
-            told(np.minimum(family.q / (share or 1.0), 1.0)),
-            told(seen.spread),
+            np.exp(np.clip(at_look.difference, -LARGEST_LOG, LARGEST_LOG)).tolist(),
+            _below(at_look.low),
+            _above(at_look.high),
+            or_none(at_look.p),
+            or_none(np.minimum(family.q / (share or 1.0), 1.0)),
+            or_none(at_look.spread),
             figures.launches_a.tolist(),
             figures.launches_b.tolist(),
             fewest.tolist(),
-            told(np.maximum(needed, FEWEST)),
-            _below(seen.difference - family.critical),
-            _above(seen.difference + family.critical),
+            or_none(np.maximum(needed, FEWEST)),
+            _below(at_look.difference - family.critical),
+            _above(at_look.difference + family.critical),
             strict=True,
         )
     ]
@@ -254,13 +256,13 @@ def _shown(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effec
     """With this verdict and its interval; where the simultaneous one is not known, with that of this effect alone."""
     alone = verdict in ("same", "differs") or effect.simultaneous in (None, _UNKNOWN)
     interval = (effect.low, effect.high) if alone else effect.simultaneous
-    known = interval != _UNKNOWN
+    is_known = interval != _UNKNOWN
     return msgspec.structs.replace(
         effect,
         verdict=verdict,
-        interval=interval if known else None,
+        interval=interval if is_known else None,
         adjusted=not alone,
-        confidence=(settings.confidence if alone else 1 - settings.false_discovery) if known else None,
+        confidence=(settings.confidence if alone else 1 - settings.false_discovery) if is_known else None,
     )
 
 
@@ -287,12 +289,12 @@ def _latched(before: Effect, now: Effect, settings: CompareSettings) -> Effect:
 
 
 def _both(
-    one: tuple[float | None, float | None] | None, other: tuple[float | None, float | None] | None
+    first: tuple[float | None, float | None] | None, other: tuple[float | None, float | None] | None
 ) -> tuple[float | None, float | None] | None:
     """What both intervals hold; None: nothing."""
-    if one is None or other is None:
-        return one or other
-    lows, highs = ([x for x in ends if x is not None] for ends in zip(one, other, strict=True))
+    if first is None or other is None:
+        return first or other
+    lows, highs = ([end for end in ends if end is not None] for ends in zip(first, other, strict=True))
     low, high = max(lows, default=None), min(highs, default=None)
     return None if low is not None and high is not None and low > high else (low, high)
 
@@ -357,15 +359,15 @@ def verdict_of(
 
 def _below(logs: Values) -> list[float | None]:
     """Lower ends as speedups; None where there is none."""
-    return told(np.exp(np.clip(logs, -UNTOLD, None)))
+    return or_none(np.exp(np.clip(logs, -LARGEST_LOG, None)))
 
 
 def _above(logs: Values) -> list[float | None]:
     """Upper ends as speedups; None where there is none."""
     with np.errstate(over="ignore"):
-        return told(np.exp(np.clip(logs, None, UNTOLD)))
+        return or_none(np.exp(np.clip(logs, None, LARGEST_LOG)))
 
 
-def told(values: Values) -> list[float | None]:
-    """What is no number is None."""
+def or_none(values: Values) -> list[float | None]:
+    """None in place of what is not a finite number."""
     return [value if isfinite(value) else None for value in values.tolist()]

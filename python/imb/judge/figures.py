@@ -45,8 +45,8 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
         values_a, values_b, by_other = _times(a, b, keys)
     else:
         values_a, values_b = (_matrix(side, keys, METRICS[metric]) for side in (a, b))
-    known = [np.asarray(np.isfinite(values).any(axis=0)) for values in (values_a, values_b)]
-    good = np.logical_and(*known)
+    by_side = [np.asarray(np.isfinite(values).any(axis=0)) for values in (values_a, values_b)]
+    good = np.logical_and(*by_side)
     if not good.any():
         raise ImbError(f"no row of {a.name} and {b.name} has a {metric} above 0 on both sides")
     values_a, values_b = values_a[:, good], values_b[:, good]
@@ -84,7 +84,7 @@ QUANTILES = ("p50", "p90", "p99")
 def with_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, list[str | None]]:
     """Times, with quantiles of the samples as further columns where both sides have them; of each column the quantile, None for
     the figures as they were."""
-    found = [both]
+    parts = [both]
     names: list[str | None] = [None] * len(both.keys)
     for quantile in QUANTILES if metric == "time" else ():
         if not all(
@@ -92,18 +92,18 @@ def with_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, lis
         ):
             break
         with suppress(ImbError):  # none on one of them
-            found.append(logs_of(a, b, both.keys, quantile))
-            names += [quantile] * len(found[-1].keys)
-    if len(found) == 1:
+            parts.append(logs_of(a, b, both.keys, quantile))
+            names += [quantile] * len(parts[-1].keys)
+    if len(parts) == 1:
         return both, names
     return (
         both._replace(
-            keys=[key for one in found for key in one.keys],
-            a=np.hstack([one.a for one in found]),
-            b=np.hstack([one.b for one in found]),
-            rounding=np.hstack([one.rounding for one in found]),
-            middle_a=np.hstack([one.middle_a for one in found]),
-            middle_b=np.hstack([one.middle_b for one in found]),
+            keys=[key for part in parts for key in part.keys],
+            a=np.hstack([part.a for part in parts]),
+            b=np.hstack([part.b for part in parts]),
+            rounding=np.hstack([part.rounding for part in parts]),
+            middle_a=np.hstack([part.middle_a for part in parts]),
+            middle_b=np.hstack([part.middle_b for part in parts]),
         ),
         names,
     )
@@ -120,27 +120,29 @@ def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str,
     sides have. So completion time is never compared with the mean over ranks. With it, rows that have the completion time
     somewhere but are judged by another time."""
     figures = {name: tuple(_matrix(side, keys, METRICS[name]) for side in (a, b)) for name in TIMES}
-    there = {name: [np.isfinite(one) for one in both] for name, both in figures.items()}
-    some = [np.logical_or.reduce([there[name][side] for name in TIMES]) for side in (0, 1)]
-    made = [np.full_like(figures[TIMES[0]][side], np.nan) for side in (0, 1)]
+    present = {name: [np.isfinite(values) for values in both] for name, both in figures.items()}
+    any_time = [np.logical_or.reduce([present[name][side] for name in TIMES]) for side in (0, 1)]
+    times = [np.full_like(figures[TIMES[0]][side], np.nan) for side in (0, 1)]
     by_other: dict[str, list[Key]] = {}
     for column, key in enumerate(keys):
 
         def in_all(name: str, column: int = column) -> bool:
-            return all(bool((there[name][side][:, column] == some[side][:, column]).all()) for side in (0, 1))
+            return all(
+                bool((present[name][side][:, column] == any_time[side][:, column]).all()) for side in (0, 1)
+            )
 
         def in_both(name: str, column: int = column) -> bool:
-            return all(bool(there[name][side][:, column].any()) for side in (0, 1))
+            return all(bool(present[name][side][:, column].any()) for side in (0, 1))
 
         fits = [name for name in TIMES if in_both(name)]
         chosen = next(filter(in_all, fits), fits[0] if fits else None)
         if chosen is None:
             continue
         for side in (0, 1):
-            made[side][:, column] = figures[chosen][side][:, column]
-        if chosen != TIMES[0] and any(there[TIMES[0]][side][:, column].any() for side in (0, 1)):
+            times[side][:, column] = figures[chosen][side][:, column]
+        if chosen != TIMES[0] and any(present[TIMES[0]][side][:, column].any() for side in (0, 1)):
             by_other.setdefault(chosen, []).append(key)
-    return made[0], made[1], by_other
+    return times[0], times[1], by_other
 
 
 def _matrix(side: Side, keys: list[Key], take: Callable[[Result], float | None]) -> Values:
@@ -160,7 +162,9 @@ def by_session(values: Values, sessions: Sequence[int]) -> Values:
     numbers = np.asarray(sessions)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a session without this row
-        return np.array([np.nanmean(values[numbers == one], axis=0) for one in range(numbers.max() + 1)])
+        return np.array(
+            [np.nanmean(values[numbers == session], axis=0) for session in range(numbers.max() + 1)]
+        )
 
 
 def band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:

@@ -52,7 +52,7 @@ def limits_of(sessions: Sequence[Session]) -> dict[str, float]:
 def _limits(numbered: Sequence[tuple[int, Session]]) -> dict[str, float]:
     rank = max(rank_of_limit(len(numbered)), 1)
     return {
-        figure: sorted(one[figure][number % len(one[figure])] for number, one in numbered)[-rank]
+        figure: sorted(session[figure][number % len(session[figure])] for number, session in numbered)[-rank]
         for figure in numbered[0][1]
     }
 
@@ -66,16 +66,19 @@ class Sight(NamedTuple):
 
 def sight(sessions: Sequence[Session]) -> list[Sight]:
     """Of each figure. A host that is so much slower is found by `found_share` of the checks."""
-    found = limits_of(sessions)
+    limits = limits_of(sessions)
     return [
-        Sight(figure, max(found[figure] / min(value for one in sessions for value in one[figure]) - 1, 0.0))
-        for figure in found
+        Sight(
+            figure,
+            max(limits[figure] / min(value for session in sessions for value in session[figure]) - 1, 0.0),
+        )
+        for figure in limits
     ]
 
 
 def found_share(sessions: Sequence[Session]) -> float:
     """The probability that none of the values of a check is less than the least of all sessions, if all are exchangeable."""
-    every = sum(len(next(iter(one.values()))) for one in sessions)
+    every = sum(len(next(iter(session.values()))) for session in sessions)
     return every / (every + LAUNCHES)
 
 
@@ -84,10 +87,10 @@ def false_suspects(sessions: Sequence[Session]) -> int:
     numbered = list(enumerate(sessions))
     return sum(
         any(
-            min(one[figure]) > limit
+            min(session[figure]) > limit
             for figure, limit in _limits([*numbered[:at], *numbered[at + 1 :]]).items()
         )
-        for at, one in numbered
+        for at, session in numbered
     )
 
 
@@ -137,4 +140,4 @@ def _apart(first: str, then: str) -> bool:
 
 def slower(values: Iterable[float], sessions: Sequence[Session], figure: str) -> float:
     """How much longer, as a share: medians."""
-    return median(values) / median(value for one in sessions for value in one[figure]) - 1
+    return median(values) / median(value for session in sessions for value in session[figure]) - 1

@@ -136,31 +136,36 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     levels, members = levels_by_session(sessions, settings)
     if not levels.size:
         raise ImbError(f"{side.name}: no launch with a date has a {settings.metric} above 0")
-    named = [Session(date=date_of(of[0]) or "", runs=[launch.name for launch in of]) for of in sessions]
+    named = [
+        Session(date=date_of(launches[0]) or "", runs=[launch.name for launch in launches])
+        for launches in sessions
+    ]
     notes = [f"{counted(undated, 'launch')} without a date; excluded"] if undated else []
     events: list[ChangePoint] = []
     drifts: list[Change] = []
-    found = None
+    detected = None
     if len(sessions) >= steps.FEWEST:
-        found = steps.find_steps(
+        detected = steps.find_steps(
             levels, settings.level, float(np.log1p(settings.relevant)), settings.confidence
         )
         places = list(members.items())
-        for at, until in sorted({(step.at, step.until or 0) for step in found.steps}):
+        for at, until in sorted({(step.at, step.until or 0) for step in detected.steps}):
             changes = [
                 _change(places[step.series], step)
-                for step in found.steps
+                for step in detected.steps
                 if (step.at, step.until or 0) == (at, until)
             ]
-            events.append(_event(sessions, at, until or None, sorted(changes, key=lambda one: one.speed)))
-        drifts = [_change(places[drift.series], drift) for drift in found.drifts]
-        notes += _not_controlled(found)
+            events.append(
+                _event(sessions, at, until or None, sorted(changes, key=lambda change: change.speed))
+            )
+        drifts = [_change(places[drift.series], drift) for drift in detected.drifts]
+        notes += _not_controlled(detected)
     else:
         notes.append(f"{counted(len(sessions), 'session')}; {steps.FEWEST} or more are needed to find steps")
-    newest, limit = _newest(levels, found, list(members), settings)
-    detectable = _detectable(levels, found, settings) if found else None
+    newest, limit = _newest(levels, detected, list(members), settings)
+    detectable = _detectable(levels, detected, settings) if detected else None
     verdict: Verdict = "too little history"
-    if found is not None or limit is not None:
+    if detected is not None or limit is not None:
         news = newest if named[-1].date >= (settings.since or "") else []
         verdict = _verdict(events, drifts, news, settings.since)
     if verdict == "no change" and (limit or 0.0 if detectable is None else detectable) > BLIND:
@@ -175,13 +180,13 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
         sessions=named,
         events=events,
         drifts=drifts,
-        correlation=found.correlation if found else None,
+        correlation=detected.correlation if detected else None,
         detectable=detectable,
         notes=notes,
         newest=newest,
         limit=limit,
         series=[
-            Series(curve=curve, band=band, rows=len(where), slowness=_told(levels[:, number]))
+            Series(curve=curve, band=band, rows=len(where), slowness=_slowness(levels[:, number]))
             for number, ((curve, band), where) in enumerate(members.items())
         ],
     )
@@ -191,7 +196,7 @@ def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
     """Launches with rows, each once, by session, both in the order of time; and how many have no date. Sessions
     that begin within APART of the first count as one, as in comparisons, and so do launches without a session."""
     once = {launch.name: launch for launch in launches if launch.rows}.values()
-    dated = sorted(((when, launch) for launch in once if (when := began(launch))), key=lambda one: one[0])
+    dated = sorted(((when, launch) for launch in once if (when := began(launch))), key=lambda pair: pair[0])
     times: dict[str, datetime] = {}
     for when, launch in dated:
         times.setdefault(session_of(launch) or "", when)
@@ -207,7 +212,9 @@ def levels_by_session(
 ) -> tuple[Values, dict[tuple[Key, Band], list[int]]]:
     """Logarithms of slowness, shape (sessions, series), and of each series the numbers of its rows. A level is the mean over the rows
     of a series, each against its median over sessions: without it a row that a session lacks would be a step."""
-    keys = _chosen(dict.fromkeys(key for of in sessions for launch in of for key in launch.rows), settings)
+    keys = _chosen(
+        dict.fromkeys(key for session in sessions for launch in session for key in launch.rows), settings
+    )
     logs, keys = _figures(sessions, keys, settings.metric)
     members = members_of(keys, settings.bands)
     belongs = membership(list(members.values()), logs.shape[1])
@@ -215,9 +222,9 @@ def levels_by_session(
 
 
 def _chosen(keys: dict[Key, None], settings: HistorySettings) -> list[Key]:
-    wanted = {name.lower() for name in settings.benchmarks}
-    chosen = [key for key in keys if not wanted or key.benchmark.lower() in wanted]
-    if missing := wanted - {key.benchmark.lower() for key in chosen}:
+    names = {name.lower() for name in settings.benchmarks}
+    chosen = [key for key in keys if not names or key.benchmark.lower() in names]
+    if missing := names - {key.benchmark.lower() for key in chosen}:
         raise ImbError(f"no benchmark {', '.join(sorted(missing))} in these runs")
     return chosen
 
@@ -230,30 +237,30 @@ def _figures(sessions: Sequence[Sequence[Launch]], keys: list[Key], metric: str)
     logs = np.full((len(sessions), len(keys)), np.nan)
     for number, session in enumerate(sessions):
         for column, key in enumerate(keys):
-            said = [take(launch.rows[key]) for launch in session if key in launch.rows]
-            figures = [value for value in said if value is not None and 0 < value < np.inf]
+            values = [take(launch.rows[key]) for launch in session if key in launch.rows]
+            figures = [value for value in values if value is not None and 0 < value < np.inf]
             if figures:
                 logs[number, column] = sign * np.log(np.median(figures))
     good = np.isfinite(logs).any(axis=0)
     return logs[:, good], [key for key, is_good in zip(keys, good, strict=True) if is_good]
 
 
-def _change(series: tuple[tuple[Key, Band], list[int]], found: steps.Step | steps.Drift) -> Change:
+def _change(series: tuple[tuple[Key, Band], list[int]], change: steps.Step | steps.Drift) -> Change:
     (curve, band), rows = series
-    speed, low, high = (float(np.exp(-size)) for size in (found.size, found.high, found.low))
+    speed, low, high = (float(np.exp(-size)) for size in (change.size, change.high, change.low))
     return Change(curve=curve, band=band, rows=len(rows), speed=speed, low=low, high=high)
 
 
-def _not_controlled(found: steps.Found) -> Iterator[str]:
+def _not_controlled(detected: steps.Detected) -> Iterator[str]:
     """Why the error rate of steps does not hold for this history."""
-    if found.correlation >= CORRELATED:
+    if detected.correlation >= CORRELATED:
         yield (
-            f"neighboring sessions are alike (correlation {found.correlation:.1f}): the error rate of steps does not hold; steps may be"
+            f"neighboring sessions are alike (correlation {detected.correlation:.1f}): the error rate of steps does not hold; steps may be"
             " slow changes of the machine"
         )
-    if found.sloping:
+    if detected.sloping:
         yield (
-            f"{len(found.sloping)} series change steadily (drift): the error rate of steps does not hold; steps in them may be"
+            f"{len(detected.sloping)} series change steadily (drift): the error rate of steps does not hold; steps in them may be"
             " parts of the drift"
         )
 
@@ -278,30 +285,33 @@ def _verdict(
 ) -> Verdict:
     lasting = [event for event in events if event.until is None and event.date >= (since or "")]
     speeds = [change.speed for event in lasting for change in event.changes]
-    speeds += [change.speed for change in drifts] + [one.speed for one in newest]
+    speeds += [change.speed for change in drifts] + [series.speed for series in newest]
     if any(speed < 1 for speed in speeds):
         return "slower"
     return "faster" if speeds else "no change"
 
 
-def _detectable(levels: Values, found: steps.Found, settings: HistorySettings) -> float | None:
-    change = steps.detectable_step(levels, found.correlation, settings.level, AFTER)
+def _detectable(levels: Values, detected: steps.Detected, settings: HistorySettings) -> float | None:
+    change = steps.detectable_step(levels, detected.correlation, settings.level, AFTER)
     return None if change is None else max(settings.relevant, float(np.expm1(change)))
 
 
 def _newest(
-    levels: Values, found: steps.Found | None, places: Sequence[tuple[Key, Band]], settings: HistorySettings
+    levels: Values,
+    detected: steps.Detected | None,
+    places: Sequence[tuple[Key, Band]],
+    settings: HistorySettings,
 ) -> tuple[list[Newest], float | None]:
     """Series in which the newest session stands out, and the slowdown that is found in the median series. A series that drifts
     has no level to stand out from."""
     begins = np.zeros(levels.shape[1], dtype=np.int64)
-    for step in found.steps if found else []:
+    for step in detected.steps if detected else []:
         begins[step.series] = max(begins[step.series], step.until or step.at)
-    for drift in found.drifts if found else []:
+    for drift in detected.drifts if detected else []:
         begins[drift.series] = len(levels)
     new = prediction.newest(levels, begins)
     limit = np.maximum(new.limit(), np.log1p(settings.relevant))
-    made = [
+    outside = [
         Newest(
             curve=places[series][0], band=places[series][1], speed=float(np.exp(-new.size[series])),
             earlier=int(new.earlier[series]), limit=float(np.expm1(limit[series])),
@@ -309,10 +319,10 @@ def _newest(
         )
         for series in np.flatnonzero(np.abs(new.size) > limit).tolist()
     ]  # fmt: skip
-    known = limit[np.isfinite(limit)]
-    typical = float(np.expm1(np.median(known))) if len(known) else None
-    return sorted(made, key=lambda one: -abs(np.log(one.speed))), typical
+    finite = limit[np.isfinite(limit)]
+    typical = float(np.expm1(np.median(finite))) if len(finite) else None
+    return sorted(outside, key=lambda entry: -abs(np.log(entry.speed))), typical
 
 
-def _told(levels: Values) -> list[float | None]:
+def _slowness(levels: Values) -> list[float | None]:
     return [float(np.exp(level)) if np.isfinite(level) else None for level in levels]

@@ -18,18 +18,18 @@ def method_of(launch: Launch) -> str | None:
 
 
 def by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
-    """Launches by `Open MPI 5.0.11, passes`, in the order of their first ones. One without a row, or whose MPI is not known
-    while there is one other only, does not make a kind of its own."""
+    """Launches by `Open MPI 5.0.11, passes`, in the order of their first ones. A launch without a row is no kind of its own, nor is
+    one of an unknown MPI where all others are of one MPI."""
     libraries = dict.fromkeys(filter(None, map(library_of, launches)))
     methods = dict.fromkeys(filter(None, map(method_of, launches)))
     library, method = next(iter(libraries), None), next(iter(methods), None)
     kinds: dict[str, list[Launch]] = {}
     for launch in launches:
-        of = library_of(launch) or (library if len(libraries) == 1 else "unknown MPI" if libraries else None)
-        how = (method_of(launch) or method or "").replace("one burst", "single bursts")
+        mpi = library_of(launch) or (library if len(libraries) == 1 else "unknown MPI" if libraries else None)
+        sampling = (method_of(launch) or method or "").replace("one burst", "single bursts")
         memory = memory_of(launch.run)
         where = f"{memory} memory" if memory not in (None, "host") else None
-        kinds.setdefault(", ".join(filter(None, (of, how, where))), []).append(launch)
+        kinds.setdefault(", ".join(filter(None, (mpi, sampling, where))), []).append(launch)
     return kinds
 
 
@@ -37,7 +37,7 @@ def refuse_other_kinds(side: Side) -> None:
     """Raises ImbError where launches are of several kinds."""
     kinds = by_kind(side.launches)
     if len(kinds) > 1:
-        named = "; ".join(f"{kind} ({counted(len(of), 'launch')})" for kind, of in kinds.items())
+        named = "; ".join(f"{kind} ({counted(len(launches), 'launch')})" for kind, launches in kinds.items())
         raise ImbError(
             f"{side.name} has launches of different kinds: {named}; name runs of one kind, separated by commas, or with a"
             " query (imb query --help)"

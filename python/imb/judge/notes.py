@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LONG_ENOUGH = 0.02  # seconds of an interleaved row
 USELESS = 1.0  # a slowdown; a larger one needs no statistics
 MOST = 200  # launches a side; where more are needed the machine is the problem
-ENOUGH = 5  # launches a side below which it is always said what they cannot show
+ENOUGH = 5  # launches a side; with fewer, a note on their power is always printed
 SEEN = 4  # rows that are named
 _APART = "are judged as rows, not in a band"
 _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
@@ -38,31 +38,31 @@ _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "len
 def caveats(
     a: Side,
     b: Side,
-    made: Comparison,
+    comparison: Comparison,
     both: Logs,
     conditions: tuple[condition_diff.Values, condition_diff.Values],
     earlier: Sequence[Launch] = (),
 ) -> Iterator[str]:
-    """Sentences, the most important first; `made`, `both` and the `conditions` of both sides are what `imb.judge.compare` found."""
+    """Sentences, the most important first; `comparison`, `both` and the `conditions` of both sides come from `imb.judge.compare`."""
     if not of_same_launches(a, b) and (shared := _in_both(a, b)):
         yield (
             f"the same runs on both sides: {counted(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
             " differences; remove them from one"
         )
-    if said := condition_diff.same_path(*conditions, made.conditions):
-        yield said
+    if same_path := condition_diff.same_path(*conditions, comparison.conditions):
+        yield same_path
     yield from _crowded(a, b)
     for side in (a, b):
         yield from _of_side(side.letter, side)
     yield from _repeated(a, b)
     yield from _unusual(a, b, earlier)
     yield from _one_sided_failures(a, b)
-    for side, keys in ((a, made.only_a), (b, made.only_b)):
+    for side, keys in ((a, comparison.only_a), (b, comparison.only_b)):
         if keys:
             yield f"only {side.letter} has {_some(keys)}; not judged"
     if both.unmeasured:
         yield (
-            f"{_some(both.unmeasured)} without a {made.settings.metric.replace('_', ' ')} above 0 on both sides;"
+            f"{_some(both.unmeasured)} without a {comparison.settings.metric.replace('_', ' ')} above 0 on both sides;"
             " not judged"
         )
     for metric, others in both.by_other.items():
@@ -71,8 +71,8 @@ def caveats(
         )
     if fast := sorted((key for key in both.alone if key.bytes), key=_by_name):
         yield f"rows below {us(NO_MESSAGE)} {_APART}: no operation was timed: {_some(fast)}"
-    placed = sum(band.rows for band in made.bands) + len(both.alone)
-    plain = sum(row.quantile is None for row in made.rows)
+    placed = sum(band.rows for band in comparison.bands) + len(both.alone)
+    plain = sum(row.quantile is None for row in comparison.rows)
     if placed < plain:
         yield f"{counted(plain - placed, 'row')} outside all size bands; see --bands"
     for lacking, side in zip(condition_diff.unknown(*conditions), (a, b), strict=True):
@@ -83,17 +83,17 @@ def caveats(
                 yield f"unknown for {side.letter} only: {', '.join(lacking)}"
     for side, logs in ((a, both.a), (b, both.b)):
         yield from _outliers(side.letter, side, logs)
-    yield from _power(made, _remedy(a, b))
-    yield from _by_turns(a, b, made)
+    yield from _power(comparison, _remedy(a, b))
+    yield from _by_turns(a, b, comparison)
 
 
 def _crowded(a: Side, b: Side) -> Iterator[str]:
     """Where ranks share cores, times are mostly of how an MPI waits."""
     worst = {
-        side.letter: max(filter(None, (one.crowded() for one in side.launches)), default=None)
+        side.letter: max(filter(None, (launch.crowded() for launch in side.launches)), default=None)
         for side in (a, b)
     }
-    letters = [letter for letter, found in worst.items() if found]
+    letters = [letter for letter, crowding in worst.items() if crowding]
     if letters:
         ranks, cores = max(filter(None, worst.values()))
         yield (
@@ -104,12 +104,12 @@ def _crowded(a: Side, b: Side) -> Iterator[str]:
 
 def _in_both(a: Side, b: Side) -> int:
     """Launches of B that A has too: by content, or by name where the content of one is not known, as in older baselines."""
-    known = {launch.content for launch in a.launches} - {""}
+    contents = {launch.content for launch in a.launches} - {""}
     of_a = {launch.name: launch.content for launch in a.launches}
 
     def is_in_a(launch: Launch) -> bool:
         named = launch.name in of_a and not (launch.content and of_a[launch.name])
-        return launch.content in known or named
+        return launch.content in contents or named
 
     return sum(map(is_in_a, b.launches))
 
@@ -130,12 +130,12 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
 
 
 def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
-    """Launches outside the dominant state of their machine; launches of both sides say together what is usual."""
-    found = unusual([*a.launches, *b.launches], earlier)
+    """Launches outside the dominant state of their machine; launches of both sides define that state together."""
+    outside = unusual([*a.launches, *b.launches], earlier)
     for side in (a, b):
-        own = {launch.name for launch in side.launches}
-        for said in words([one for one in found if one.launch in own]):
-            yield f"{side.letter}: {said}; included: repeat these launches or exclude them"
+        names = {launch.name for launch in side.launches}
+        for sentence in words([each for each in outside if each.launch in names]):
+            yield f"{side.letter}: {sentence}; included: repeat these launches or exclude them"
 
 
 def remarks(both: Logs) -> Iterator[str]:
@@ -217,35 +217,39 @@ def _remedy(a: Side, b: Side) -> str:
     return "take more segments or launches" if in_parts(a, b) else "interleave with --segments"
 
 
-def _power(made: Comparison, remedy: str) -> Iterator[str]:
-    effects = [one.effect for one in made.bands or made.rows]
+def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
+    effects = [each.effect for each in comparison.bands or comparison.rows]
     of_a, of_b = (
         sorted(counts)[len(effects) // 2]
-        for counts in zip(*((x.launches_a, x.launches_b) for x in effects), strict=True)
+        for counts in zip(*((effect.launches_a, effect.launches_b) for effect in effects), strict=True)
     )
     few = min(of_a, of_b)
-    hidden = made.detectable is None or made.detectable > USELESS
-    change = f"above {USELESS * 100:.0f} %" if hidden else f"{(made.detectable or 0) * 100:.0f} %"
-    if made.inconclusive or made.unit == "session":
-        if few < FEWEST and made.unit == "launch":
+    hidden = comparison.detectable is None or comparison.detectable > USELESS
+    change = f"above {USELESS * 100:.0f} %" if hidden else f"{(comparison.detectable or 0) * 100:.0f} %"
+    if comparison.inconclusive or comparison.unit == "session":
+        if few < FEWEST and comparison.unit == "launch":
             yield f"{of_a} against {counted(of_b, 'launch')}: too few within a session, too; take {ENOUGH} per side or more"
-        if not made.inconclusive and made.verdict == "inconclusive":
-            sides = f"{made.sessions_a} against {counted(made.sessions_b or 0, 'session')}"
+        if not comparison.inconclusive and comparison.verdict == "inconclusive":
+            sides = f"{comparison.sessions_a} against {counted(comparison.sessions_b or 0, 'session')}"
             yield f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band)"
-        return  # what more launches would find says nothing of sessions
-    if few >= ENOUGH and made.verdict != "inconclusive":
+        return  # more launches would not show how far sessions differ
+    if few >= ENOUGH and comparison.verdict != "inconclusive":
         return
     sides = f"{of_a} against {counted(of_b, 'launch')}"
-    if made.needed is None:
+    if comparison.needed is None:
         yield f"{sides}: too few to estimate the spread of launches; take {ENOUGH} per side or more"
         return
-    if hidden and made.needed > MOST:
+    if hidden and comparison.needed > MOST:
         yield f"{sides}: too noisy to judge: free the machine or {remedy}"
         return
-    needed = f"{made.needed:,} launches per side" if made.needed and made.needed > few else "these"
+    needed = (
+        f"{comparison.needed:,} launches per side"
+        if comparison.needed and comparison.needed > few
+        else "these"
+    )
     yield (
         f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band);"
-        f" for {as_percent(made.settings.relevant)} take {needed}"
+        f" for {as_percent(comparison.settings.relevant)} take {needed}"
     )
     if few < FEWEST:
         yield (
@@ -254,19 +258,19 @@ def _power(made: Comparison, remedy: str) -> Iterator[str]:
         )
 
 
-def _by_turns(a: Side, b: Side, made: Comparison) -> Iterator[str]:
+def _by_turns(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
     """Whether launches should be interleaved, or rows were too short for it."""
-    few = max(made.launches_a, made.launches_b)
+    few = max(comparison.launches_a, comparison.launches_b)
     if in_parts(a, b):
         rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]
         single = [row for row in rows if row.passes is None]
-        counted = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]
-        if single and median(np.array(counted), 0.0) < LONG_ENOUGH:
+        seconds = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]
+        if single and median(np.array(seconds), 0.0) < LONG_ENOUGH:
             yield (
                 f"half of the rows are shorter than {duration(LONG_ENOUGH)}, too short to interleave: each segment starts"
                 " with cold caches; use -time 0.2 -iter 1000000,100000"
             )
-    elif made.pairs and not of_same_launches(a, b) and made.needed and made.needed > few:
+    elif comparison.pairs and not of_same_launches(a, b) and comparison.needed and comparison.needed > few:
         yield (
             "launches differ much: interleaved launches detect smaller changes:"
             " imb ab --segments 100, or segments = 100 in the campaign file"

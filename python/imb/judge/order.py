@@ -15,20 +15,20 @@ APART = 0.2  # share of the pairs in which the launch of A came first (or last),
 def share_before(a: Side, b: Side, *, one_session: bool) -> float | None:
     """Of all launches of A and B in the same session, the share of pairs in which that of A was first; launches of the same
     moment, and of the same round of a campaign, count half. None: the order is not known."""
-    shares = [_before(one, other, one_session=one_session) for one in a.launches for other in b.launches]
-    known = [share for share in shares if share is not None]
-    return sum(known) / len(known) if known else None
+    shares = [_before(of_a, of_b, one_session=one_session) for of_a in a.launches for of_b in b.launches]
+    known_shares = [share for share in shares if share is not None]
+    return sum(known_shares) / len(known_shares) if known_shares else None
 
 
-def _before(one: Launch, other: Launch, *, one_session: bool) -> float | None:
+def _before(launch: Launch, other: Launch, *, one_session: bool) -> float | None:
     """1 where the first launch preceded the other one, 0 where it followed."""
-    session = session_of(one)
+    session = session_of(launch)
     if not one_session and session != session_of(other):
         return None
-    turns = one.facts.get("turn"), other.facts.get("turn")
+    turns = launch.facts.get("turn"), other.facts.get("turn")
     if session and session == session_of(other) and isinstance(turns[0], int) and isinstance(turns[1], int):
         return 0.5 * (1 + (turns[0] < turns[1]) - (turns[0] > turns[1]))
-    first, second = began(one), began(other)
+    first, second = began(launch), began(other)
     return 0.5 * (1 + (first < second) - (first > second)) if first and second else None
 
 

@@ -5,14 +5,14 @@ A session is what `imb` launched in one go: on one day, after one boot, in one a
 are never compared with the spread of launches alone.
 
 - Launches under two variants of -alternate are pairs with themselves.
-- Launches of one round of one session that measured the same cell are pairs: what the session has is in neither difference.
+- Launches of one round of one session that measured the same cell are pairs: what their session adds cancels in the difference.
 - Launches of the same sessions, which are no pairs, are compared as launches.
 - Sessions of a side that began within APART of the first of them count as one: what differs between hours and days is common to
   them. The time counts from the first launch, not from the session before, so that hourly sessions do not merge in a chain.
 - Where both sides have several sessions of their own, a session counts as one figure: its mean over launches. For equal
   numbers of launches that is the F test of nested random effects (Searle, Casella and McCulloch, Variance Components,
   1992, section 3.6).
-- Else nothing says how far sessions differ, and the comparison is inconclusive.
+- Else it is unknown how far sessions differ, and the comparison is inconclusive.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ Unit: TypeAlias = Literal["pair", "launch", "session"]
 FEWEST_PAIRS = 6  # with fewer, pairs lose more by their degrees of freedom than they gain by what they share
 ASSUME = "if all were launched in one session, give --assume-one-session"
 NAMED = 3  # lost pairs that a note names
-APART = timedelta(
-    minutes=50
-)  # from the first launch of a session on; an hourly job starts some minutes early or late
+# From the first launch of a session on; an hourly job starts some minutes early or late.
+APART = timedelta(minutes=50)
 
 
 class Place(NamedTuple):
@@ -95,7 +94,7 @@ def known_sessions(side: Side) -> list[str]:
 
 
 def separate_sessions(side: Side) -> list[str]:
-    """The same, of those that count as one only the first."""
+    """The same; of sessions that count as one, only the first."""
     return list(dict.fromkeys(filter(None, counted_as(side))))
 
 
@@ -115,7 +114,7 @@ def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
     first launch of another that counts belongs to that one, else it counts itself. Later launches of a session do not move this limit."""
     firsts: dict[str, str] = {}
     first = None
-    for session in sorted(times, key=lambda one: times[one]):
+    for session in sorted(times, key=lambda name: times[name]):
         if first is None or times[session] - times[first] >= APART:
             first = session
         firsts[session] = first
@@ -134,7 +133,7 @@ def of_same_launches(a: Side, b: Side) -> bool:
 
 
 def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
-    """How these sides are to be judged. `assume_one_session`: the user says that all launches are of one session."""
+    """How these sides are to be judged. `assume_one_session`: the user states that all launches are of one session."""
     if paired := _paired(a, b):
         return paired
     if assume_one_session:
@@ -146,19 +145,19 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
     unknown = [sum(session_of(launch) is None for launch in side.launches) for side in (a, b)]
     if any(unknown):
         return Design(a, b, "launch", inconclusive=_why_unknown(a, b, unknown))
-    own = [set(map(session_of, side.launches)) for side in (a, b)]
+    sessions = [set(map(session_of, side.launches)) for side in (a, b)]
     counts = [Counter(counted_as(side)) for side in (a, b)]
     if counts[0].keys() == counts[1].keys() and (len(counts[0]) == 1 or counts[0] == counts[1]):
         return Design(a, b, "launch")
     of_a, of_b = map(len, counts)
     near = (
         f"; those that began within {APART.seconds // 60} minutes of the first count as one"
-        if of_a + of_b < sum(map(len, own))
+        if of_a + of_b < sum(map(len, sessions))
         else ""
     )
     recorded = all("session" in launch.facts for side in (a, b) for launch in side.launches)
     assumed = "" if recorded else f"; {ASSUME}"
-    if min(of_a, of_b) < 2 or own[0] & own[1]:
+    if min(of_a, of_b) < 2 or sessions[0] & sessions[1]:
         return Design(
             a,
             b,
@@ -183,13 +182,13 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
 
 
 def _why_unknown(a: Side, b: Side, unknown: Sequence[int]) -> str:
-    whose = " and ".join(
+    counts = " and ".join(
         f"{counted(many, 'launch')} of {side.letter}"
         for side, many in zip((a, b), unknown, strict=True)
         if many
     )
     return (
-        f"unknown session of {whose} (logs without a date), and sessions differ by more than their launches;"
+        f"unknown session of {counts} (logs without a date), and sessions differ by more than their launches;"
         f" measure {a.letter} and {b.letter} interleaved (imb ab), or, {ASSUME}"
     )
 
@@ -215,24 +214,24 @@ def _paired(a: Side, b: Side) -> Design | None:
 
 def _launches(side: Side) -> dict[Place, Launch]:
     """Those with rows, each as a place of its own."""
-    return {Place(launch.name, 0, _what(launch)): launch for launch in side.launches if launch.rows}
+    return {Place(launch.name, 0, _cell_of(launch)): launch for launch in side.launches if launch.rows}
 
 
-def _what(launch: Launch) -> Hashable:
+def _cell_of(launch: Launch) -> Hashable:
     cell = launch.facts.get("cell")
     return cell if isinstance(cell, int) else launch.experiment()
 
 
 def _places(side: Side) -> dict[Place, Launch]:
     """Launches with rows by place; without those of a place that has several."""
-    found: dict[Place, list[Launch]] = {}
+    by_place: dict[Place, list[Launch]] = {}
     parts = in_parts(side)
     for launch in side.launches:
         session, turn = session_of(launch), launch.facts.get("turn")
         if session is not None and isinstance(turn, int) and launch.rows:
-            place = Place(session, turn, _what(launch), parts and is_repeat(launch))
-            found.setdefault(place, []).append(launch)
-    return {place: launches[0] for place, launches in found.items() if len(launches) == 1}
+            place = Place(session, turn, _cell_of(launch), parts and is_repeat(launch))
+            by_place.setdefault(place, []).append(launch)
+    return {place: launches[0] for place, launches in by_place.items() if len(launches) == 1}
 
 
 def _lost(
@@ -242,9 +241,9 @@ def _lost(
     shared = {place.session for place in common}
     alone = [
         (side, place)
-        for side, own, other in ((b, places[0], places[1]), (a, places[1], places[0]))
-        for place in own
-        if place.session in shared and place not in other
+        for side, of_side, of_other in ((b, places[0], places[1]), (a, places[1], places[0]))
+        for place in of_side
+        if place.session in shared and place not in of_other
     ]
     if alone:
         why = [_why_lost(side, place) for side, place in alone[:NAMED]]
@@ -253,10 +252,10 @@ def _lost(
             f"{len(alone)} of {counted(len(common) + len(alone), 'pair')} lost: {'; '.join(why)}{more};"
             " the other launch of the pair is not judged"
         )
-    for side, own in ((a, places[0]), (b, places[1])):
-        judged = {launch.name for launch in own.values()}
+    for side, of_side in ((a, places[0]), (b, places[1])):
+        judged = {launch.name for launch in of_side.values()}
         rest = sum(launch.name not in judged for launch in side.launches if launch.rows)
-        rest += sum(place.session not in shared for place in own)
+        rest += sum(place.session not in shared for place in of_side)
         if rest:
             yield f"{counted(rest, 'launch')} of {side.letter} without a partner in the same round of a session; not judged"
 

@@ -58,13 +58,13 @@ def limit_with(earlier: Values, many: int, level: float = LEVEL) -> float | None
 def predicted(earlier: Values, new: Values) -> Prediction:
     """earlier, new: shape (sessions, series), NaN where a session lacks a series."""
     counts, several = np.isfinite(earlier).sum(axis=0), np.isfinite(new).sum(axis=0)
-    known = (counts >= FEWEST) & (several > 0)
+    enough = (counts >= FEWEST) & (several > 0)
     size, error = np.full(earlier.shape[1], np.nan), np.full(earlier.shape[1], np.nan)
-    if known.any():
-        before, after = earlier[:, known], new[:, known]
-        size[known] = np.nanmean(after, axis=0) - np.nanmean(before, axis=0)
+    if enough.any():
+        before, after = earlier[:, enough], new[:, enough]
+        size[enough] = np.nanmean(after, axis=0) - np.nanmean(before, axis=0)
         spread = np.maximum(np.nanstd(before, axis=0, ddof=1), LEAST_SPREAD)
-        error[known] = spread * np.sqrt(1 / several[known] + 1 / counts[known])
+        error[enough] = spread * np.sqrt(1 / several[enough] + 1 / counts[enough])
     return Prediction(size, error, counts - 1.0, counts.astype(np.float64))
 
 
@@ -72,14 +72,14 @@ def newest(logs: Values, begins: npt.NDArray[np.int64], level: float = LEVEL) ->
     """The last session against the earlier ones of its level, which begins at session `begins` of each series. A session that
     stood out when it was new does not count among the earlier ones, so that one bad night does not hide the next."""
     used = np.where(np.arange(len(logs))[:, None] >= begins, logs, np.nan)
-    found = predicted(used[:-1], used[-1:])
+    prediction = predicted(used[:-1], used[-1:])
     before = np.zeros(logs.shape[1])
     for at in range(FEWEST, len(logs)):
-        found = predicted(used[:at], used[at : at + 1])
+        prediction = predicted(used[:at], used[at : at + 1])
         if at < len(logs) - 1:
-            outside = np.abs(found.size) > found.limit(level)
+            outside = np.abs(prediction.size) > prediction.limit(level)
             used[at, outside] = np.nan
-            side = np.where(outside, np.sign(found.size), 0.0)
+            side = np.where(outside, np.sign(prediction.size), 0.0)
             before = np.where(side == 0, 0.0, np.where(side == np.sign(before), before + side, side))
-    same = np.sign(before) == np.sign(found.size)
-    return found._replace(before=np.where(same, np.abs(before), 0.0))
+    same = np.sign(before) == np.sign(prediction.size)
+    return prediction._replace(before=np.where(same, np.abs(before), 0.0))

@@ -20,7 +20,7 @@ _DOMINATES: dict[Name, str] = {
 }
 FEW_LAUNCHES = 3
 DISTURBED = 0.5  # half of an interval, as a share: no machine at rest is so uncertain
-MANY = 1000  # launches that a number is told for
+MANY = 1000  # launches; above it no number is printed
 MOST = 10.0  # a share; larger ones only show that nothing is known
 UNKNOWN: dict[Name, str] = {
     "within": "too few samples for an interval",
@@ -42,30 +42,30 @@ def share(value: float) -> str:
     return f"{number:.2f} %" if number < 1 else f"{number:.1f} %" if number < 10 else f"{number:,.0f} %"
 
 
-def verdict(found: Variance, *, figures: bool = True) -> str | None:
+def verdict(variance: Variance, *, figures: bool = True) -> str | None:
     """Which part is the largest, with the figures of all; None where no part is known."""
-    if not found.parts:
+    if not variance.parts:
         return None
-    first = found.dominates
-    if first is None and found.in_passes and (lacking := unknown_parts(found)):
+    first = variance.dominates
+    if first is None and variance.in_passes and (lacking := unknown_parts(variance)):
         return f"largest part unknown: {', '.join(f'{PARTS[name]} ({why})' for name, why in lacking.items())}"
     if first is None:
         return "no spread above 0.01 %"
-    known = ": " + "; ".join(_figure(part, found) for part in found.parts) if figures else ""
-    if not found.in_passes:
+    shown = ": " + "; ".join(_figure(part, variance) for part in variance.parts) if figures else ""
+    if not variance.in_passes:
         return f"launches differ by {percent(first.typical)}; of single bursts this includes the error of each launch"
-    if len(found.parts) == 1 or found.certain:
-        return f"{_DOMINATES[first.name]}{known}"
-    doubt = f" (not certain with {counted(found.launches, 'launch')})"
-    return f"largest part: {PARTS[first.name]}{doubt}{known}"
+    if len(variance.parts) == 1 or variance.certain:
+        return f"{_DOMINATES[first.name]}{shown}"
+    doubt = f" (not certain with {counted(variance.launches, 'launch')})"
+    return f"largest part: {PARTS[first.name]}{doubt}{shown}"
 
 
-def unknown_parts(found: Variance) -> dict[Name, str]:
+def unknown_parts(variance: Variance) -> dict[Name, str]:
     """Components that are not known, and why."""
     return {
-        name: "one launch" if name == "launches" and found.all_launches < 2 else UNKNOWN[name]
+        name: "one launch" if name == "launches" and variance.all_launches < 2 else UNKNOWN[name]
         for name in NAMES
-        if found.part(name) is None
+        if variance.part(name) is None
     }
 
 
@@ -74,9 +74,11 @@ def plus_minus(value: float) -> str:
     return f"±{share(value)}" if known_width(value) else NOT_KNOWN
 
 
-def _figure(part: Part, found: Variance) -> str:
+def _figure(part: Part, variance: Variance) -> str:
     if part.name == "within":
-        wide = f" (95 % interval {plus_minus(found.half_width)})" if found.half_width is not None else ""
+        wide = (
+            f" (95 % interval {plus_minus(variance.half_width)})" if variance.half_width is not None else ""
+        )
         return f"within a launch {percent(part.typical)}{wide}"
     return f"{PARTS[part.name]} {percent(part.typical)}{limits(part)}"
 
@@ -88,34 +90,36 @@ def limits(part: Part) -> str:
     return f" ({100 * CONFIDENCE:.0f} % interval {percent(part.low)} to {percent(part.high)})"
 
 
-def remedy(found: Variance) -> str | None:
+def remedy(variance: Variance) -> str | None:
     """What would help, in one line with figures; None where nothing is known."""
-    if not found.in_passes:
-        return _of_classic(found)
-    first = found.dominates
+    if not variance.in_passes:
+        return _of_classic(variance)
+    first = variance.dominates
     if first is None:
         return None
     if first.name == "launches":
-        return _more_launches(found)
+        return _more_launches(variance)
     if first.name == "states":
-        return _states(found)
-    return _more_passes(found)
+        return _states(variance)
+    return _more_passes(variance)
 
 
-def _of_classic(found: Variance) -> str | None:
-    if found.launches < 2:
+def _of_classic(variance: Variance) -> str | None:
+    if variance.launches < 2:
         return None
-    return f"{_more_launches(found)}; passes (-budget 30) separate launches, states of the machine and errors"
+    return (
+        f"{_more_launches(variance)}; passes (-budget 30) separate launches, states of the machine and errors"
+    )
 
 
-def _more_launches(found: Variance) -> str:
-    now, needed = found.precision(), found.needed()
+def _more_launches(variance: Variance) -> str:
+    now, needed = variance.precision(), variance.needed()
     so_far = (
-        f"most rows have {counted(found.launches, 'launch')}"
+        f"most rows have {counted(variance.launches, 'launch')}"
         if now is None
-        else f"the mean of {found.launches} has a 95 % interval of {plus_minus(now)}"
+        else f"the mean of {variance.launches} has a 95 % interval of {plus_minus(now)}"
         if known_width(now)
-        else f"the mean of {found.launches} is not known within ±100 %"
+        else f"the mean of {variance.launches} is not known within ±100 %"
     )
     target = f"±{100 * TARGET:.0f} %"
     if now is not None and now <= TARGET:
@@ -124,59 +128,59 @@ def _more_launches(found: Variance) -> str:
     return f"take more launches: {so_far}; {target} needs {many}"
 
 
-def _more_passes(found: Variance) -> str:
-    wide = found.half_width
+def _more_passes(variance: Variance) -> str:
+    wide = variance.half_width
     if wide is not None and wide > DISTURBED:
         first = 'find what disturbs the launches (imb doctor; "system events" in imb show RUN), then '
         halved = " halve the error"
     else:
         first = ""
         halved = " halve the error" + (f" to {plus_minus(wide / 2)}" if wide and known_width(wide) else "")
-    seconds = 4 * (found.seconds or 0.0)
+    seconds = 4 * (variance.seconds or 0.0)
     launches = (
-        f"launches of {_seconds(seconds)}{_option(found, seconds)}" if seconds else "four times as many"
+        f"launches of {_seconds(seconds)}{_option(variance, seconds)}" if seconds else "four times as many"
     )
     return f"{first}take more passes: {launches}{halved}"
 
 
-def _states(found: Variance) -> str:
-    seen, length = found.stays, found.seconds or 0.0
-    unusual = len({one.launch for one in found.unusual})
+def _states(variance: Variance) -> str:
+    stays, length = variance.stays, variance.seconds or 0.0
+    unusual = len({each.launch for each in variance.unusual})
     everyone = (
-        f"{unusual} of {counted(found.all_launches, 'launch')} outside the dominant state"
+        f"{unusual} of {counted(variance.all_launches, 'launch')} outside the dominant state"
         if unusual
         else "every launch saw the dominant state"
     )
-    if seen is None:
+    if stays is None:
         return f"{everyone}; duration of a state unknown"
-    budget = seen.budget()
-    if budget is None or seen.usual is None:
+    budget = stays.budget()
+    if budget is None or stays.usual is None:
         return (
-            f"{everyone}; launches are too short to see the machine change its state ({counted(seen.changes, 'change')} in"
-            f" {_seconds(seen.seconds)}): take launches of {_seconds(4 * length)}{_option(found, 4 * length)}"
+            f"{everyone}; launches are too short to see the machine change its state ({counted(stays.changes, 'change')} in"
+            f" {_seconds(stays.seconds)}): take launches of {_seconds(4 * length)}{_option(variance, 4 * length)}"
         )
     cycle = (
-        f"the machine is in its dominant state for {_seconds(seen.usual)} and away from it for {_seconds(seen.away_from_it or 0)}"
-        f" (means of {counted(seen.changes, 'change')})"
+        f"the machine is in its dominant state for {_seconds(stays.usual)} and away from it for {_seconds(stays.away_from_it or 0)}"
+        f" (means of {counted(stays.changes, 'change')})"
     )
-    if length >= budget and not unusual and found.mixed:
+    if length >= budget and not unusual and variance.mixed:
         return (
-            f"{cycle}; {everyone}, but {counted(found.mixed, 'figure')} mix states: take launches of"
-            f" {_seconds(4 * length)}{_option(found, 4 * length)}"
+            f"{cycle}; {everyone}, but {counted(variance.mixed, 'figure')} mix states: take launches of"
+            f" {_seconds(4 * length)}{_option(variance, 4 * length)}"
         )
     if length >= budget and not unusual:
         return f"{cycle}; {everyone}, and figures are of that state"
     if unusual:  # stays may well be longer than such a launch
         budget = max(budget, 2 * length)
-    wanted = max(_rounded(budget), 1.0)
-    return f"{cycle}; {everyone}; about 95 % of launches of {_seconds(wanted)}{_option(found, wanted)} see it"
+    seconds = max(_rounded(budget), 1.0)
+    return f"{cycle}; {everyone}; about 95 % of launches of {_seconds(seconds)}{_option(variance, seconds)} see it"
 
 
-def _option(found: Variance, seconds: float) -> str:
+def _option(variance: Variance, seconds: float) -> str:
     """The option that makes a launch last so long: of the limit that ended it."""
-    most = found.limits.passes if found.limits else None
-    if most and found.seconds and (found.passes or 0) >= most:
-        return f" (-passes {math.ceil(most * seconds / found.seconds)})"
+    most = variance.limits.passes if variance.limits else None
+    if most and variance.seconds and (variance.passes or 0) >= most:
+        return f" (-passes {math.ceil(most * seconds / variance.seconds)})"
     return f" (-budget {_rounded(seconds):g})"
 
 
@@ -192,23 +196,25 @@ def _seconds(value: float) -> str:
     return f"{value:.2g} s" if value < 10 else f"{value:,.0f} s"
 
 
-def notes(found: Variance) -> list[str]:
+def notes(variance: Variance) -> list[str]:
     """Notes: launches outside the dominant state, unknown components."""
-    said = words(found.unusual)
-    lacking = unknown_parts(found)
-    if found.in_passes and "states" in lacking:
-        said.append(f"states of the machine unknown: {lacking['states']}")
-    if found.in_passes and "within" in lacking:
-        said.append(f"error of a launch's median unknown: {lacking['within']}")
-    if found.all_launches < 2:
-        said.append("spread of launches unknown: one launch")
-    elif found.launches < FEW_LAUNCHES:
-        said.append(f"spread of launches uncertain: most rows have {counted(found.launches, 'launch')}")
-    if found.mixed:
-        said.append(
-            f"{counted(found.mixed, 'figure')} (of a row and a launch) mix states of the machine, as too few samples saw the fastest;"
+    sentences = words(variance.unusual)
+    lacking = unknown_parts(variance)
+    if variance.in_passes and "states" in lacking:
+        sentences.append(f"states of the machine unknown: {lacking['states']}")
+    if variance.in_passes and "within" in lacking:
+        sentences.append(f"error of a launch's median unknown: {lacking['within']}")
+    if variance.all_launches < 2:
+        sentences.append("spread of launches unknown: one launch")
+    elif variance.launches < FEW_LAUNCHES:
+        sentences.append(
+            f"spread of launches uncertain: most rows have {counted(variance.launches, 'launch')}"
+        )
+    if variance.mixed:
+        sentences.append(
+            f"{counted(variance.mixed, 'figure')} (of a row and a launch) mix states of the machine, as too few samples saw the fastest;"
             " not compared with others"
         )
-    if found.in_passes and not found.unusual and 1 < found.all_launches < FEWEST:
-        said.append(f"detecting launches outside the dominant state needs {FEWEST} launches")
-    return said
+    if variance.in_passes and not variance.unusual and 1 < variance.all_launches < FEWEST:
+        sentences.append(f"detecting launches outside the dominant state needs {FEWEST} launches")
+    return sentences

@@ -13,10 +13,10 @@ from imb.judge.usual import unusual
 from imb.model.observations import Launch
 
 
-def to_repeat(batches: Sequence[Sequence[Launch]], known: Sequence[Launch], most: int) -> list[int]:
-    """Indices of `batches` in which a launch is outside the dominant state of all `known` launches, the first ones, as long as
-    they have at most `most` launches together. A batch is what ran at the same time; it is measured again as a whole."""
-    outside = {one.launch for one in unusual(known)}
+def to_repeat(batches: Sequence[Sequence[Launch]], launches: Sequence[Launch], most: int) -> list[int]:
+    """Indices of the first `batches` that have a launch outside the dominant state, which all `launches` define; up to `most` launches
+    together. A batch is what ran at the same time; it is measured again as a whole."""
+    outside = {each.launch for each in unusual(launches)}
     chosen: list[int] = []
     for at, batch in enumerate(batches):
         if len(batch) <= most and any(launch.name in outside for launch in batch):

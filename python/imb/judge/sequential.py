@@ -1,9 +1,9 @@
 """Repeated looks at a comparison whose launches stop when it is decided. Pure.
 
-Who looks after every round and stops at the first verdict makes a false one more often than who looks once. So each
+Looking after every round and stopping at the first verdict gives more false verdicts than one look at the end. So each
 look is an ordinary comparison at a share of the error rates, and the shares of all looks add up to 1 (alpha spending:
 Lan and DeMets, Biometrika 70 (1983) 659; between looks Bonferroni's inequality). Whatever a comparison guarantees
-at its error rates, all looks together guarantee. docs/evidence-verdicts.md says why this and no other method.
+at its error rates, all looks together guarantee. docs/evidence-verdicts.md explains the choice of this method.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
     for launch in chain(a.launches, b.launches):
         if design := design_of(launch.facts):
             session = launch.facts.get("session")
-            known = last.get(session, (0, design))[0]
-            last[session] = max(known, turn_of(launch.facts)), design
+            before = last.get(session, (0, design))[0]
+            last[session] = max(before, turn_of(launch.facts)), design
     if len(last) > 1 and rounds:
         notes.append(
             f"launches of {len(last)} campaigns that stopped when decided; their joint error rate is unknown"
         )
-    design = max((one for _, one in last.values()), key=lambda one: (one.most, one.first))
+    design = max((each for _, each in last.values()), key=lambda each: (each.most, each.first))
     rounds_ = max(turn for turn, _ in last.values())
     looks = Looks(
         rounds=rounds_,
@@ -103,16 +103,16 @@ def _rounds_of_both(a: Side, b: Side) -> set[tuple[object, int, object]]:
     places = [{place for launch in side.launches if (place := _place(launch))} for side in (a, b)]
     common = places[0] & places[1]
     complete: dict[object, int] = {}
-    for session, what in {(session, what) for session, _, what in common}:
-        last = max(turn for one, turn, other in common if (one, other) == (session, what))
+    for session, cell in {(session, cell) for session, _, cell in common}:
+        last = max(turn for of_session, turn, of_cell in common if (of_session, of_cell) == (session, cell))
         complete[session] = min(complete.get(session, last), last)
     return {place for place in common if place[1] <= complete[place[0]]}
 
 
 def _only(side: Side, rounds: Iterable[tuple[object, int, object]]) -> Side:
-    wanted = set(rounds)
+    places = set(rounds)
 
-    def seen(launches: Sequence[Launch]) -> list[Launch]:
-        return [one for one in launches if (place := _place(one)) is None or place in wanted]
+    def selected(launches: Sequence[Launch]) -> list[Launch]:
+        return [launch for launch in launches if (place := _place(launch)) is None or place in places]
 
-    return msgspec.structs.replace(side, launches=seen(side.launches), replaced=seen(side.replaced))
+    return msgspec.structs.replace(side, launches=selected(side.launches), replaced=selected(side.replaced))

@@ -24,8 +24,8 @@ def beyond_sessions(a: Values, b: Values) -> list[int]:
         warnings.simplefilter("ignore", RuntimeWarning)  # columns without any launch
         slower = np.nanmax(b, axis=0) < np.nanmin(a, axis=0) - np.log(FACTOR)
         faster = np.nanmin(b, axis=0) > np.nanmax(a, axis=0) + np.log(FACTOR)
-    found: list[int] = (enough * (faster.astype(int) - slower.astype(int))).tolist()
-    return found
+    signs: list[int] = (enough * (faster.astype(int) - slower.astype(int))).tolist()
+    return signs
 
 
 def reason(signs: list[int], a: str, b: str) -> str:

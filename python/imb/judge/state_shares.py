@@ -52,10 +52,10 @@ class StateShares(msgspec.Struct, frozen=True, kw_only=True):
 
 def state_shares(a: Side, b: Side, logs: tuple[Values, Values], level: float) -> StateShares | None:
     """None where launches are in one state. `logs`: speeds by launch and row. `level`: up to which shares differ."""
-    found = _by_probes(a, b) or _by_figures(*logs)
-    if found is None:
+    is_fast = _by_probes(a, b) or _by_figures(*logs)
+    if is_fast is None:
         return None
-    counts = [(sum(fast), len(fast)) for fast in found]
+    counts = [(sum(fast), len(fast)) for fast in is_fast]
     (fast_a, all_a), (fast_b, all_b) = counts
     if not all_a or not all_b or fast_a + fast_b in (0, all_a + all_b):
         return None
@@ -80,12 +80,12 @@ def fisher(fast_a: int, all_a: int, fast_b: int, all_b: int) -> float:
 
 def _by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
     """By the samples of launches in passes, on the ranks that most launches have; None without probes."""
-    known: dict[Ranks, list[tuple[int, float, bool]]] = {}
+    by_ranks: dict[Ranks, list[tuple[int, float, bool]]] = {}
     for number, side in enumerate((a, b)):
         for launch in as_planned(side):
             for ranks, reference in references_of(launch).items():
-                known.setdefault(ranks, []).append((number, reference, _mostly_fastest(launch, ranks)))
-    most = max(known.values(), key=len, default=[])
+                by_ranks.setdefault(ranks, []).append((number, reference, _mostly_fastest(launch, ranks)))
+    most = max(by_ranks.values(), key=len, default=[])
     if not most:
         return None
     _, apart = split(np.log([reference for _, reference, _ in most]))
@@ -101,25 +101,25 @@ def as_planned(side: Side) -> list[Launch]:
 
 
 def _of(fast: Sequence[bool], sides: Sequence[int], side: int) -> list[bool]:
-    return [one for one, of in zip(fast, sides, strict=True) if of == side]
+    return [value for value, its_side in zip(fast, sides, strict=True) if its_side == side]
 
 
 def _mostly_fastest(launch: Launch, ranks: Ranks) -> bool:
     """Whether at least half of the samples on these ranks saw the fastest state of the launch."""
-    seen = [
+    samples = [
         (row.passes.states[0].samples, sum(state.samples for state in row.passes.states))
         for row in launch.rows.values()
         if row.passes and row.passes.states and ranks_of(row) == ranks
     ]
-    return 2 * sum(first for first, _ in seen) >= sum(count for _, count in seen)
+    return 2 * sum(first for first, _ in samples) >= sum(count for _, count in samples)
 
 
 def _by_figures(a: Values, b: Values) -> tuple[list[bool], list[bool]] | None:
-    """By the level of each launch over its rows, where these form two groups and a side has launches of both: sides that differ as a
-    whole are no states."""
+    """By the level of each launch over its rows, where these form two groups and a side has launches of both: a difference between
+    whole sides is not one between states."""
     levels = levels_of_launches(np.vstack([a, b]))
-    known = np.isfinite(levels)
-    ordered = np.sort(levels[known])
+    finite = np.isfinite(levels)
+    ordered = np.sort(levels[finite])
     if len(ordered) < 3:
         return None
     gaps = np.diff(ordered)
@@ -130,7 +130,8 @@ def _by_figures(a: Values, b: Values) -> tuple[list[bool], list[bool]] | None:
         return None
     is_fast = levels >= fast[0]
     of_a, of_b = (
-        [bool(one) for one in is_fast[part][known[part]]] for part in (slice(len(a)), slice(len(a), None))
+        [bool(value) for value in is_fast[part][finite[part]]]
+        for part in (slice(len(a)), slice(len(a), None))
     )
-    mixed = any(len(set(of)) > 1 for of in (of_a, of_b))
+    mixed = any(len(set(states)) > 1 for states in (of_a, of_b))
     return (of_a, of_b) if mixed else None

@@ -13,9 +13,8 @@ from imb.model.observations import Launch
 from imb.model.records import MachineState
 from imb.stats.arrays import Mask, Values
 
-NEIGHBORS = (
-    5  # samples that vote on the state of the one in their middle: less than three in a row are a disturbance
-)
+# Samples that vote on the state of the one in their middle: less than three in a row are a disturbance.
+NEIGHBORS = 5
 FEWEST = 20  # samples of a launch; fewer do not show how long a state lasts
 
 
@@ -64,20 +63,20 @@ def timelines(launch: Launch) -> dict[Ranks, Timeline]:
     probes. Reads the samples of the launch."""
     if not references_of(launch):
         return {}
-    found: dict[Ranks, list[tuple[float, float]]] = {}
+    by_ranks: dict[Ranks, list[tuple[float, float]]] = {}
     ranks = {key: ranks_of(row) for key, row in launch.rows.items()}
-    for key, one in launch.sampled():
-        before, after = one.probe_before_seconds or 0.0, one.probe_after_seconds or 0.0
-        if key in ranks and one.at_seconds is not None and before > 0 and after > 0:
-            found.setdefault(ranks[key], []).append((one.at_seconds, math.sqrt(before * after)))
-    made = {}
-    for who, pairs in found.items():
+    for key, sample in launch.sampled():
+        before, after = sample.probe_before_seconds or 0.0, sample.probe_after_seconds or 0.0
+        if key in ranks and sample.at_seconds is not None and before > 0 and after > 0:
+            by_ranks.setdefault(ranks[key], []).append((sample.at_seconds, math.sqrt(before * after)))
+    lines = {}
+    for group, pairs in by_ranks.items():
         at, probes = np.array(sorted(pairs)).T
-        made[who] = Timeline(at, probes)
-    return made
+        lines[group] = Timeline(at, probes)
+    return lines
 
 
-def stays(seen: Iterable[tuple[Timeline, list[MachineState], bool]]) -> Stays | None:
+def stays(launches: Iterable[tuple[Timeline, list[MachineState], bool]]) -> Stays | None:
     """Of several launches together: timeline, states of the launch (the fastest first), and whether the fastest one is the
     dominant state. None where nothing was seen.
 
@@ -87,7 +86,7 @@ def stays(seen: Iterable[tuple[Timeline, list[MachineState], bool]]) -> Stays | 
     time = np.zeros(2)
     ends = np.zeros(2, dtype=np.int64)
     lengths: list[float] = []
-    for line, states, reference_is_usual in seen:
+    for line, states, reference_is_usual in launches:
         if len(line.at) < FEWEST or not states:
             continue
         away = away_at(line, states, reference_is_usual)
@@ -112,7 +111,7 @@ def stays(seen: Iterable[tuple[Timeline, list[MachineState], bool]]) -> Stays | 
 
 
 def lengths_of(at: Values, away: Mask) -> list[float]:
-    """Seconds of each stay away, from its first sample to the first one behind it, or the last one."""
+    """Seconds of each stay away, from its first sample to the first one after it, or the last one."""
     edges = np.flatnonzero(np.diff(away.astype(np.int64), prepend=0, append=0))
     begins, ends = edges[::2], np.minimum(edges[1::2], len(at) - 1)
     return [float(length) for length in at[ends] - at[begins]]

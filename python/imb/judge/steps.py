@@ -54,7 +54,7 @@ class Drift(NamedTuple):
     high: float
 
 
-class Found(NamedTuple):
+class Detected(NamedTuple):
     """Ordered by session, then by series. `correlation`: of the noise of one session with that of the next one. `sloping`: series
     that change steadily within their levels, so that steps in them may be parts of a drift."""
 
@@ -64,7 +64,7 @@ class Found(NamedTuple):
     sloping: list[int]
 
 
-def find_steps(logs: Values, level: float = 0.01, least: float = 0.0, confidence: float = 0.95) -> Found:
+def find_steps(logs: Values, level: float = 0.01, least: float = 0.0, confidence: float = 0.95) -> Detected:
     """Steps and drifts of at least `least` (of the logarithm), whose interval excludes no change.
 
     logs: shape (sessions, series), in the order of time, NaN where a session lacks a series; infinities are refused.
@@ -79,25 +79,25 @@ def find_steps(logs: Values, level: float = 0.01, least: float = 0.0, confidence
     logs = clipped(logs)
     drifting = [series for series, at in places.items() if _is_drift(logs[:, series], at)]
     share = len(places) / max(1, int(np.isfinite(logs).any(axis=0).sum()))
-    wanted = 1 - (1 - confidence) * share
+    adjusted = 1 - (1 - confidence) * share
     steps = [
-        Step(series, *one)
+        Step(series, *step)
         for series, at in places.items()
         if series not in drifting
-        for one in _sizes(logs[:, series], at, wanted, correlation, least)
+        for step in _sizes(logs[:, series], at, adjusted, correlation, least)
     ]
-    drifts = [Drift(series, *_slope(logs[:, series], wanted, correlation)) for series in sorted(drifting)]
-    return Found(
-        sorted((one for one in steps if _is_certain(one, least)), key=lambda one: (one.at, one.series)),
-        [one for one in drifts if _is_certain(one, least)],
+    drifts = [Drift(series, *_slope(logs[:, series], adjusted, correlation)) for series in sorted(drifting)]
+    return Detected(
+        sorted((step for step in steps if _is_certain(step, least)), key=lambda step: (step.at, step.series)),
+        [drift for drift in drifts if _is_certain(drift, least)],
         correlation,
         _sloping(logs, places, level, correlation),
     )
 
 
-def _is_certain(found: Step | Drift, least: float) -> bool:
+def _is_certain(change: Step | Drift, least: float) -> bool:
     """Whether it is as large as `least`, and its interval excludes no change: the search for places is by another test."""
-    return abs(found.size) >= least and not found.low <= 0 <= found.high
+    return abs(change.size) >= least and not change.low <= 0 <= change.high
 
 
 def detectable_step(
@@ -107,10 +107,10 @@ def detectable_step(
     series with the median spread. An upper limit: the level is divided among sessions and series (Bonferroni). None where
     no series has a spread."""
     between = np.abs(np.diff(logs, axis=0))
-    known = np.isfinite(between).sum(axis=0) >= FEWEST // 2
-    if not known.any():
+    enough = np.isfinite(between).sum(axis=0) >= FEWEST // 2
+    if not enough.any():
         return None
-    spreads = _spread(np.nanmedian(between[:, known], axis=0), correlation)
+    spreads = _spread(np.nanmedian(between[:, enough], axis=0), correlation)
     degrees = max(1, len(logs) - 2)
     reach = noncentrality(degrees, level / logs.size, power)
     size = 1 / after + 1 / max(1, len(logs) - after)
@@ -142,11 +142,11 @@ def correlation_of(logs: Values) -> float:
     standard error is added, because a correlation that is missed makes false steps."""
     ratios = []
     for series in logs.T:
-        known = series[np.isfinite(series)]
-        if len(known) >= FEWEST and known.std() > LEAST_SPREAD:
-            one, two = (_without_largest(np.abs(known[lag:] - known[:-lag])) for lag in (1, 2))
-            if one > 0 and two > 0:
-                ratios.append(np.log(two / one))
+        finite = series[np.isfinite(series)]
+        if len(finite) >= FEWEST and finite.std() > LEAST_SPREAD:
+            lag_1, lag_2 = (_without_largest(np.abs(finite[lag:] - finite[:-lag])) for lag in (1, 2))
+            if lag_1 > 0 and lag_2 > 0:
+                ratios.append(np.log(lag_2 / lag_1))
     if not ratios:
         return 0.0
     likely = float(np.exp(2 * np.mean(ratios))) - 1
@@ -160,8 +160,8 @@ def _without_largest(values: Values) -> float:
 def _segmented(
     logs: Values, level: float, correlation: float, random: np.random.Generator
 ) -> dict[int, list[int]]:
-    """Sessions at which series change, by series. Indices are looked for in all series together, so that series which change
-    together are seen to; each series keeps those that its own levels need."""
+    """Sessions at which series change, by series. They are searched in all series together, so that series which change together
+    support each other; each series keeps those that its own levels need."""
     limits: dict[Cut, float] = {}
     parts = [(0, len(logs))]
     while parts:
@@ -209,25 +209,25 @@ def _splits(sessions: int) -> Indices:
 def _arcs(sessions: int) -> Indices:
     """Where a level may begin and end, [i, j), inside of another one: its length is at most half of the sessions, and lengths grow by a
     quarter."""
-    found = [np.empty((0, 2), dtype=np.int64)]
+    arcs = [np.empty((0, 2), dtype=np.int64)]
     length = SHORTEST
     while length <= sessions // 2:
         begins = np.arange(SHORTEST, sessions - SHORTEST - length + 1)
-        found.append(np.stack([begins, begins + length], axis=1))
+        arcs.append(np.stack([begins, begins + length], axis=1))
         length = max(length + 1, round(1.25 * length))
-    return np.concatenate(found)
+    return np.concatenate(arcs)
 
 
 def _scores(values: Values, candidates: Indices) -> Values:
     """How much better two levels describe a series than one, the second in the sessions [i, j) of a candidate, shape (..., candidates,
     series): (n - 2) log(squares about one level / squares about two), which is comparable between series of different length
     (Wallace, Ann. Math. Stat. 30 (1959) 1124). values: shape (..., sessions, series), NaN where a session lacks a series."""
-    known = np.isfinite(values)
-    counts = _summed(known.astype(np.float64), candidates)
+    finite = np.isfinite(values)
+    counts = _summed(finite.astype(np.float64), candidates)
     with np.errstate(divide="ignore", invalid="ignore"):
-        count = known.sum(axis=-2, keepdims=True)
-        mean = np.sum(values, axis=-2, keepdims=True, where=known) / count
-        centred = np.where(known, values - mean, 0.0)
+        count = finite.sum(axis=-2, keepdims=True)
+        mean = np.sum(values, axis=-2, keepdims=True, where=finite) / count
+        centred = np.where(finite, values - mean, 0.0)
         total = np.sum(centred**2, axis=-2, keepdims=True) + LEAST_SPREAD**2 * count
         explained = _summed(centred, candidates) ** 2 * (1 / counts + 1 / (count - counts))
         scores: Values = -(count - 2) * np.log1p(-explained / total)
@@ -237,8 +237,8 @@ def _scores(values: Values, candidates: Indices) -> Values:
 
 def _summed(values: Values, candidates: Indices) -> Values:
     sums = np.pad(np.cumsum(values, axis=-2), [(0, 0)] * (values.ndim - 2) + [(1, 0), (0, 0)])
-    found: Values = sums[..., candidates[:, 1], :] - sums[..., candidates[:, 0], :]
-    return found
+    inside: Values = sums[..., candidates[:, 1], :] - sums[..., candidates[:, 0], :]
+    return inside
 
 
 def _limit(
@@ -249,33 +249,33 @@ def _limit(
     if not len(candidates):
         return None
     part = clipped(part)
-    known = np.isfinite(part)
+    finite = np.isfinite(part)
     highest = float(_scores(part, candidates).max(initial=0.0))
     if highest < _ROUNDING:
         return None
     draws = max(DRAWS, int(np.ceil(1 / level)))  # fewer could not show so small a probability
     allowed = int(level * (draws + 1)) - 1  # resampled histories that may be higher
-    filled = _filled(part, known, random)
+    filled = _filled(part, finite, random)
     filled -= filled.mean(axis=0)
     reached: list[Values] = []
     higher = 0
     for begin in range(0, draws, _AT_ONCE):
         count = min(_AT_ONCE, draws - begin)
         order = random.permuted(np.tile(np.arange(len(part)), (count, 1)), axis=1)
-        made = np.where(known, _correlated(filled[order], correlation), np.nan)
-        reached.append(_scores(made, candidates).max(axis=(-2, -1)))
+        resampled = np.where(finite, _correlated(filled[order], correlation), np.nan)
+        reached.append(_scores(resampled, candidates).max(axis=(-2, -1)))
         higher += int((reached[-1] >= highest).sum())
         if higher > allowed:
             return None
     return float(np.sort(np.concatenate(reached))[-allowed - 1])
 
 
-def _filled(part: Values, known: Mask, random: np.random.Generator) -> Values:
+def _filled(part: Values, finite: Mask, random: np.random.Generator) -> Values:
     """What is missing is drawn from the rest of the series."""
-    filled = np.where(known, part, 0.0)
-    for series in np.flatnonzero(known.any(axis=0) & ~known.all(axis=0)):
-        there = known[:, series]
-        filled[~there, series] = random.choice(part[there, series], int((~there).sum()))
+    filled = np.where(finite, part, 0.0)
+    for series in np.flatnonzero(finite.any(axis=0) & ~finite.all(axis=0)):
+        present = finite[:, series]
+        filled[~present, series] = random.choice(part[present, series], int((~present).sum()))
     return filled
 
 
@@ -283,11 +283,11 @@ def _correlated(noise: Values, correlation: float) -> Values:
     """Autoregressive series of this noise, shape (draws, sessions, series)."""
     if not correlation:
         return noise
-    made = np.empty_like(noise)
-    made[:, 0] = noise[:, 0] / np.sqrt(1 - correlation**2)
+    series = np.empty_like(noise)
+    series[:, 0] = noise[:, 0] / np.sqrt(1 - correlation**2)
     for session in range(1, noise.shape[1]):
-        made[:, session] = correlation * made[:, session - 1] + noise[:, session]
-    return made
+        series[:, session] = correlation * series[:, session - 1] + noise[:, session]
+    return series
 
 
 def _sizes(
@@ -295,32 +295,32 @@ def _sizes(
 ) -> list[tuple[int, float, float, float, int | None]]:
     """Place, size and interval of each step, and where the old level comes back. Student, with the spread of all levels; correlated
     sessions count as fewer. A level is the old one if it differs from it by less than its error or `least`, and less than half of the step."""
-    levels = [one[np.isfinite(one)] for one in np.split(series, places)]
+    levels = [level[np.isfinite(level)] for level in np.split(series, places)]
     degrees = max(1, sum(map(len, levels)) - len(levels))
-    variance = sum(float(((one - one.mean()) ** 2).sum()) for one in levels) / degrees
+    variance = sum(float(((level - level.mean()) ** 2).sum()) for level in levels) / degrees
     variance = max(variance, LEAST_SPREAD**2) * (1 + correlation) / (1 - correlation)
     reach = float(stdtrit(degrees, 0.5 + confidence / 2))
-    found: list[tuple[int, float, float, float, int | None]] = []
+    steps: list[tuple[int, float, float, float, int | None]] = []
     for number, (at, old, new) in enumerate(zip(places, levels, levels[1:], strict=False)):
         size = float(new.mean() - old.mean())
         half = reach * float(np.sqrt(variance * (1 / len(old) + 1 / len(new))))
-        if found and found[-1][4] is None:
+        if steps and steps[-1][4] is None:
             first = levels[number - 1]
             error = reach * float(np.sqrt(variance * (1 / len(first) + 1 / len(new))))
-            if abs(new.mean() - first.mean()) <= min(max(error, least), abs(found[-1][1]) / 2):
-                found[-1] = (*found[-1][:4], at)
+            if abs(new.mean() - first.mean()) <= min(max(error, least), abs(steps[-1][1]) / 2):
+                steps[-1] = (*steps[-1][:4], at)
                 continue
-        found.append((at, size, size - half, size + half, None))
-    return found
+        steps.append((at, size, size - half, size + half, None))
+    return steps
 
 
 def _is_drift(series: Values, places: list[int]) -> bool:
     """Whether a straight line describes it better than these levels (Schwarz, Ann. Stat. 6 (1978) 461)."""
-    known = np.flatnonzero(np.isfinite(series))
-    values = series[known]
+    sessions = np.flatnonzero(np.isfinite(series))
+    values = series[sessions]
     levels = np.split(series, places)
-    squares = sum(float(np.nansum((one - np.nanmean(one)) ** 2)) for one in levels)
-    line = np.polyval(np.polyfit(known, values, 1), known)
+    squares = sum(float(np.nansum((level - np.nanmean(level)) ** 2)) for level in levels)
+    line = np.polyval(np.polyfit(sessions, values, 1), sessions)
 
     def criterion(squares: float, parameters: int) -> float:
         count = len(values)
@@ -331,8 +331,8 @@ def _is_drift(series: Values, places: list[int]) -> bool:
 
 def _slope(series: Values, confidence: float, correlation: float) -> tuple[float, float, float]:
     """Change along a straight line over the whole history, with an interval."""
-    known = np.flatnonzero(np.isfinite(series))
-    values, time = series[known], known - known.mean()
+    sessions = np.flatnonzero(np.isfinite(series))
+    values, time = series[sessions], sessions - sessions.mean()
     slope = float(time @ values / (time @ time))
     residual = values - values.mean() - slope * time
     degrees = len(values) - 2
@@ -347,7 +347,7 @@ def _slope(series: Values, confidence: float, correlation: float) -> tuple[float
 def _sloping(logs: Values, places: dict[int, list[int]], level: float, correlation: float) -> list[int]:
     """Series whose levels have a common slope (Student, Bonferroni)."""
     limit = level / max(1, int(np.isfinite(logs).any(axis=0).sum()))
-    found = []
+    sloping = []
     for series in range(logs.shape[1]):
         parts = np.split(np.arange(len(logs)), places.get(series, []))
         levels = [part[np.isfinite(logs[part, series])] for part in parts]
@@ -359,8 +359,8 @@ def _sloping(logs: Values, places: dict[int, list[int]], level: float, correlati
         values = np.concatenate([logs[part, series] - logs[part, series].mean() for part in levels])
         squares = max(float(time @ time), 1.0)
         slope = float(time @ values) / squares
-        rest = max(float(((values - slope * time) ** 2).sum()) / degrees, LEAST_SPREAD**2)
-        error = float(np.sqrt(rest / squares * (1 + correlation) / (1 - correlation)))
+        variance = max(float(((values - slope * time) ** 2).sum()) / degrees, LEAST_SPREAD**2)
+        error = float(np.sqrt(variance / squares * (1 + correlation) / (1 - correlation)))
         if abs(slope) > error * float(stdtrit(degrees, 1 - limit / 2)):
-            found.append(series)
-    return found
+            sloping.append(series)
+    return sloping

@@ -1,10 +1,10 @@
-"""Which algorithm of a collective is faster than the library's own choice, and whether a file that says so may be handed out. Pure.
+"""Which algorithm of a collective is faster than the library's own choice, and whether a file with these choices may be handed out. Pure.
 
 Two steps on separate launches, since the best of many estimates is too good on average:
 
-- **Search**: all candidates side by side, the default among them. From round FIRST on, who is behind the best one by ERRORS
-  standard errors is out (a race: Maron and Moore, Artif. Intell. Rev. 11 (1997) 193). A cell is settled when who is left could
-  be better by less than the margin. Nothing is claimed from these figures.
+- **Search**: all candidates side by side, the default among them. From round FIRST on, a candidate that is slower than the best one by ERRORS
+  standard errors is out (a race: Maron and Moore, Artif. Intell. Rev. 11 (1997) 193). A cell is settled when those left could be
+  better by less than the margin. Nothing is claimed from these figures.
 - **Proof**: pairs of fresh launches, with the file and without. A changed cell is confirmed where the lower bound of its speedup
   is above 1, an unchanged one where it is not slower by the margin. FAMILY bounds the probability that any cell is wrongly
   called so, over all cells (Holm), all looks (shares in proportion to their pairs) and all confirmations (half, a quarter, ...). Cells that fail go back to the default, and the rest is confirmed again on fresh pairs.
@@ -46,8 +46,8 @@ Verdict: TypeAlias = Literal[
 
 
 class Judged(NamedTuple):
-    """A cell at a look: speedup of the file over no file with its interval, which holds for all cells and looks together, and what is
-    said of it. `pairs` that have it."""
+    """A cell at a look: verdict, and speedup of the file over no file with its interval, which holds for all cells and looks together.
+    `pairs`: how many have the cell."""
 
     verdict: Verdict
     speedup: float
@@ -100,11 +100,11 @@ class Tuned:
 
     def changed(self) -> list[CellResult]:
         """Cells that leave the default."""
-        return [one for one in self.cells if one.chosen != DEFAULT]
+        return [result for result in self.cells if result.chosen != DEFAULT]
 
     def confirmed(self) -> bool:
         """Whether all cells of a file are faster with it, and none is slower."""
-        verdicts = [one.judged.verdict if one.judged else "" for one in self.changed()]
+        verdicts = [result.judged.verdict if result.judged else "" for result in self.changed()]
         return not (self.stopped or self.slower) and set(verdicts) == {"confirmed"}
 
 
@@ -133,15 +133,15 @@ class Search:
         return FIRST if not self.rounds else 1
 
     def needed(self) -> tuple[list[int], list[int]]:
-        """Cells and candidates that the next round has to have: those that are not settled, and who is left in any of them."""
+        """Cells and candidates of the next round: cells that are not settled, and candidates that are left in any of them."""
         cells = np.flatnonzero(~self.settled)
-        wanted = np.asarray(self.alive[cells].any(axis=0)) | (np.arange(self.alive.shape[1]) == 0)
-        return [int(one) for one in cells], [int(one) for one in np.flatnonzero(wanted)]
+        candidates = np.asarray(self.alive[cells].any(axis=0)) | (np.arange(self.alive.shape[1]) == 0)
+        return [int(cell) for cell in cells], [int(cell) for cell in np.flatnonzero(candidates)]
 
     def add(self, logs: Values) -> None:
         """Logarithms of seconds, shape (rounds, cells, candidates), NaN where something was not measured."""
-        for one in logs:
-            self._logs = np.concatenate([self._logs, one[None]])
+        for of_round in logs:
+            self._logs = np.concatenate([self._logs, of_round[None]])
             self._look()
 
     def _look(self) -> None:
@@ -157,26 +157,26 @@ class Search:
         best = np.take_along_axis(self._logs, self.best[None, :, None], axis=2)
         count, behind, variance = moments(self._logs - best)
         is_best = np.arange(self._logs.shape[2]) == self.best[:, None]
-        judged = self.alive & ~is_best & (count >= FIRST)
-        # What all that are left tell of the spread widens those whose few figures agree by chance.
-        flat = np.where(judged, variance, np.nan).reshape(1, -1)
+        tested = self.alive & ~is_best & (count >= FIRST)
+        # The spread of all that are left widens the errors of those whose few figures agree by chance.
+        flat = np.where(tested, variance, np.nan).reshape(1, -1)
         errors = ERRORS * errors_of_pairs(np.maximum(count, 1).reshape(1, -1), flat, 0.0).reshape(count.shape)
         with np.errstate(invalid="ignore"):
-            self.alive[judged & (behind > errors)] = False
-            known = judged & (errors < self._margin)
+            self.alive[tested & (behind > errors)] = False
+            certain = tested & (errors < self._margin)
         self.alive[:, 0] = True
-        # Who was never measured, as every launch of it failed, is out as well.
+        # A candidate that was never measured, as all its launches failed, is out as well.
         self.alive[(count == 0) & ~is_best] = False
         self.alive[:, 0] = True
-        default_is_out = judged[:, 0] & (behind[:, 0] > errors[:, 0])
-        rivals = self.alive & ~is_best & ~known
+        default_is_out = tested[:, 0] & (behind[:, 0] > errors[:, 0])
+        rivals = self.alive & ~is_best & ~certain
         rivals[:, 0] &= ~default_is_out
         self.settled |= ~rivals.any(axis=1)
 
     def chosen(self) -> list[int]:
         """Of each cell the candidate that is proposed; 0: the default stays."""
         enough = self.gain >= math.log1p(math.expm1(self._margin) * PROPOSED)
-        return [int(one) for one in np.where(enough, self.best, 0)]
+        return [int(candidate) for candidate in np.where(enough, self.best, 0)]
 
 
 class Proof:
@@ -190,9 +190,8 @@ class Proof:
         confirmations: int = CONFIRMATIONS,
     ) -> None:
         self.changed: Mask = np.array(changed, dtype=bool)
-        self.reverted: list[
-            tuple[int, Judged]
-        ] = []  # cells that went back to the default, as they were judged then
+        # Cells that went back to the default, as they were judged then.
+        self.reverted: list[tuple[int, Judged]] = []
         self.confirmation = 1
         self.over = not self.changed.any()
         self.judged: list[Judged] = []
@@ -229,7 +228,7 @@ class Proof:
         its first pair, in pairs. Where some cells are confirmed and others are not, time is left for another confirmation."""
         needed = self.pairs_needed()
         if self._look and self.confirmation < self._most:
-            open_ = self.changed & np.array([one.verdict != "confirmed" for one in self.judged], dtype=bool)
+            open_ = self.changed & np.array([cell.verdict != "confirmed" for cell in self.judged], dtype=bool)
             if 0 < open_.sum() < self.changed.sum() and needed + acting + self.launched > fit:
                 return 0
         pairs = min(needed, fit)
@@ -239,18 +238,17 @@ class Proof:
         """Logarithms of the speedup, shape (pairs, cells), NaN where a side lacks a cell. `probes`: seconds of the state probe of
         both launches, shape (pairs, 2), NaN where there is none. `control`, shape (pairs,): the mean logarithm of the speedup of
         rows that no file changes. Looks when there are enough pairs."""
-        known = np.full((len(gains), 2), np.nan) if probes is None else probes
+        seconds = np.full((len(gains), 2), np.nan) if probes is None else probes
         self._gains = np.concatenate([self._gains, gains])
         self._control = np.append(self._control, np.full(len(gains), np.nan) if control is None else control)
-        self._probes = np.concatenate([self._probes, known])
+        self._probes = np.concatenate([self._probes, seconds])
         while not self.over and (
             int(self._clean().sum()) >= LOOKS[self._look] or self.launched >= SPARE * LOOKS[self._look]
         ):
             self._take_look(last=self._look == len(LOOKS) - 1)
 
     def end(self) -> None:
-        """There is no time for the pairs that are needed: looks at those that are there for the last time. What is open then goes back
-        to the default."""
+        """Looks for the last time, at the pairs that there are: there is no time for more. What is still open goes back to the default."""
         self._take_look(last=True, in_time=False)
 
     def _clean(self) -> Mask:
@@ -268,11 +266,11 @@ class Proof:
         self._last = now
         # What an earlier look has shown stays shown: each look has its share of the level.
         self.judged = [
-            before if said.verdict == "inconclusive" != before.verdict else said
-            for before, said in zip(self.judged if self._look else now, now, strict=True)
+            before if latest.verdict == "inconclusive" != before.verdict else latest
+            for before, latest in zip(self.judged if self._look else now, now, strict=True)
         ]
-        slower = [one.verdict == "slower" for one in self.judged]
-        open_ = [one.verdict == "inconclusive" for one in self.judged]
+        slower = [cell.verdict == "slower" for cell in self.judged]
+        open_ = [cell.verdict == "inconclusive" for cell in self.judged]
         failed = self.changed & np.array(
             [bad or (last and not_yet) for bad, not_yet in zip(slower, open_, strict=True)]
         )
@@ -287,12 +285,12 @@ class Proof:
         """Gains below the margin go back as well, and later those without reserve: the next confirmation has a lower level, and they
         would fail one after another."""
         for cell in np.flatnonzero(self.changed):
-            said = self.judged[int(cell)]
+            result = self.judged[int(cell)]
             again = self.confirmation < self._most
             if failed[cell] or (again and not self._has_reserve(self._last[int(cell)], why)):
                 verdict: Verdict = why if failed[cell] else "below the margin"
-                verdict = "slower" if said.verdict == "slower" else verdict
-                self.reverted.append((int(cell), said._replace(verdict=verdict)))
+                verdict = "slower" if result.verdict == "slower" else verdict
+                self.reverted.append((int(cell), result._replace(verdict=verdict)))
                 self.changed[cell] = False
         self._gains, self._probes, self._control = self._gains[:0], self._probes[:0], self._control[:0]
         self._look = 0
@@ -301,18 +299,20 @@ class Proof:
             self.changed[:] = False
             self.over = True
 
-    def _has_reserve(self, said: Judged, why: Verdict) -> bool:
+    def _has_reserve(self, result: Judged, why: Verdict) -> bool:
         least = self._margin
         if self.confirmation > 1 or why == "no time":
-            half = math.log(said.speedup / said.low) if said.low > 0 else math.inf
+            half = math.log(result.speedup / result.low) if result.low > 0 else math.inf
             least = max(least, (RESERVE_AT_END if why == "no time" else RESERVE) * half)
-        return math.log(said.speedup) >= least
+        return math.log(result.speedup) >= least
 
     @property
     def good(self) -> bool:
         """Whether the file may be handed out: it changes something, every changed cell is confirmed, and none is slower."""
         return (
-            self.over and bool(self.changed.any()) and not any(one.verdict == "slower" for one in self.judged)
+            self.over
+            and bool(self.changed.any())
+            and not any(cell.verdict == "slower" for cell in self.judged)
         )
 
 
@@ -326,8 +326,8 @@ class _Estimates(NamedTuple):
 
     def half(self, level: Values) -> Values:
         """Of an interval of which each side misses with this probability."""
-        found: Values = -stdtrit(self.degrees, level) * self.error
-        return found
+        width: Values = -stdtrit(self.degrees, level) * self.error
+        return width
 
 
 def judged(
@@ -338,27 +338,29 @@ def judged(
     `control`: of each pair the same of rows that no file changes, whose expectation is 0."""
     both = 2 if changed.any() and not changed.all() else 1
     each = level / both / np.where(changed, int(changed.sum()), int((~changed).sum()))
-    found = _estimated(gains)
+    estimates = _estimated(gains)
     if control is not None and np.isfinite(control).all() and len(control) > FEWEST:
         # Which one is more certain is decided for all cells together, by the spread of pairs alone.
         adjusted = _estimated(gains, control)
-        if float(nanmedian(adjusted.half(each))) < float(nanmedian(found.half(each))):
-            found = adjusted
+        if float(nanmedian(adjusted.half(each))) < float(nanmedian(estimates.half(each))):
+            estimates = adjusted
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = stdtr(found.degrees, -(found.mean + np.where(changed, 0.0, margin)) / found.error)
+        p = stdtr(estimates.degrees, -(estimates.mean + np.where(changed, 0.0, margin)) / estimates.error)
     shown = holm(p, each) <= level
-    half = found.half(level * each / _left(p, each, shown))
-    low, high = found.mean - half, found.mean + half
-    slower = found.mean + found.half(each) < 0  # by Bonferroni's limit: a false one costs the file
+    half = estimates.half(level * each / _left(p, each, shown))
+    low, high = estimates.mean - half, estimates.mean + half
+    slower = estimates.mean + estimates.half(each) < 0  # by Bonferroni's limit: a false one costs the file
     cells = []
-    for at in range(len(found.mean)):
+    for at in range(len(estimates.mean)):
         verdict: Verdict = "inconclusive"
         if shown[at]:
             verdict = "confirmed" if changed[at] else "not slower"
         elif slower[at]:
             verdict = "slower"
-        speedup, least, most = (float(np.exp(min(one[at], _MOST))) for one in (found.mean, low, high))
-        cells.append(Judged(verdict, speedup, least, most, int(found.pairs[at])))
+        speedup, least, most = (
+            float(np.exp(min(values[at], _MOST))) for values in (estimates.mean, low, high)
+        )
+        cells.append(Judged(verdict, speedup, least, most, int(estimates.pairs[at])))
     return cells
 
 
@@ -380,18 +382,20 @@ def _estimated(gains: Values, control: Values | None = None) -> _Estimates:
     degrees = count - 1
     width: Values = np.ones(len(count))
     if control is not None:
-        there = np.isfinite(gains)
+        finite = np.isfinite(gains)
         with np.errstate(divide="ignore", invalid="ignore"):
-            middle = np.where(there, control[:, None], 0.0).sum(axis=0) / count
-            apart = np.where(there, control[:, None] - middle, 0.0)
+            middle = np.where(finite, control[:, None], 0.0).sum(axis=0) / count
+            apart = np.where(finite, control[:, None] - middle, 0.0)
             squares = (apart**2).sum(axis=0)
-            slope = (apart * np.where(there, gains - mean, 0.0)).sum(axis=0) / squares
+            slope = (apart * np.where(finite, gains - mean, 0.0)).sum(axis=0) / squares
             slope = np.where(squares > 0, slope, 0.0)
-            rest = np.where(there, gains - mean - slope * apart, 0.0)
+            rest = np.where(finite, gains - mean - slope * apart, 0.0)
             degrees = count - 2
             variance = (rest**2).sum(axis=0) / degrees
             mean = mean - slope * middle
             width = np.sqrt(1 + np.where(squares > 0, count * middle**2 / squares, 0.0))
-    known = degrees > 0
-    errors = errors_of_pairs(np.maximum(count, 1), np.where(known, variance, np.nan)[None], 0.0)[0]
-    return _Estimates(count, mean, np.where(known, errors * width, np.nan), np.where(known, degrees, np.nan))
+    enough = degrees > 0
+    errors = errors_of_pairs(np.maximum(count, 1), np.where(enough, variance, np.nan)[None], 0.0)[0]
+    return _Estimates(
+        count, mean, np.where(enough, errors * width, np.nan), np.where(enough, degrees, np.nan)
+    )

@@ -3,7 +3,7 @@
 A launch calls the fastest state that its probes saw its reference. Launches of the same surroundings (hosts, CPUs of ranks,
 MPI, launcher arguments, variables) and the same ranks in a table should agree on it. The dominant state is the fastest that at
 least one launch of five calls its reference. A launch whose reference is slower than that, by more than launches of one
-state differ, was outside it. docs/evidence-verdicts.md says how the limit is chosen, and its error rates.
+state differ, was outside it. docs/evidence-verdicts.md has the choice of the limit, and its error rates.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ class Unusual(msgspec.Struct, frozen=True, kw_only=True):
 
 def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[Unusual]:
     """Those of `launches` outside the dominant state; `earlier` ones only define the dominant state. In the order given."""
-    own = list({launch.name: launch for launch in launches}.values())
-    asked = {launch.name for launch in own}
+    distinct = list({launch.name: launch for launch in launches}.values())
+    judged = {launch.name for launch in distinct}
     levels: dict[tuple[object, Ranks], list[tuple[str, float]]] = {}
-    for launch in [*own, *(one for one in earlier if one.name not in asked)]:
+    for launch in [*distinct, *(other for other in earlier if other.name not in judged)]:
         references = references_of(launch)
         same = surroundings(launch) if references else None
         for ranks, reference in references.items():
             levels.setdefault((same, ranks), []).append((launch.name, reference))
-    found: dict[str, list[Unusual]] = {}
-    for (_, ranks), known in levels.items():
-        seconds = np.array([one for _, one in known])
+    by_launch: dict[str, list[Unusual]] = {}
+    for (_, ranks), entries in levels.items():
+        seconds = np.array([probe for _, probe in entries])
         is_usual, is_away = split(np.log(seconds))
         for at in np.flatnonzero(is_away):
-            name = known[int(at)][0]
-            if name in asked:
-                found.setdefault(name, []).append(
+            name = entries[int(at)][0]
+            if name in judged:
+                by_launch.setdefault(name, []).append(
                     Unusual(
                         launch=name,
                         ranks=ranks,
@@ -81,7 +81,7 @@ def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[
                         others=int(is_usual.sum()),
                     )
                 )
-    return [one for launch in own for one in found.get(launch.name, [])]
+    return [each for launch in distinct for each in by_launch.get(launch.name, [])]
 
 
 def split(logs: Values) -> tuple[Mask, Mask]:
@@ -121,11 +121,11 @@ def limit(values: Values) -> float:
 def states_of(launch: Launch) -> dict[Ranks, list[MachineState]]:
     """The states that the probes saw, the fastest first, by the ranks that made them; empty without probes. Their levels are
     those of all rows on these ranks, their samples and medians those of the first one."""
-    found: dict[Ranks, list[MachineState]] = {}
+    states: dict[Ranks, list[MachineState]] = {}
     for row in launch.rows.values():
         if row.passes and row.passes.states and row.passes.states[0].probe_seconds > 0:
-            found.setdefault(ranks_of(row), row.passes.states)
-    return found
+            states.setdefault(ranks_of(row), row.passes.states)
+    return states
 
 
 def references_of(launch: Launch) -> dict[Ranks, float]:
@@ -136,12 +136,12 @@ def references_of(launch: Launch) -> dict[Ranks, float]:
 def ranks_of(row: Result) -> Ranks:
     """Those that make the probes of a row."""
     groups = row.groups or []
-    known = row.group is not None and row.group < len(groups)
+    has_members = row.group is not None and row.group < len(groups)
     return Ranks(
         processes=row.processes,
         group_count=row.group_count,
         group=row.group,
-        members=tuple(groups[row.group or 0]) if known else (),
+        members=tuple(groups[row.group or 0]) if has_members else (),
     )
 
 
@@ -149,37 +149,37 @@ def surroundings(launch: Launch) -> tuple[object, ...]:
     """What must be the same before launches are expected to see the same states. Where the CPUs of all ranks are known, the
     requested binding adds nothing."""
     cpus = tuple(rank.cpus for rank in launch.run.ranks or [])
-    wanted = [BY_ID[id] for id in (_SAME if cpus and all(cpus) else (*_SAME, "intent.bind"))]
+    conditions = [BY_ID[id] for id in (_SAME if cpus and all(cpus) else (*_SAME, "intent.bind"))]
     same = [
         (id, text)
-        for id, text in conditions_of(launch, wanted).items()
-        if BY_ID.get(id) in wanted or (id.startswith("$") and not of_the_job(id))
+        for id, text in conditions_of(launch, conditions).items()
+        if BY_ID.get(id) in conditions or (id.startswith("$") and not of_the_job(id))
     ]
     return (*sorted(same), cpus)
 
 
-def alike(found: Iterable[Unusual]) -> list[list[Unusual]]:
+def alike(outside: Iterable[Unusual]) -> list[list[Unusual]]:
     """Those that are held against the same dominant state together; of each launch the ranks where it is farthest from it."""
     worst: dict[str, Unusual] = {}
-    for one in found:
-        if one.launch not in worst or one.ratio > worst[one.launch].ratio:
-            worst[one.launch] = one
+    for each in outside:
+        if each.launch not in worst or each.ratio > worst[each.launch].ratio:
+            worst[each.launch] = each
     groups: dict[tuple[float, int], list[Unusual]] = {}
-    for one in worst.values():
-        groups.setdefault((one.usual_seconds, one.others), []).append(one)
+    for each in worst.values():
+        groups.setdefault((each.usual_seconds, each.others), []).append(each)
     return list(groups.values())
 
 
 def names(group: Sequence[Unusual]) -> str:
     """`launch 3fa9`, `launches 3fa9, 77c1`."""
-    return f"launch{'es' if len(group) > 1 else ''} {', '.join(one.launch for one in group)}"
+    return f"launch{'es' if len(group) > 1 else ''} {', '.join(each.launch for each in group)}"
 
 
 def explanation(group: Sequence[Unusual]) -> str:
     """What their probes took, and what is usual."""
     first = group[0]
-    seconds = _range([decimal(one.probe_seconds * 1e6) for one in group])
-    ratios = _range([f"{one.ratio:.2f}" for one in group])
+    seconds = _range([decimal(each.probe_seconds * 1e6) for each in group])
+    ratios = _range([f"{each.ratio:.2f}" for each in group])
     return (
         f"{'were' if len(group) > 1 else 'was'} outside the dominant state of the machine: in {'their' if len(group) > 1 else 'its'}"
         f" fastest state a probe takes {seconds} µs, in the dominant one {us(first.usual_seconds)} ({first.others} other launches),"
@@ -187,9 +187,9 @@ def explanation(group: Sequence[Unusual]) -> str:
     )
 
 
-def words(found: Iterable[Unusual]) -> list[str]:
+def words(outside: Iterable[Unusual]) -> list[str]:
     """A sentence for each group that is `alike`."""
-    return [f"{names(group)} {explanation(group)}" for group in alike(found)]
+    return [f"{names(group)} {explanation(group)}" for group in alike(outside)]
 
 
 def _range(texts: Sequence[str]) -> str:

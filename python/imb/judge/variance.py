@@ -143,9 +143,9 @@ def parts_of(
     count = round(known_median([row.launches for row in rows if row.launches]) or 0)
     degrees = (count - 1) * independent_rows(list(logs.values()), [launch.name for launch in launches])
     parts = [part for name in NAMES if (part := _part(name, rows, degrees)) is not None]
-    parts.sort(key=lambda one: -one.typical)
+    parts.sort(key=lambda part: -part.typical)
     ends = [launch.end for launch in launches if launch.end]
-    limits = [of_launch for one in launches if (of_launch := pass_limits(one.run))]
+    limits = [of_launch for launch in launches if (of_launch := pass_limits(launch.run))]
     return Variance(
         in_passes=in_passes,
         launches=count,
@@ -156,19 +156,24 @@ def parts_of(
         half_width=known_median([row.half_width for row in rows]),
         total=known_median([row.total for row in rows]),
         seconds=known_median([end.seconds for end in ends]),
-        passes=None if (found := known_median([end.passes for end in ends])) is None else round(found),
+        passes=None if (passes := known_median([end.passes for end in ends])) is None else round(passes),
         limits=limits[0] if limits else None,
         mixed=sum(not _of_one_state(row) for launch in launches for row in launch.rows.values()),
-        stays=_stays(launches, {(one.launch, one.ranks) for one in away}),
+        stays=_stays(launches, {(each.launch, each.ranks) for each in away}),
         unusual=away,
     )
 
 
 def _left_out(launches: Sequence[Launch], away: Sequence[Unusual]) -> set[tuple[str, Ranks]]:
     """Launches that are not compared with the others: those outside the dominant state, where others did."""
-    left_out = {(one.launch, one.ranks) for one in away}
-    seen = {ranks for one in launches for ranks in references_of(one) if (one.name, ranks) not in left_out}
-    return {(name, ranks) for name, ranks in left_out if ranks in seen}
+    left_out = {(each.launch, each.ranks) for each in away}
+    reached = {
+        ranks
+        for launch in launches
+        for ranks in references_of(launch)
+        if (launch.name, ranks) not in left_out
+    }
+    return {(name, ranks) for name, ranks in left_out if ranks in reached}
 
 
 def spread_of(values: Values) -> float:
@@ -214,8 +219,8 @@ def _figure(launch: Launch, row: Result, chosen: Chosen) -> tuple[float, float |
     """In the state in which launches are compared, which for most is the fastest that they saw."""
     index = chosen.get((launch.name, ranks_of(row)), 0)
     error = _error(row)
-    if index and (found := in_state(row, index)) is not None:
-        seconds, wider = found
+    if index and (figure := in_state(row, index)) is not None:
+        seconds, wider = figure
         return math.log(seconds), None if error is None else error * wider
     time = _time(row)
     return (math.log(time), error) if time and not index and _of_one_state(row) else None
@@ -224,9 +229,9 @@ def _figure(launch: Launch, row: Result, chosen: Chosen) -> tuple[float, float |
 def _row(
     key: Key, launches: Sequence[Launch], left_out: set[tuple[str, Ranks]], figures: Figures
 ) -> RowParts:
-    there = [(launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None]
-    usual = [row for name, row in there if name in figures]
-    away = [row for name, row in there if (name, ranks_of(row)) in left_out]
+    by_launch = [(launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None]
+    usual = [row for name, row in by_launch if name in figures]
+    away = [row for name, row in by_launch if (name, ranks_of(row)) in left_out]
     logs = np.array([log for log, _ in figures.values()])
     errors = [error for _, error in figures.values() if error is not None]
     squares = float(np.mean(np.square(errors))) if errors else None
@@ -240,7 +245,7 @@ def _row(
         seconds=seconds,
         bytes_per_second=counted / seconds if seconds and counted is not None else None,
         half_width=known_median(
-            [w for row in usual if (w := row.half_width) is not None and 0 <= w < math.inf]
+            [width for row in usual if (width := row.half_width) is not None and 0 <= width < math.inf]
         ),
         within=None if squares is None else math.sqrt(squares),
         states=_states(usual, away),
@@ -266,15 +271,15 @@ def _of_one_state(row: Result) -> bool:
 def _error(row: Result) -> float | None:
     """Standard error of the logarithm of the row's median. The interval is that of Student's t for so many samples as count
     (src/result/interval.h)."""
-    found = row.passes
-    if found is None:
+    passes = row.passes
+    if passes is None:
         return None
-    degrees = max((found.effective_samples or math.inf) - 1, 1.0)
+    degrees = max((passes.effective_samples or math.inf) - 1, 1.0)
     factor = float(stdtrit(degrees, 0.975)) if degrees < math.inf else 1.959964
-    if found.interval_seconds and 0 < found.interval_seconds[0] < math.inf:
-        low, high = found.interval_seconds
+    if passes.interval_seconds and 0 < passes.interval_seconds[0] < math.inf:
+        low, high = passes.interval_seconds
         return (math.log(high) - math.log(low)) / 2 / factor if low <= high < math.inf else None
-    wide = found.half_width
+    wide = passes.half_width
     return math.log1p(wide) / factor if wide is not None and 0 <= wide < math.inf else None
 
 
@@ -291,16 +296,16 @@ def _states(usual: Sequence[Result], away: Sequence[Result]) -> float | None:
     times = [time for row in usual if (time := _time(row))]
     reference = math.log(float(np.median(times))) if times else None
     for row, is_away in [*((row, False) for row in usual), *((row, True) for row in away)]:
-        found = _offsets(row.passes) if row.passes else None
+        states = _offsets(row.passes) if row.passes else None
         time = _time(row)
-        if found is None or time is None or (is_away and reference is None):
+        if states is None or time is None or (is_away and reference is None):
             continue
         by = math.log(time) - (reference or 0.0) if is_away else 0.0
-        offsets += [offset + by for offset, _ in found]
-        weights += [share for _, share in found]
-        first = found[0][1]
+        offsets += [offset + by for offset, _ in states]
+        weights += [share for _, share in states]
+        first = states[0][1]
         launches = len(usual) + len(away)
-        more = (len(found) - 1) * first + (1 - first) * (1 - 1 / launches)
+        more = (len(states) - 1) * first + (1 - first) * (1 - 1 / launches)
         excess.append((_error(row) or 0.0) ** 2 * more)
     if not weights:
         return None
@@ -311,16 +316,16 @@ def _states(usual: Sequence[Result], away: Sequence[Result]) -> float | None:
 
 def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
     """Logarithm of the median in each state over that in the first, and its share of the samples; None: not known."""
-    known = [
-        (one.samples, math.log(time))
-        for one in passes.states
-        if one.samples > 0 and (time := one.time_median_seconds) is not None and 0 < time < math.inf
+    states = [
+        (state.samples, math.log(time))
+        for state in passes.states
+        if state.samples > 0 and (time := state.time_median_seconds) is not None and 0 < time < math.inf
     ]
     first = passes.states[0] if passes.states else None
     if first is None or not first.samples > 0 or not 0 < (first.time_median_seconds or 0) < math.inf:
         return None
-    all_of_them = sum(samples for samples, _ in known)
-    return [(log - known[0][1], samples / all_of_them) for samples, log in known]
+    all_of_them = sum(samples for samples, _ in states)
+    return [(log - states[0][1], samples / all_of_them) for samples, log in states]
 
 
 # --- All rows ----------------------------------------------------------------------------------------------------
@@ -329,8 +334,8 @@ def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
 def independent_rows(logs: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
     """As how many independent rows these count, 1 at least, as evidence about the spread of launches.
 
-    What a launch does to all rows alike is seen once, however many rows there are. The ratio of the variance of a row to that
-    of the mean over rows says how much of it is so; as few launches are weak evidence about the latter, its upper 95 % limit counts.
+    What a launch does to all rows alike counts once, however many rows there are. The ratio of the variance of a row to that
+    of the mean over rows measures it. Few launches are weak evidence about the latter variance, so its upper 95 % limit is used.
     """
     values = np.array([[row.get(name, math.nan) for name in names] for row in logs]).reshape(-1, len(names))
     values = values[np.isfinite(values).sum(axis=1) >= 2]
@@ -349,11 +354,11 @@ def independent_rows(logs: Sequence[Mapping[str, float]], names: Sequence[str]) 
 
 
 def _part(name: Name, rows: Sequence[RowParts], degrees: float) -> Part | None:
-    known = [(value, row.key) for row in rows if (value := row.part(name)) is not None]
-    if not known:
+    by_row = [(value, row.key) for row in rows if (value := row.part(name)) is not None]
+    if not by_row:
         return None
-    typical = float(np.median([value for value, _ in known]))
-    worst, where = max(known, key=lambda one: one[0])
+    typical = float(np.median([value for value, _ in by_row]))
+    worst, where = max(by_row, key=lambda entry: entry[0])
     low = high = typical
     if name == "launches":
         low, high = _interval(rows, typical, degrees)
@@ -371,7 +376,7 @@ def _interval(rows: Sequence[RowParts], typical: float, degrees: float) -> tuple
     variance_low, variance_high = (
         squares / (2 * float(gammaincinv(degrees / 2, quantile))) for quantile in (1 - tail, tail)
     )
-    low, high = (math.sqrt(max(one - within**2, 0.0)) for one in (variance_low, variance_high))
+    low, high = (math.sqrt(max(variance - within**2, 0.0)) for variance in (variance_low, variance_high))
     return min(low, typical), max(high, typical)
 
 
@@ -384,15 +389,15 @@ def _stays(
     left_out: set[tuple[str, Ranks]],
 ) -> Stays | None:
     """Of the ranks that saw the machine away from its dominant state most."""
-    found: list[Stays] = []
+    candidates: list[Stays] = []
     lines = {launch.name: timelines(launch) for launch in launches}
     for ranks in dict.fromkeys(ranks for launch in launches for ranks in references_of(launch)):
-        seen = []
+        observed = []
         for launch in launches:
             row = next((row for row in launch.rows.values() if row.passes and ranks_of(row) == ranks), None)
             line = lines[launch.name].get(ranks)
             if row is not None and row.passes is not None and line is not None:
-                seen.append((line, row.passes.states, (launch.name, ranks) not in left_out))
-        if one := stays(seen):
-            found.append(one)
-    return max(found, key=lambda one: one.away, default=None)
+                observed.append((line, row.passes.states, (launch.name, ranks) not in left_out))
+        if of_ranks := stays(observed):
+            candidates.append(of_ranks)
+    return max(candidates, key=lambda each: each.away, default=None)

@@ -23,15 +23,16 @@ def curve(table: Table, *, width: int = 78, height: int = 16) -> list[str] | Non
         value = (value or 0.0) * (1e-6 if rate else 1e6)
         if result.bytes and LEAST < value < MOST:
             points.append((result.bytes, value))
-    if len({x for x, _ in points}) < 3:
+    lengths, values = [length for length, _ in points], [value for _, value in points]
+    if len(set(lengths)) < 3:
         return None
     figure = plotext.figure
     figure.clear()
     figure.plot_size(width, height)
     figure.theme("clear")
     figure.title(f"{one_line(table.title)}: {'MB/s' if rate else 'µs'} over bytes")
-    figure.draw(figure.signal([x for x, _ in points], [y for _, y in points]))
-    scale(figure, [x for x, _ in points], [y for _, y in points])
+    figure.draw(figure.signal(lengths, values))
+    scale(figure, lengths, values)
     return chart_lines(figure)
 
 

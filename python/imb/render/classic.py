@@ -207,18 +207,20 @@ _SHORTFALLS = {
 
 def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
     """As PassesNotes in src/report/text.cpp; and on rows that imb made of samples."""
-    known = [(row, row.passes) for row in rows if row.passes and row.passes.samples]
-    found = [(row, passes) for row, passes in known if passes.shortfall != "cut_off"]
-    if short := [(row, passes) for row, passes in found if passes.shortfall != "none"]:
-        widest, where = max(((passes.half_width or 0, row) for row, passes in short), key=lambda one: one[0])
+    sampled = [(row, row.passes) for row in rows if row.passes and row.passes.samples]
+    complete = [(row, passes) for row, passes in sampled if passes.shortfall != "cut_off"]
+    if short := [(row, passes) for row, passes in complete if passes.shortfall != "none"]:
+        widest, where = max(
+            ((passes.half_width or 0, row) for row, passes in short), key=lambda pair: pair[0]
+        )
         named = f" ({place})" if (place := _where(where)) else ""
         width = f", at most +-{widest * 100:.2f} %" if known_width(widest) else f", {NOT_KNOWN}"
         at_most = f"{width}{named}" if widest else ""
         yield (
-            f"# note: {len(short)} of {counted(len(found), 'row')} not within +-{limits.precision or 0:.12g} %"
+            f"# note: {len(short)} of {counted(len(complete), 'row')} not within +-{limits.precision or 0:.12g} %"
             f"{at_most}: {_SHORTFALLS[short[-1][1].shortfall]}"
         )
-    if leveled := [(row, passes) for row, passes in found if passes.levels]:
+    if leveled := [(row, passes) for row, passes in complete if passes.levels]:
         row, passes = leveled[0]
         place = f" {_where(row)}:" if _where(row) else ""
         levels = [(level.time_seconds, level.samples) for level in passes.levels or []]
@@ -226,9 +228,9 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
             f"# note: samples at several levels in {counted(len(leveled), 'row')}, for example{place}"
             f" {_levels(levels, passes.used)}"
         )
-    mixed = sum(not passes.reference_state for _, passes in found)
-    for group in sorted({row.group for row, _ in found}, key=lambda group: -1 if group is None else group):
-        of_group = [passes for row, passes in found if row.group == group]
+    mixed = sum(not passes.reference_state for _, passes in complete)
+    for group in sorted({row.group for row, _ in complete}, key=lambda group: -1 if group is None else group):
+        of_group = [passes for row, passes in complete if row.group == group]
         if len(states := of_group[-1].states) < 2:
             continue
         inside = [sum(p.states[k].samples for p in of_group if k < len(p.states)) for k in range(len(states))]
@@ -236,18 +238,18 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
         all_of_them = sum(passes.samples or 0 for passes in of_group)
         between = sum(passes.between_states for passes in of_group)
         changing = f", between them ({100 * between / all_of_them:.0f} %)" if between else ""
-        used = "all samples: too few are in the first" if mixed == len(found) else "samples of the first"
+        used = "all samples: too few are in the first" if mixed == len(complete) else "samples of the first"
         yield (
             f"# note: {'' if group is None else f'group {group}: '}the machine changed between {len(states)} states:"
             f" probes of {_levels(levels, all_of_them)}{changing}; rows use {used}"
         )
-    if mixed and mixed < len(found):
+    if mixed and mixed < len(complete):
         yield (
             f"# note: {counted(mixed, 'row')} with too few samples in the fastest state; all samples are used"
         )
-    if made := len(known) - len(found):
+    if cut_off := len(sampled) - len(complete):
         yield (
-            f"# note: {counted(made, 'row')} from the samples of a launch that was cut off: plain medians of them"
+            f"# note: {counted(cut_off, 'row')} from the samples of a launch that was cut off: plain medians of them"
         )
 
 

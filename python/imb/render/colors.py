@@ -6,7 +6,7 @@ from typing import Literal
 
 Theme = Literal["light", "dark"]
 
-# s0 to s7 are the sides: Okabe and Ito's colors and others that people who see few colors can tell apart.
+# s0 to s7 are the sides: Okabe and Ito's colors and others that color-blind people can distinguish.
 COLORS: dict[Theme, dict[str, str]] = {
     "light": {
         "bg": "#fbfbf9", "card": "#ffffff", "ink": "#1b1f24", "muted": "#5b6470", "line": "#e1e3e1", "grid": "#e8eae8",

@@ -51,32 +51,32 @@ class Grid(NamedTuple):
     cells: list[list[BandEffect | None]]
 
 
-def grids(found: Iterable[BandEffect]) -> list[Grid]:
+def grids(effects: Iterable[BandEffect]) -> list[Grid]:
     """The operations guide's table, one per layout (ranks, groups, mode): benchmarks against bands."""
     layouts: dict[str, list[BandEffect]] = {}
-    for one in found:
-        layouts.setdefault(_layout(one.curve), []).append(one)
-    made = []
+    for effect in effects:
+        layouts.setdefault(_layout(effect.curve), []).append(effect)
+    all_grids = []
     for title, of_layout in layouts.items():
-        bands = list(dict.fromkeys(one.band for one in of_layout))
+        bands = list(dict.fromkeys(effect.band for effect in of_layout))
         bands.sort(key=lambda band: (band.first is None, band.first or 0))
         lines: dict[str, dict[Band, BandEffect]] = {}
-        for one in of_layout:
-            lines.setdefault(one.curve.benchmark, {})[one.band] = one
+        for effect in of_layout:
+            lines.setdefault(effect.curve.benchmark, {})[effect.band] = effect
         cells = [[line.get(band) for band in bands] for line in lines.values()]
-        made.append(Grid(title, list(lines), bands, cells))
-    return made
+        all_grids.append(Grid(title, list(lines), bands, cells))
+    return all_grids
 
 
-def headline(found: Comparison) -> list[str]:
+def headline(comparison: Comparison) -> list[str]:
     """What is compared with what, and what the figures are."""
-    how = ", judged in pairs" if found.pairs else ""
-    settings = found.settings
-    looks = [looks_in_words(found.sequential)] if found.sequential else []
-    a, b = sides_in_words(found)
+    how = ", judged in pairs" if comparison.pairs else ""
+    settings = comparison.settings
+    looks = [looks_in_words(comparison.sequential)] if comparison.sequential else []
+    a, b = sides_in_words(comparison)
     return [
-        f"A: {a}, {counted(found.launches_a, 'launch')}",
-        f"B: {b}, {counted(found.launches_b, 'launch')}{how}",
+        f"A: {a}, {counted(comparison.launches_a, 'launch')}",
+        f"B: {b}, {counted(comparison.launches_b, 'launch')}{how}",
         *looks,
         f"Speedup of B over A by {settings.metric.replace('_', ' ')} [interval];"
         f" smallest relevant change {as_percent(settings.relevant)}.",
@@ -98,37 +98,37 @@ def looks_in_words(looks: Looks) -> str:
     )
 
 
-def sides_in_words(found: Comparison) -> tuple[str, str]:
+def sides_in_words(comparison: Comparison) -> tuple[str, str]:
     """What the sides are: `MPICH 5.0.2 (ab/a)`; the names by which they were given where nothing is known to differ."""
-    names = names_of_sides(found.conditions)
+    names = names_of_sides(comparison.conditions)
     if names is None:
-        return found.name_a, found.name_b
-    return f"{names[0]} ({found.name_a})", f"{names[1]} ({found.name_b})"
+        return comparison.name_a, comparison.name_b
+    return f"{names[0]} ({comparison.name_a})", f"{names[1]} ({comparison.name_b})"
 
 
-def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
+def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
     """The verdict as a sentence without its point. `a`, `b`: letters of the sides."""
-    if found.inconclusive and found.verdict == "inconclusive":
+    if comparison.inconclusive and comparison.verdict == "inconclusive":
         return "Inconclusive"
-    if names := names_of_sides(found.conditions):
+    if names := names_of_sides(comparison.conditions):
         a, b = f"{names[0]} ({a})", f"{names[1]} ({b})"
-    relevant = as_percent(found.settings.relevant)
-    if found.verdict == "differs":
-        return differing(found, b)
-    if found.verdict in ("slower", "faster", "mixed"):
-        return _changed(found, a, b)
-    if found.verdict == "not slower":
-        where = "band" if found.bands else "row"
-        undecided = _undecided(found)
+    relevant = as_percent(comparison.settings.relevant)
+    if comparison.verdict == "differs":
+        return differing(comparison, b)
+    if comparison.verdict in ("slower", "faster", "mixed"):
+        return _changed(comparison, a, b)
+    if comparison.verdict == "not slower":
+        where = "band" if comparison.bands else "row"
+        undecided = _undecided(comparison)
         return f"{b} is not slower by {relevant} or more in any {where}" + (
             f"; {undecided}" if undecided else ""
         )
-    if found.verdict == "same":
-        undecided = _undecided(found)
+    if comparison.verdict == "same":
+        undecided = _undecided(comparison)
         return f"{b} is as fast as {a}" + (f"; {undecided}" if undecided else "")
-    if found.states and found.states.maybe_slower:
+    if comparison.states and comparison.states.maybe_slower:
         return f"Inconclusive: fewer launches of {b} were in the fast state"
-    faster = _where(found, "faster")
+    faster = _where(comparison, "faster")
     return (
         f"Inconclusive: {b} is faster in {faster}; elsewhere a slowdown is not excluded"
         if faster
@@ -136,25 +136,25 @@ def verdict_in_words(found: Comparison, a: str = "A", b: str = "B") -> str:
     )
 
 
-def _changed(found: Comparison, a: str, b: str) -> str:
+def _changed(comparison: Comparison, a: str, b: str) -> str:
     """In which bands B is slower, and in which faster."""
-    slower, faster = _where(found, "slower"), _where(found, "faster")
-    if found.verdict == "mixed" and slower and faster:
+    slower, faster = _where(comparison, "slower"), _where(comparison, "faster")
+    if comparison.verdict == "mixed" and slower and faster:
         return f"Mixed: {b} is faster than {a} in {faster}, slower in {slower}"
-    word, where = ("faster", faster) if found.verdict == "faster" else ("slower", slower)
+    word, where = ("faster", faster) if comparison.verdict == "faster" else ("slower", slower)
     if not where:  # the shares of launches in the fast state decided
         return f"{b} is {word} than {a}"
-    opposite = _where(found, "slightly faster" if word == "slower" else "slightly slower")
+    opposite = _where(comparison, "slightly faster" if word == "slower" else "slightly slower")
     return f"{b} is {word} than {a} in {where}" + (
         f"; slightly {'faster' if word == 'slower' else 'slower'} in {opposite}" if opposite else ""
     )
 
 
-def _where(found: Comparison, word: str) -> str:
+def _where(comparison: Comparison, word: str) -> str:
     """Bands (without one, rows) that are `word`, and the largest difference: `4 bands up to 256 KiB (most: Bcast, 1-32 bytes, 12 % faster)`."""
-    bands = [one for one in found.bands if word_of(one.effect.verdict, one.effect.speed) == word]
-    rows = [one for one in found.rows if word_of(one.effect.verdict, one.effect.speed) == word]
-    effects = [one.effect for one in bands or rows]
+    bands = [band for band in comparison.bands if word_of(band.effect.verdict, band.effect.speed) == word]
+    rows = [row for row in comparison.rows if word_of(row.effect.verdict, row.effect.speed) == word]
+    effects = [each.effect for each in bands or rows]
     if not effects:
         return ""
     largest = max(range(len(effects)), key=lambda at: abs(math.log(effects[at].speed)))
@@ -162,14 +162,14 @@ def _where(found: Comparison, word: str) -> str:
     most = f"{place}, {size_of(effects[largest].speed)}"
     if len(effects) == 1:
         return f"1 {'band' if bands else 'row'} ({most})"
-    every = "all " if len(effects) == len(found.bands if bands else found.rows) else ""
-    extent = _extent(bands, found.bands)
+    every = "all " if len(effects) == len(comparison.bands if bands else comparison.rows) else ""
+    extent = _extent(bands, comparison.bands)
     return f"{every}{counted(len(effects), 'band' if bands else 'row')}{extent} (most: {most})"
 
 
-def _extent(bands: Sequence[BandEffect], of: Sequence[BandEffect]) -> str:
+def _extent(bands: Sequence[BandEffect], all_bands: Sequence[BandEffect]) -> str:
     """` up to 256 KiB` where longer messages were measured, too, ` from 512 KiB` where shorter ones were."""
-    first, last = (_ends(some) for some in (bands, of))
+    first, last = (_ends(effects) for effects in (bands, all_bands))
     if first is None or last is None or first == last:
         return ""
     if first[0] == last[0]:
@@ -179,33 +179,36 @@ def _extent(bands: Sequence[BandEffect], of: Sequence[BandEffect]) -> str:
 
 def _ends(bands: Sequence[BandEffect]) -> tuple[int, int] | None:
     """The shortest and the longest length of these bands; None without lengths."""
-    firsts = [one.band.first for one in bands if one.band.first is not None]
-    lasts = [one.band.last for one in bands if one.band.last is not None]
+    firsts = [effect.band.first for effect in bands if effect.band.first is not None]
+    lasts = [effect.band.last for effect in bands if effect.band.last is not None]
     return (min(firsts), max(lasts)) if firsts and lasts else None
 
 
-def whole_word(found: Comparison) -> str:
+def whole_word(comparison: Comparison) -> str:
     """The verdict of the whole as it is drawn: what differs is slower where anything is, else faster."""
-    effects = [*(one.effect for one in found.bands), *(one.effect for one in found.rows)]
+    effects = [*(each.effect for each in comparison.bands), *(each.effect for each in comparison.rows)]
     speeds = [effect.speed for effect in effects if effect.verdict == "differs"]
-    return word_of(found.verdict, min(speeds, default=1.0))
+    return word_of(comparison.verdict, min(speeds, default=1.0))
 
 
-def _undecided(found: Comparison) -> str:
+def _undecided(comparison: Comparison) -> str:
     """`17 of 27 rows undecided alone`, and bands; empty where all are decided."""
     parts = []
-    for noun, effects in (("band", [x.effect for x in found.bands]), ("row", [x.effect for x in found.rows])):
+    for noun, effects in (
+        ("band", [each.effect for each in comparison.bands]),
+        ("row", [each.effect for each in comparison.rows]),
+    ):
         many = sum(effect.verdict == "inconclusive" for effect in effects)
         if many:
             parts.append(f"{many} of {counted(len(effects), noun)}")
     return f"{' and '.join(parts)} undecided alone" if parts else ""
 
 
-def differing(found: Comparison, b: str = "B") -> str:
+def differing(comparison: Comparison, b: str = "B") -> str:
     """The band or row that makes the whole `differs`, and by how much. Slower ones come first, of these bands, of these the largest."""
     places = [
-        *((one.effect, f"{one.curve}, {one.band.title}") for one in found.bands),
-        *((one.effect, str(one)) for one in found.rows),
+        *((band.effect, f"{band.curve}, {band.band.title}") for band in comparison.bands),
+        *((row.effect, str(row)) for row in comparison.rows),
     ]
     ranked = []
     for number, (effect, where) in enumerate(places):
@@ -215,13 +218,13 @@ def differing(found: Comparison, b: str = "B") -> str:
             confidence = f"{100 * (effect.confidence or 0):.3g} %"
             ranked.append(
                 (
-                    (word == "slower", number < len(found.bands), share),
+                    (word == "slower", number < len(comparison.bands), share),
                     (word, share, low, high, confidence, where),
                 )
             )
-    word, share, low, high, confidence, where = max(ranked, key=lambda one: one[0])[1]
+    word, share, low, high, confidence, where = max(ranked, key=lambda entry: entry[0])[1]
     ends = f"{confidence} interval {_share(low)} to {_share(high)} %"
-    relevant = as_percent(found.settings.relevant)
+    relevant = as_percent(comparison.settings.relevant)
     return f"{b} is {_share(share)} % {word} ({ends}), less than the relevant {relevant}, in {where}"
 
 
@@ -229,84 +232,89 @@ def _share(value: float) -> str:
     return f"{100 * value:.1f}" if value < 0.0995 else f"{100 * value:,.0f}"
 
 
-def summary(found: Comparison) -> str:
+def summary(comparison: Comparison) -> str:
     """One line: the verdict and its basis."""
-    parts = [verdict_in_words(found)]
+    parts = [verdict_in_words(comparison)]
     for noun, effects in (
-        ("Bands", [x.effect for x in found.bands]),
-        ("Rows", [x.effect for x in found.rows]),
+        ("Bands", [band.effect for band in comparison.bands]),
+        ("Rows", [row.effect for row in comparison.rows]),
     ):
         counts = Counter(word_of(effect.verdict, effect.speed) for effect in effects)
         if effects:
-            parts.append(f"{noun}: " + ", ".join(f"{counts[v]} {v}" for v in MARKS if counts[v]))
-    return ". ".join([*parts, error_rate(found)]) + "."
+            parts.append(f"{noun}: " + ", ".join(f"{counts[word]} {word}" for word in MARKS if counts[word]))
+    return ". ".join([*parts, error_rate(comparison)]) + "."
 
 
-def error_rate(found: Comparison) -> str:
+def error_rate(comparison: Comparison) -> str:
     """What is controlled, as a sentence without its point. The bound of sessions is an assumption about machines, not a test."""
-    if found.inconclusive and found.verdict != "inconclusive":
+    if comparison.inconclusive and comparison.verdict != "inconclusive":
         return "The bound of sessions is no test and has no stated error rate"
-    return found.settings.error_rate()
+    return comparison.settings.error_rate()
 
 
-def rows_to_show(found: Comparison, everything: bool) -> list[RowEffect]:
+def rows_to_show(comparison: Comparison, everything: bool) -> list[RowEffect]:
     """Rows that changed, or all."""
-    return [row for row in found.rows if everything or row.effect.verdict in CHANGED]
+    return [row for row in comparison.rows if everything or row.effect.verdict in CHANGED]
 
 
-def terminal(screen: Screen, found: Comparison, *, all_rows: bool = False) -> None:
+def terminal(screen: Screen, comparison: Comparison, *, all_rows: bool = False) -> None:
     """Prints it."""
-    for text in headline(found):
+    for text in headline(comparison):
         screen.line(text)
     screen.line()
-    if not found.conditions:
+    if not comparison.conditions:
         screen.line("No known environment differences.")
     else:
         screen.line(("Environment differences", "bold"))
-        rows = [(one.name, abridged(one.a, _SHOWN), abridged(one.b, _SHOWN)) for one in found.conditions]
+        rows = [
+            (difference.name, abridged(difference.a, _SHOWN), abridged(difference.b, _SHOWN))
+            for difference in comparison.conditions
+        ]
         screen.table(("condition", "A", "B"), rows, fold=range(3))
-    if found.warnings:
+    if comparison.warnings:
         screen.line()
-        for warning in found.warnings:
+        for warning in comparison.warnings:
             screen.line(f"! {warning}")
-    for grid in grids(found.bands):
+    for grid in grids(comparison.bands):
         screen.line()
         screen.line((grid.title, "bold"))
         screen.table(
             ("benchmark", *_headings(grid)),
             [
-                (name, *((cell(one.effect), _color(one.effect)) if one else "" for one in cells))
+                (name, *((cell(band.effect), _color(band.effect)) if band else "" for band in cells))
                 for name, cells in zip(grid.names, grid.cells, strict=True)
             ],
             fold=range(len(grid.bands) + 1),
         )
-    if found.bands:
-        screen.line(legend(found.settings.relevant))
-        for remark in found.remarks:
+    if comparison.bands:
+        screen.line(legend(comparison.settings.relevant))
+        for remark in comparison.remarks:
             screen.line(remark)
-    _print_rows(screen, found, all_rows)
+    _print_rows(screen, comparison, all_rows)
     screen.line()
-    screen.line(summary(found))
+    screen.line(summary(comparison))
 
 
-def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
-    rows = rows_to_show(found, all_rows)
+def _print_rows(screen: Screen, comparison: Comparison, all_rows: bool) -> None:
+    rows = rows_to_show(comparison, all_rows)
     screen.line()
     if not rows:
-        screen.line(f"{_without_change(found)}; --rows lists {'it' if len(found.rows) == 1 else 'them'}.")
+        screen.line(
+            f"{_without_change(comparison)}; --rows lists {'it' if len(comparison.rows) == 1 else 'them'}."
+        )
         return
-    title = "Rows" if all_rows else f"Rows that changed; --rows lists all {len(found.rows)}"
+    title = "Rows" if all_rows else f"Rows that changed; --rows lists all {len(comparison.rows)}"
     screen.line((title, "bold"))
-    unit = unit_of(found.settings.metric)[0]
+    unit = unit_of(comparison.settings.metric)[0]
     screen.table(
         ("row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"),
         [
             (
                 str(row),
-                figure(row.a, found),
-                figure(row.b, found),
+                figure(row.a, comparison),
+                figure(row.b, comparison),
                 percent(row.b / row.a),
-                (f"{speedup(row.effect)} {bracketed(row.effect)}".rstrip(), _color(row.effect)),
+                (_speedup_text(row.effect), _color(row.effect)),
             )
             for row in rows
         ],
@@ -315,16 +323,16 @@ def _print_rows(screen: Screen, found: Comparison, all_rows: bool) -> None:
     )
 
 
-def _without_change(found: Comparison) -> str:
+def _without_change(comparison: Comparison) -> str:
     """That no row is called different, which an inconclusive comparison does not show: how many rows are what; where rows could not be
     judged, how far the farthest is apart."""
-    number = counted(len(found.rows), "row")
-    if not found.rows or (not found.inconclusive and found.verdict != "inconclusive"):
+    number = counted(len(comparison.rows), "row")
+    if not comparison.rows or (not comparison.inconclusive and comparison.verdict != "inconclusive"):
         return f"No significant difference in {number}"
-    if not found.inconclusive:
-        same = sum(row.effect.verdict == "same" for row in found.rows)
-        return f"{number}: {len(found.rows) - same} inconclusive, {same} same"
-    with_bytes = [row for row in found.rows if row.key.bytes] or found.rows
+    if not comparison.inconclusive:
+        same = sum(row.effect.verdict == "same" for row in comparison.rows)
+        return f"{number}: {len(comparison.rows) - same} inconclusive, {same} same"
+    with_bytes = [row for row in comparison.rows if row.key.bytes] or comparison.rows
     farthest = max(
         with_bytes, key=lambda row: abs(math.log(row.effect.speed)) if row.effect.speed > 0 else 0.0
     )
@@ -340,30 +348,40 @@ def cell(effect: Effect) -> str:
     return f"{short_speedup(effect.speed, effect.verdict)} {bracketed(effect)}".rstrip()
 
 
-def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
+def comparison_markdown(comparison: Comparison, *, all_rows: bool = False) -> str:
     """Pipe tables under headings of level 3."""
-    lines = [f"**{escaped(summary(found))}**", "", *(f"- {escaped(text)}" for text in headline(found))]
-    if not found.conditions:
+    lines = [
+        f"**{escaped(summary(comparison))}**",
+        "",
+        *(f"- {escaped(text)}" for text in headline(comparison)),
+    ]
+    if not comparison.conditions:
         lines += ["- No known environment differences."]
     else:
         lines += ["", "### Environment differences", "", pipes(["condition", "A", "B"]), "|---|---|---|"]
         lines += [
-            pipes([escaped(one.name), escaped(abridged(one.a, _SHOWN)), escaped(abridged(one.b, _SHOWN))])
-            for one in found.conditions
+            pipes(
+                [
+                    escaped(difference.name),
+                    escaped(abridged(difference.a, _SHOWN)),
+                    escaped(abridged(difference.b, _SHOWN)),
+                ]
+            )
+            for difference in comparison.conditions
         ]
-    if told := [*found.warnings, *found.remarks]:
-        lines += ["", "### Notes", "", *(f"- {escaped(line)}" for line in told)]
-    for grid in grids(found.bands):
+    if notes := [*comparison.warnings, *comparison.remarks]:
+        lines += ["", "### Notes", "", *(f"- {escaped(line)}" for line in notes)]
+    for grid in grids(comparison.bands):
         headings = _headings(grid)
         lines += ["", f"### {escaped(grid.title)}", "", pipes(["benchmark", *headings])]
         lines += ["|---" + "|---" * len(headings) + "|"]
         lines += [
-            pipes([escaped(name), *(_said(one.effect) if one else "" for one in cells)])
+            pipes([escaped(name), *(_speedup_text(band.effect) if band else "" for band in cells)])
             for name, cells in zip(grid.names, grid.cells, strict=True)
         ]
-    rows = rows_to_show(found, all_rows)
+    rows = rows_to_show(comparison, all_rows)
     if rows:
-        unit = unit_of(found.settings.metric)[0]
+        unit = unit_of(comparison.settings.metric)[0]
         lines += ["", "### Rows" if all_rows else "### Rows that changed", ""]
         lines += [
             pipes(["row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"]),
@@ -373,10 +391,10 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
             pipes(
                 [
                     escaped(str(row)),
-                    figure(row.a, found),
-                    figure(row.b, found),
+                    figure(row.a, comparison),
+                    figure(row.b, comparison),
                     percent(row.b / row.a),
-                    _said(row.effect),
+                    _speedup_text(row.effect),
                 ]
             )
             for row in rows
@@ -384,16 +402,16 @@ def comparison_markdown(found: Comparison, *, all_rows: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def figure(value: float, found: Comparison) -> str:
+def figure(value: float, comparison: Comparison) -> str:
     """A median in its unit."""
-    return decimal(value * unit_of(found.settings.metric)[1])
+    return decimal(value * unit_of(comparison.settings.metric)[1])
 
 
 def _color(effect: Effect) -> str:
     return _COLORS[word_of(effect.verdict, effect.speed)]
 
 
-def _said(effect: Effect) -> str:
+def _speedup_text(effect: Effect) -> str:
     return f"{speedup(effect)} {bracketed(effect)}".rstrip()
 
 

@@ -35,10 +35,10 @@ AnyRun: TypeAlias = StoredRun | FileRun
 def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
     """The results of these runs with what a reader needs of their run and its labels."""
     connection = Index(archive).connect()
-    read = [run for run in runs if isinstance(run, FileRun)]
+    from_files = [run for run in runs if isinstance(run, FileRun)]
     tables = {name: name for name in ("runs", "results")}
-    if read:
-        entries = [run.entry for run in read]
+    if from_files:
+        entries = [run.entry for run in from_files]
         of_files = {"runs": arrow_of(runs_of(entries)), "results": _plain(index_tables(entries)["results"])}
         for name in tables:
             connection.register(f"{name}_of_files", of_files[name])
@@ -119,10 +119,10 @@ def _samples(runs: Sequence[AnyRun]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _samples_of(read: Records, name: str) -> pa.Table:
+def _samples_of(parsed: Records, name: str) -> pa.Table:
     places: dict[int, SampledRow] = {}
     columns: dict[str, list[Any]] = {field: [] for field in (*_OF_ROW, *_OF_SAMPLE)}
-    for record in read.records:
+    for record in parsed.records:
         if isinstance(record, Run):
             places = {}
         elif isinstance(record, SampledRow):
@@ -140,21 +140,22 @@ def _samples_of(read: Records, name: str) -> pa.Table:
 
 def _of_sample(sample: Sample) -> dict[str, Any]:
     evidence = sample.evidence or Evidence()
-    found: dict[str, Any] = {"pass": sample.pass_}
+    cells: dict[str, Any] = {"pass": sample.pass_}
     for name in Evidence.COUNTERS:
         counter: Counter | None = getattr(evidence, name)
-        found[name] = counter.sum if counter else 0.0 if sample.evidence else None
-    carried = evidence.interfaces or []
-    found["moved_ranks"] = len(evidence.moved_ranks or []) if sample.evidence else None
-    found["sent_bytes"] = sum(one.sent_bytes for one in carried) if carried else None
-    found["received_bytes"] = sum(one.received_bytes for one in carried) if carried else None
-    return {name: found[name] if name in found else getattr(sample, name) for name in _OF_SAMPLE}
+        cells[name] = counter.sum if counter else 0.0 if sample.evidence else None
+    traffic = evidence.interfaces or []
+    cells["moved_ranks"] = len(evidence.moved_ranks or []) if sample.evidence else None
+    cells["sent_bytes"] = sum(each.sent_bytes for each in traffic) if traffic else None
+    cells["received_bytes"] = sum(each.received_bytes for each in traffic) if traffic else None
+    return {name: cells[name] if name in cells else getattr(sample, name) for name in _OF_SAMPLE}
 
 
 def _plain(table: pa.Table) -> pa.Table:
     """Dictionaries as texts."""
     fields = [
-        pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in table.schema
+        pa.field(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type)
+        for field in table.schema
     ]
     return table.cast(pa.schema(fields))
 
@@ -216,9 +217,9 @@ def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:
     """A chapter per run. Raises OSError."""
     parts = []
     for run in runs:
-        read = run.records()
-        rows = [r for r in read.records if isinstance(r, Result | Failure)]
-        facts: Run = next(read.of(Run), Run())
+        parsed = run.records()
+        rows = [r for r in parsed.records if isinstance(r, Result | Failure)]
+        facts: Run = next(parsed.of(Run), Run())
         program = " ".join(filter(None, [facts.program, facts.version, facts.component]))
         parts.append(
             f"## Run {escaped(run.name)}: {escaped(program) or 'program unknown'}\n\n"
@@ -249,10 +250,10 @@ def _numbered(name: str) -> Iterator[str]:
     yield from (f"{stem}_{number}.log" for number in range(2, sys.maxsize))
 
 
-def log_name(read: Sequence[records.Record]) -> str:
+def log_name(run_records: Sequence[records.Record]) -> str:
     """IMBrun_$PROCCNT_$HOST_$MPIVERSION_$BENCHDESCR_$MULTI_$MAP.log, "unknown" for what is not known."""
-    run = next((record for record in read if isinstance(record, Run)), Run())
-    rows = [record for record in read if isinstance(record, Result | Failure)]
+    run = next((record for record in run_records if isinstance(record, Run)), Run())
+    rows = [record for record in run_records if isinstance(record, Result | Failure)]
     processes = len(run.ranks or []) or max(
         ((r.processes or 0) * (r.group_count or 1) for r in rows), default=0
     )

@@ -44,10 +44,10 @@ def many(count: int, noun: str) -> str:
 
 def components(judged: Judged) -> list[list[Suspect]]:
     """Suspects, those of one component together, in the order of the verdict; a component is named where one of them is."""
-    found: dict[tuple[str, str], list[Suspect]] = {}
-    for one in judged.verdict.suspects:
-        found.setdefault((one.kind, one.name), []).append(one)
-    return [sorted(same, key=lambda one: not one.named) for same in found.values()]
+    by_component: dict[tuple[str, str], list[Suspect]] = {}
+    for suspect in judged.verdict.suspects:
+        by_component.setdefault((suspect.kind, suspect.name), []).append(suspect)
+    return [sorted(same, key=lambda suspect: not suspect.named) for same in by_component.values()]
 
 
 def sweep_headline(judged: Judged) -> str:
@@ -55,27 +55,27 @@ def sweep_headline(judged: Judged) -> str:
     verdict = judged.verdict
     named = [same[0] for same in components(judged) if same[0].named]
     unsure = [same[0] for same in components(judged) if not same[0].named]
-    slow = [one for one in named if isfinite(one.effect)]
+    slow = [suspect for suspect in named if isfinite(suspect.effect)]
     names_of_slow = [
-        _of_kind(kind, [one.name for one in slow if one.kind == kind])
-        for kind in dict.fromkeys(one.kind for one in slow)
+        _of_kind(kind, [suspect.name for suspect in slow if suspect.kind == kind])
+        for kind in dict.fromkeys(suspect.kind for suspect in slow)
     ]
     parts = [f"slow: {', '.join(names_of_slow)}"] if slow else []
     lost: dict[str, dict[str, list[str]]] = {}
     for label, names in silent_by_cause(judged).items():
         lost.setdefault(label, {})[judged.endpoint_kind] = names
-    for one in named:
-        if one not in slow:
-            lost.setdefault(_label(_cause(judged, one)), {}).setdefault("pair", []).append(one.name)
+    for suspect in named:
+        if suspect not in slow:
+            lost.setdefault(_label(_cause(judged, suspect)), {}).setdefault("pair", []).append(suspect.name)
     for label, kinds in lost.items():
         parts.append(f"{label}: {', '.join(_of_kind(kind, names) for kind, names in kinds.items())}")
     if verdict.quiet_rails:
         rails = dict.fromkeys(
-            f"{one.name} of {judged.endpoints[one.endpoint].host}" for one in verdict.quiet_rails
+            f"{rail.name} of {judged.endpoints[rail.endpoint].host}" for rail in verdict.quiet_rails
         )
         parts.append(f"too few bytes: {_of_kind('rail', list(rails))}")
     one_way = [
-        f"{judged.endpoints[one.a].name} to {judged.endpoints[one.b].name}" for one in verdict.asymmetric
+        f"{judged.endpoints[pair.a].name} to {judged.endpoints[pair.b].name}" for pair in verdict.asymmetric
     ]
     if one_way:
         parts.append(f"slow in one direction: {_of_kind('pair', list(dict.fromkeys(one_way)))}")
@@ -84,10 +84,12 @@ def sweep_headline(judged: Judged) -> str:
         return f"bad: {'; '.join(parts) or 'see the notes'}"
     if verdict.state == "healthy":
         past = f" than in {judged.baseline}" if judged.baseline else ""
-        open_ones = f"; not judged: {and_more(verdict.unjudged)}" if verdict.unjudged else ""
-        return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{open_ones}"
+        unjudged = f"; not judged: {and_more(verdict.unjudged)}" if verdict.unjudged else ""
+        return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{unjudged}"
     if several := [
-        one for one in unsure if one.undecided and one.p_value <= judged.level and one.alternatives
+        suspect
+        for suspect in unsure
+        if suspect.undecided and suspect.p_value <= judged.level and suspect.alternatives
     ]:
         names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
         return f"inconclusive: one of {and_more(names, 5)} is slow; the pairs measured do not separate them"
@@ -98,10 +100,12 @@ def sweep_headline(judged: Judged) -> str:
 
 def silent_by_cause(judged: Judged) -> dict[str, list[str]]:
     """Names of silent endpoints by `no answer` or `failed (out of memory)`."""
-    found: dict[str, list[str]] = {}
-    for one in judged.verdict.silent:
-        found.setdefault(_label(cause_of(judged.sweeps, one)), []).append(judged.endpoints[one].name)
-    return found
+    by_label: dict[str, list[str]] = {}
+    for endpoint in judged.verdict.silent:
+        by_label.setdefault(_label(cause_of(judged.sweeps, endpoint)), []).append(
+            judged.endpoints[endpoint].name
+        )
+    return by_label
 
 
 def _label(cause: str) -> str:
@@ -111,8 +115,10 @@ def _label(cause: str) -> str:
 def _cause(judged: Judged, pair: Suspect) -> str:
     """Why a pair failed; "" where it did not answer."""
     ends = min(pair.endpoints), max(pair.endpoints)
-    of_size = (one for one in judged.sweeps if (one.benchmark, one.bytes) == (pair.benchmark, pair.bytes))
-    return next((cause for one in of_size if (cause := one.causes.get(ends))), "")
+    of_size = (
+        sweep for sweep in judged.sweeps if (sweep.benchmark, sweep.bytes) == (pair.benchmark, pair.bytes)
+    )
+    return next((cause for sweep in of_size if (cause := sweep.causes.get(ends))), "")
 
 
 def _why_unsure(judged: Judged) -> str:
@@ -124,10 +130,11 @@ def _why_unsure(judged: Judged) -> str:
             f"{many(len(judged.endpoints), kind)} cannot be separated by their pairs;"
             f" measure {FEWEST_ENDPOINTS} or more"
         )
-    if any(lack_hosts([name for name, _ in one.classes]) for one in verdict.per_size):
+    if any(lack_hosts([name for name, _ in result.classes]) for result in verdict.per_size):
         return LACKING
     missed = max(
-        (one.detectable for one in verdict.per_size if one.detectable == one.detectable), default=0.0
+        (result.detectable for result in verdict.per_size if result.detectable == result.detectable),
+        default=0.0,
     )
     if missed == inf:
         return f"too few pairs: {_a(judged)} may be missed however slow it is; measure more pairs"
@@ -135,7 +142,8 @@ def _why_unsure(judged: Judged) -> str:
         return f"too noisy: {_a(judged)} may be missed however slow it is; measure on an idle fabric"
     if missed > 2 * judged.least and not verdict.populations:
         worst = max(
-            verdict.per_size, key=lambda one: one.detectable if one.detectable == one.detectable else 0
+            verdict.per_size,
+            key=lambda result: result.detectable if result.detectable == result.detectable else 0,
         )
         return f"{_a(judged)} that takes less than {longer(missed)} may be missed; {_remedy(judged, worst)}"
     return next(iter(verdict.notes), "the measurement is too noisy or too small")
@@ -166,15 +174,15 @@ def _of_kind(kind: str, names: Sequence[str]) -> str:
 
 def basis(judged: Judged) -> str:
     """What was measured: `64 hosts; 2,016 pairs, 3 passes: Pair_Latency 8 bytes 1.9 µs, ...`."""
-    each = [f"{one.benchmark} {size(one.bytes)}" for one in judged.verdict.per_size]
+    each = [f"{result.benchmark} {size(result.bytes)}" for result in judged.verdict.per_size]
     if not judged.baseline:
         each = [
             f"{name} {us(level) if isfinite(level) else 'without a time'}"
-            for name, one in zip(each, judged.verdict.per_size, strict=True)
-            for level in [_level(judged, one)]
+            for name, result in zip(each, judged.verdict.per_size, strict=True)
+            for level in [_level(judged, result)]
         ]
-    pairs = max((one.pairs for one in judged.verdict.per_size), default=0)
-    passes = [one.passes for one in judged.verdict.per_size] or [0]
+    pairs = max((result.pairs for result in judged.verdict.per_size), default=0)
+    passes = [result.passes for result in judged.verdict.per_size] or [0]
     if len(set(passes)) > 1:
         each = [f"{name} ({counted(many_of, 'pass')})" for name, many_of in zip(each, passes, strict=True)]
     shown = counted(passes[0], "pass") if len(set(passes)) == 1 else "passes by length"
@@ -182,58 +190,64 @@ def basis(judged: Judged) -> str:
     return words + (f": {', '.join(each)}" if each else "")
 
 
-def _level(judged: Judged, one: SizeResult) -> float:
+def _level(judged: Judged, result: SizeResult) -> float:
     """Seconds of a usual pair; the median of all times where they are too few for a level."""
-    if one.level_seconds == one.level_seconds:
-        return one.level_seconds
-    times = [s.seconds for s in judged.sweeps if (s.benchmark, s.bytes) == (one.benchmark, one.bytes)]
-    known = [float(t) for column in times for t in column if t == t]
-    return statistics.median(known) if known else float("nan")
+    if result.level_seconds == result.level_seconds:
+        return result.level_seconds
+    times = [
+        sweep.seconds
+        for sweep in judged.sweeps
+        if (sweep.benchmark, sweep.bytes) == (result.benchmark, result.bytes)
+    ]
+    finite = [float(seconds) for column in times for seconds in column if seconds == seconds]
+    return statistics.median(finite) if finite else float("nan")
 
 
 def detectable_effect(judged: Judged) -> str | None:
     """The smallest effect that such a sweep names, in the words of a table's foot."""
-    found = [one.detectable for one in judged.verdict.per_size if one.detectable == one.detectable]
-    if not found or max(found) > expm1(HUGE):
+    effects = [
+        result.detectable for result in judged.verdict.per_size if result.detectable == result.detectable
+    ]
+    if not effects or max(effects) > expm1(HUGE):
         return None
-    word = f"{_a(judged)} that takes {longer(max(found))} is named in 99 of 100 sweeps"
+    word = f"{_a(judged)} that takes {longer(max(effects))} is named in 99 of 100 sweeps"
     return f"{word}; false alarms: at most 1 of {1 / judged.level:.0f} healthy sweeps"
 
 
-def standing(one: Suspect, level: float) -> str:
+def standing(suspect: Suspect, level: float) -> str:
     """How sure a suspect is."""
-    if one.named:
+    if suspect.named:
         return "named"
     return (
         "significant, but not separated"
-        if one.p_value <= level and one.alternatives
+        if suspect.p_value <= level and suspect.alternatives
         else "suspect, not confirmed"
     )
 
 
-def suspect_cells(one: Suspect, number: int, cause: str = "") -> list[str]:
+def suspect_cells(suspect: Suspect, number: int, cause: str = "") -> list[str]:
     """Cells under HEADINGS. `cause`: why a pair failed, where it is not for want of an answer."""
-    interval = f"{signed_percent(one.interval[0])} to {signed_percent(one.interval[1])}"
+    interval = f"{signed_percent(suspect.interval[0])} to {signed_percent(suspect.interval[1])}"
     return [
-        str(number) if one.named else f"({number})",
-        one.kind,
-        one.name,
+        str(number) if suspect.named else f"({number})",
+        suspect.kind,
+        suspect.name,
         *(
-            (signed_percent(one.effect), interval, probability(one.p_value))
-            if isfinite(one.effect)
+            (signed_percent(suspect.effect), interval, probability(suspect.p_value))
+            if isfinite(suspect.effect)
             else (_label(cause), "", "")
         ),
-        f"{one.benchmark} {size(one.bytes)}",
-        and_more(one.alternatives),
+        f"{suspect.benchmark} {size(suspect.bytes)}",
+        and_more(suspect.alternatives),
     ]
 
 
-def line_of(one: Suspect) -> str:
+def line_of(suspect: Suspect) -> str:
     """`Pair_Latency 8 bytes takes +12.1 % longer (95 % CI +11.9 % to +12.3 %, p 1e-09)`."""
-    if not isfinite(one.effect):
-        return f"{one.benchmark} {size(one.bytes)}: {one.next.partition(':')[0]}"
-    interval = f"95 % CI {signed_percent(one.interval[0])} to {signed_percent(one.interval[1])}"
-    return f"{one.benchmark} {size(one.bytes)} takes {longer(one.effect)} ({interval}, p {probability(one.p_value)})"
+    if not isfinite(suspect.effect):
+        return f"{suspect.benchmark} {size(suspect.bytes)}: {suspect.next.partition(':')[0]}"
+    interval = f"95 % CI {signed_percent(suspect.interval[0])} to {signed_percent(suspect.interval[1])}"
+    return f"{suspect.benchmark} {size(suspect.bytes)} takes {longer(suspect.effect)} ({interval}, p {probability(suspect.p_value)})"
 
 
 def probability(value: float) -> str:
@@ -258,14 +272,14 @@ def signed_percent(share: float) -> str:
 
 
 def after_table(judged: Judged) -> list[str]:
-    """Lines behind the table of suspects."""
+    """Lines after the table of suspects."""
     verdict, endpoints = judged.verdict, judged.endpoints
     lines: list[str] = []
     lines += [f"{label}: {and_more(names, 8)}" for label, names in silent_by_cause(judged).items()]
     for ends in verdict.silent_together:
-        one, other = (endpoints[end].name for end in ends)
+        first, second = (endpoints[end].name for end in ends)
         lines.append(
-            f"{one} and {other} fell silent in an exchange with each other: one of them may only have waited"
+            f"{first} and {second} fell silent in an exchange with each other: one of them may only have waited"
         )
     for pair in verdict.asymmetric[:_SHOWN]:
         lines.append(
@@ -277,13 +291,13 @@ def after_table(judged: Judged) -> list[str]:
             f"rail: {rail.name} of {endpoints[rail.endpoint].host} carries {as_percent(rail.share)} of the bytes of its host; median of hosts"
             f" {as_percent(rail.usual)} ({rail.benchmark} {size(rail.bytes)}, p {probability(rail.p_value)})"
         )
-    for two in verdict.populations:
-        who = and_more([endpoints[one].name for one in two.slower], 8)
+    for population in verdict.populations:
+        names = and_more([endpoints[index].name for index in population.slower], 8)
         lines.append(
-            f"two populations of {two.of}: {as_percent(two.share)} take {longer(two.effect)}"
-            f" ({two.benchmark} {size(two.bytes)}){': ' + who if who else ''}"
+            f"two populations of {population.of}: {as_percent(population.share)} take {longer(population.effect)}"
+            f" ({population.benchmark} {size(population.bytes)}){': ' + names if names else ''}"
         )
-    for advice in dict.fromkeys(one.next for one in verdict.suspects if one.next):
+    for advice in dict.fromkeys(suspect.next for suspect in verdict.suspects if suspect.next):
         lines.append(f"next: {advice}")
     notes = dict.fromkeys((*judged.notes, *verdict.notes))
     headline = sweep_headline(judged)
@@ -297,9 +311,9 @@ def table_rows(judged: Judged) -> tuple[list[list[str]], int]:
     """Rows of suspects, and how many components were left out."""
     every = components(judged)
     rows = [
-        suspect_cells(one, number, _cause(judged, one))
+        suspect_cells(suspect, number, _cause(judged, suspect))
         for number, same in enumerate(every[:_SHOWN], 1)
-        for one in same
+        for suspect in same
     ]
     return rows, max(0, len(every) - _SHOWN)
 
@@ -307,19 +321,20 @@ def table_rows(judged: Judged) -> tuple[list[list[str]], int]:
 def value(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> bytes:
     """JSON. What is not a number is null. Against a baseline, levels are ratios to it, with names of their own."""
     verdict = judged.verdict
-    names = [one.name for one in judged.endpoints]
+    names = [endpoint.name for endpoint in judged.endpoints]
 
-    def plain(found: Any) -> Any:
-        return msgspec.to_builtins(found, enc_hook=lambda array: array.tolist())
+    def plain(record: Any) -> Any:
+        return msgspec.to_builtins(record, enc_hook=lambda array: array.tolist())
 
     suspects = [
-        {**plain(one), "endpoint_names": [names[i] for i in one.endpoints]} for one in verdict.suspects
+        {**plain(suspect), "endpoint_names": [names[i] for i in suspect.endpoints]}
+        for suspect in verdict.suspects
     ]
     sizes = plain(verdict.per_size)
     if judged.baseline:
-        for one in sizes:
-            one["level_ratio"] = one.pop("level_seconds") / RATIO_OF_ONE
-            one["class_ratios"] = [[name, level / RATIO_OF_ONE] for name, level in one.pop("classes")]
+        for entry in sizes:
+            entry["level_ratio"] = entry.pop("level_seconds") / RATIO_OF_ONE
+            entry["class_ratios"] = [[name, level / RATIO_OF_ONE] for name, level in entry.pop("classes")]
     whole = {
         "format": "openimb-fabric/1",
         "state": verdict.state,
@@ -329,13 +344,13 @@ def value(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> 
         "least_effect": judged.least,
         "baseline": judged.baseline,
         "sources": list(judged.sources),
-        "endpoints": [plain(one) for one in judged.endpoints],
+        "endpoints": [plain(endpoint) for endpoint in judged.endpoints],
         "suspects": suspects,
-        "silent": [names[one] for one in verdict.silent],
+        "silent": [names[endpoint] for endpoint in verdict.silent],
         "silent_together": [[names[end] for end in ends] for ends in verdict.silent_together],
         "asymmetric": plain(verdict.asymmetric),
         "quiet_rails": [
-            {**plain(one), "host": judged.endpoints[one.endpoint].host} for one in verdict.quiet_rails
+            {**plain(rail), "host": judged.endpoints[rail.endpoint].host} for rail in verdict.quiet_rails
         ],
         "populations": plain(verdict.populations),
         "sizes": sizes,

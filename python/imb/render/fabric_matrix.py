@@ -28,13 +28,10 @@ _SHORT = 18  # characters of a name at an axis
 _USUAL = 0.2  # part of the color scale that is below the usual time
 _LEAST = 0.1  # least width of that part, as a share of the usual time: noise of a quiet fabric does not look like a fault
 _MOST = 0.75  # and the largest: beyond four times the usual time all is one color, or what takes 10 % longer would not be seen
-_STRONG = (
-    4.5  # spreads: a pair that is slower by more than these is drawn even where another one shares its pixel
-)
-_NAMED, _NO_ANSWER = (
-    9.0,
-    99.0,
-)  # weights of endpoints where several share a pixel; matrix.js has the latter too
+# Spreads: a pair that is slower by more than these is drawn even where another one shares its pixel.
+_STRONG = 4.5
+# Weights of endpoints where several share a pixel; matrix.js has the latter, too.
+_NAMED, _NO_ANSWER = 9.0, 99.0
 _SCALES: dict[Theme, list[tuple[float, str]]] = {  # Okabe and Ito's blue is usual, orange is slow
     "light": [(0, "#f3f7fa"), (_USUAL, "#bcd8ec"), (0.3, "#e2dcd4"), (0.4, "#f6b988"), (0.6, "#e0701c"), (0.8, "#a84300"), (1, "#4f2000")],
     "dark": [(0, "#16222c"), (_USUAL, "#1f5a86"), (0.3, "#5d5f5c"), (0.4, "#a0683a"), (0.6, "#f0833a"), (0.8, "#ffb482"), (1, "#fff0e2")],
@@ -44,18 +41,18 @@ _SCALES: dict[Theme, list[tuple[float, str]]] = {  # Okabe and Ito's blue is usu
 def relative(times: Values, endpoints: Sequence[Endpoint], topology: Topology) -> Values:
     """Each time over the median of pairs of the same distance; NaN where a host is not in the topology."""
     place = {name: index for index, name in enumerate(topology.hosts)}
-    known = np.array([place.get(one.host, -1) for one in endpoints])
-    leaf = np.where(known >= 0, topology.leaf[known], -1)
+    indices = np.array([place.get(endpoint.host, -1) for endpoint in endpoints])
+    leaf = np.where(indices >= 0, topology.leaf[indices], -1)
     hops = topology.hops[np.ix_(leaf, leaf)].astype(np.int64)
-    same = np.array([one.host for one in endpoints])
+    same = np.array([endpoint.host for endpoint in endpoints])
     hops[same[:, None] == same[None, :]] = 0
     hops[(leaf < 0)[:, None] | (leaf < 0)[None, :]] = -1
-    found = np.full(times.shape, np.nan)
+    ratios = np.full(times.shape, np.nan)
     for distance in np.unique(hops[hops >= 0]):
         alike = (hops == distance) & np.isfinite(times)
         if alike.any():
-            found[alike] = times[alike] / np.median(times[alike])
-    return found
+            ratios[alike] = times[alike] / np.median(times[alike])
+    return ratios
 
 
 def drawn_matrices(
@@ -67,35 +64,35 @@ def drawn_matrices(
 ) -> dict[str, Any]:
     """All that page.js shows. `views`: name, matrix, unit, bytes (0: no rate). `silent`: endpoints that do not answer."""
     short = short_names(endpoints)
-    ordered = [endpoints[one] for one in order.indices]
+    ordered = [endpoints[index] for index in order.indices]
     figures = [_figure(values, unit, length, order, components, silent) for _, values, unit, length in views]
     return {
         "config": CONFIG,
         "sections": [
-            {"template": "matrix", "layouts": [{"lengths": [], "charts": [one]} for one in figures]}
+            {"template": "matrix", "layouts": [{"lengths": [], "charts": [figure]} for figure in figures]}
         ],
         "templates": {"matrix": {theme: _template(theme) for theme in THEMES}},
         "columns": {
-            "names": [one_line(one.name) for one in ordered],
-            "labels": [_escaped(short[one]) for one in order.indices],
+            "names": [one_line(endpoint.name) for endpoint in ordered],
+            "labels": [_escaped(short[index]) for index in order.indices],
         },
     }
 
 
 def short_names(endpoints: Sequence[Endpoint]) -> list[str]:
     """Names for the axes: without the domain that all hosts have in common, and with an ellipsis where they are long."""
-    hosts = {one.host for one in endpoints}
+    hosts = {endpoint.host for endpoint in endpoints}
     domain = _common_domain(hosts) if len(hosts) > 1 else ""
-    found = []
-    for one in endpoints:
-        name = one_line(f"{one.host.removesuffix(domain)} {one.place}".rstrip())
-        found.append(name if len(name) <= _SHORT else f"{name[: _SHORT // 2]}…{name[1 - _SHORT // 2 :]}")
-    return found
+    names = []
+    for endpoint in endpoints:
+        name = one_line(f"{endpoint.host.removesuffix(domain)} {endpoint.place}".rstrip())
+        names.append(name if len(name) <= _SHORT else f"{name[: _SHORT // 2]}…{name[1 - _SHORT // 2 :]}")
+    return names
 
 
 def _common_domain(hosts: Iterable[str]) -> str:
     """`.example.org`; empty where there is none, or where it is a part of addresses."""
-    parts = [one.split(".")[1:][::-1] for one in hosts]
+    parts = [host.split(".")[1:][::-1] for host in hosts]
     common = [same[0] for same in takewhile(lambda same: len(set(same)) == 1, zip(*parts, strict=False))]
     return "".join(f".{part}" for part in reversed(common)) if common and not common[0].isdecimal() else ""
 
@@ -115,7 +112,7 @@ def _figure(
 ) -> dict[str, Any]:
     index = np.array(order.indices, dtype=np.int64)
     shown = values[np.ix_(index, index)].astype("<f4")
-    place = {one: at for at, one in enumerate(order.indices)}
+    place = {endpoint: at for at, endpoint in enumerate(order.indices)}
     named = [place[same[0].endpoints[0]] for same in components if _is_endpoint(same[0])]
     low, high = _range(shown)
     count = len(order.indices)
@@ -135,10 +132,10 @@ def _figure(
         },
     }
     pairs = [
-        (place[s.endpoints[0]], place[s.endpoints[1]])
+        (place[suspect.endpoints[0]], place[suspect.endpoints[1]])
         for same in components
-        for s in same[:1]
-        if s.kind == "pair"
+        for suspect in same[:1]
+        if suspect.kind == "pair"
     ]
     dots = [*pairs, *((b, a) for a, b in pairs)]
     marked = {
@@ -168,7 +165,7 @@ def _figure(
         "layout": layout,
         "unit": unit,
         "bytes": length,
-        "pairs": _pairs(shown, named, [place[one] for one in silent]),
+        "pairs": _pairs(shown, named, [place[endpoint] for endpoint in silent]),
     }
 
 
@@ -177,14 +174,16 @@ def _pairs(shown: np.ndarray[Any, Any], named: Sequence[int], silent: Sequence[i
     several: a weight of each endpoint, and the time from which on a pair is always shown."""
     half = np.array_equal(shown, shown.T, equal_nan=True)
     stored = shown[np.tril_indices(len(shown), -1)] if half else shown
-    known = np.isfinite(shown) & (shown > 0)
-    logs = np.log(np.where(known, shown, 1.0))
+    measured = np.isfinite(shown) & (shown > 0)
+    logs = np.log(np.where(measured, shown, 1.0))
     middle, spread = 0.0, 0.0
-    if known.any():
-        middle = float(np.median(logs[known]))
-        spread = robust_deviation(logs[known] - middle)
-    apart = np.where(known, np.clip(logs - middle, -0.5, 0.5), 0.0)
-    weights = np.max([apart.sum(axis=one) / np.maximum(known.sum(axis=one), 1) for one in (0, 1)], axis=0)
+    if measured.any():
+        middle = float(np.median(logs[measured]))
+        spread = robust_deviation(logs[measured] - middle)
+    apart = np.where(measured, np.clip(logs - middle, -0.5, 0.5), 0.0)
+    weights = np.max(
+        [apart.sum(axis=axis) / np.maximum(measured.sum(axis=axis), 1) for axis in (0, 1)], axis=0
+    )
     weights[named] += _NAMED
     weights[silent] = _NO_ANSWER
     return {
@@ -199,10 +198,10 @@ def _pairs(shown: np.ndarray[Any, Any], named: Sequence[int], silent: Sequence[i
 def _range(values: np.ndarray[Any, Any]) -> tuple[float, float]:
     """Ends of the color scale, with the usual time always in the same color: as wide as the noise, and never so wide that a few
     slow pairs hide all else. The width comes from quartiles: pairs below one leaf switch are few and do not make it wider."""
-    known = values[np.isfinite(values)]
-    if not known.size:
+    finite = values[np.isfinite(values)]
+    if not finite.size:
         return 0.0, 1.0
-    low, middle, most = percentiles(known, (25, 50, 99.8)).tolist()
+    low, middle, most = percentiles(finite, (25, 50, 99.8)).tolist()
     if not middle > 0:
         return 0.0, 1.0
     part = min(max(_LEAST, 2.5 * (1 - low / middle), _USUAL / (1 - _USUAL) * (most / middle - 1)), _MOST)
@@ -261,17 +260,17 @@ def _numbers(place: dict[int, int], components: Sequence[Sequence[Suspect]]) -> 
     ]
 
 
-def _is_endpoint(one: Suspect) -> bool:
-    return one.named and one.kind in ("host", "core") and len(one.endpoints) >= 1
+def _is_endpoint(suspect: Suspect) -> bool:
+    return suspect.named and suspect.kind in ("host", "core") and len(suspect.endpoints) >= 1
 
 
 def _template(theme: Theme) -> dict[str, Any]:
     colors = COLORS[theme]
-    made = template(
+    figure_template = template(
         theme,
         [{"marker": {"symbol": "square-open", "size": 9, "color": colors["bad"], "line": {"width": 2}}}],
     )
-    made["data"]["heatmap"] = [
+    figure_template["data"]["heatmap"] = [
         {
             "colorscale": [list(step) for step in _SCALES[theme]],
             "colorbar": {
@@ -280,7 +279,7 @@ def _template(theme: Theme) -> dict[str, Any]:
             },
         }
     ]
-    layout = made["layout"]
+    layout = figure_template["layout"]
     layout["plot_bgcolor"] = colors["calm-bg"]
     layout["annotationdefaults"] = {"font": {"color": colors["bad"], "size": 13}}
     layout["shapes"] = [
@@ -292,4 +291,4 @@ def _template(theme: Theme) -> dict[str, Any]:
         "tickfont": {"color": colors["muted"], "size": 9},
     }
     layout["yaxis"] = {**layout["yaxis"], "tickfont": {"color": colors["muted"], "size": 9}}
-    return made
+    return figure_template

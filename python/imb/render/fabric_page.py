@@ -39,15 +39,15 @@ def fabric_page(
     word, _, sentence = sweep_headline(judged).partition(": ")
     times = [matrix(sweep) for sweep in judged.sweeps]
     views: list[tuple[str, Any, str, int]] = []
-    for sweep, found in zip(judged.sweeps, times, strict=True):
+    for sweep, seconds in zip(judged.sweeps, times, strict=True):
         name = f"{sweep.benchmark} {size(sweep.bytes)}"
         if judged.baseline:
-            views.append((f"{name}, against {judged.baseline}", found * 1e6, f"times {judged.baseline}", 0))
+            views.append((f"{name}, against {judged.baseline}", seconds * 1e6, f"times {judged.baseline}", 0))
             continue
         if topology is not None:  # first: there distance does not look like a fault
-            ratio = relative(found, endpoints, topology)
+            ratio = relative(seconds, endpoints, topology)
             views.append((f"{name}, relative to pairs of the same distance", ratio, "times the median", 0))
-        views.append((name, found * 1e6, "µs", sweep.bytes))
+        views.append((name, seconds * 1e6, "µs", sweep.bytes))
     order = order_of(endpoints, times[0] if times else np.empty((0, 0)), topology)
     suspected, silent = components(judged), silent_by_cause(judged)
     foot = detectable_effect(judged)
@@ -74,7 +74,7 @@ def fabric_page(
             for line in after_table(judged)
             if line != foot and not line.startswith(("next:", *(f"{label}:" for label in silent)))
         ],
-        "sizes": [f"{one.benchmark} {size(one.bytes)}" for one in verdict.per_size],
+        "sizes": [f"{result.benchmark} {size(result.bytes)}" for result in verdict.per_size],
         "effects": _effects(judged),
         "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
     }
@@ -87,7 +87,7 @@ def fabric_page(
 
 
 def _directions(judged: Judged) -> str:
-    both = any(((one.a < one.b).any() and (one.a > one.b).any()) for one in judged.sweeps)
+    both = any(((sweep.a < sweep.b).any() and (sweep.a > sweep.b).any()) for sweep in judged.sweeps)
     return "; from the row's endpoint to the column's" if both else ""
 
 
@@ -99,25 +99,27 @@ def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
         "standing": standing(first, level),
         "kind": first.kind,
         "name": first.name,
-        "lines": [line_of(one) for one in same],
-        "alternatives": and_more(list(dict.fromkeys(name for one in same for name in one.alternatives)), 6),
-        "next": next((one.next for one in same if one.next), ""),
+        "lines": [line_of(suspect) for suspect in same],
+        "alternatives": and_more(
+            list(dict.fromkeys(name for suspect in same for name in suspect.alternatives)), 6
+        ),
+        "next": next((suspect.next for suspect in same if suspect.next), ""),
     }
 
 
 def _effects(judged: Judged) -> list[dict[str, Any]]:
     """Of each endpoint, of each size; the slowest first."""
-    columns = [np.asarray(one.endpoint_effects) for one in judged.verdict.per_size]
+    columns = [np.asarray(result.endpoint_effects) for result in judged.verdict.per_size]
     if not columns or any(len(column) != len(judged.endpoints) for column in columns):
         return []
     table = np.array(columns)
     worst = np.where(np.isnan(table), -np.inf, table).max(axis=0)
     return [
         {
-            "name": judged.endpoints[one].name,
+            "name": judged.endpoints[index].name,
             "cells": [
-                "-" if np.isnan(value) else f"{value:+.1%}".replace("%", " %") for value in table[:, one]
+                "-" if np.isnan(value) else f"{value:+.1%}".replace("%", " %") for value in table[:, index]
             ],
         }
-        for one in np.argsort(-worst, kind="stable")
+        for index in np.argsort(-worst, kind="stable")
     ]

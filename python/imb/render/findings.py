@@ -14,48 +14,50 @@ from imb.render.variance import block
 MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst", "lines")
 
 
-def json(found: Diagnosis) -> str:
+def json(diagnosis: Diagnosis) -> str:
     """One object; seconds, bytes and bytes per second. Curves are named by their fields."""
-    return msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
+    return msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode()
 
 
-def findings_markdown(found: Diagnosis) -> str:
+def findings_markdown(diagnosis: Diagnosis) -> str:
     """Findings as a list, models as a table."""
-    lines = [f"## Diagnosis of {escaped(found.side)}", ""]
-    for one in found.findings:
-        lines.append(f"- **{one.level}, {one.rule}** ({escaped(one.where)}): {escaped(one.found)}.")
-        lines.append(f"  Next: {escaped(one.advice)}.")
-    if not found.findings:
+    lines = [f"## Diagnosis of {escaped(diagnosis.side)}", ""]
+    for finding in diagnosis.findings:
+        lines.append(
+            f"- **{finding.level}, {finding.rule}** ({escaped(finding.where)}): {escaped(finding.found)}."
+        )
+        lines.append(f"  Next: {escaped(finding.advice)}.")
+    if not diagnosis.findings:
         lines.append("No findings.")
-    if found.models:
+    if diagnosis.models:
         lines += ["", "t(n) = latency + n / bandwidth, 95 % intervals", "", pipes(MODEL_HEADINGS)]
         lines.append("|---" + "|---:" * (len(MODEL_HEADINGS) - 1) + "|")
-        lines += [pipes([escaped(cell) for cell in row]) for row in model_rows(found)]
-    if found.variance:
+        lines += [pipes([escaped(cell) for cell in row]) for row in model_rows(diagnosis)]
+    if diagnosis.variance:
         lines += [
             "",
             *(
                 f"- {escaped(line)}"
-                for line in block(found.variance, told={one.rule for one in found.findings})
+                for line in block(diagnosis.variance, told={finding.rule for finding in diagnosis.findings})
             ),
         ]
-    lines += ["", *(f"Not checked: {escaped(note)}." for note in found.notes)] if found.notes else []
+    lines += ["", *(f"Not checked: {escaped(note)}." for note in diagnosis.notes)] if diagnosis.notes else []
     return "\n".join(lines)
 
 
-def model_rows(found: Diagnosis) -> list[tuple[str, ...]]:
+def model_rows(diagnosis: Diagnosis) -> list[tuple[str, ...]]:
     """A row of MODEL_HEADINGS per curve; where one line does not fit, a row of each line of several."""
-    return [row for model in found.models for row in (_model(model), *_lines(model))]
+    return [row for model in diagnosis.models for row in (_model(model), *_lines(model))]
 
 
 def _model(model: Model) -> tuple[str, ...]:
     fit = model.fit
-    low, high = (1 / v if v > 0 else None for v in (fit.per_byte_high, fit.per_byte_low))
+    low, high = (1 / per_byte if per_byte > 0 else None for per_byte in (fit.per_byte_high, fit.per_byte_low))
     if model.misfit:
         return (str(model.curve), "no fit", model.misfit, "", "", *_residuals(model))
     # Where the interval of the time per byte holds zero, messages were too short, or too scattered, to show a bandwidth.
     is_known = bool(fit.bandwidth and high and not model.extrapolated)
-    known = (
+    interval = (
         f"{megabytes(low)} to {megabytes(high)}"
         if low and high
         else f"at least {megabytes(low)}"
@@ -67,7 +69,7 @@ def _model(model: Model) -> tuple[str, ...]:
         us(fit.latency),
         f"{us(max(fit.latency_low, 0.0))} to {us(fit.latency_high)}",
         megabytes(fit.bandwidth or 0.0) if is_known else "not determined",
-        "messages too short" if model.extrapolated else known,
+        "messages too short" if model.extrapolated else interval,
         *_residuals(model),
     )
 
@@ -75,12 +77,14 @@ def _model(model: Model) -> tuple[str, ...]:
 def _lines(model: Model) -> Iterator[tuple[str, ...]]:
     if not model.misfit or len(model.segments) < 2:
         return
-    for one in model.segments:
-        first, last = model.lengths[one.first], model.lengths[one.last]
+    for segment in model.segments:
+        first, last = model.lengths[segment.first], model.lengths[segment.last]
         # What the line would take at length 0 is a latency only where it begins there, or nearly so.
-        latency = us(one.latency) if first <= 8 and one.latency > 0 else ""
-        share = one.per_byte * last / (one.latency + one.per_byte * last)
-        bandwidth = megabytes(1 / one.per_byte) if one.per_byte > 0 and share > 0.8 else "not determined"
+        latency = us(segment.latency) if first <= 8 and segment.latency > 0 else ""
+        share = segment.per_byte * last / (segment.latency + segment.per_byte * last)
+        bandwidth = (
+            megabytes(1 / segment.per_byte) if segment.per_byte > 0 and share > 0.8 else "not determined"
+        )
         yield f"  {size(first)} to {size(last)}", latency, "", bandwidth, "", "", "", ""
 
 

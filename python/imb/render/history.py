@@ -30,8 +30,8 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     for key in dict.fromkeys(key for side in ordered for key in side.all_keys()):
         band = band_of(key.bytes) or none
         groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
-    # The probability of a change that is none is 1 % in all of the page together.
-    found = [_history(side, 0.01 / len(sides)) for side in ordered]
+    # The probability of a false change anywhere on the page is 1 %.
+    histories = [_history(side, 0.01 / len(sides)) for side in ordered]
     curves: list[dict[str, Any]] = []
     changes: list[dict[str, Any]] = []
     for curve, of_bands in groups.items():
@@ -41,16 +41,26 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
             if band == none and keys[0].bytes is not None:
                 name = "other lengths" if any(key.bytes for key in keys) else "0 bytes"
             logs = [np.log(positive(np.array([side.values(key) for key in keys]))) for side in ordered]
-            levels = [_levels(of) for of in logs]
-            where = [_changes(one, curve, band, side) for one, side in zip(found, ordered, strict=True)]
+            levels = [_levels(of_side) for of_side in logs]
+            where = [
+                _changes(of_side, curve, band, side) for of_side, side in zip(histories, ordered, strict=True)
+            ]
             for number, places in enumerate(where):
-                changes += _told(places, levels[number], ordered[number], letter(number), str(curve), name)
+                changes += _change_rows(
+                    places, levels[number], ordered[number], letter(number), str(curve), name
+                )
             drawn.append(
-                {"band": name, "values": [[short(v) for v in values] for values in levels], "changes": where}
+                {
+                    "band": name,
+                    "values": [[short(value) for value in values] for values in levels],
+                    "changes": where,
+                }
             )
         curves.append({"title": str(curve), "bands": drawn})
-    changes.sort(key=lambda one: -one["weight"])
-    first = next((i for i, one in enumerate(curves) if changes and one["title"] == changes[0]["curve"]), 0)
+    changes.sort(key=lambda change: -change["weight"])
+    first = next(
+        (i for i, entry in enumerate(curves) if changes and entry["title"] == changes[0]["curve"]), 0
+    )
     return {
         "about": "A point is a launch: the geometric mean of its times in a band of lengths, 1 is the median of the side's "
         "launches. Dashed lines are where a new level begins, by sessions, as imb watch finds it.",
@@ -58,7 +68,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
         "first": first,
         "dated": dated,
         "changes": changes[:40],
-        "no_changes": without_changes(found),
+        "no_changes": without_changes(histories),
         "sides": [
             {
                 "letter": letter(number),
@@ -83,38 +93,38 @@ def _history(side: Side, level: float) -> History | None:
     return None
 
 
-def _changes(found: History | None, curve: Key, band: Band, side: Side) -> list[int]:
+def _changes(judged: History | None, curve: Key, band: Band, side: Side) -> list[int]:
     """Indices of the launches of `side` with which a new level of this curve and band begins."""
     runs = {
-        found.sessions[place].runs[0]
-        for event in (found.events if found else [])
-        if found and any((change.curve, change.band) == (curve, band) for change in event.changes)
+        judged.sessions[place].runs[0]
+        for event in (judged.events if judged else [])
+        if judged and any((change.curve, change.band) == (curve, band) for change in event.changes)
         for place in (event.session, event.until)
         if place is not None
     }
     return [number for number, launch in enumerate(side.launches) if launch.name in runs]
 
 
-def without_changes(found: Sequence[History | None]) -> str:
-    """What takes the place of an empty table of changes."""
-    if any(one is None or one.verdict == "too little history" for one in found):
+def without_changes(histories: Sequence[History | None]) -> str:
+    """The text in place of an empty table of changes."""
+    if any(each is None or each.verdict == "too little history" for each in histories):
         return f"Changes of level are found in histories of {FEWEST} sessions or more, with dates."
-    if any(one is not None and one.verdict == "too noisy" for one in found):
+    if any(each is not None and each.verdict == "too noisy" for each in histories):
         return "Too noisy: no change of level can be found."
     return "No change of level."
 
 
-def _told(
-    places: Sequence[int], values: Values, side: Side, letter: str, curve: str, band: str
+def _change_rows(
+    places: Sequence[int], values: Values, side: Side, side_letter: str, curve: str, band: str
 ) -> list[dict[str, Any]]:
     edges = [0, *places, len(values)]
-    told = []
+    rows = []
     for before, at, after in zip(edges, edges[1:], edges[2:], strict=False):
         old, new = (float(np.exp(np.nanmean(np.log(part)))) for part in (values[before:at], values[at:after]))
         launch = side.launches[at]
-        told.append(
+        rows.append(
             {
-                "side": letter,
+                "side": side_letter,
                 "curve": curve,
                 "band": band,
                 "launch": launch.name,
@@ -125,7 +135,7 @@ def _told(
                 "weight": abs(float(np.log(new / old))),
             }
         )
-    return told
+    return rows
 
 
 def _by_date(side: Side) -> Side:

@@ -71,18 +71,20 @@ def document(suites: Iterable[Suite]) -> bytes:
     return text + b"\n"
 
 
-def of_comparison(found: Comparison, b: Side | None = None) -> list[Case]:
+def of_comparison(comparison: Comparison, b: Side | None = None) -> list[Case]:
     """The whole, the bands, the rows, and rows that launches of B could not measure."""
     cases = [
         Case(
             "verdict",
-            f"{found.name_a}, {found.name_b}",
-            _OF_VERDICT.get(found.verdict, "passed"),
-            summary(found),
+            f"{comparison.name_a}, {comparison.name_b}",
+            _OF_VERDICT.get(comparison.verdict, "passed"),
+            summary(comparison),
         )
     ]
-    cases += [_of_effect(one.curve, f"{one.curve}, {one.band.title}", one.effect) for one in found.bands]
-    cases += [_of_effect(row.key, str(row), row.effect) for row in found.rows]
+    cases += [
+        _of_effect(band.curve, f"{band.curve}, {band.band.title}", band.effect) for band in comparison.bands
+    ]
+    cases += [_of_effect(row.key, str(row), row.effect) for row in comparison.rows]
     failures = {
         key: failure for launch in (b.launches if b else ()) for key, failure in launch.failures.items()
     }
@@ -103,9 +105,8 @@ def of_fabric(judged: Judged) -> list[Case]:
     verdict = judged.verdict
     kind = judged.endpoint_kind
     cases = [Case("verdict", f"{kind}s", _OF_VERDICT.get(verdict.state, "passed"), sweep_headline(judged))]
-    suspects = {
-        suspect.name: suspect for suspect in reversed(verdict.suspects)
-    }  # the first of a name is kept
+    # The first of a name is kept.
+    suspects = {suspect.name: suspect for suspect in reversed(verdict.suspects)}
     for number, endpoint in enumerate(judged.endpoints):
         suspect = suspects.pop(endpoint.name, None)
         if number in verdict.silent:

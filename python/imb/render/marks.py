@@ -69,11 +69,11 @@ def short_speedup(speed: float, verdict: Verdict) -> str:
 
 def bracketed(effect: Effect) -> str:
     """Interval of `speedup`: `[0.88, 0.92]`, `[0.98, 1.01] 95 %` where it is of this band or row alone; or nothing."""
-    found = interval_of(effect)
-    if found is None:
+    interval = interval_of(effect)
+    if interval is None:
         return ""
-    low, high = (factor(end) for end in (found.low, found.high))
-    return f"[{low}, {high}]" + ("" if found.confidence is None else f" {found.confidence:.3g} %")
+    low, high = (factor(end) for end in (interval.low, interval.high))
+    return f"[{low}, {high}]" + ("" if interval.confidence is None else f" {interval.confidence:.3g} %")
 
 
 def factor(speed: float) -> str:
@@ -107,7 +107,7 @@ def size_of(speed: float) -> str:
 
 
 def percent(ratio: float) -> str:
-    """The change that a ratio is, in percent: `+52.0`; nothing beyond a factor of two, where a ratio says more."""
+    """A ratio as a change in percent: `+52.0`; nothing beyond a factor of two, where the ratio is clearer."""
     return f"{100 * (ratio - 1):+.1f}" if 0.5 <= ratio <= 2 else ""
 
 

@@ -61,14 +61,14 @@ def prometheus(rows: Measured, failures: int) -> str:
         lines.extend(f"openimb_{name}{labels} {value!r}" for labels, value in samples)
 
     for figure in FIGURES:
-        found = ((series, _values(results, figure.name)) for series, results in rows.items())
+        by_series = ((series, _values(results, figure.name)) for series, results in rows.items())
         gauge(
             figure.name,
             _HELP[figure.unit],
-            [(_labels(series), float(median(values))) for series, values in found if values],
+            [(_labels(series), float(median(values))) for series, values in by_series if values],
         )
     defects = [
-        (series, [one.defects for one in results if one.defects is not None])
+        (series, [row.defects for row in results if row.defects is not None])
         for series, results in rows.items()
     ]
     gauge(
@@ -144,5 +144,5 @@ def _labels(series: Series) -> str:
 
 
 def _label(name: str, value: object) -> str:
-    text = re.sub(r'[\\"]', lambda found: "\\" + found[0], str(value)).replace("\n", r"\n")
+    text = re.sub(r'[\\"]', lambda match: "\\" + match[0], str(value)).replace("\n", r"\n")
     return f'{name}="{text}"'

@@ -57,12 +57,15 @@ def report_page(
                 "letter": letter(i),
                 "name": names[i],
                 "about": _about(side),
-                "runs": list(dict.fromkeys(one.name for one in side.launches)),
+                "runs": list(dict.fromkeys(launch.name for launch in side.launches)),
             }
             for i, side in enumerate(sides)
         ],
-        "verdicts": [comparison_summary(one, 0, i + 1) for i, one in enumerate(comparisons)],
-        "findings": [{"side": one.side, "all": one.findings, "notes": one.notes} for one in diagnoses]
+        "verdicts": [comparison_summary(comparison, 0, i + 1) for i, comparison in enumerate(comparisons)],
+        "findings": [
+            {"side": diagnosis.side, "all": diagnosis.findings, "notes": diagnosis.notes}
+            for diagnosis in diagnoses
+        ]
         if diagnoses
         else None,
         "heats": heats,
@@ -78,18 +81,18 @@ def report_page(
             " Shaded is the 95 % interval of the median over the passes of the launch."
             if any(
                 panel.interval == IN_PASSES
-                for one in sections
-                for v in one.variants
-                for panel in v.panels
+                for section in sections
+                for variant in section.variants
+                for panel in variant.panels
                 if not panel.speed
             )
             else ""
         ),
         "history": history,
         "models": [
-            {"side": one.side, "headings": MODEL_HEADINGS, "rows": model_rows(one)}
-            for one in diagnoses
-            if one.models
+            {"side": diagnosis.side, "headings": MODEL_HEADINGS, "rows": model_rows(diagnosis)}
+            for diagnosis in diagnoses
+            if diagnosis.models
         ],
         "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
     }
@@ -111,7 +114,7 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
         "verdicts": [comparison_summary(comparison, 0, 1)],
         "findings": None,
         "heats": [],
-        "conditions": [difference_shown(one) for one in comparison.conditions],
+        "conditions": [difference_shown(difference) for difference in comparison.conditions],
         "conditions_caption": "Conditions that are not the same in all launches",
         "levels": "",
         "sections": sections,
@@ -124,16 +127,16 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
     return _render(page, sections, None)
 
 
-def history_page(found: History, *, now: datetime | None = None) -> str:
+def history_page(result: History, *, now: datetime | None = None) -> str:
     """What `imb watch --format html` writes: steps with their first runs, and the sessions in the order of time."""
-    history, findings = watch.charted(found), watch.findings(found)
+    history, findings = watch.charted(result), watch.findings(result)
     page = {
-        "title": found.name,
-        "subtitle": f"{watch.about(found)}: {found.verdict}",
+        "title": result.name,
+        "subtitle": f"{watch.about(result)}: {result.verdict}",
         "sides": [],
         "verdicts": [],
-        "findings": [{"side": found.name, "all": findings, "notes": found.notes, "heading": "Note"}]
-        if findings or found.notes
+        "findings": [{"side": result.name, "all": findings, "notes": result.notes, "heading": "Note"}]
+        if findings or result.notes
         else None,
         "heats": [],
         "conditions": [],
@@ -150,11 +153,11 @@ def history_page(found: History, *, now: datetime | None = None) -> str:
 
 def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str, Any] | None) -> str:
     order = [("Verdict", "verdict", page["verdicts"])]
-    order += [(one["short"], one["id"], True) for one in page["heats"]]
+    order += [(heat["short"], heat["id"], True) for heat in page["heats"]]
     order += [("Charts", "charts", sections), ("Findings", "findings", page["findings"] is not None)]
     order += [("Environment", "conditions", page["conditions"]), ("History", "history", history)]
     order += [("Model", "model", page["models"])]
-    page["contents"] = [(name, anchor) for name, anchor, there in order if there]
+    page["contents"] = [(name, anchor) for name, anchor, shown in order if shown]
     drawn = bool(history) or any(section.drawn for section in sections)
     return rendered("page.html.j2", page, page_charts.drawn(sections, history), drawn=drawn)
 
@@ -207,11 +210,11 @@ def _cleaned(value: Any) -> Any:
 def _all_cleaned(data: Any) -> Any:
     if isinstance(data, dict):
         return {_cleaned(name): _all_cleaned(value) for name, value in data.items()}
-    return [_all_cleaned(one) for one in data] if isinstance(data, list) else _cleaned(data)
+    return [_all_cleaned(item) for item in data] if isinstance(data, list) else _cleaned(data)
 
 
 def _embedded(data: object) -> Markup:
-    """JSON that nothing in it can end a script element or begin a comment."""
+    """JSON in which nothing can end a script element or begin a comment."""
     text = msgspec.json.encode(_all_cleaned(msgspec.to_builtins(data))).decode()
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -220,9 +223,9 @@ def _embedded(data: object) -> Markup:
 
 def _levels(diagnoses: Sequence[Diagnosis]) -> str:
     """How many findings there are, by level."""
-    levels = [finding.level for one in diagnoses for finding in one.findings]
-    known = ((levels.count(level), level) for level in ("problem", "warning"))
-    return ", ".join(counted(count, level) for count, level in known if count)
+    levels = [finding.level for diagnosis in diagnoses for finding in diagnosis.findings]
+    by_level = ((levels.count(level), level) for level in ("problem", "warning"))
+    return ", ".join(counted(count, level) for count, level in by_level if count)
 
 
 def _title(sides: Sequence[Side]) -> str:
@@ -241,7 +244,7 @@ def _about(side: Side) -> str:
 
 
 def _dates(sides: Sequence[Side]) -> str:
-    found = sorted(launch.run.date[:10] for side in sides for launch in side.launches if launch.run.date)
-    if not found:
+    dates = sorted(launch.run.date[:10] for side in sides for launch in side.launches if launch.run.date)
+    if not dates:
         return ""
-    return found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
+    return dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"

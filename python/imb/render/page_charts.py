@@ -25,7 +25,8 @@ def drawn(sections: Sequence[Section], history: dict[str, Any] | None) -> dict[s
     """All that page.js shows: figures by section, layout and chart, and their templates. The last section is the history,
     where there is one; its layouts are curves, and its traces name `columns` that are the same for all curves."""
     shown = [
-        {"template": "lengths", "layouts": [_layout(one) for one in section.variants]} for section in sections
+        {"template": "lengths", "layouts": [_layout(layout) for layout in section.variants]}
+        for section in sections
     ]
     templates = {"lengths": {theme: template(theme, _lines_over_length(theme)) for theme in THEMES}}
     if history:
@@ -43,16 +44,19 @@ def drawn(sections: Sequence[Section], history: dict[str, Any] | None) -> dict[s
 
 def _columns(history: dict[str, Any]) -> dict[str, list[Any]]:
     """When the launches of each side were, and which they are."""
-    found: dict[str, list[Any]] = {}
+    columns: dict[str, list[Any]] = {}
     for side in history["sides"]:
         dates, names = side["dates"], side["names"]
-        found[f"time {side['letter']}"] = dates if history["dated"] else list(range(1, len(dates) + 1))
-        found[f"run {side['letter']}"] = [escape(name) for name in names]
-    return found
+        columns[f"time {side['letter']}"] = dates if history["dated"] else list(range(1, len(dates) + 1))
+        columns[f"run {side['letter']}"] = [escape(name) for name in names]
+    return columns
 
 
-def _layout(one: Layout) -> dict[str, Any]:
-    return {"lengths": [size(n) for n in one.x], "charts": [_chart(one, panel) for panel in one.panels]}
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {
+        "lengths": [size(n) for n in layout.x],
+        "charts": [_chart(layout, panel) for panel in layout.panels],
+    }
 
 
 def _chart(layout: Layout, panel: Panel) -> dict[str, Any]:
@@ -92,7 +96,7 @@ def _line(x: Sequence[float], panel: Panel, line: ChartLine) -> dict[str, Any]:
                     value,
                     "" if panel.speed or y is None else panel.unit,
                     word_of(verdict, y) if verdict and y else "",
-                    *(of[i] for of in between),
+                    *(column[i] for column in between),
                 ),
             )
         )
@@ -139,11 +143,11 @@ def _ticks(panel: Panel) -> dict[str, Any]:
 
 def _nothing() -> dict[str, Any]:
     """Another layout of this benchmark has this chart."""
-    said = {"text": "no figures in this layout", "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
+    note = {"text": "no figures in this layout", "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
     return {
         "xaxis": {"visible": False},
         "yaxis": {"visible": False},
-        "annotations": [{**said, "showarrow": False}],
+        "annotations": [{**note, "showarrow": False}],
     }
 
 
@@ -153,7 +157,7 @@ def _place(n: int | None) -> float:
 
 
 def _apart(lengths: Sequence[int | None], span: tuple[float, float]) -> list[int]:
-    """Of the lengths those whose labels have room between `span`, the decimal logarithms of the axis' ends."""
+    """Lengths whose labels have room on the axis. `span`: decimal logarithms of its ends."""
     kept: list[int] = []
     for n in (length or 0 for length in lengths):
         at = math.log10(_place(n))
@@ -171,13 +175,13 @@ def _over_time(history: dict[str, Any], curve: dict[str, Any]) -> dict[str, Any]
     for number, band in enumerate(curve["bands"]):
         for place, side in enumerate(sides):
             values = band["values"][place]
-            known = any(value is not None for value in values)
+            has_values = any(value is not None for value in values)
             trace = {
                 "columns": {"x": f"time {side['letter']}", "text": f"run {side['letter']}"},
                 "y": values,
                 "name": escape(f"{side['letter']}, {band['band']}" if len(sides) > 1 else band["band"]),
             }
-            traces.append(trace if known else {})
+            traces.append(trace if has_values else {})
             for change in band["changes"][place]:
                 at = side["dates"][change] if dated else change + 0.5
                 style = f"change {_color(history, number, place)}"

@@ -102,7 +102,7 @@ class Layout(msgspec.Struct, kw_only=True):
 
     def columns(self) -> list[Column]:
         """Of all charts, from left to right."""
-        return [column for panel in self.panels for one in panel.series for column in one.columns()]
+        return [column for panel in self.panels for line in panel.series for column in line.columns()]
 
 
 class Section(msgspec.Struct, kw_only=True):
@@ -114,14 +114,16 @@ class Section(msgspec.Struct, kw_only=True):
 
     @property
     def drawn(self) -> bool:
-        return any(len(one.x) > 1 for one in self.variants)
+        return any(len(layout.x) > 1 for layout in self.variants)
 
 
 def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> list[Section]:
     """A section for each benchmark of the sides."""
-    effects = [{row.key: row.effect for row in one.rows if not row.quantile} for one in comparisons]
+    effects = [
+        {row.key: row.effect for row in comparison.rows if not row.quantile} for comparison in comparisons
+    ]
     keys = list(dict.fromkeys(key for side in sides for key in side.all_keys()))
-    made = []
+    sections = []
     for number, (title, layouts) in enumerate(_by_benchmark(keys).items()):
         variants = []
         for label, rows in layouts.items():
@@ -129,14 +131,14 @@ def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> lis
             if effects:
                 panels.append(_speeds(effects, rows))
             variants.append(Layout(label=label, x=[key.bytes for key in rows], panels=panels))
-        made.append(Section(id=f"b{number}", title=title, variants=_alike(variants)))
-    return made
+        sections.append(Section(id=f"b{number}", title=title, variants=_alike(variants)))
+    return sections
 
 
 def compared_sections(comparison: Comparison) -> list[Section]:
     """A section for each benchmark of a comparison."""
     by_key = {row.key: row for row in comparison.rows if not row.quantile}
-    made = []
+    sections = []
     for number, (title, layouts) in enumerate(_by_benchmark(list(by_key)).items()):
         variants = []
         for label, keys in layouts.items():
@@ -146,8 +148,8 @@ def compared_sections(comparison: Comparison) -> list[Section]:
                 _speeds([{row.key: row.effect for row in comparison.rows if not row.quantile}], keys),
             ]
             variants.append(Layout(label=label, x=[key.bytes for key in keys], panels=panels))
-        made.append(Section(id=f"b{number}", title=title, variants=variants))
-    return made
+        sections.append(Section(id=f"b{number}", title=title, variants=variants))
+    return sections
 
 
 def _by_benchmark(keys: Iterable[Key]) -> dict[str, dict[str, list[Key]]]:
@@ -156,15 +158,15 @@ def _by_benchmark(keys: Iterable[Key]) -> dict[str, dict[str, list[Key]]]:
     several = {
         key.benchmark for key in keys if len({k.component for k in keys if k.benchmark == key.benchmark}) > 1
     }
-    found: dict[str, dict[str, list[Key]]] = {}
+    by_title: dict[str, dict[str, list[Key]]] = {}
     for key in keys:
         title = key.benchmark + (f", {key.mode.replace('_', '-')}" if key.mode else "")
         title += f" ({key.component})" if key.benchmark in several and key.component else ""
-        found.setdefault(title, {}).setdefault(layout_of(key), []).append(key)
-    for layouts in found.values():
+        by_title.setdefault(title, {}).setdefault(layout_of(key), []).append(key)
+    for layouts in by_title.values():
         for rows in layouts.values():
-            rows.sort(key=lambda one: -1 if one.bytes is None else one.bytes)
-    return found
+            rows.sort(key=lambda row_key: -1 if row_key.bytes is None else row_key.bytes)
+    return by_title
 
 
 def layout_of(key: Key) -> str:
@@ -232,7 +234,7 @@ def _panel(
                 hi=high,
             )
         )
-    interval = IN_PASSES if alone and any(one.spread for one in series) else _INTERVAL
+    interval = IN_PASSES if alone and any(line.spread for line in series) else _INTERVAL
     return Panel(title=title, unit=unit, series=series, interval=interval, legend=len(sides) > 1)
 
 
@@ -241,17 +243,17 @@ def _within(
 ) -> tuple[list[float | None], list[float | None]]:
     """The interval of each figure over the passes of its launch, low and high; None: not in passes, or not known. `falls`:
     the figure falls where the time rises."""
-    found: list[tuple[float | None, float | None]] = []
+    intervals: list[tuple[float | None, float | None]] = []
     for key, figure in zip(keys, middle, strict=True):
         row = launch.rows.get(key)
         interval = row.passes.interval_seconds if row and row.passes else None
         time = (row.time_max_seconds if row else None) or 0.0
         if figure is None or interval is None or time <= 0 or interval[0] <= 0:
-            found.append((None, None))
+            intervals.append((None, None))
             continue
         shares = [time / end for end in reversed(interval)] if falls else [end / time for end in interval]
-        found.append((short(figure * shares[0]), short(figure * shares[1])))
-    return [low for low, _ in found], [high for _, high in found]
+        intervals.append((short(figure * shares[0]), short(figure * shares[1])))
+    return [low for low, _ in intervals], [high for _, high in intervals]
 
 
 def _named(number: int, side: Side) -> str:
@@ -260,28 +262,30 @@ def _named(number: int, side: Side) -> str:
 
 def _percentiles(values: Values) -> tuple[list[float | None], ...]:
     """The 10th, 50th and 90th over launches, of each length; the outer ones where there are two launches."""
-    found = percentiles(values)
+    quantiles = percentiles(values)
     few = (~np.isnan(values)).sum(axis=1) < 2
-    found[0, few] = found[2, few] = np.nan
-    return tuple([short(value) for value in row] for row in found)
+    quantiles[0, few] = quantiles[2, few] = np.nan
+    return tuple([short(value) for value in row] for row in quantiles)
 
 
 def _speeds(effects: Sequence[dict[Key, Effect]], keys: Sequence[Key]) -> Panel:
     series = []
-    for number, of in enumerate(effects, start=1):
-        found = [of.get(key) for key in keys]
-        if not any(found):
+    for number, by_key in enumerate(effects, start=1):
+        row_effects = [by_key.get(key) for key in keys]
+        if not any(row_effects):
             continue
-        ends = [interval_of(one) if one else None for one in found]
+        intervals = [interval_of(effect) if effect else None for effect in row_effects]
         series.append(
             ChartLine(
                 name=f"{letter(number)} over A",
                 letter=letter(number) if len(effects) > 1 else "",
                 side=number,
-                y=[one.speed if one else None for one in found],
-                lo=[(one.low or None) if one else None for one in ends],
-                hi=[one.high if one and isfinite(one.high) else None for one in ends],
-                verdict=[one.verdict if one else None for one in found],
+                y=[effect.speed if effect else None for effect in row_effects],
+                lo=[(interval.low or None) if interval else None for interval in intervals],
+                hi=[
+                    interval.high if interval and isfinite(interval.high) else None for interval in intervals
+                ],
+                verdict=[effect.verdict if effect else None for effect in row_effects],
             )
         )
     title = "Speedup of B over A" if len(effects) == 1 else "Speedup over A"
@@ -292,7 +296,7 @@ def _speeds(effects: Sequence[dict[Key, Effect]], keys: Sequence[Key]) -> Panel:
 
 def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
     metric = comparison.settings.metric
-    unit, factor = unit_of(metric)
+    unit, scale = unit_of(metric)
     names = (comparison.name_a, comparison.name_b)
     nothing: list[float | None] = [None] * len(rows)
     series = [
@@ -300,7 +304,7 @@ def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
             name=f"{letter(i)} {shortened(names[i], 28)}",
             letter=letter(i),
             side=i,
-            y=[short((row.a, row.b)[i] * factor) for row in rows],
+            y=[short((row.a, row.b)[i] * scale) for row in rows],
             lo=nothing,
             hi=nothing,
         )
@@ -313,8 +317,8 @@ def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
 
 def _alike(variants: list[Layout]) -> list[Layout]:
     """All layouts of a section have as many charts: those of the one that has most; others leave them empty."""
-    most = max(variants, key=lambda one: len(one.panels)).panels
-    for one in variants:
-        for panel in most[len(one.panels) :]:
-            one.panels.append(msgspec.structs.replace(panel, series=[]))
+    most = max(variants, key=lambda layout: len(layout.panels)).panels
+    for layout in variants:
+        for panel in most[len(layout.panels) :]:
+            layout.panels.append(msgspec.structs.replace(panel, series=[]))
     return variants

@@ -42,30 +42,30 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
     if metric not in METRICS:
         raise ImbError(f"unknown metric: {metric}; choose from {', '.join(METRICS)}")
     factor = unit_of(metric)[1]
-    there = list(dict.fromkeys(key.benchmark for side in sides for key in side.all_keys()))
-    wanted = {name.lower() for name in benchmarks}
-    refuse_missing_benchmarks(benchmarks, there)
+    available = list(dict.fromkeys(key.benchmark for side in sides for key in side.all_keys()))
+    names = {name.lower() for name in benchmarks}
+    refuse_missing_benchmarks(benchmarks, available)
     lines = []
     for number, side in enumerate(sides):
         by_curve: dict[Key, list[Key]] = {}
         for key in side.all_keys():
-            if key.bytes is not None and (not wanted or key.benchmark.lower() in wanted):
+            if key.bytes is not None and (not names or key.benchmark.lower() in names):
                 by_curve.setdefault(key.curve(), []).append(key)
         for curve, keys in by_curve.items():
             values = np.array(
-                [side.values(key, metric) for key in sorted(keys, key=lambda one: one.bytes or 0)]
+                [side.values(key, metric) for key in sorted(keys, key=lambda row_key: row_key.bytes or 0)]
             )
-            there_is = ~np.isnan(values) if metric == "overlap" else values > 0
-            known = np.asarray(there_is.any(axis=1))
-            if known.sum() < 2:
+            has_value = ~np.isnan(values) if metric == "overlap" else values > 0
+            measured = np.asarray(has_value.any(axis=1))
+            if measured.sum() < 2:
                 continue
-            low, middle, high = percentiles(values[known] * factor)
+            low, middle, high = percentiles(values[measured] * factor)
             lengths = sorted(key.bytes or 0 for key in keys)
             lines.append(
                 Line(
                     name=_name(number, side, curve, len(sides)),
                     benchmark=one_line(str(curve)),
-                    lengths=[n for n, good in zip(lengths, known, strict=True) if good],
+                    lengths=[n for n, good in zip(lengths, measured, strict=True) if good],
                     middle=middle.tolist(),
                     low=low.tolist(),
                     high=high.tolist(),
@@ -155,7 +155,7 @@ def terminal_chart(
     from imb.render.chart import LEAST, MOST, chart_lines, scale
 
     charts = list(dict.fromkeys(line.benchmark for line in lines))
-    made = []
+    drawn = []
     for chart in charts:
         same = [line for line in lines if line.benchmark == chart]
         figure = plotext.figure
@@ -181,8 +181,8 @@ def terminal_chart(
             figure.draw(signal)
         scale(figure, every_x, every_y, linear=metric == "overlap")
         names = [line.name for line in same] if len(same) > 1 else []
-        made.append([*chart_lines(figure), *names])
-    return made
+        drawn.append([*chart_lines(figure), *names])
+    return drawn
 
 
 def _name(number: int, side: Side, curve: Key, sides: int) -> str:

@@ -22,17 +22,17 @@ from imb.stats.medians import percentiles
 
 def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
     """A comparison in a sentence, with its heat map and its rows; `a` and `b` are the numbers of its sides."""
-    counts = Counter(word_of(one.effect.verdict, one.effect.speed) for one in comparison.bands)
+    counts = Counter(word_of(band.effect.verdict, band.effect.speed) for band in comparison.bands)
     counted_verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict])
     changed = [
-        one
-        for one in sorted(comparison.bands, key=lambda one: one.effect.speed)
-        if one.effect.verdict in CHANGED
+        band
+        for band in sorted(comparison.bands, key=lambda band: band.effect.speed)
+        if band.effect.verdict in CHANGED
     ]
     extremes = changed[:1] + changed[-1:] if len(changed) > 1 else changed
     named = "; ".join(
-        f"{one.curve.benchmark}, {one.band.title}, {speedup(one.effect)} {bracketed(one.effect)}"
-        for one in extremes
+        f"{band.curve.benchmark}, {band.band.title}, {speedup(band.effect)} {bracketed(band.effect)}"
+        for band in extremes
     )
     whole = whole_word(comparison)
     return {
@@ -77,11 +77,11 @@ def _rows(comparison: Comparison) -> list[dict[str, str]]:
 
 
 def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
-    bands = list(dict.fromkeys(one.band for one in comparison.bands))
+    bands = list(dict.fromkeys(each.band for each in comparison.bands))
     bands.sort(key=lambda band: float("inf") if band.first is None else band.first)
     by_curve: dict[Key, dict[Band, Effect]] = {}
-    for one in comparison.bands:
-        by_curve.setdefault(one.curve, {})[one.band] = one.effect
+    for each in comparison.bands:
+        by_curve.setdefault(each.curve, {})[each.band] = each.effect
     rows: dict[tuple[Key, Band], list[RowEffect]] = {}
     for row in comparison.rows:
         band = band_of(row.key.bytes, comparison.settings.bands)
@@ -110,7 +110,7 @@ def _middle(rows: Sequence[RowEffect], unit: str, factor: float) -> str:
     """The figures of the row in the middle of a band: `256 bytes: 1.53 → 1.98 µs`."""
     if not rows:
         return ""
-    row = sorted(rows, key=lambda one: one.key.bytes or 0)[len(rows) // 2]
+    row = sorted(rows, key=lambda each: each.key.bytes or 0)[len(rows) // 2]
     length = "" if row.key.bytes is None else f"{size(row.key.bytes)}: "
     return f"{length}{decimal(row.a * factor)} → {decimal(row.b * factor)} {unit}"
 
@@ -143,12 +143,12 @@ def repeatability(side: Side) -> dict[str, Any]:
             low, _, high = percentiles(values)
             band = band_of(key.bytes) or none
             curves.setdefault(key.curve(), {}).setdefault(band, []).append(float(high / low))
-    bands = [band for band in (*BANDS, none) if any(band in of for of in curves.values())]
+    bands = [band for band in (*BANDS, none) if any(band in by_band for by_band in curves.values())]
 
-    def cell(found: list[float] | None) -> dict[str, str] | None:
-        if not found:
+    def cell(spreads: list[float] | None) -> dict[str, str] | None:
+        if not spreads:
             return None
-        spread = float(np.median(found))
+        spread = float(np.median(spreads))
         shade = "l3" if spread >= 1.5 else "l2" if spread >= 1.2 else "l1" if spread >= 1.1 else ""
         return {"shade": shade, "text": f"{spread:.2f}x", "mark": "", "word": "", "sub": "", "figures": ""}
 
@@ -159,8 +159,8 @@ def repeatability(side: Side) -> dict[str, Any]:
         "caption": "Spread of launches, by benchmark and message length: 90th over 10th percentile of time",
         "bands": [band.title if band != none else "other lengths" for band in bands],
         "rows": [
-            {"title": str(curve), "cells": [cell(of.get(band)) for band in bands]}
-            for curve, of in curves.items()
+            {"title": str(curve), "cells": [cell(by_band.get(band)) for band in bands]}
+            for curve, by_band in curves.items()
         ],
         "note": "Median over the rows of a band; shaded from 1.10, 1.20 and 1.50. 1.00 means launches repeat exactly.",
     }
@@ -182,9 +182,9 @@ def conditions_shown(sides: Sequence[Side]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: not row["differs"])
 
 
-def difference_shown(one: Difference) -> dict[str, Any]:
+def difference_shown(difference: Difference) -> dict[str, Any]:
     """A condition that differs."""
-    return _shown(one.name, (one.a, one.b), differs=True)
+    return _shown(difference.name, (difference.a, difference.b), differs=True)
 
 
 def _shown(name: str, cells: Iterable[Sequence[str]], *, differs: bool) -> dict[str, Any]:

@@ -49,13 +49,16 @@ def tables_of(records: Iterable[Result | Failure], most: int | None = None) -> l
     """One table per benchmark and layout, in order; failures are left to `failures_of`. `most`: of each the first so many rows
     as text."""
     results = [record for record in records if isinstance(record, Result)]
-    made = []
+    tables = []
     for title, same in groupby(results, key=title_of):
         rows = list(same)
         columns = [
-            c
-            for c in _COLUMNS
-            if any(getattr(row, c[0]) is not None or (c[0] == "half_width" and row.passes) for row in rows)
+            column
+            for column in _COLUMNS
+            if any(
+                getattr(row, column[0]) is not None or (column[0] == "half_width" and row.passes)
+                for row in rows
+            )
         ]
         cells = [
             [
@@ -69,8 +72,8 @@ def tables_of(records: Iterable[Result | Failure], most: int | None = None) -> l
         headings = [heading for _, heading, _ in columns]
         if "t_min µs" not in headings:  # the classic table's t
             headings = ["t µs" if heading == "t_max µs" else heading for heading in headings]
-        made.append(Table(title, headings, cells, rows))
-    return made
+        tables.append(Table(title, headings, cells, rows))
+    return tables
 
 
 def quantiles_of(results: Sequence[Result]) -> Table | None:
@@ -115,8 +118,8 @@ def failures_of(records: Iterable[Result | Failure]) -> list[str]:
 
 def evidence_of(results: Iterable[Result]) -> str | None:
     """What happened to the ranks of these rows besides, on one line; None where it is nothing, or not known."""
-    told = [row.evidence for row in results if row.evidence]
-    total = added(told)
+    evidence = [row.evidence for row in results if row.evidence]
+    total = added(evidence)
     disturbed = [
         _count(total.involuntary_switches, "involuntary switch", "involuntary switches"),
         _count(total.major_faults, "major page fault", "major page faults"),
@@ -128,7 +131,7 @@ def evidence_of(results: Iterable[Result]) -> str | None:
         ranks = sorted(total.moved_ranks)
         shown = abridged(list(map(str, ranks)), _SEEN)
         words.append(f"moved to another CPU: {'rank' if len(ranks) == 1 else 'ranks'} {shown}")
-    busiest = sorted(total.interfaces or [], key=lambda one: -(one.sent_bytes + one.received_bytes))
+    busiest = sorted(total.interfaces or [], key=lambda each: -(each.sent_bytes + each.received_bytes))
     words += [
         f"{each.name} on {each.host}: {amount(each.sent_bytes)} sent, {amount(each.received_bytes)} received"
         for each in busiest[:_SEEN]
@@ -137,12 +140,12 @@ def evidence_of(results: Iterable[Result]) -> str | None:
     return "; ".join(words) or None
 
 
-def _count(counter: Counter | None, one: str, several: str) -> str | None:
-    return f"{counter.sum:.0f} {one if counter.sum == 1 else several}" if counter else None
+def _count(counter: Counter | None, singular: str, plural: str) -> str | None:
+    return f"{counter.sum:.0f} {singular if counter.sum == 1 else plural}" if counter else None
 
 
-def _seconds(counter: Counter | None, what: str) -> str | None:
-    return f"{what} {duration(counter.sum)}" if counter else None
+def _seconds(counter: Counter | None, label: str) -> str | None:
+    return f"{label} {duration(counter.sum)}" if counter else None
 
 
 def markdown(tables: Sequence[Table], failures: Sequence[str]) -> str:

@@ -133,8 +133,10 @@ def text_width(*, err: bool = False) -> int:
     stream = sys.stderr if err else sys.stdout
     if not stream.isatty():
         return PIPED
-    told = os.environ.get("COLUMNS", "")
-    return int(told if told.isdecimal() else 0) or os.get_terminal_size(stream.fileno()).columns or PIPED
+    setting = os.environ.get("COLUMNS", "")
+    return (
+        int(setting if setting.isdecimal() else 0) or os.get_terminal_size(stream.fileno()).columns or PIPED
+    )
 
 
 def folded(text: str, width: int, *, indent: str = "    ", end: str = "") -> list[str]:

@@ -15,7 +15,7 @@ RIGHT = (1, 2, 5, 7)
 
 
 def headline(result: Tuned, margin: float, *, verify: bool) -> str:
-    """What came of it, and nothing else."""
+    """The verdict, and nothing else."""
     changed, many = result.changed(), len(result.cells)
     if result.stopped and not (verify and result.slower):
         return f"not decided: {result.stopped}"
@@ -23,11 +23,11 @@ def headline(result: Tuned, margin: float, *, verify: bool) -> str:
         return _verified(result)
     if not many:
         return "nothing measured; no file"
-    if not any(one.tried != DEFAULT for one in result.cells):
+    if not any(each.tried != DEFAULT for each in result.cells):
         return f"no algorithm is faster than the library's own choice by {as_percent(margin)} in any of {counted(many, 'cell')}: no file"
     if not changed or result.switch is None:
         return f"no algorithm is confirmed to be faster than the library's own choice in any of {counted(many, 'cell')}: no file"
-    gains = [one.judged.speedup for one in changed if one.judged]
+    gains = [each.judged.speedup for each in changed if each.judged]
     least, most = f"{min(gains):.2f}x", f"{max(gains):.2f}x"
     return (
         f"faster in {len(changed)} of {counted(many, 'cell')}, {least if least == most else f'{least} to {most}'}, confirmed by"
@@ -36,8 +36,8 @@ def headline(result: Tuned, margin: float, *, verify: bool) -> str:
 
 
 def _verified(result: Tuned) -> str:
-    slower = [one for one in result.cells if one.judged and one.judged.verdict == "slower"]
-    open_ = [one for one in result.changed() if not one.judged or one.judged.verdict != "confirmed"]
+    slower = [each for each in result.cells if each.judged and each.judged.verdict == "slower"]
+    open_ = [each for each in result.changed() if not each.judged or each.judged.verdict != "confirmed"]
     many = counted(len(result.changed()), "changed cell")
     if slower or result.slower:
         return (
@@ -52,51 +52,55 @@ def _verified(result: Tuned) -> str:
 
 def rows(result: Tuned, *, every: bool) -> Iterator[list[str]]:
     """Cells that were tried, or all of them."""
-    for one in result.cells:
-        if not every and one.tried == DEFAULT and one.chosen == DEFAULT and not _is_slower(one):
+    for outcome in result.cells:
+        if not every and outcome.tried == DEFAULT and outcome.chosen == DEFAULT and not _is_slower(outcome):
             continue
-        judged = one.judged
+        judged = outcome.judged
         yield [
-            one.cell.collective,
-            str(one.cell.ranks),
-            size(one.cell.bytes),
-            str(one.chosen),
-            str(one.tried) if one.tried != one.chosen else "",
-            f"{judged.speedup:.2f}x" if judged else f"({one.estimate:.2f}x)" if one.tried != DEFAULT else "",
+            outcome.cell.collective,
+            str(outcome.cell.ranks),
+            size(outcome.cell.bytes),
+            str(outcome.chosen),
+            str(outcome.tried) if outcome.tried != outcome.chosen else "",
+            f"{judged.speedup:.2f}x"
+            if judged
+            else f"({outcome.estimate:.2f}x)"
+            if outcome.tried != DEFAULT
+            else "",
             f"[{judged.low:.2f}, {judged.high:.2f}]" if judged and judged.low == judged.low else "",
             str(judged.pairs) if judged else "",
-            _verdict(one),
+            _verdict(outcome),
         ]
 
 
-def _verdict(one: CellResult) -> str:
-    if one.why or one.judged is None:
-        return one.why.partition(": ")[0] or ("kept" if one.tried == DEFAULT else "not judged")
-    if one.judged.verdict == "confirmed" and one.chosen == DEFAULT:
+def _verdict(outcome: CellResult) -> str:
+    if outcome.why or outcome.judged is None:
+        return outcome.why.partition(": ")[0] or ("kept" if outcome.tried == DEFAULT else "not judged")
+    if outcome.judged.verdict == "confirmed" and outcome.chosen == DEFAULT:
         return "confirmed, but not in a file"
-    return one.judged.verdict
+    return outcome.judged.verdict
 
 
-def _is_slower(one: CellResult) -> bool:
-    return one.judged is not None and one.judged.verdict == "slower"
+def _is_slower(outcome: CellResult) -> bool:
+    return outcome.judged is not None and outcome.judged.verdict == "slower"
 
 
 def notes(result: Tuned) -> Iterator[str]:
-    """What is to be known besides."""
-    kept = [one for one in result.cells if one.chosen == DEFAULT and one.tried == DEFAULT]
+    """Sentences after the table: cells without a proof, reasons, and whether the file acts."""
+    kept = [each for each in result.cells if each.chosen == DEFAULT and each.tried == DEFAULT]
     if kept:
-        open_ = sum(one.judged is not None and one.judged.verdict == "inconclusive" for one in kept)
+        open_ = sum(each.judged is not None and each.judged.verdict == "inconclusive" for each in kept)
         unclear = f"; {open_} of them not shown to be as fast as without the file" if open_ else ""
         yield f"{counted(len(kept), 'cell')}: the library's own choice stays{unclear}"
-    if any(one.tried != DEFAULT and one.judged is None for one in result.cells):
+    if any(each.tried != DEFAULT and each.judged is None for each in result.cells):
         yield "speedups in parentheses are estimates of the search, not proven"
-    late = sum(one.judged is not None and one.judged.verdict == "no time" for one in result.cells)
+    late = sum(each.judged is not None and each.judged.verdict == "no time" for each in result.cells)
     if late and result.switch:
         yield f"{counted(late, 'cell')} not confirmed within the budget; a new session with a larger --budget may confirm {'it' if late == 1 else 'them'}"
-    for one in result.cells:
-        if ": " in one.why:
-            cell = one.cell
-            yield f"{cell.collective}, {counted(cell.ranks, 'rank')}, {size(cell.bytes)}: {one.why}"
+    for outcome in result.cells:
+        if ": " in outcome.why:
+            cell = outcome.cell
+            yield f"{cell.collective}, {counted(cell.ranks, 'rank')}, {size(cell.bytes)}: {outcome.why}"
     for why, many in result.limited.items():
         yield f"{counted(many, 'cell')} cannot be in a file: {why}"
     if result.acts and not result.unproven:
@@ -116,11 +120,17 @@ def screened(result: Tuned) -> Iterator[str]:
 
 
 def _by_reason(result: Tuned) -> dict[tuple[str, int, str], list[str]]:
-    found: dict[tuple[str, int, str], list[str]] = {}
-    for one in result.screened:
-        part = "" if one.cells == one.of else f" ({one.cells} of {counted(one.of, 'length')})"
-        found.setdefault((one.collective, one.ranks, one.why), []).append(f"{one.algorithm}{part}")
-    return found
+    by_reason: dict[tuple[str, int, str], list[str]] = {}
+    for candidate in result.screened:
+        part = (
+            ""
+            if candidate.cells == candidate.of
+            else f" ({candidate.cells} of {counted(candidate.of, 'length')})"
+        )
+        by_reason.setdefault((candidate.collective, candidate.ranks, candidate.why), []).append(
+            f"{candidate.algorithm}{part}"
+        )
+    return by_reason
 
 
 def value(result: Tuned, margin: float, session: str, mpi: str, *, verify: bool) -> dict[str, Any]:
@@ -138,32 +148,32 @@ def value(result: Tuned, margin: float, session: str, mpi: str, *, verify: bool)
         "unproven": result.unproven or None,
         "cells": [
             {
-                "collective": one.cell.collective,
-                "ranks": one.cell.ranks,
-                "bytes": one.cell.bytes,
-                "chosen": str(one.chosen),
-                "tried": str(one.tried),
-                "estimate": one.estimate,
-                "verdict": one.judged.verdict if one.judged else None,
-                "speedup": one.judged.speedup if one.judged else None,
-                "interval": [one.judged.low, one.judged.high] if one.judged else None,
-                "pairs": one.judged.pairs if one.judged else 0,
-                "why": one.why or None,
+                "collective": outcome.cell.collective,
+                "ranks": outcome.cell.ranks,
+                "bytes": outcome.cell.bytes,
+                "chosen": str(outcome.chosen),
+                "tried": str(outcome.tried),
+                "estimate": outcome.estimate,
+                "verdict": outcome.judged.verdict if outcome.judged else None,
+                "speedup": outcome.judged.speedup if outcome.judged else None,
+                "interval": [outcome.judged.low, outcome.judged.high] if outcome.judged else None,
+                "pairs": outcome.judged.pairs if outcome.judged else 0,
+                "why": outcome.why or None,
             }
-            for one in result.cells
+            for outcome in result.cells
         ],
         "screened": [
             {
-                "collective": one.collective,
-                "ranks": one.ranks,
-                "algorithm": str(one.algorithm),
-                "why": one.why,
-                "cells": one.cells,
-                "of": one.of,
+                "collective": candidate.collective,
+                "ranks": candidate.ranks,
+                "algorithm": str(candidate.algorithm),
+                "why": candidate.why,
+                "cells": candidate.cells,
+                "of": candidate.of,
             }
-            for one in result.screened
+            for candidate in result.screened
         ],
         "limited": result.limited,
         "notes": result.notes,
-        "reasons": dict(Counter(one.why for one in result.cells if one.why)),
+        "reasons": dict(Counter(each.why for each in result.cells if each.why)),
     }

@@ -19,9 +19,9 @@ def tuning_page(
     result: Tuned, margin: float, *, mpi: str, session: str, verify: bool, now: datetime | None = None
 ) -> str:
     """One file that loads nothing."""
-    groups = list(dict.fromkeys((one.cell.collective, one.cell.ranks) for one in result.cells))
-    lengths = sorted({one.cell.bytes for one in result.cells})
-    cells = {(one.cell.collective, one.cell.ranks, one.cell.bytes): one for one in result.cells}
+    groups = list(dict.fromkeys((each.cell.collective, each.cell.ranks) for each in result.cells))
+    lengths = sorted({each.cell.bytes for each in result.cells})
+    cells = {(each.cell.collective, each.cell.ranks, each.cell.bytes): each for each in result.cells}
     good = bool(result.changed()) and not result.slower and not result.stopped
     slug = "slower" if result.slower else "inconclusive" if result.stopped else "faster" if good else "same"
     word, *more = re.split("[:,;] ", headline(result, margin, verify=verify), maxsplit=1)
@@ -51,15 +51,19 @@ def tuning_page(
     return rendered("tune.html.j2", page, {}, drawn=False)
 
 
-def _cell(one: CellResult | None) -> dict[str, str] | None:
-    if one is None:
+def _cell(outcome: CellResult | None) -> dict[str, str] | None:
+    if outcome is None:
         return None
-    judged, sub = one.judged, ""
-    if judged and (one.chosen != DEFAULT or one.tried != DEFAULT) and judged.low == judged.low:
+    judged, sub = outcome.judged, ""
+    if judged and (outcome.chosen != DEFAULT or outcome.tried != DEFAULT) and judged.low == judged.low:
         sub = f"{judged.speedup:.2f}x [{judged.low:.2f}, {judged.high:.2f}]"
-    if one.chosen == DEFAULT:
+    if outcome.chosen == DEFAULT:
         shade = "l2" if judged and judged.verdict == "slower" else ""
-        return {"shade": shade, "text": "default" if one.tried == DEFAULT else f"({one.tried})", "sub": sub}
+        return {
+            "shade": shade,
+            "text": "default" if outcome.tried == DEFAULT else f"({outcome.tried})",
+            "sub": sub,
+        }
     speedup = judged.speedup if judged else 0.0
     shade = next((name for least, name in _SHADES if speedup >= least), "l2")
-    return {"shade": shade, "text": str(one.chosen), "sub": sub}
+    return {"shade": shade, "text": str(outcome.chosen), "sub": sub}

@@ -27,31 +27,31 @@ _DOMINANT = (
 )
 
 
-def block(found: Variance, *, told: Collection[str] = ()) -> list[str]:
+def block(variance: Variance, *, told: Collection[str] = ()) -> list[str]:
     """Lines: the components, the largest one, how to reduce it, notes. `told`: rules of a diagnosis that have printed
     some of this already; it is omitted."""
-    left_out = set(words(found.unusual)) if "usual-state" in told else set()
-    rows = [row for row in found.rows if row.launches]
-    if not rows or not found.parts:
-        return [f"! {line}" for line in words(found.unusual) if line not in left_out]
-    noted = [f"! {line}" for line in notes(found) if line not in left_out]
+    left_out = set(words(variance.unusual)) if "usual-state" in told else set()
+    rows = [row for row in variance.rows if row.launches]
+    if not rows or not variance.parts:
+        return [f"! {line}" for line in words(variance.unusual) if line not in left_out]
+    noted = [f"! {line}" for line in notes(variance) if line not in left_out]
     lines = [
         f"Spread of times: standard deviation, median of {counted(len(rows), 'row')}"
-        f" of {counted(found.all_launches, 'launch')}; worst row"
+        f" of {counted(variance.all_launches, 'launch')}; worst row"
     ]
-    titles = {part.name: PARTS[part.name] for part in found.parts}
+    titles = {part.name: PARTS[part.name] for part in variance.parts}
     width = max(map(len, titles.values()), default=0)
-    for part in found.parts:
+    for part in variance.parts:
         wide = (
-            f" (95 % interval {plus_minus(found.half_width)})"
-            if part.name == "within" and found.half_width
+            f" (95 % interval {plus_minus(variance.half_width)})"
+            if part.name == "within" and variance.half_width
             else ""
         )
         typical, most = percent(part.typical), percent(part.worst)
         worst = f"; {most}: {part.worst_row!s}" if part.worst > part.typical and most != typical else ""
         lines.append(f"  {titles[part.name]:{width}}  {typical:>7}{wide}{limits(part)}{worst}")
-    said = " ".join(filter(None, map(_sentence, (verdict(found, figures=False), remedy(found)))))
-    shown = [*([] if "variance" in told else [*lines, said]), *noted]
+    sentences = " ".join(filter(None, map(_sentence, (verdict(variance, figures=False), remedy(variance)))))
+    shown = [*([] if "variance" in told else [*lines, sentences]), *noted]
     return [*shown, *([_DOMINANT] if any("dominant state" in line for line in shown) else [])]
 
 
@@ -63,13 +63,13 @@ class CurveTable(NamedTuple):
     lines: list[list[str]]
 
 
-def tables(found: Variance) -> list[CurveTable]:
+def tables(variance: Variance) -> list[CurveTable]:
     """Of each curve: medians over launches, their precision, parts, as `legend` explains. Columns that are empty or zero in all
     rows are left out."""
-    several = len({row.key.component for row in found.rows}) > 1
+    several = len({row.key.component for row in variance.rows}) > 1
     curves = [
         (f"IMB-{curve.component} {curve}" if several else str(curve), [_line(row) for row in rows])
-        for curve, rows in groupby(found.rows, key=lambda row: row.key.curve())
+        for curve, rows in groupby(variance.rows, key=lambda row: row.key.curve())
     ]
     kept = [
         number

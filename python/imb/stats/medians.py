@@ -21,8 +21,8 @@ def median(values: Values, nothing: float = float("nan")) -> float:
 
 def known_median(values: Iterable[float | None]) -> float | None:
     """Of those that are not None; None where there is none."""
-    known = [value for value in values if value is not None]
-    return float(np.median(known)) if known else None
+    present = [value for value in values if value is not None]
+    return float(np.median(present)) if present else None
 
 
 def robust_deviation(away: Values) -> float:
@@ -43,18 +43,18 @@ def nanmedian(values: Values, axis: int = 0) -> Values:
         np.take_along_axis(ordered, np.clip(place, 0, values.shape[axis] - 1), axis)
         for place in ((count - 1) // 2, count // 2)
     )
-    found: Values = np.squeeze((low + high) / 2, axis)
-    return found
+    middle: Values = np.squeeze((low + high) / 2, axis)
+    return middle
 
 
 def percentiles(values: Values, at: Sequence[float] = (10, 50, 90)) -> Values:
     """Of the last axis, as a rule that of launches: of values of shape (rows, launches) those of shape (len(at), rows). NaN is
     a launch without a value; a row without any has NaN."""
-    found = np.full((len(at), *values.shape[:-1]), np.nan)
-    some = ~np.isnan(values).all(axis=-1)
-    if some.any():
-        found[:, some] = np.nanpercentile(values[some], at, axis=-1)
-    return found
+    quantiles = np.full((len(at), *values.shape[:-1]), np.nan)
+    has_values = ~np.isnan(values).all(axis=-1)
+    if has_values.any():
+        quantiles[:, has_values] = np.nanpercentile(values[has_values], at, axis=-1)
+    return quantiles
 
 
 def membership(groups: Sequence[Sequence[int]], columns: int) -> Values:
@@ -67,9 +67,9 @@ def membership(groups: Sequence[Sequence[int]], columns: int) -> Values:
 
 def group_means(values: Values, belongs: Values) -> Values:
     """Of each row of `values` the mean over the columns of a group that are known, shape (rows, groups); NaN where none is."""
-    known = np.isfinite(values)
+    finite = np.isfinite(values)
     with np.errstate(invalid="ignore"):
-        means: Values = (np.where(known, values, 0.0) @ belongs) / (known @ belongs)
+        means: Values = (np.where(finite, values, 0.0) @ belongs) / (finite @ belongs)
     return means
 
 
@@ -78,9 +78,9 @@ def numbered(keys: npt.NDArray[Any], size: int) -> tuple[Indices, Indices]:
     if size > _SPARSE * len(keys):
         each, at = np.unique(keys, return_inverse=True)
         return each, np.reshape(at, -1)
-    there = np.zeros(size, dtype=bool)
-    there[keys] = True
-    each = np.flatnonzero(there)
+    occurs = np.zeros(size, dtype=bool)
+    occurs[keys] = True
+    each = np.flatnonzero(occurs)
     place = np.zeros(size, dtype=np.int32)
     place[each] = np.arange(len(each), dtype=np.int32)
     return each, place[keys].astype(np.int64)
@@ -110,9 +110,9 @@ def table_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Va
 def middles(at: npt.NDArray[Any], count: int, values: Values) -> Values:
     """Median of the values of each index, NaN where there is none."""
     table, many = table_by_index(at, count, values)
-    found = np.full(count, np.nan)
-    there = np.flatnonzero(many)
+    middle = np.full(count, np.nan)
+    filled = np.flatnonzero(many)
     ordered = np.sort(table, axis=0)
-    low, high = ordered[(many[there] - 1) // 2, there], ordered[many[there] // 2, there]
-    found[there] = (low + high) / 2
-    return found
+    low, high = ordered[(many[filled] - 1) // 2, filled], ordered[many[filled] // 2, filled]
+    middle[filled] = (low + high) / 2
+    return middle

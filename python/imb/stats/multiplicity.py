@@ -3,10 +3,10 @@
 Rows of a launch depend on each other: a launch that is slow is slow in most of its rows. Bands and rows are one family. Two methods
 bound the probability of *any* false difference in it:
 
-- **Permutation of max-T** (Westfall and Young, Resampling-Based Multiple Testing, 1993; step down): which launch is of which side is
-  permuted (of pairs: which of the two), all rows of a launch together, and the largest statistic of all bands and rows is noted.
-  What has the largest one differs where that is among the largest of these; then the next one is held against the largest of
-  what is left, and so on. Valid where launches are exchangeable, so not for bands and rows whose spreads differ between the sides.
+- **Permutation of max-T** (Westfall and Young, Resampling-Based Multiple Testing, 1993; step down): launches are
+  exchanged between the sides (of pairs: within each pair), all rows of a launch together, and the largest statistic of all bands and
+  rows is recorded. The band or row with the largest observed statistic differs if that is among the largest recorded ones; the next
+  is compared with the largest statistics of those left, and so on. Valid where launches are exchangeable, so not for bands and rows whose spreads differ between the sides.
 - **Holm**, Scand. J. Stat. 6 (1979) 65, on Welch's or Student's p-values: for these, and where launches permit too few
   permutations. Bands have most of the weight: they are fewer, and a change of many lengths is found in them first.
 
@@ -52,7 +52,7 @@ class Family(NamedTuple):
 
 
 def family_of(
-    found: Shift,
+    shift: Shift,
     a: Values,
     b: Values,
     rounding: Values,
@@ -62,41 +62,43 @@ def family_of(
     *,
     pairs: bool,
 ) -> Family:
-    """a, b: shape (launches, columns), as they were judged; `found` is their result. `middle`: the least variance of each column
+    """a, b: shape (launches, columns), as they were judged; `shift` is their result. `middle`: the least variance of each column
     (imb.stats.shift.middle_variance). `weights` of the columns, at Holm's method."""
-    unequal = np.zeros(found.p.shape, dtype=bool)
+    unequal = np.zeros(shift.p.shape, dtype=bool)
     if not pairs:
         unequal, degrees = unequal_spreads(a, b, rounding)
         # The noisier side alone: Welch's degrees of freedom are too many where its few launches agree by chance.
-        found = found._replace(degrees=np.where(unequal, degrees, found.degrees))
-    by_holm = _by_holm(found, weights, level)
-    if not np.isfinite(found.p).any() or not permits(len(a), len(b), level, pairs=pairs):
+        shift = shift._replace(degrees=np.where(unequal, degrees, shift.degrees))
+    by_holm = _by_holm(shift, weights, level)
+    if not np.isfinite(shift.p).any() or not permits(len(a), len(b), level, pairs=pairs):
         return by_holm
-    permuted = Permutations(found, a, b, rounding, middle, pairs).family(level)
+    permuted = Permutations(shift, a, b, rounding, middle, pairs).family(level)
     both = zip(by_holm, permuted, strict=True)
-    return Family(*(np.where(unequal, np.fmax(one, other), other) for one, other in both))
+    return Family(
+        *(np.where(unequal, np.fmax(weighted, permutation), permutation) for weighted, permutation in both)
+    )
 
 
 def holm(p: Values, weights: Values | None = None) -> Values:
     """Adjusted p-values; NaN stays NaN and counts as nothing that was looked at."""
-    known = np.isfinite(p)
-    weights = np.where(known, 1.0 if weights is None else weights, 0.0)
+    finite = np.isfinite(p)
+    weights = np.where(finite, 1.0 if weights is None else weights, 0.0)
     weights = weights / max(float(weights.sum()), 1e-300)
-    found = np.full(p.shape, np.nan)
-    scaled = p[known] / weights[known]
-    order = np.flatnonzero(known)[np.argsort(scaled, kind="stable")]
+    adjusted = np.full(p.shape, np.nan)
+    scaled = p[finite] / weights[finite]
+    order = np.flatnonzero(finite)[np.argsort(scaled, kind="stable")]
     left = np.cumsum(weights[order][::-1])[::-1]
-    found[order] = np.minimum(1.0, np.maximum.accumulate(np.sort(scaled) * left))
-    return found
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.sort(scaled) * left))
+    return adjusted
 
 
-def _by_holm(found: Shift, weights: Values, level: float) -> Family:
+def _by_holm(shift: Shift, weights: Values, level: float) -> Family:
     """Holm's method with weights; intervals are Bonferroni's."""
-    known = np.isfinite(found.p)
-    shares = np.where(known, weights, np.nan) / max(float(weights[known].sum()), 1e-300)
+    finite = np.isfinite(shift.p)
+    shares = np.where(finite, weights, np.nan) / max(float(weights[finite].sum()), 1e-300)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2 * stdtr(found.degrees, -np.abs(found.difference / found.error))
-    return Family(holm(p, weights), -stdtrit(found.degrees, level * shares / 2))
+        p = 2 * stdtr(shift.degrees, -np.abs(shift.difference / shift.error))
+    return Family(holm(p, weights), -stdtrit(shift.degrees, level * shares / 2))
 
 
 def unequal_spreads(a: Values, b: Values, rounding: Values) -> tuple[npt.NDArray[np.bool_], Values]:
@@ -113,15 +115,15 @@ def unequal_spreads(a: Values, b: Values, rounding: Values) -> tuple[npt.NDArray
         t = (far_a - far_b) / np.sqrt(pooled * (1 / count_a + 1 / count_b))
         t = np.abs(t) if sizes == 0 else t if sizes < 0 else -t
         tails = 2 if sizes == 0 else 1
-        own = tails * stdtr(together, -t)
+        of_column = tails * stdtr(together, -t)
         middle = tails * stdtr(len(a) + len(b) - 2, -nanmedian(t))
         degrees = np.where(variance_a / count_a > variance_b / count_b, count_a, count_b) - 1
-    return (own < UNEQUAL) | (middle < UNEQUAL_IN_THE_MIDDLE), degrees
+    return (of_column < UNEQUAL) | (middle < UNEQUAL_IN_THE_MIDDLE), degrees
 
 
 def _distances(side: Values) -> Values:
-    found: Values = np.abs(side - nanmedian(side))
-    return found
+    distances: Values = np.abs(side - nanmedian(side))
+    return distances
 
 
 def permits(launches_a: int, launches_b: int, level: float, *, pairs: bool) -> bool:
@@ -139,28 +141,28 @@ class Permutations:
     """The largest statistics of permuted launches."""
 
     def __init__(
-        self, found: Shift, a: Values, b: Values, rounding: Values | float, middle: Values, pairs: bool
+        self, shift: Shift, a: Values, b: Values, rounding: Values | float, middle: Values, pairs: bool
     ) -> None:
         """As of `family_of`."""
         # Of counts alone: the same in all permutations.
-        self._degrees = found.count_a - 1 if pairs else found.count_a + found.count_b - 2
-        self._known = np.isfinite(found.p)
+        self._degrees = shift.count_a - 1 if pairs else shift.count_a + shift.count_b - 2
+        self._finite = np.isfinite(shift.p)
         self._middle = middle
         self.random = False
         self.scores = self._of_pairs(a, b, rounding) if pairs else self._of_launches(a, b, rounding)
-        self.observed = scores(np.abs(found.difference / found.error), self._degrees)
+        self.observed = scores(np.abs(shift.difference / shift.error), self._degrees)
         if self.random:
             self.scores[0] = self.observed  # it is one of them
 
     def family(self, level: float) -> Family:
         """Of all columns."""
-        known = np.flatnonzero(self._known)
-        order = known[np.argsort(-self.observed[known], kind="stable")]
+        columns = np.flatnonzero(self._finite)
+        order = columns[np.argsort(-self.observed[columns], kind="stable")]
         # Of each step the largest of the columns that are left.
         largest = np.maximum.accumulate(self.scores[:, order[::-1]], axis=1)[:, ::-1]
         count = len(largest)
         exceeded = (largest >= self.observed[order] * (1 - _ROUNDING)).sum(axis=0)
-        q, critical = np.full(len(self._known), np.nan), np.full(len(self._known), np.nan)
+        q, critical = np.full(len(self._finite), np.nan), np.full(len(self._finite), np.nan)
         q[order] = np.maximum.accumulate(np.maximum(exceeded, 1) / count)
         place = count - 1 - int(level * count + 1e-9)
         score = np.partition(largest[:, 0], place)[place] * (1 + _ROUNDING)
@@ -171,10 +173,10 @@ class Permutations:
         difference = b - a
         order = np.argsort(np.abs(_level(difference)), kind="stable")  # whatever the order of launches
         difference = difference[order]
-        there = np.isfinite(difference)
-        figures = np.where(there, difference, 0.0)
-        count, squares = there.sum(axis=0), (figures**2).sum(axis=0)
-        found = []
+        finite = np.isfinite(difference)
+        figures = np.where(finite, difference, 0.0)
+        count, squares = finite.sum(axis=0), (figures**2).sum(axis=0)
+        chunks = []
         signs = self._signs(len(difference))
         for begin in range(0, len(signs), _CHUNK):
             sums = signs[begin : begin + _CHUNK] @ figures
@@ -182,34 +184,34 @@ class Permutations:
                 mean = sums / count
                 variance = np.maximum(squares - count * mean**2, 0.0) / (count - 1)
                 error = errors_of_pairs(count, variance, rounding, self._middle)
-                found.append(scores(np.abs(mean / error), self._degrees))
-        return np.vstack(found)
+                chunks.append(scores(np.abs(mean / error), self._degrees))
+        return np.vstack(chunks)
 
     def _of_launches(self, a: Values, b: Values, rounding: Values | float) -> Values:
         both = np.vstack([a, b])
         small = min(len(a), len(b))
         order = np.argsort(_level(both), kind="stable")
         both = both[order]
-        there = np.isfinite(both)
+        finite = np.isfinite(both)
         with np.errstate(divide="ignore", invalid="ignore"):
-            middle = np.where(there, both, 0.0).sum(axis=0) / there.sum(axis=0)
-        figures = np.where(there, both - middle, 0.0)
-        have = there.astype(np.float64)
+            middle = np.where(finite, both, 0.0).sum(axis=0) / finite.sum(axis=0)
+        figures = np.where(finite, both - middle, 0.0)
+        have = finite.astype(np.float64)
         sums, squares, counts = figures.sum(axis=0), (figures**2).sum(axis=0), have.sum(axis=0)
-        found = []
+        chunks = []
         chosen = self._chosen(len(both), small, equal=len(a) == len(b))
         for begin in range(0, len(chosen), _CHUNK):
             part = chosen[begin : begin + _CHUNK]
             count, total, square = part @ have, part @ figures, part @ figures**2
             with np.errstate(divide="ignore", invalid="ignore"):
-                moments = [
+                sides = [
                     (n, s / n, np.where(n > 1, np.maximum(q - s**2 / n, 0.0) / (n - 1), 0.0))
                     for n, s, q in ((count, total, square), (counts - count, sums - total, squares - square))
                 ]
-                (count_a, mean_a, variance_a), (count_b, mean_b, variance_b) = moments
+                (count_a, mean_a, variance_a), (count_b, mean_b, variance_b) = sides
                 error, _ = errors_of(count_a, variance_a, count_b, variance_b, rounding, self._middle)
-                found.append(scores(np.abs((mean_b - mean_a) / error), self._degrees))
-        return np.vstack(found)
+                chunks.append(scores(np.abs((mean_b - mean_a) / error), self._degrees))
+        return np.vstack(chunks)
 
     def _signs(self, many: int) -> Values:
         """Shape (permutations, pairs); the first pair keeps its sign, since |t| has none."""
@@ -239,21 +241,21 @@ class Permutations:
 def scores(t: Values, degrees: Values) -> Values:
     """The normal score of |t|: comparable between degrees of freedom."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (8 * degrees + 1) / (8 * degrees + 3) * np.sqrt(degrees * np.log1p(t**2 / degrees))
-    return np.nan_to_num(found, nan=0.0, posinf=_MOST)
+        normal = (8 * degrees + 1) / (8 * degrees + 3) * np.sqrt(degrees * np.log1p(t**2 / degrees))
+    return np.nan_to_num(normal, nan=0.0, posinf=_MOST)
 
 
 def students(score: float, degrees: Values) -> Values:
     """|t| of a normal score: the inverse of `scores`."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         of_score = (score * (8 * degrees + 3) / (8 * degrees + 1)) ** 2
-        found: Values = np.sqrt(degrees * np.expm1(of_score / degrees))
-    return found
+        t: Values = np.sqrt(degrees * np.expm1(of_score / degrees))
+    return t
 
 
 def _level(values: Values) -> Values:
     """Mean of each launch over what it has."""
-    there = np.isfinite(values)
+    finite = np.isfinite(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        level: Values = np.nan_to_num(np.where(there, values, 0.0).sum(axis=1) / there.sum(axis=1))
+        level: Values = np.nan_to_num(np.where(finite, values, 0.0).sum(axis=1) / finite.sum(axis=1))
     return level

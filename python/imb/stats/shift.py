@@ -3,8 +3,8 @@
 Figures are logarithms, so a difference is the logarithm of a ratio: a machine that is slower for a while is slower by a
 share of each time. docs/evidence-verdicts.md has the reasons for Welch's test instead of one of ranks, with the error rates of both.
 
-scipy.special and not scipy.stats, whose import takes longer: docs/evidence-verdicts.md, "Libraries", has what is our own and why. The
-tests hold every function here against scipy.stats.
+scipy.special and not scipy.stats, whose import takes longer: docs/evidence-verdicts.md, "Libraries", lists what is written here and
+why. Tests compare every function with scipy.stats.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
 
     Among hundreds of points some have launches that agree by chance, and any difference between those would count. So
     no point's standard error is taken to be less than that of the middle point times sqrt(2 / (2 + degrees of
-    freedom)): what all points tell of the spread counts as two launches (after Smyth, Stat. Appl. Genet. Mol. Biol. 3
+    freedom)): the spread of all points counts as two launches (after Smyth, Stat. Appl. Genet. Mol. Biol. 3
     (2004) 3, but only ever to widen an interval).
     """
     count_a, mean_a, variance_a = moments(a)
@@ -122,26 +122,26 @@ def errors_of_pairs(
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.maximum(variance, least) / count
         typical = _middle(variance) if middle is None else middle
-        found: Values = np.sqrt(np.maximum(error, typical * PRIOR / (PRIOR + count - 1) / count))
-    return found
+        errors: Values = np.sqrt(np.maximum(error, typical * PRIOR / (PRIOR + count - 1) / count))
+    return errors
 
 
-def at_a_look(found: Shift, share: float) -> Shift:
-    """The same as one of several looks, which has this share of the error rates: `found` must have its interval at
-    1 - share * (1 - confidence). Its p-value is then that of all looks. With a share of 0 nothing is said but the difference."""
+def at_a_look(judged: Shift, share: float) -> Shift:
+    """The same as one of several looks, which has this share of the error rates: `judged` must have its interval at
+    1 - share * (1 - confidence). Its p-value is then that of all looks. With a share of 0 only the difference is known."""
     if not share:
-        unknown = np.full(found.p.shape, np.nan)
-        return found._replace(low=unknown, high=unknown, p=unknown)
-    return found._replace(p=np.minimum(found.p / share, 1.0))
+        unknown = np.full(judged.p.shape, np.nan)
+        return judged._replace(low=unknown, high=unknown, p=unknown)
+    return judged._replace(p=np.minimum(judged.p / share, 1.0))
 
 
 def moments(values: Values) -> tuple[Values, Values, Values]:
     """Count, mean and variance over launches; a mean of nothing is NaN, a variance of less than two is 0."""
-    there = np.isfinite(values)
-    count = there.sum(axis=0).astype(np.float64)
+    finite = np.isfinite(values)
+    count = finite.sum(axis=0).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(there, values, 0.0).sum(axis=0) / count
-        squares = np.where(there, (values - mean) ** 2, 0.0).sum(axis=0)
+        mean = np.where(finite, values, 0.0).sum(axis=0) / count
+        squares = np.where(finite, (values - mean) ** 2, 0.0).sum(axis=0)
         variance = np.where(count > 1, squares / (count - 1), 0.0)
     return count, mean, variance
 
@@ -149,8 +149,8 @@ def moments(values: Values) -> tuple[Values, Values, Values]:
 def _middle(variance: Values) -> Values:
     """The middle point's, on the last axis, which is kept."""
     middle = nanmedian(np.where(np.isfinite(variance), variance, np.nan), axis=-1)[..., None]
-    found: Values = np.nan_to_num(middle)
-    return found
+    finite: Values = np.nan_to_num(middle)
+    return finite
 
 
 def _judged(
@@ -179,21 +179,21 @@ def launches_needed(
     """Launches a side with which a difference of `change` has a p-value below `level` in `power` of all comparisons: the
     inverse of `detectable`, exact up to 100, above that rounded up by 3 % at most. NaN for an unknown spread, infinite
     beyond a million."""
-    counts, found = _powers(level, power, pairs)
+    counts, changes = _powers(level, power, pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
-        wanted = change / np.asarray(spread, dtype=np.float64)
-    # Ascending in what is wanted: from the many launches that find little to the few that find only much.
-    place = np.searchsorted(found[::-1], wanted, side="right")
+        in_spreads = change / np.asarray(spread, dtype=np.float64)
+    # Searched in ascending order: many launches find small changes, few find only large ones.
+    place = np.searchsorted(changes[::-1], in_spreads, side="right")
     needed: Values = np.where(place > 0, counts[::-1][np.maximum(place - 1, 0)], np.inf)
-    return np.where(np.isnan(wanted), np.nan, needed)
+    return np.where(np.isnan(in_spreads), np.nan, needed)
 
 
 @lru_cache
 def _powers(level: float, power: float, pairs: bool) -> tuple[Values, Values]:
     """Launches a side, and what they find in units of the spread (descending)."""
     grid = np.unique(np.concatenate([np.arange(2, 101), np.geomspace(100, 1e6, 320).round()]))
-    found = np.array([detectable(1.0, n, n, level, power, pairs=pairs) for n in grid])
-    return grid, found
+    changes = np.array([detectable(1.0, n, n, level, power, pairs=pairs) for n in grid])
+    return grid, changes
 
 
 def detectable(

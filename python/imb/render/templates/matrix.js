@@ -28,7 +28,7 @@ const pairMatrix = (() => {
     const groups = Array.from({ length: many }, (_, bin) => {
       const start = first + Math.floor(bin * wide / many), stop = first + Math.floor((bin + 1) * wide / many);
       const group = Array.from({ length: stop - start }, (_, at) => start + at);
-      return group.sort((one, other) => weights[other] - weights[one]);
+      return group.sort((a, b) => weights[b] - weights[a]);
     });
     return { groups, start: first - 0.5 + wide / many / 2, step: wide / many };
   }
