@@ -9,7 +9,7 @@ from imb.model.confidential import NAMED_OPTIONS
 from imb.model.mpis import MPIS, joined
 
 _SAME = {"omca": "mca", "gomca": "gmca"}  # two names of one option of Open MPI
-_REFUSED = re.compile(joined((*(one.refusal for one in MPIS), r'Try "srun --help" for more information')))
+_REFUSED = re.compile(joined((*(mpi.refusal for mpi in MPIS), r'Try "srun --help" for more information')))
 
 
 def overriding(first: Sequence[str], then: Sequence[str]) -> list[str]:

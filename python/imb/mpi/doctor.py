@@ -151,8 +151,8 @@ def tools() -> Iterator[Check]:
 
 
 def _version(program: str) -> str:
-    found = re.search(r"\d+\.\d+(\.\d+)?", installations.output_of([program, "--version"])[1])
-    return found[0] if found else ""
+    match = re.search(r"\d+\.\d+(\.\d+)?", installations.output_of([program, "--version"])[1])
+    return match[0] if match else ""
 
 
 def installation(mpi: Installation) -> Iterator[Check]:
@@ -167,32 +167,32 @@ def installation(mpi: Installation) -> Iterator[Check]:
 
 def suite_for(mpi: Installation) -> Check:
     """Which programs `imb run` starts with an MPI."""
-    what = f"{mpi.version}: suite"
+    subject = f"{mpi.version}: suite"
     interface = prebuilt.interface_of(mpi)
     if mpi.wrapper and (native := build.programs(build.build_key(mpi))):
-        return Check("ok", what, f"built for it, {native}")
+        return Check("ok", subject, f"built for it, {native}")
     if packaged_programs() and interface:
         return Check(
-            "ok", what, f"of the package, for the {interface.title} ({library_with(mpi, interface)})"
+            "ok", subject, f"of the package, for the {interface.title} ({library_with(mpi, interface)})"
         )
-    if mpi.wrapper and (made := build.folder_of_make(mpi, None)):
-        return Check("ok", what, f"that of make, {made}")
+    if mpi.wrapper and (folder := build.folder_of_make(mpi, None)):
+        return Check("ok", subject, f"that of make, {folder}")
     if mpi.wrapper:
-        return Check("ok", what, "built when it is first used (`imb build`)")
+        return Check("ok", subject, "built when it is first used (`imb build`)")
     advice = "install the MPI's development files, or the wheel of openimb for this machine"
-    return Check("problem", what, "none, and no C++ wrapper to build it with", advice)
+    return Check("problem", subject, "none, and no C++ wrapper to build it with", advice)
 
 
 def _two_ranks(mpi: Installation) -> Check:
-    what = f"{mpi.version}: two ranks"
+    subject = f"{mpi.version}: two ranks"
     try:
-        program, said = _compiled(mpi)
+        program, compiler_output = _compiled(mpi)
     except OSError as error:
         where = f"cannot write to the cache {error.filename}: {error.strerror}"
-        return Check("problem", what, where, "make room there, or set XDG_CACHE_HOME")
+        return Check("problem", subject, where, "make room there, or set XDG_CACHE_HOME")
     if program is None:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
-        return Check("problem", what, f"the wrapper builds no MPI program: {said}", advice)
+        return Check("problem", subject, f"the wrapper builds no MPI program: {compiler_output}", advice)
     intent = Intent(ranks=2, env=mpi.known.report)
     command = launchers.spell(mpi, intent, [str(program)], Host(host.cores(), os.geteuid() == 0))
     with tempfile.TemporaryDirectory() as folder:
@@ -204,85 +204,85 @@ def _two_ranks(mpi: Installation) -> Check:
         ]
     if ended.outcome == "interrupted":
         raise KeyboardInterrupt
-    own = transports_in(mpi.known, text)
-    return launch_check(what, str(command), ended, text, words, own)
+    reported = transports_in(mpi.known, text)
+    return launch_check(subject, str(command), ended, text, words, reported)
 
 
 def launch_check(
-    what: str, command: str, ended: launch.Ended, text: str, words: list[str], own: str | None = None
+    subject: str, command: str, ended: launch.Ended, text: str, words: list[str], reported: str | None = None
 ) -> Check:
-    """On a check that has ended, by its output and the lines of its standard error; `own`: the transports that the MPI
+    """On a check that has ended, by its output and the lines of its standard error; `reported`: the transports that the MPI
     itself names."""
-    found = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
+    match = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
     hangs = ended.outcome == "timed_out"
-    if hangs and not found:
+    if hangs and not match:
         return Check(
             "problem",
-            what,
+            subject,
             f"hang for {_CHECK_SECONDS:.0f} s",
             f"try `{command}`; a firewall or a wrong network device is usual",
         )
-    if not found or (ended.status and not hangs):
+    if not match or (ended.status and not hangs):
         return Check(
             "problem",
-            what,
+            subject,
             f"exit status {ended.status}: {(words or ['no output'])[0][:200]}",
             f"try `{command}`",
         )
-    if found[1] != "2":
+    if match[1] != "2":
         return Check(
             "problem",
-            what,
-            f"start as {found[1]} rank each",
+            subject,
+            f"start as {match[1]} rank each",
             "the launcher belongs to another MPI: use the one beside the wrapper",
         )
-    if found[2] != "1":
+    if match[2] != "1":
         return Check(
-            "problem", what, "received wrong data", "do not use this MPI; see docs/known-mpi-issues.md"
+            "problem", subject, "received wrong data", "do not use this MPI; see docs/known-mpi-issues.md"
         )
     if hangs:
         return Check(
             "problem",
-            what,
+            subject,
             f"hang at their end, or their launcher does, for {_CHECK_SECONDS:.0f} s",
             "try again; see docs/known-mpi-issues.md",
         )
-    found_path = re.search(r"openimb-path( between)? (\d+)((?: \S+=-?\d+)*)", text)
-    between = bool(found_path and found_path[1])
-    way = _way(between, float(found_path[2]), found_path[3].split()) if found_path else None
-    said = f"one way {found[3]} µs{' between two hosts' if between else ''} in {ended.seconds:.1f} s" + (
+    path_match = re.search(r"openimb-path( between)? (\d+)((?: \S+=-?\d+)*)", text)
+    between = bool(path_match and path_match[1])
+    way = _way(between, float(path_match[2]), path_match[3].split()) if path_match else None
+    summary = f"one way {match[3]} µs{' between two hosts' if between else ''} in {ended.seconds:.1f} s" + (
         f", long messages by {way}" if way else ""
     )
-    said += f" (the MPI itself: {own})" if own else ""
+    summary += f" (the MPI itself: {reported})" if reported else ""
     if between:
-        return Check("ok", what, said)
+        return Check("ok", subject, summary)
     if way and way.interfaces:
         return Check(
             "warning",
-            what,
-            said,
+            subject,
+            summary,
             "messages within a node should not pass interfaces: see the transports, and the MPI's settings (UCX_TLS, "
             "OMPI_MCA_btl, FI_PROVIDER, MPIR_CVAR_NOLOCAL)",
         )
-    if float(found[3]) > 50:  # between cores of a host it is below 2
+    if float(match[3]) > 50:  # between cores of a host it is below 2
         return Check(
             "warning",
-            what,
-            said,
+            subject,
+            summary,
             "very slow: the CPUs are busy, or ranks share one; try --bind core",
         )
-    return Check("ok", what, said)
+    return Check("ok", subject, summary)
 
 
-def _way(between: bool, asked: float, counted: list[str]) -> Way:
+def _way(between: bool, expected: float, counts: list[str]) -> Way:
     """Of `lo=1234` words; `between`: of messages between hosts, which loopback carries none of."""
-    pairs = (word.rpartition("=") for word in counted)
+    pairs = (word.rpartition("=") for word in counts)
     shares = {
-        name: max(0.0, float(count)) / asked
+        name: max(0.0, float(count)) / expected
         for name, _, count in pairs
         if not (between and LOOPBACK.match(name))
     }
-    return way_of("inter-node" if between else "intra-node", asked, shares)
+    return way_of("inter-node" if between else "intra-node", expected, shares)
 
 
 def _compiled(mpi: Installation) -> tuple[Path | None, str]:
@@ -306,9 +306,9 @@ def _compiled(mpi: Installation) -> tuple[Path | None, str]:
             "-o",
             str(part),
         ]
-        status, said = installations.output_of(words, mpi.env, timeout=60)
+        status, output = installations.output_of(words, mpi.env, timeout=60)
         if status or not part.exists():
-            lines = [line.strip() for line in said.splitlines() if line.strip()]
+            lines = [line.strip() for line in output.splitlines() if line.strip()]
             return None, next(
                 (line for line in lines if re.search("error|not found", line)), (lines or ["no word"])[0]
             )
