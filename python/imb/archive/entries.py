@@ -123,8 +123,8 @@ def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
         try:
             entry = Entry(run.facts(), run.manifest)
             if "records.jsonl" in run.manifest.files:
-                read = run.records()
-                entry.records, entry.problems = read.records, len(read.problems)
+                content = run.records()
+                entry.records, entry.problems = content.records, len(content.problems)
             else:
                 logs.append((entry, run.part("output.txt") or b""))
         except UnreadableFile as error:

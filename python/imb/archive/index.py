@@ -218,10 +218,10 @@ class Index:
                 tables = {name: pq.ParquetFile(segment / f"{name}.parquet").read() for name in schemas}
             except (*_DAMAGED, pa.ArrowException):
                 continue
-            wanted = [run in present and run not in seen for run in runs["run"]]
+            keep = [run in present and run not in seen for run in runs["run"]]
             for name, values in runs.items():
-                kept_runs[name] += compress(values, wanted)
-            mine = list(compress(runs["run"], wanted))
+                kept_runs[name] += compress(values, keep)
+            mine = list(compress(runs["run"], keep))
             seen.update(mine)
             for name, table in tables.items():
                 chosen = pa.array(mine, pa.string())
@@ -245,13 +245,15 @@ class Index:
     def _with_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
         """As `rows`, by column; also the segments, and whether runs are in them that the archive has not any more."""
         names = columns or list(RUNS)
-        present, read = self._refreshed(names)
-        table = {name: list(chain.from_iterable(each[name] for each in read.values())) for name in names}
-        here = [run in present for run in table["run"]]
-        removed = not all(here)
+        present, by_segment = self._refreshed(names)
+        table = {
+            name: list(chain.from_iterable(each[name] for each in by_segment.values())) for name in names
+        }
+        is_present = [run in present for run in table["run"]]
+        removed = not all(is_present)
         if removed:
-            table = {name: list(compress(values, here)) for name, values in table.items()}
-        return table, list(read), removed
+            table = {name: list(compress(values, is_present)) for name, values in table.items()}
+        return table, list(by_segment), removed
 
     def _columns(self, name: str) -> Path:
         """A file with all columns of a table and no row."""
@@ -259,9 +261,9 @@ class Index:
         import pyarrow.parquet as pq
 
         path = self.folder / f"columns-{name}.parquet"
-        made = pa.BufferOutputStream()
-        pq.write_table(_schemas()[name].empty_table(), made)
-        content = made.getvalue().to_pybytes()
+        sink = pa.BufferOutputStream()
+        pq.write_table(_schemas()[name].empty_table(), sink)
+        content = sink.getvalue().to_pybytes()
         try:
             kept = path.read_bytes()
         except OSError:
