@@ -19,13 +19,13 @@ def readable(text: str) -> str:
 
 def numbers_in(text: str) -> set[int]:
     """Numbers of a list as Linux writes it, `0-3,8`; none where it is no such list."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for piece in text.split(","):
         match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", piece, re.ASCII)
         if not match:
             return set()
-        found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return found
+        numbers |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return numbers
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
