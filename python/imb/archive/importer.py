@@ -60,8 +60,8 @@ def files_in(paths: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            below = (p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-            files.extend(sorted(below, key=lambda p: natural(str(p))))
+            below = (file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+            files.extend(sorted(below, key=lambda file: natural(str(file))))
         elif path.exists():
             files.append(path)
         else:

@@ -121,7 +121,11 @@ class Index:
             files: dict[str, TableFile] = {}
             for name, table in tables.items():
                 # Most columns are empty in most segments, and even that takes time to write: see connect.
-                full = [c for c in table.column_names if table.column(c).null_count < table.num_rows]
+                full = [
+                    column
+                    for column in table.column_names
+                    if table.column(column).null_count < table.num_rows
+                ]
                 table = table.select(full) if full else table
                 texts = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
                 measured = [field.name for field in table.schema if pa.types.is_floating(field.type)]
@@ -129,7 +133,9 @@ class Index:
                     table,
                     part / f"{name}.parquet",
                     # Measured numbers hardly repeat: compressing them saves a tenth of the bytes for a third more time.
-                    compression={c: "none" if c in measured else "lz4" for c in table.column_names},
+                    compression={
+                        column: "none" if column in measured else "lz4" for column in table.column_names
+                    },
                     use_dictionary=texts,
                     write_statistics=False,
                 )
@@ -221,10 +227,10 @@ class Index:
             keep = [run in present and run not in seen for run in runs["run"]]
             for name, values in runs.items():
                 kept_runs[name] += compress(values, keep)
-            mine = list(compress(runs["run"], keep))
-            seen.update(mine)
+            kept_ids = list(compress(runs["run"], keep))
+            seen.update(kept_ids)
             for name, table in tables.items():
-                chosen = pa.array(mine, pa.string())
+                chosen = pa.array(kept_ids, pa.string())
                 column = table.column("run").cast(pa.string())
                 kept[name].append(_with_all_columns(table.filter(pc.is_in(column, chosen)), schemas[name]))
         if seen:

@@ -132,7 +132,7 @@ class Stages:
             for cell in sorted(measured):
                 self._lengths.setdefault(Group(cell.collective, cell.ranks), []).append(cell.bytes)
             groups = list(self._lengths)
-        cells, without, took = yield from self._reference(groups)
+        cells, without, durations = yield from self._reference(groups)
         candidates = {
             group: [
                 algorithm
@@ -145,7 +145,7 @@ class Stages:
             ]
             for group in cells
         }
-        alive, forced = yield from self._screening(cells, candidates, took)
+        alive, forced = yield from self._screening(cells, candidates, durations)
         if settings.verify:
             proposed = {
                 cell: choice for cell, choice in chosen_before.items() if alive.get((cell, choice), False)
@@ -159,8 +159,8 @@ class Stages:
             estimates: dict[Cell, float] = {}
         else:
             proposed, estimates = yield from self._search(cells, candidates, alive)
-        for every in cells.values():
-            for cell in every:
+        for group_cells in cells.values():
+            for cell in group_cells:
                 tried = proposed.get(cell, DEFAULT)
                 self.result.cells.append(CellResult(cell, DEFAULT, tried, estimates.get(cell, 1.0), None))
         if not proposed:
@@ -169,10 +169,12 @@ class Stages:
         stopped: dict[int, str] = {}
         all_ranks = list(dict.fromkeys(group.ranks for group in cells))
         for at, ranks in enumerate(all_ranks):
-            of_ranks = {group: every for group, every in cells.items() if group.ranks == ranks}
-            mine = {cell: choice for cell, choice in proposed.items() if cell.ranks == ranks}
+            cells_of_ranks = {
+                group: group_cells for group, group_cells in cells.items() if group.ranks == ranks
+            }
+            choices = {cell: choice for cell, choice in proposed.items() if cell.ranks == ranks}
             self._spent_before, self._proofs_left = self._spent, len(all_ranks) - at
-            final |= yield from self._proof(of_ranks, mine, without, forced, len(all_ranks))
+            final |= yield from self._proof(cells_of_ranks, choices, without, forced, len(all_ranks))
             if self.result.stopped:
                 stopped[ranks], self.result.stopped = self.result.stopped, ""
         if stopped and (settings.verify or not final):
@@ -200,7 +202,7 @@ class Stages:
         results = yield from self._watched(launches)
         cells: dict[Group, list[Cell]] = {}
         without: dict[Cell, frozenset[str]] = {}
-        took: dict[Group, float] = {}
+        durations: dict[Group, float] = {}
         for group, figures in zip(groups, results, strict=True):
             if figures.why or figures.defects:
                 why = "wrong data received" if figures.defects else figures.why
@@ -208,11 +210,11 @@ class Stages:
                     f"{group.collective} on {counted(group.ranks, 'rank')} is left out: {why} with the library's own choice"
                 )
                 continue
-            cells[group], took[group] = tuning.cells_of(group, figures), figures.wall
+            cells[group], durations[group] = tuning.cells_of(group, figures), figures.wall
             without |= self._executed(f"default-{group.collective}-{group.ranks}")
-        many = sum(map(len, cells.values()))
-        self._report(f"{counted(many, 'cell')} (a collective on a number of ranks at one length)")
-        return cells, without, took
+        count = sum(map(len, cells.values()))
+        self._report(f"{counted(count, 'cell')} (a collective on a number of ranks at one length)")
+        return cells, without, durations
 
     def _checking(self, group: Group) -> list[str]:
         return tuning.checking(group, self.settings, self._lengths.get(group, []))
@@ -221,7 +223,7 @@ class Stages:
         self,
         cells: Mapping[Group, list[Cell]],
         candidates: Mapping[Group, list[Algorithm]],
-        took: Mapping[Group, float],
+        durations: Mapping[Group, float],
     ) -> Stage[tuple[dict[tuple[Cell, Algorithm], bool], Forced]]:
         """Every candidate once, with -check, through a file of the final form."""
         launches: dict[str, Launch] = {}
@@ -229,25 +231,25 @@ class Stages:
         alive: dict[tuple[Cell, Algorithm], bool] = {}
         reasons: dict[tuple[Group, Algorithm], dict[Cell, str]] = {}
         limits: dict[Cell, str] = {}
-        for group, every in cells.items():
-            limits |= {cell: why for cell in every if (why := self.tuner.limits(cell))}
+        for group, group_cells in cells.items():
+            limits |= {cell: why for cell in group_cells if (why := self.tuner.limits(cell))}
             for algorithm in candidates[group]:
-                out = {
+                excluded = {
                     cell: why
-                    for cell in every
+                    for cell in group_cells
                     if (why := limits.get(cell) or self.tuner.excluded(cell, algorithm))
                 }
-                known = {cell: why for cell, why in out.items() if cell not in limits}
+                known = {cell: why for cell, why in excluded.items() if cell not in limits}
                 # That a message is shorter than a segment is no news.
-                reasons[group, algorithm] = known if len(out) == len(every) else {}
-                able = [cell for cell in every if cell not in out]
-                if not able:
+                reasons[group, algorithm] = known if len(excluded) == len(group_cells) else {}
+                usable = [cell for cell in group_cells if cell not in excluded]
+                if not usable:
                     continue
                 name = f"{group.collective}-{group.ranks}-{tuning.label_of(algorithm)}"
-                file = self._write_files(dict.fromkeys(able, algorithm), every, f"screen-{name}")
-                limit = max(tuning.SCREENED, tuning.SCREENED * took[group])
+                file = self._write_files(dict.fromkeys(usable, algorithm), group_cells, f"screen-{name}")
+                limit = max(tuning.SCREENED, tuning.SCREENED * durations[group])
                 launches[name] = Launch("screen", group.ranks, self._checking(group), file, limit)
-                tried.append((group, algorithm, able, name))
+                tried.append((group, algorithm, usable, name))
         for why in limits.values():
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
         if launches:
@@ -256,12 +258,12 @@ class Stages:
             )
         results = (yield from self._watched(launches)) if launches else []
         forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
-        for (group, algorithm, able, name), figures in zip(tried, results, strict=True):
+        for (group, algorithm, usable, name), figures in zip(tried, results, strict=True):
             executed = {} if figures.why else self._executed(name)
             why = "delivers wrong data" if figures.defects else figures.why
             why = why or self.tuner.complained(figures.errors) or self._unread(launches[name].switch, figures)
             forced.setdefault((group.collective, algorithm), {}).update(executed)
-            for cell in able:
+            for cell in usable:
                 is_measured = Row(cell.collective, "", cell.bytes) in figures.seconds
                 out_here = (
                     why
@@ -271,10 +273,10 @@ class Stages:
                 if out_here:
                     reasons[group, algorithm][cell] = out_here
                 alive[cell, algorithm] = not out_here
-        for (group, algorithm), out in reasons.items():
-            for why in dict.fromkeys(out.values()):
-                many = sum(reason == why for reason in out.values())
-                self.result.screened.append(Screened(*group, algorithm, why, many, len(cells[group])))
+        for (group, algorithm), excluded in reasons.items():
+            for why in dict.fromkeys(excluded.values()):
+                count = sum(reason == why for reason in excluded.values())
+                self.result.screened.append(Screened(*group, algorithm, why, count, len(cells[group])))
         return alive, forced
 
     def _search(
@@ -285,16 +287,22 @@ class Stages:
     ) -> Stage[tuple[dict[Cell, Algorithm], dict[Cell, float]]]:
         """Rounds of all groups that are not settled, in random order."""
         races: dict[Group, tuple[list[Algorithm], Search]] = {}
-        for group, every in cells.items():
-            able = [
+        for group, group_cells in cells.items():
+            usable = [
                 algorithm
                 for algorithm in candidates[group]
-                if any(alive.get((cell, algorithm)) for cell in every)
+                if any(alive.get((cell, algorithm)) for cell in group_cells)
             ]
             mask = np.array(
-                [[True, *(alive.get((cell, algorithm), False) for algorithm in able)] for cell in every]
+                [
+                    [True, *(alive.get((cell, algorithm), False) for algorithm in usable)]
+                    for cell in group_cells
+                ]
             )
-            races[group] = [DEFAULT, *able], Search(len(every), len(able) + 1, self.settings.margin, mask)
+            races[group] = (
+                [DEFAULT, *usable],
+                Search(len(group_cells), len(usable) + 1, self.settings.margin, mask),
+            )
         turn = 0
         next_seconds = 0.0  # seconds of the next round
         while open_ := {group: race for group, race in races.items() if race[1].rounds_needed()}:
@@ -423,13 +431,13 @@ class Stages:
             level = launched.control() - default.control()
             for place, cell in enumerate(cells):
                 row = Row(cell.collective, "", cell.bytes)
-                mine, beside = launched.seconds.get(row), default.seconds.get(row)
-                if mine is not None and beside is not None:
+                seconds, default_seconds = launched.seconds.get(row), default.seconds.get(row)
+                if seconds is not None and default_seconds is not None:
                     # The default is at 0 in every batch.
                     logs[place, column] = (
                         0.0
                         if column == 0
-                        else math.log(mine / beside) - (level if math.isfinite(level) else 0.0)
+                        else math.log(seconds / default_seconds) - (level if math.isfinite(level) else 0.0)
                     )
         return logs
 
@@ -448,8 +456,8 @@ class Stages:
         families: int,
     ) -> Stage[dict[Cell, Algorithm]]:
         """Pairs of launches on one number of ranks; the choices that are confirmed."""
-        every = [cell for mine in cells.values() for cell in mine]
-        ranks = every[0].ranks if every else 0
+        all_cells = [cell for group_cells in cells.values() for cell in group_cells]
+        ranks = all_cells[0].ranks if all_cells else 0
         verify = bool(self.settings.verify)
         if not proposed:
             return {}
@@ -463,7 +471,9 @@ class Stages:
                 confirmation = judge.confirmation if judge else 1
                 if judge:
                     choices = {
-                        cell: choices[cell] for cell, kept in zip(every, judge.changed, strict=True) if kept
+                        cell: choices[cell]
+                        for cell, kept in zip(all_cells, judge.changed, strict=True)
+                        if kept
                     }
                 file = yield from self._acting(
                     cells, choices, without, forced, f"file-{ranks}-{confirmation}"
@@ -471,10 +481,10 @@ class Stages:
                 if file is None or not choices:
                     return {}
                 if judge:
-                    judge.changed = np.array([cell in choices for cell in every])
+                    judge.changed = np.array([cell in choices for cell in all_cells])
                 else:
                     judge = Proof(
-                        [cell in choices for cell in every],
+                        [cell in choices for cell in all_cells],
                         self.settings.margin,
                         FAMILY / families,
                         1 if verify else 5,
@@ -483,7 +493,7 @@ class Stages:
                 break
             pairs = self._affordable(cells, judge)
             if pairs:
-                judge.add(*self._gains(every, (yield from self._pairs(cells, ranks, file, judge, pairs))))
+                judge.add(*self._gains(all_cells, (yield from self._pairs(cells, ranks, file, judge, pairs))))
             elif judge.launched >= LOOKS[0]:
                 judge.end()
             else:
@@ -491,13 +501,13 @@ class Stages:
                 when = "before the proof" if confirmation == 1 else f"before confirmation {confirmation}"
                 self.result.stopped = self._too_long(when, f" and {needs}", ranks)
                 break
-            self._report_judged(every, judge, confirmation)
-        self._keep(every, choices, judge)
+            self._report_judged(all_cells, judge, confirmation)
+        self._keep(all_cells, choices, judge)
         late = any(judged.verdict == "no time" for _, judged in judge.reverted)
         slower = any(judged.verdict == "slower" for judged in judge.judged)
         if late and not judge.changed.any() and not (verify and slower):
-            took = counted(self.result.pairs - pairs_before, "pair")
-            self.result.stopped = self._too_long(f"after {took} of launches", ranks=ranks)
+            launched = counted(self.result.pairs - pairs_before, "pair")
+            self.result.stopped = self._too_long(f"after {launched} of launches", ranks=ranks)
         unchanged = [
             judged
             for at, judged in enumerate(judge.judged)
@@ -512,25 +522,25 @@ class Stages:
         return choices if judge.good else {}
 
     def _seconds_of_pair(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> float:
-        each = self._pair_seconds * self._longer_of(cells)
+        pair_seconds = self._pair_seconds * self._longer_of(cells)
         if not judge.launched:  # the pairs before may have had fewer ranks
             _, seconds = self._words_of_pair(cells)
-            each = max(each, seconds + 2 * tuning.START)
-        return each
+            pair_seconds = max(pair_seconds, seconds + 2 * tuning.START)
+        return pair_seconds
 
     def _affordable(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> int:
         """Pairs to be launched next within the budget; 0: none."""
         share = (self._budget - self._spent_before) / self._proofs_left
         remaining = share - (self._spent - self._spent_before)
-        each = self._seconds_of_pair(cells, judge)
-        return judge.affordable(max(0, int(remaining / each)), self._acting_seconds / each)
+        pair_seconds = self._seconds_of_pair(cells, judge)
+        return judge.affordable(max(0, int(remaining / pair_seconds)), self._acting_seconds / pair_seconds)
 
     def _longer_of(self, cells: Iterable[Group]) -> float:
         return max(self._longer.get(group, 1.0) for group in cells)
 
     def _words_of_pair(self, cells: Mapping[Group, list[Cell]]) -> tuple[list[str], float]:
         """IMB arguments of its launches, and the seconds that they measure."""
-        lengths = sorted({cell.bytes for every in cells.values() for cell in every})
+        lengths = sorted({cell.bytes for group_cells in cells.values() for cell in group_cells})
         names = [group.collective for group in cells]
         ranks = next(iter(cells)).ranks
         return tuning.interleaved(names, ranks, lengths, self.settings, 2, self._longer_of(cells))
@@ -569,12 +579,12 @@ class Stages:
 
     @staticmethod
     def _gains(
-        every: Sequence[Cell], pairs: Sequence[tuple[Figures, Figures]]
+        all_cells: Sequence[Cell], pairs: Sequence[tuple[Figures, Figures]]
     ) -> tuple[Values, Values, Values]:
         """Logarithms of the speedup by pair and cell, probes of both launches, and the gain of the rows that no file changes."""
-        gains = np.full((len(pairs), len(every)), np.nan)
+        gains = np.full((len(pairs), len(all_cells)), np.nan)
         for at, (none, file) in enumerate(pairs):
-            for place, cell in enumerate(every):
+            for place, cell in enumerate(all_cells):
                 row = Row(cell.collective, "", cell.bytes)
                 before, after = none.seconds.get(row), file.seconds.get(row)
                 if before is not None and after is not None:
@@ -600,7 +610,7 @@ class Stages:
         advice = f"continue with `imb tune --resume {self._session} --budget {more}m`"
         return f"the budget of {budget} ends {when}: {spent} are spent{needed}; {advice}"
 
-    def _report_judged(self, every: Sequence[Cell], judge: Proof, confirmation: int) -> None:
+    def _report_judged(self, all_cells: Sequence[Cell], judge: Proof, confirmation: int) -> None:
         good = sum(judged.verdict == "confirmed" for judged in judge.judged)
         if judge.confirmation != confirmation and not self.settings.verify:
             back = sum(1 for _ in judge.reverted)
@@ -612,10 +622,10 @@ class Stages:
                 f"{good} of {counted(int(judge.changed.sum()), 'changed cell')} confirmed after {counted(judge.launched, 'pair')}"
             )
 
-    def _keep(self, every: Sequence[Cell], choices: Mapping[Cell, Algorithm], judge: Proof) -> None:
+    def _keep(self, all_cells: Sequence[Cell], choices: Mapping[Cell, Algorithm], judge: Proof) -> None:
         """What the report has of each cell."""
         reverted = dict(judge.reverted)
-        for at, cell in enumerate(every):
+        for at, cell in enumerate(all_cells):
             place = next(index for index, entry in enumerate(self.result.cells) if entry.cell == cell)
             before = self.result.cells[place]
             in_file = bool(self.settings.verify) or (judge.good and at not in reverted)
@@ -637,12 +647,12 @@ class Stages:
     ) -> Stage[Switch | None]:
         """A file of these choices that acts where it should; of cells where it does not, the choice is taken out. None: there is no
         such file."""
-        every = [cell for mine in cells.values() for cell in mine]
+        all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         for attempt in range(CORRECTED):
             if not choices:
                 return None
             label = f"{name}-{attempt}"
-            file = self._write_files(choices, every, label)
+            file = self._write_files(choices, all_cells, label)
             if self.settings.verify:
                 file = self.tuner.read(Path(self.settings.verify))[2]
             wrong, why = yield from self._acts(cells, choices, without, forced, file, label)
@@ -712,9 +722,9 @@ class Stages:
         if watch.switch is None or self._unwatchable:
             self.result.unproven = watch.reason or self._unwatchable
             return {}, ""
-        every = [cell for mine in cells.values() for cell in mine]
+        all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         findings = proof(
-            choices, every, without=without, with_file=executed, forced=forced, evidence=watch.evidence
+            choices, all_cells, without=without, with_file=executed, forced=forced, evidence=watch.evidence
         )
         if findings.reason or findings.missing:
             self.result.unproven = (
@@ -732,8 +742,8 @@ class Stages:
         forced: Forced,
     ) -> Stage[None]:
         """The file of all numbers of ranks, where the user wants it."""
-        every = [cell for mine in cells.values() for cell in mine]
-        tried = self._write_files(final, every, "final")
+        all_cells = [cell for group_cells in cells.values() for cell in group_cells]
+        tried = self._write_files(final, all_cells, "final")
         wrong, why = yield from self._acts(cells, final, without, forced, tried, "final")
         if why or wrong:
             cell, executed = next(iter(wrong.items()), (None, ""))
@@ -744,7 +754,7 @@ class Stages:
         settings, output = self.settings, Path(self.settings.output)
         try:
             output.mkdir(parents=True, exist_ok=True)
-            switch = self.tuner.write(final, every, output, self._header())
+            switch = self.tuner.write(final, all_cells, output, self._header())
             lines = [f"# {line}" for line in self._header()]
             lines += [f"export {name}={shlex.quote(value)}" for name, value in switch.environment.items()]
             lines += [f"# launcher arguments: {shlex.join(switch.arguments)}"] if switch.arguments else []

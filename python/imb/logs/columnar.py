@@ -46,20 +46,23 @@ _OF_PASSES: dict[str, tuple[pa.DataType, Callable[[Passes, Evidence], float | st
     "half_width": (pa.float64(), lambda passes, _: passes.half_width),
     "interval_low_seconds": (
         pa.float64(),
-        lambda p, _: p.interval_seconds[0] if p.interval_seconds else None,
+        lambda passes, _: passes.interval_seconds[0] if passes.interval_seconds else None,
     ),
     "interval_high_seconds": (
         pa.float64(),
-        lambda p, _: p.interval_seconds[1] if p.interval_seconds else None,
+        lambda passes, _: passes.interval_seconds[1] if passes.interval_seconds else None,
     ),
     "effective_samples": (pa.float64(), lambda passes, _: passes.effective_samples),
     "machine_states": (pa.int64(), lambda passes, _: len(passes.states) or None),
-    "shortfall": (_TEXT, lambda p, _: p.shortfall if p.samples is not None else None),
+    "shortfall": (_TEXT, lambda passes, _: passes.shortfall if passes.samples is not None else None),
     "involuntary_switches": (pa.float64(), lambda _, evidence: _counted(evidence.involuntary_switches)),
     "major_faults": (pa.float64(), lambda _, evidence: _counted(evidence.major_faults)),
     "run_delay_seconds": (pa.float64(), lambda _, evidence: _counted(evidence.run_delay_seconds)),
     "steal_seconds": (pa.float64(), lambda _, evidence: _counted(evidence.steal_seconds)),
-    "moved_ranks": (pa.int64(), lambda _, e: len(e.moved_ranks) if e.moved_ranks else None),
+    "moved_ranks": (
+        pa.int64(),
+        lambda _, evidence: len(evidence.moved_ranks) if evidence.moved_ranks else None,
+    ),
 }
 QUANTILE_COLUMNS = {name: f"{name.replace('.', '_')}_seconds" for name in QUANTILES}
 RESULTS = pa.schema(

@@ -152,7 +152,7 @@ def _take_statements(facts: Mapping[str, str], run: Run, options: dict[str, Opti
 
 
 def _limits(text: str) -> dict[str, OptionValue]:
-    precision, most, budget = (
+    precision, passes, budget = (
         re.search(pattern, text)
         for pattern in (
             r"within \+-([\d.]{1,12}) %",
@@ -161,7 +161,7 @@ def _limits(text: str) -> dict[str, OptionValue]:
         )
     )
     limits: dict[str, OptionValue] = {
-        "passes": int(most[1]) if most else None,
+        "passes": int(passes[1]) if passes else None,
         "precision": None,
         "budget": None,
     }

@@ -224,8 +224,8 @@ def goes_on(last: Cells, row: Cells, columns: tuple[str, ...]) -> bool:
     """Whether a row may follow another one of the same table: its length is larger, or that of another group."""
     if "bytes" not in columns:
         return False
-    before, now = (each[columns.index("bytes")] or 0 for each in (last, row))
-    return now > before or (now == before and "group" in columns)
+    last_bytes, row_bytes = (each[columns.index("bytes")] or 0 for each in (last, row))
+    return row_bytes > last_bytes or (row_bytes == last_bytes and "group" in columns)
 
 
 def quantiles_of(text: str) -> dict[str, float | None] | None:

@@ -197,8 +197,8 @@ class _Reader:
             device = self.api if self.api in KINDS else "cuda"
             kinds = {"H": "host", "D": device, "M": f"{device}_managed"}
             if match[1] != "H" or match[2] != "H":
-                both = dict.fromkeys((kinds[match[1]], kinds[match[2]]))
-                run.set_option("memory", ",".join(both))
+                distinct = dict.fromkeys((kinds[match[1]], kinds[match[2]]))
+                run.set_option("memory", ",".join(distinct))
         else:
             return False
         return True
@@ -322,7 +322,10 @@ def _stretch(head: Head, columns: tuple[str, ...], line: int, rows: list[Any]) -
     kept = [name for name in columns if name != "passed over" and not (name[0] == "p" and name[1:].isdigit())]
     by_column = zip(*(values for values, _ in rows), strict=True)
     arrays = [
-        np.array([np.nan if v is None else v for v in values], np.int64 if name in WHOLE else np.float64)
+        np.array(
+            [np.nan if value is None else value for value in values],
+            np.int64 if name in WHOLE else np.float64,
+        )
         for name, values in zip(kept, by_column, strict=True)
     ]
     names = tuple("defects" if name == "validation" else name for name in kept)

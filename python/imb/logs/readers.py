@@ -57,9 +57,9 @@ def parse_many(files: Sequence[File]) -> list[Log]:
     chosen = [reader_of(text) for text, _ in files]
     logs: dict[int, Log] = {}
     for reader in READERS:
-        mine = [number for number, choice in enumerate(chosen) if choice is reader]
-        if mine:
-            logs.update(zip(mine, reader.read([files[number] for number in mine]), strict=True))
+        numbers = [number for number, choice in enumerate(chosen) if choice is reader]
+        if numbers:
+            logs.update(zip(numbers, reader.read([files[number] for number in numbers]), strict=True))
     for number, (text, name) in enumerate(files):
         if logs[number].launches:
             _note_others(logs[number], text, name, chosen[number])

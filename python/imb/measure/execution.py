@@ -67,7 +67,7 @@ def execute(
     items: Sequence[Item],
     *,
     on_start: Callable[[Item, Command], None] = lambda item, command: None,
-    on_progress: Callable[[Progress, float], None] = lambda p, s: None,
+    on_progress: Callable[[Progress, float], None] = lambda progress, seconds: None,
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
     on_measured: Callable[[Item, Path], None] = lambda item, records: None,
 ) -> list[Done]:

@@ -33,14 +33,14 @@ _TICK = 1.0  # seconds between looks at the clock
 def _allow_connections(count: int) -> None:
     """Raises ImbError where the system does not."""
     needed = count + 100  # what else is open
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if allowed == resource.RLIM_INFINITY or needed <= allowed:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or needed <= soft:
         return
-    if most != resource.RLIM_INFINITY and needed > most:
+    if hard != resource.RLIM_INFINITY and needed > hard:
         raise ImbError(
-            f"{count} interleaved ranks need {needed} open files, and {most} are allowed (ulimit -Hn); launch one by one (imb ab --launch-by-launch; a campaign without segments)"
+            f"{count} interleaved ranks need {needed} open files, and {hard} are allowed (ulimit -Hn); launch one by one (imb ab --launch-by-launch; a campaign without segments)"
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 class _Side:
@@ -81,7 +81,7 @@ class Conductor:
         self._sides = [_Side(count) for count in ranks]
         self._random = random.Random(seed)
         self._queue: list[_Side] = []
-        self._of: dict[socket.socket, _Side | None] = {}  # None: has not said its token yet
+        self._side_of: dict[socket.socket, _Side | None] = {}  # None: has not said its token yet
         self._heard: dict[socket.socket, bytes] = {}
         self._leaving: list[int] = []
         address = "" if everywhere else "127.0.0.1"
@@ -114,7 +114,7 @@ class Conductor:
         self._over = True
         self._ring()
         self._thread.join()
-        for sock in (self._listener, self._alarm, self._bell, *self._of):
+        for sock in (self._listener, self._alarm, self._bell, *self._side_of):
             sock.close()
         self._selector.close()
 
@@ -162,7 +162,7 @@ class Conductor:
         with contextlib.suppress(OSError):  # it hung up
             rank, _ = self._listener.accept()
             rank.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._of[rank], self._heard[rank] = None, b""
+            self._side_of[rank], self._heard[rank] = None, b""
             self._selector.register(rank, selectors.EVENT_READ)
 
     def _hear(self, rank: socket.socket) -> None:
@@ -170,7 +170,7 @@ class Conductor:
             data = rank.recv(256)
         except OSError:
             data = b""
-        side = self._of[rank]
+        side = self._side_of[rank]
         if not data:
             self._farewell(rank)
         elif side is None:
@@ -183,8 +183,8 @@ class Conductor:
         self._heard[rank] = data
         token, newline, wish = data.partition(b"\n")
         side = next((side for side in self._sides if side.token.encode() == token), None)
-        if newline and side and sum(owner is side for owner in self._of.values()) < side.ranks:
-            self._of[rank] = side
+        if newline and side and sum(owner is side for owner in self._side_of.values()) < side.ranks:
+            self._side_of[rank] = side
             side.connected += 1
             self._waited = 0.0  # the others have their time from here
             if wish:
@@ -200,12 +200,12 @@ class Conductor:
 
     def _farewell(self, rank: socket.socket) -> None:
         """A stranger, or a rank that ended or lost its line: without it the others of its launch need no turn."""
-        side = self._of[rank]
-        lines = [rank] if side is None else [line for line, owner in self._of.items() if owner is side]
+        side = self._side_of[rank]
+        lines = [rank] if side is None else [line for line, owner in self._side_of.items() if owner is side]
         for line in lines:
             self._selector.unregister(line)
             line.close()
-            del self._of[line], self._heard[line]
+            del self._side_of[line], self._heard[line]
         if side is not None:
             side.ended = True
 
@@ -228,7 +228,7 @@ class Conductor:
                 action = f"end the turn within {limit:.3g} s (turns took {self._longest:.2g} s at most)"
             side.lost = f"{side.ranks - arrived} of {side.ranks} ranks did not {action}"
             side.ended = True
-            if line := next((rank for rank, owner in self._of.items() if owner is side), None):
+            if line := next((rank for rank, owner in self._side_of.items() if owner is side), None):
                 self._farewell(line)  # and the others of this launch
         self._waited = 0.0
 

@@ -92,9 +92,9 @@ def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[in
             names.sort(key=lambda name: name != last)
         cells: list[int] = []
         for name in names:
-            mine = [cell for cell, group in enumerate(groups) if group == name]
-            random.shuffle(mine)
-            cells += mine
+            group_cells = [cell for cell, group in enumerate(groups) if group == name]
+            random.shuffle(group_cells)
+            cells += group_cells
         last = names[-1]
         order.append(cells)
     return order
@@ -138,7 +138,7 @@ def campaign_plan(
                 )
                 arguments = [*names, *words, *more]
                 cells.append(session.Item(0, component, arguments, 0, index, ranks, labels, next(place)))
-    groups = [(tuple(built[c.variant].setup), tuple(built[c.variant].teardown)) for c in cells]
+    groups = [(tuple(built[item.variant].setup), tuple(built[item.variant].teardown)) for item in cells]
     most = most_launches(campaign)
     order = rounds(groups, most, seed)
     turns = [(turn, cell) for turn, indices in enumerate(order, 1) for cell in indices]

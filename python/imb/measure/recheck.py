@@ -28,9 +28,9 @@ LEAST_PAIRS = 10  # of old and new, unless another number is asked for
 
 def this_machine(nodes: int) -> Hardware:
     """The one that `imb` runs on."""
-    here = conditions.gather().machine
-    hardware = msgspec.convert(here, Hardware, from_attributes=True)
-    return msgspec.structs.replace(hardware, nodes=nodes, hosts=[here.host])
+    machine = conditions.gather().machine
+    hardware = msgspec.convert(machine, Hardware, from_attributes=True)
+    return msgspec.structs.replace(hardware, nodes=nodes, hosts=[machine.host])
 
 
 def refuse_if_imported(baseline: Baseline) -> None:
@@ -91,8 +91,8 @@ def plan_with_old(
         fresh = msgspec.structs.replace(fresh, intent=_with_setting(fresh.intent, setting))
         variants += [_variant("old", old, None, cell), fresh]
         before, after = (
-            _item(cell, place, 2 * place + which, f"baseline-check/{baseline.name}/{name}")
-            for which, name in enumerate(("old", "new"))
+            _item(cell, place, 2 * place + index, f"baseline-check/{baseline.name}/{name}")
+            for index, name in enumerate(("old", "new"))
         )
         pairs.append([before, _with_arguments(after, setting)])
     alike = (

@@ -168,18 +168,22 @@ def run_plan(
 ) -> Plan:
     """What is to be launched: all components in turn, `launches` times. Raises ImbError."""
     words = {
-        c: [
+        component: [
             *names,
             *arguments,
-            *passes.words_of(sampling, c, names, arguments, intent.ranks, timeout=timeout),
+            *passes.words_of(sampling, component, names, arguments, intent.ranks, timeout=timeout),
         ]
-        for c, names in selection.items()
+        for component, names in selection.items()
     }
-    items = [(c, words[c], turn, cell) for turn in range(launches) for cell, c in enumerate(selection)]
+    items = [
+        (component, words[component], turn, cell)
+        for turn in range(launches)
+        for cell, component in enumerate(selection)
+    ]
     return plan_of(
         [
-            Item(n, c, imb_arguments, turn + 1, labels=list(labels), cell=cell)
-            for n, (c, imb_arguments, turn, cell) in enumerate(items, 1)
+            Item(number, component, imb_arguments, turn + 1, labels=list(labels), cell=cell)
+            for number, (component, imb_arguments, turn, cell) in enumerate(items, 1)
         ],
         Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent),
         timeout,

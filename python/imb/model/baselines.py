@@ -36,10 +36,10 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """`2 nodes of 2 x Xeon Gold 6148, 40 cores`, or hosts."""
-        many = f"{self.nodes} nodes of " if (self.nodes or 1) > 1 else ""
+        nodes = f"{self.nodes} nodes of " if (self.nodes or 1) > 1 else ""
         if not self.cpu_model:
-            return many + (",".join(self.hosts) or "unknown machine")
-        return f"{many}{self.cpu_model}, {self.cores} cores" + (
+            return nodes + (",".join(self.hosts) or "unknown machine")
+        return f"{nodes}{self.cpu_model}, {self.cores} cores" + (
             f", {self.sockets} sockets" if (self.sockets or 1) > 1 else ""
         )
 

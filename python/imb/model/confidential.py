@@ -82,7 +82,7 @@ def revealed(variables: Mapping[str, str]) -> dict[str, str]:
 
     Raises ImbError where there is none.
     """
-    return {n: _of_environment(n) if v == HIDDEN else v for n, v in variables.items()}
+    return {name: _of_environment(name) if value == HIDDEN else value for name, value in variables.items()}
 
 
 def hidden_arguments(words: Sequence[str]) -> tuple[str, ...]:

@@ -208,7 +208,7 @@ def launches_of(
 ) -> Iterator[Launch]:
     """A launch per run record, with the rows behind it; records without one are a launch of an unknown run. `whole` reads
     the same with samples, where `records` were read without."""
-    many = sum(1 for _ in records.of(Run)) > 1
+    several = sum(1 for _ in records.of(Run)) > 1
     run: Run | None = None
     rows: dict[Key, Result] = {}
     failures: dict[Key, Failure] = {}
@@ -217,7 +217,7 @@ def launches_of(
     count = 0
 
     def finished_launch() -> Launch:
-        title = f"{name}#{count}" if many else name
+        title = f"{name}#{count}" if several else name
         number = max(count, 1)
         return Launch(
             name=title,

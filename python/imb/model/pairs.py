@@ -282,27 +282,27 @@ class _Reader:
         good: Mask,
     ) -> None:
         """Bytes on the interfaces of the two hosts of each pair."""
-        each = table["evidence"].combine_chunks().field("interfaces")
+        interfaces = table["evidence"].combine_chunks().field("interfaces")
         lengths, _, _, a, b = columns
-        entries = each.flatten()
+        entries = interfaces.flatten()
         if not len(entries):
             return
-        many = pc.fill_null(pc.list_value_length(each), 0).to_numpy()
-        at = np.repeat(np.arange(len(lengths)), many)
+        counts = pc.fill_null(pc.list_value_length(interfaces), 0).to_numpy()
+        at = np.repeat(np.arange(len(lengths)), counts)
         host = _codes(entries.field("host"), lambda text: self.hosts.get(text, -1))
         name = _codes(entries.field("name"), self._number_of)
         carried = sum(
             pc.fill_null(entries.field(key), 0.0).to_numpy() for key in ("sent_bytes", "received_bytes")
         )
         first = host == a[at]
-        mine = good[at] & (lengths[at] >= LONG) & (first | (host == b[at])) & (name >= 0)
-        at, first, name, carried = at[mine], first[mine], name[mine], carried[mine]
+        selected = good[at] & (lengths[at] >= LONG) & (first | (host == b[at])) & (name >= 0)
+        at, first, name, carried = at[selected], first[selected], name[selected], carried[selected]
         # Where the interfaces counted too little, messages went another way.
         side = 2 * at + ~first
         totals = np.bincount(side, carried, 2 * len(lengths))
         expected = np.nan_to_num(table["repetitions"].to_numpy().astype(np.float64)) * lengths
-        mine = totals[side] >= _COUNTS * expected[at]
-        at, first, name, carried = at[mine], first[mine], name[mine], carried[mine]
+        selected = totals[side] >= _COUNTS * expected[at]
+        at, first, name, carried = at[selected], first[selected], name[selected], carried[selected]
         end, other = np.where(first, a[at], b[at]), np.where(first, b[at], a[at])
         self.traffic.append(_summed((codes[at], lengths[at], end, other, name), carried))
 

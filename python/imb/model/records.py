@@ -541,7 +541,12 @@ def encode(record: Record) -> bytes:
         left_out -= {"seconds_per_repetition"}  # null means that the time was not a number
     if isinstance(record, Run) and record.component == "IO":
         left_out -= {"file", "load_flops_per_second"}  # null: not known, or no load was asked for
-    return _encoder.encode({k: v for k, v in fields.items() if v is not None or k not in left_out}) + b"\n"
+    return (
+        _encoder.encode(
+            {name: value for name, value in fields.items() if value is not None or name not in left_out}
+        )
+        + b"\n"
+    )
 
 
 def read(text: bytes, name: str, *, samples: bool = False) -> Records:
@@ -686,13 +691,13 @@ def added(several: Iterable[Evidence]) -> Evidence:
     carried: dict[tuple[str, str], InterfaceBytes] = {}
     for evidence in several:
         for name in Evidence.COUNTERS:
-            mine: Counter | None = getattr(total, name)
-            theirs: Counter | None = getattr(evidence, name)
-            if theirs is not None:
+            summed: Counter | None = getattr(total, name)
+            extra: Counter | None = getattr(evidence, name)
+            if extra is not None:
                 most = max(
-                    (counter for counter in (mine, theirs) if counter), key=lambda counter: counter.most
+                    (counter for counter in (summed, extra) if counter), key=lambda counter: counter.most
                 )
-                setattr(total, name, Counter((mine.sum if mine else 0) + theirs.sum, most.most, most.rank))
+                setattr(total, name, Counter((summed.sum if summed else 0) + extra.sum, most.most, most.rank))
         moved |= dict.fromkeys(evidence.moved_ranks or [])
         for each in evidence.interfaces or []:
             sofar = carried.setdefault((each.host, each.name), InterfaceBytes(each.host, each.name, 0, 0))

@@ -128,7 +128,9 @@ def leave() -> None:
 
 def _number(variables: Mapping[str, str], *names: str) -> int | None:
     """The first of these that is a number above 0."""
-    return next((int(v) for name in names if (v := variables.get(name, "")).isdecimal() and int(v)), None)
+    return next(
+        (int(value) for name in names if (value := variables.get(name, "")).isdecimal() and int(value)), None
+    )
 
 
 def _words_of(file: str | None) -> list[str]:

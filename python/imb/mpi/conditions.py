@@ -78,7 +78,13 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
 
 def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Those environment variables that steer MPI, transports and threads; of what may be a secret the name only."""
-    return hidden({k: readable(v) for k, v in sorted(variables) if SETTINGS.match(k) or _JOB.match(k)})
+    return hidden(
+        {
+            name: readable(value)
+            for name, value in sorted(variables)
+            if SETTINGS.match(name) or _JOB.match(name)
+        }
+    )
 
 
 @lru_cache
@@ -97,7 +103,11 @@ def machine() -> Machine:
         sockets=_whole(facts.get("Socket(s)")),
         threads_per_core=_whole(facts.get("Thread(s) per core")),
         numa_nodes=_whole(facts.get("NUMA node(s)")),
-        caches=[Cache(k.removesuffix(" cache"), v) for k, v in facts.items() if k.endswith(" cache")],
+        caches=[
+            Cache(name.removesuffix(" cache"), value)
+            for name, value in facts.items()
+            if name.endswith(" cache")
+        ],
         memory_bytes=answer_of(lambda: psutil.virtual_memory().total),
         virtual_machine=facts.get("Hypervisor vendor"),
         container=_container(),

@@ -40,45 +40,49 @@ class Check(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-def machine_checks(now: Conditions) -> Iterator[Check]:
+def machine_checks(conditions: Conditions) -> Iterator[Check]:
     """On the machine as it is: no file is read here."""
-    m = now.machine
-    yield Check("ok", "host", f"{m.host}, {m.system}, {m.kernel}")
+    machine = conditions.machine
+    yield Check("ok", "host", f"{machine.host}, {machine.system}, {machine.kernel}")
     yield Check(
-        "ok", "CPU", f"{m.cpu_model or 'unknown'}, {m.cores or '?'} cores, sockets: {m.sockets or '?'}"
+        "ok",
+        "CPU",
+        f"{machine.cpu_model or 'unknown'}, {machine.cores or '?'} cores, sockets: {machine.sockets or '?'}",
     )
-    yield _allowed(m)
-    nodes = f"{m.numa_nodes} node{'s' * (m.numa_nodes != 1)}" if m.numa_nodes else "unknown"
+    yield _allowed(machine)
+    nodes = f"{machine.numa_nodes} node{'s' * (machine.numa_nodes != 1)}" if machine.numa_nodes else "unknown"
     yield Check("ok", "NUMA", nodes)
-    yield Check("ok", "caches", ", ".join(f"{cache.name} {cache.size}" for cache in m.caches) or "unknown")
-    if (m.threads_per_core or 1) > 1:
+    yield Check(
+        "ok", "caches", ", ".join(f"{cache.name} {cache.size}" for cache in machine.caches) or "unknown"
+    )
+    if (machine.threads_per_core or 1) > 1:
         advice = "bind ranks to cores (--bind core), so that no two share one"
-        yield Check("warning", "hyperthreads", f"{m.threads_per_core} threads per core", advice)
+        yield Check("warning", "hyperthreads", f"{machine.threads_per_core} threads per core", advice)
     else:
-        yield Check("ok", "hyperthreads", "off" if m.threads_per_core else "unknown")
-    yield _governor(now)
-    yield _load(now)
-    yield _clock(now)
-    if m.virtual_machine:
+        yield Check("ok", "hyperthreads", "off" if machine.threads_per_core else "unknown")
+    yield _governor(conditions)
+    yield _load(conditions)
+    yield _clock(conditions)
+    if machine.virtual_machine:
         advice = (
             "expect noise of other guests: use many launches (--launches), and quantiles rather than means"
         )
-        yield Check("warning", "virtual machine", m.virtual_machine, advice)
+        yield Check("warning", "virtual machine", machine.virtual_machine, advice)
     else:
         yield Check("ok", "virtual machine", "none seen")
-    if m.container:
+    if machine.container:
         advice = "is shared memory large enough (df /dev/shm) and the network's device passed in?"
-        yield Check("warning", "container", m.container, advice)
+        yield Check("warning", "container", machine.container, advice)
     else:
         yield Check("ok", "container", "none seen")
     yield _shared_memory()
 
 
-def _allowed(m: Machine) -> Check:
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else m.cpus
-    if allowed is not None and m.cpus is not None and allowed < m.cpus:
+def _allowed(machine: Machine) -> Check:
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else machine.cpus
+    if allowed is not None and machine.cpus is not None and allowed < machine.cpus:
         advice = "a job, cpuset or taskset confines this process; ranks inherit that"
-        return Check("warning", "CPUs allowed", f"{m.cpus_allowed} of {m.cpus}", advice)
+        return Check("warning", "CPUs allowed", f"{machine.cpus_allowed} of {machine.cpus}", advice)
     if allowed == 1:
         return Check(
             "warning",
@@ -86,35 +90,38 @@ def _allowed(m: Machine) -> Check:
             "1",
             "two ranks share one CPU: latencies will be those of the scheduler",
         )
-    return Check("ok", "CPUs allowed", m.cpus_allowed or "unknown")
+    return Check("ok", "CPUs allowed", machine.cpus_allowed or "unknown")
 
 
-def _governor(now: Conditions) -> Check:
-    if now.governors is None:
+def _governor(conditions: Conditions) -> Check:
+    if conditions.governors is None:
         return Check("ok", "frequency governor", "not shown by the kernel")
-    slow = [name for name in now.governors if name != "performance"]
+    slow = [name for name in conditions.governors if name != "performance"]
     if slow:
         advice = "`cpupower frequency-set -g performance` as root, or warm up longer"
-        return Check("warning", "frequency governor", ", ".join(now.governors), advice)
+        return Check("warning", "frequency governor", ", ".join(conditions.governors), advice)
     return Check("ok", "frequency governor", "performance")
 
 
-def _load(now: Conditions) -> Check:
-    if now.load is None:
+def _load(conditions: Conditions) -> Check:
+    if conditions.load is None:
         return Check("ok", "load", "unknown")
     # As many runnable processes as half of the cores, and ranks are likely to meet one.
-    if now.load > 0.5 * (now.machine.cores or 1):
+    if conditions.load > 0.5 * (conditions.machine.cores or 1):
         return Check(
-            "warning", "load", f"{now.load:.2f}", "other load is running (see `top`); wait for it to end"
+            "warning",
+            "load",
+            f"{conditions.load:.2f}",
+            "other load is running (see `top`); wait for it to end",
         )
-    return Check("ok", "load", f"{now.load:.2f}")
+    return Check("ok", "load", f"{conditions.load:.2f}")
 
 
-def _clock(now: Conditions) -> Check:
-    if now.clock_source in (None, "tsc", "arch_sys_counter", "kvm-clock", "timebase"):
-        return Check("ok", "clock source", now.clock_source or "unknown")
+def _clock(conditions: Conditions) -> Check:
+    if conditions.clock_source in (None, "tsc", "arch_sys_counter", "kvm-clock", "timebase"):
+        return Check("ok", "clock source", conditions.clock_source or "unknown")
     advice = "reading it costs a microsecond or more; boot with tsc (clocksource=tsc) if the CPU's is stable"
-    return Check("warning", "clock source", now.clock_source or "", advice)
+    return Check("warning", "clock source", conditions.clock_source or "", advice)
 
 
 def _shared_memory() -> Check:

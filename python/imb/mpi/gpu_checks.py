@@ -52,18 +52,18 @@ def _link(subject: str, gpu: Gpu) -> Check:
     if not (link.speed and link.width):
         return Check("ok", subject, "no link of its own, or not shown by the kernel")
     rate = f", {link.rate / 1e9:.1f} GB/s in one direction" if link.rate else ""
-    now = _lanes(link.speed, link.width)
-    most = _lanes(link.max_speed or link.speed, link.max_width or link.width)
+    current = _lanes(link.speed, link.width)
+    best = _lanes(link.max_speed or link.speed, link.max_width or link.width)
     if link.max_width and link.width < link.max_width:
         advice = f"{link.width} of {link.max_width} lanes: use a slot with all lanes, or seat the card or riser again"
-        return Check("warning", subject, f"{now} of {most}{rate}", advice)
+        return Check("warning", subject, f"{current} of {best}{rate}", advice)
     if link.max_speed and link.port_speed and link.port_speed < link.max_speed:
         advice = f"the port above it reaches PCIe {generation(link.port_speed)} only: use a slot of the card's generation"
-        return Check("warning", subject, f"{now} of {most}{rate}", advice)
+        return Check("warning", subject, f"{current} of {best}{rate}", advice)
     if link.max_speed and link.speed < link.max_speed:
         advice = "an idle GPU lowers its speed: repeat while it transfers data; if it stays, check slot, riser and BIOS"
-        return Check("warning", subject, f"{now} of {most}{rate} at most", advice)
-    return Check("ok", subject, f"{now}{rate}")
+        return Check("warning", subject, f"{current} of {best}{rate} at most", advice)
+    return Check("ok", subject, f"{current}{rate}")
 
 
 def _lanes(speed: float, width: int) -> str:
