@@ -204,12 +204,12 @@ def listed(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> 
 
 
 def unknown_label(name: str) -> ImbError:
-    """What is said where no run has this label."""
+    """The error where no run has this label."""
     return ImbError(f"no run or label {name!r}; `imb ls` lists them")
 
 
 def ambiguous(name: str, shown: Sequence[str], advice: str = "give the name of one") -> ImbError:
-    """What is said where several runs, these, have a name, and one is wanted."""
+    """The error where several runs have this name and the command needs one run."""
     examples = ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
     return ImbError(f"{name!r} matches {len(shown)} runs: {examples}; {advice}")
 

@@ -1,4 +1,4 @@
-"""The bytes of files that may be logs: regular files of bounded size, unpacked, as UTF-8. What they are else is said."""
+"""The bytes of files that may be logs: regular files of bounded size, unpacked, as UTF-8. The error names what another file is."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _NAME = re.compile(r"[\w.+=:-]+(/[\w.+=:-]+)*$", re.ASCII)
 
 
 class VariantSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What makes a variant; all that is None or empty is as `imb run` does it without being told."""
+    """The settings of a variant. What is None or empty is as `imb run` does it by default."""
 
     mpi: str | None = None
     compiler: str | None = None
@@ -157,7 +157,7 @@ def _explained(words: str, kind: Any, key: str) -> str:
 
 
 def examine_campaign(campaign: Campaign) -> None:
-    """Raises ImbError where what is wanted does not go together."""
+    """Raises ImbError where settings contradict each other."""
     from imb.model.observations import refuse_unknown_metric
 
     refuse_unknown_metric(campaign.metric)
@@ -287,7 +287,7 @@ def is_classic(campaign: Campaign, variant: VariantSettings) -> bool:
 
 
 def why_variant_classic(campaign: Campaign) -> str | None:
-    """The first of IMB's arguments that makes a variant classic which was not asked to be."""
+    """The first IMB argument that makes a variant classic although its settings do not."""
     reasons = (
         passes.why_classic([*split_words(campaign.arguments), *split_words(variant.arguments)])
         for variant in variants(campaign).values()
@@ -297,7 +297,7 @@ def why_variant_classic(campaign: Campaign) -> str | None:
 
 
 def sampling_of(campaign: Campaign, variant: VariantSettings) -> passes.Sampling:
-    """How the rows of a variant are measured: what it says goes before what the campaign says."""
+    """How the rows of a variant are measured: its own settings take precedence over those of the campaign."""
     if variant.classic:
         return passes.Sampling(classic=True, precision=variant.precision, budget=variant.launch_budget)
     return passes.Sampling(
@@ -344,8 +344,8 @@ def variants(campaign: Campaign) -> dict[str, VariantSettings]:
 
 
 def merged(first: VariantSettings, then: VariantSettings) -> VariantSettings:
-    """Both: variables, arguments and commands add up (tear-downs in reverse), of the others, and of launcher options for the same,
-    the latter wins."""
+    """Both sets of settings. Variables, arguments and commands add up, teardowns in reverse order. Of all others, and of launcher
+    options that set the same, those of `then` win."""
     settings = {
         field.name: getattr(then, field.name)
         for field in msgspec.structs.fields(then)

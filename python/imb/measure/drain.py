@@ -33,7 +33,7 @@ class Drain(NamedTuple):
 def drain_of(
     host: str, reason: str, environment: Mapping[str, str] | None = None, listed: Collection[str] = ()
 ) -> Drain | None:
-    """None where the name of the host is none that a node of Slurm may have: Slurm takes brackets and commas as lists of nodes,
+    """None where the name of the host cannot be that of a node in Slurm: Slurm takes brackets and commas as lists of nodes,
     and a shell takes other characters as its own. If the allocation, or else `listed` (the hosts of a
     topology file), has the short name of the host, that is taken."""
     node = node_of(host, environment, listed)

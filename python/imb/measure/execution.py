@@ -49,7 +49,7 @@ from imb.mpi.launchers import Command
 
 
 class _Started(NamedTuple):
-    """A launch at work: where it writes, its command as it is and without secrets, these, what is known of it so far."""
+    """A running launch. `spool`: where it writes; `shown`: its command without secrets; `facts`: what is known of it so far."""
 
     item: Item
     spool: Path
@@ -71,8 +71,8 @@ def execute(
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
     on_measured: Callable[[Item, Path], None] = lambda item, records: None,
 ) -> list[Done]:
-    """Launches, several interleaved, and puts what came of it into the archive, whatever that is. To be called by who holds
-    the session (imb.measure.lock).
+    """Launches these items, several of them interleaved, and stores what each left in the archive, also where it failed. For the
+    owner of the session's lock (imb.measure.lock).
 
     `on_measured` gets the file of records of a complete launch, before it is stored, and before MPI has ended where the
     launch is alone. `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no

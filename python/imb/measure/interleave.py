@@ -81,7 +81,7 @@ class Conductor:
         self._sides = [_Side(count) for count in ranks]
         self._random = random.Random(seed)
         self._queue: list[_Side] = []
-        self._side_of: dict[socket.socket, _Side | None] = {}  # None: has not said its token yet
+        self._side_of: dict[socket.socket, _Side | None] = {}  # None: its token has not arrived yet
         self._heard: dict[socket.socket, bytes] = {}
         self._leaving: list[int] = []
         address = "" if everywhere else "127.0.0.1"

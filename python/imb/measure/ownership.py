@@ -79,8 +79,8 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
 
 
 def is_foreign(archive: Archive, kept: Kept) -> bool:
-    """Whether another user may have written what this launch of a baseline executes. Of one that an earlier version set, which did
-    not look, the run itself tells; it counts as foreign where it is not in the archive any more. Raises ImbError."""
+    """Whether another user may have written what this launch of a baseline executes. Baselines of earlier versions did not record
+    that: the run is examined, and counts as foreign where it is not in the archive any more. Raises ImbError."""
     if kept.foreign is not None:
         return kept.foreign
     name = kept.name.partition("#")[0]

@@ -26,7 +26,7 @@ _NOTHING_MEASURED = ("help", "h", "list", "version")
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for: one burst a row, as the guide has it (`classic`); or passes until each row is within `precision`
+    """How rows are measured: in one burst each, as the guide has it (`classic`); or in passes until each row is within `precision`
     (a share), for at most `budget` seconds a launch. None: `PRECISION`, `usual_budget`."""
 
     classic: bool = False
@@ -34,7 +34,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     budget: float | None = None
 
     def limited(self) -> list[str]:
-        """What is said of passes, by name."""
+        """Names of the limits that are set."""
         return [name for name in ("precision", "budget") if getattr(self, name) is not None]
 
 

@@ -189,7 +189,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def _held_back() -> Iterator[None]:
-    """Signals that would end `imb` take effect behind this."""
+    """Signals that would end `imb` take effect after this context."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -168,7 +168,7 @@ def traffic_of(row: Result, hosts: Mapping[int, str], window: int = WINDOW) -> R
     """What a row asks for; None where that is not known. `hosts`: by world rank.
 
     Of collectives the fewest bytes that any algorithm moves, where all ranks are on one host or each is on its own: else
-    it is the algorithm's matter who talks to whom. Times two in rows of overlap, which are measured twice.
+    the algorithm decides which ranks communicate. Times two in rows of overlap, which are measured twice.
     """
     if not row.bytes or not row.repetitions or row.multi == "each_group":
         return None
@@ -330,9 +330,7 @@ def way_of(placement: Placement, expected: float, shares: Mapping[str, float]) -
     }
     carriers, above = _layers(carriers)
     share = sum(carriers.values())
-    way = Way(
-        placement=placement, kind="interfaces", asked=expected, counted=total * expected, share=share
-    )
+    way = Way(placement=placement, kind="interfaces", asked=expected, counted=total * expected, share=share)
     if share >= NOTHING:
         kind: Kind = "interfaces" if share >= ALL else "in part"
         return msgspec.structs.replace(way, kind=kind, interfaces=carriers, above=above)

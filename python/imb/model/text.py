@@ -13,7 +13,7 @@ def now() -> str:
 
 
 def readable(text: str) -> str:
-    r"""What the system said, for JSON: bytes that are no UTF-8, which Python keeps as surrogates, become \xff."""
+    r"""Text of the system, for JSON: bytes that are no UTF-8, which Python keeps as surrogates, become \xff."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
