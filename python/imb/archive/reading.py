@@ -19,7 +19,7 @@ from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.notes import note
 
 Kind = TypeVar("Kind")
-Source = TypeVar("Thing")
+Source = TypeVar("Source")
 
 
 class UnreadableFile(ImbError):

@@ -118,9 +118,8 @@ def _converted(data: object, kind: Any, key: str = "", *, strict: bool = True) -
     try:
         return msgspec.convert(data, kind, strict=strict)
     except msgspec.ValidationError as error:
-        for name, value, value_kind in _keys(
-            data, kind
-        ):  # msgspec does not name the table in a table of tables
+        # msgspec does not name the table in a table of tables
+        for name, value, value_kind in _keys(data, kind):
             _converted(value, value_kind, f"{key}.{name}" if key else name, strict=strict)
         words, _, inner = str(error).partition(" - at `$")
         raise ImbError(_explained(words, kind, key + inner.strip("`"))) from error

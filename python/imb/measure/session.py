@@ -50,7 +50,7 @@ from imb.mpi.launchers import Command, spell
 _STOPPED = "stopped.json"
 _DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
 Rest = ParamSpec("Rest")
-Returned = TypeVar("Made")
+Returned = TypeVar("Returned")
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,7 +235,9 @@ def save(archive: Archive, plan: Plan) -> None:
 
 
 def _write_plan(archive: Archive, plan: Plan) -> None:
-    kept = msgspec.structs.replace(plan, owner=os.geteuid(), variants=[_shown(one) for one in plan.variants])
+    kept = msgspec.structs.replace(
+        plan, owner=os.geteuid(), variants=[_shown(variant) for variant in plan.variants]
+    )
     text = msgspec.json.format(msgspec.json.encode(kept)) + b"\n"
     write_whole(folder_of(archive, plan.id) / "plan.json", text, mode=0o600)
 

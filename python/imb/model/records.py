@@ -541,12 +541,8 @@ def encode(record: Record) -> bytes:
         left_out -= {"seconds_per_repetition"}  # null means that the time was not a number
     if isinstance(record, Run) and record.component == "IO":
         left_out -= {"file", "load_flops_per_second"}  # null: not known, or no load was asked for
-    return (
-        _encoder.encode(
-            {name: value for name, value in fields.items() if value is not None or name not in left_out}
-        )
-        + b"\n"
-    )
+    kept = {name: value for name, value in fields.items() if value is not None or name not in left_out}
+    return _encoder.encode(kept) + b"\n"
 
 
 def read(text: bytes, name: str, *, samples: bool = False) -> Records:
