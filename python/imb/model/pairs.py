@@ -291,20 +291,20 @@ class _Reader:
         at = np.repeat(np.arange(len(lengths)), counts)
         host = _codes(entries.field("host"), lambda text: self.hosts.get(text, -1))
         name = _codes(entries.field("name"), self._number_of)
-        carried = sum(
+        byte_counts = sum(
             pc.fill_null(entries.field(key), 0.0).to_numpy() for key in ("sent_bytes", "received_bytes")
         )
         first = host == a[at]
         selected = good[at] & (lengths[at] >= LONG) & (first | (host == b[at])) & (name >= 0)
-        at, first, name, carried = at[selected], first[selected], name[selected], carried[selected]
+        at, first, name, byte_counts = at[selected], first[selected], name[selected], byte_counts[selected]
         # Where the interfaces counted too little, messages went another way.
         side = 2 * at + ~first
-        totals = np.bincount(side, carried, 2 * len(lengths))
+        totals = np.bincount(side, byte_counts, 2 * len(lengths))
         expected = np.nan_to_num(table["repetitions"].to_numpy().astype(np.float64)) * lengths
         selected = totals[side] >= _COUNTS * expected[at]
-        at, first, name, carried = at[selected], first[selected], name[selected], carried[selected]
+        at, first, name, byte_counts = at[selected], first[selected], name[selected], byte_counts[selected]
         end, other = np.where(first, a[at], b[at]), np.where(first, b[at], a[at])
-        self.traffic.append(_summed((codes[at], lengths[at], end, other, name), carried))
+        self.traffic.append(_summed((codes[at], lengths[at], end, other, name), byte_counts))
 
     def _number_of(self, interface: str) -> int:
         return (
@@ -359,8 +359,8 @@ class _Reader:
     def _all_traffic(self) -> Traffic | None:
         if not self.traffic:
             return None
-        *keys, carried = (np.concatenate(column) for column in zip(*self.traffic, strict=True))
-        return Traffic(list(self.interfaces), *_summed(keys, carried))
+        *keys, byte_counts = (np.concatenate(column) for column in zip(*self.traffic, strict=True))
+        return Traffic(list(self.interfaces), *_summed(keys, byte_counts))
 
 
 def _hosts_with_rails(run: Run) -> dict[str, int]:
@@ -383,12 +383,12 @@ def _codes(texts: pa.Array, number: Callable[[str], int]) -> Numbers:
     return numbered
 
 
-def _summed(keys: Sequence[npt.NDArray[Any]], carried: Values) -> tuple[npt.NDArray[Any], ...]:
+def _summed(keys: Sequence[npt.NDArray[Any]], byte_counts: Values) -> tuple[npt.NDArray[Any], ...]:
     """One element for each key, with the sum of its bytes."""
-    if not len(carried):
-        return (*keys, carried)
+    if not len(byte_counts):
+        return (*keys, byte_counts)
     order = np.lexsort(keys)
     keys = [key[order] for key in keys]
     changes = np.any([np.diff(key) != 0 for key in keys], axis=0)
     first = np.concatenate([[0], np.flatnonzero(changes) + 1])
-    return (*(key[first] for key in keys), np.add.reduceat(carried[order], first))
+    return (*(key[first] for key in keys), np.add.reduceat(byte_counts[order], first))

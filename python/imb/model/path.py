@@ -138,8 +138,8 @@ def own_word(facts: Mapping[str, Any]) -> str | None:
     """`the MPI itself: netmod ucx`: the transports in the facts of a launch, as the MPI reports them; None where it was not
     asked."""
     conditions = facts_in(facts, "conditions")
-    was_asked = facts.get("outcome") in ("measured", "failed")
-    if not was_asked or "transports" not in conditions:
+    was_launched = facts.get("outcome") in ("measured", "failed")
+    if not was_launched or "transports" not in conditions:
         return None
     return f"the MPI itself: {conditions['transports'] or 'not stated'}"
 

@@ -684,7 +684,7 @@ def added(several: Iterable[Evidence]) -> Evidence:
     """All of it together. `most` is the largest of any."""
     total = Evidence()
     moved: dict[int, None] = {}
-    carried: dict[tuple[str, str], InterfaceBytes] = {}
+    by_interface: dict[tuple[str, str], InterfaceBytes] = {}
     for evidence in several:
         for name in Evidence.COUNTERS:
             summed: Counter | None = getattr(total, name)
@@ -696,11 +696,13 @@ def added(several: Iterable[Evidence]) -> Evidence:
                 setattr(total, name, Counter((summed.sum if summed else 0) + extra.sum, most.most, most.rank))
         moved |= dict.fromkeys(evidence.moved_ranks or [])
         for each in evidence.interfaces or []:
-            sofar = carried.setdefault((each.host, each.name), InterfaceBytes(each.host, each.name, 0, 0))
+            sofar = by_interface.setdefault(
+                (each.host, each.name), InterfaceBytes(each.host, each.name, 0, 0)
+            )
             sofar.sent_bytes += each.sent_bytes
             sofar.received_bytes += each.received_bytes
     total.moved_ranks = list(moved) or None
-    total.interfaces = list(carried.values()) or None
+    total.interfaces = list(by_interface.values()) or None
     return total
 
 
