@@ -101,7 +101,7 @@ def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
     batch: list[Path] = []
     size = 0
     for file in files:
-        with suppress(OSError):  # reading it says why
+        with suppress(OSError):  # reading the file reports the reason
             size += file.stat().st_size
         batch.append(file)
         if size > _BATCH_BYTES or len(batch) >= _BATCH_FILES:

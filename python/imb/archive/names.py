@@ -33,7 +33,7 @@ class NoResult(ImbError):
 
 
 def load(archive: Archive, names: str) -> Side:
-    """The launches that `names` name; several names are divided by commas. Raises ImbError where there is none.
+    """The launches of these names, which commas divide. Raises ImbError where there is none.
 
     A name is a run or a label (see `stored_names`), a file or folder of logs or records (which need not be in the archive), one
     launch of several in a file or run (`FILE#2`), or, alone, a query: `sql:` and a SELECT statement that answers with a column

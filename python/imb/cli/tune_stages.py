@@ -443,7 +443,7 @@ class Stages:
 
     @staticmethod
     def _launched_algorithms(figures: Sequence[Figures], algorithms: Sequence[Algorithm]) -> list[int]:
-        """By the names of their variants."""
+        """The index of the algorithm of each launch, by the names of their variants."""
         places = {f"search-{tuning.label_of(algorithm)}": at for at, algorithm in enumerate(algorithms)}
         return [places[launched.name] for launched in figures]
 
@@ -548,7 +548,7 @@ class Stages:
     def _pairs(
         self, cells: Mapping[Group, list[Cell]], ranks: int, file: Switch, judge: Proof, pairs: int
     ) -> Stage[list[tuple[Figures, Figures]]]:
-        """So many more."""
+        """Launches so many more pairs, with the file and without, each pair in random order."""
         longer, confirmation = self._longer_of(cells), judge.confirmation
         words, _ = self._words_of_pair(cells)
         self._report(
@@ -623,7 +623,7 @@ class Stages:
             )
 
     def _keep(self, all_cells: Sequence[Cell], choices: Mapping[Cell, Algorithm], judge: Proof) -> None:
-        """What the report has of each cell."""
+        """Writes into the report what was decided for each cell."""
         reverted = dict(judge.reverted)
         for at, cell in enumerate(all_cells):
             place = next(index for index, entry in enumerate(self.result.cells) if entry.cell == cell)
@@ -856,7 +856,7 @@ class Stages:
 
 
 def together(*switches: Switch) -> Switch:
-    """All of them; the last one that sets a variable."""
+    """All of them in one; where several set a variable, the last one wins."""
     environment: dict[str, str] = {}
     for switch in switches:
         environment |= switch.environment
@@ -872,7 +872,7 @@ _STAGES: dict[str, Stages] = {}
 
 
 def stages_of(archive: Archive, plan: Plan) -> Stages:
-    """Those of a session, once in a process."""
+    """The stages of a session, made once in a process."""
     if plan.id not in _STAGES:
         _STAGES[plan.id] = Stages(archive, plan)
     return _STAGES[plan.id]

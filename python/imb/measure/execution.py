@@ -315,7 +315,7 @@ _UNREAD = "what its launch left is stored without conditions"
 
 
 def settle(archive: Archive, plan: Plan) -> None:
-    """Launches that are in the archive, but not recorded as over (the disk was full, or the file is damaged), are over now. For
+    """Records as over the launches that are in the archive, but have no such record: the disk was full, or the file is damaged. For
     the owner of the session's lock."""
     over, recorded = done(archive, plan), done_files(folder_of(archive, plan.id))
     unsettled: dict[object, tuple[Item, object]] = {}  # by number; with the start, None: any

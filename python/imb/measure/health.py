@@ -52,7 +52,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """The file: what is launched on which host, the sessions that limits are made of, and what a check leaves for the next one.
-    `library`: of the MPI, as it says itself. `settings`: variables of the ranks that choose its transports; None: not known. `checks`,
+    `library`: of the MPI, as it names itself. `settings`: variables of the ranks that choose its transports; None: not known. `checks`,
     `suspects`: how many there were."""
 
     format: str = FORMAT
@@ -111,8 +111,8 @@ def held(path: Path) -> Iterator[None]:
 
 
 def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
-    """None: there is no such file. `to_execute`: what it names, so that it must be this user's; else it may be anything.
-    Raises ImbError, OSError."""
+    """None: there is no such file. `to_execute`: the programs that it names are to be executed, so it must belong to
+    this user; else it may be anything. Raises ImbError, OSError."""
     try:
         file = ownership.examined(path)
     except FileNotFoundError:

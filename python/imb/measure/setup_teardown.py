@@ -127,7 +127,8 @@ class Standing:
         return f"{self.plan.campaign}/{self.plan.variants[variant].name}"
 
     def _carry_out(self, step: str, variant: int, command: str) -> str | None:
-        """None, or what went wrong. Of a group of its own, so that the terminal's Ctrl-C does not reach it.
+        """Runs one command, in a group of its own, so that the terminal's Ctrl-C does not reach it. Returns
+        what went wrong; None: nothing.
 
         Raises ImbError where a secret was not recorded and is not in the environment.
         """

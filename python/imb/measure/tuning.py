@@ -258,7 +258,7 @@ def variants_text(variants: Mapping[Algorithm, Mapping[str, str]]) -> str:
 
 
 def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
-    """Of a launch that is over."""
+    """The figures of a launch that is over."""
     stored = archive.run(ended.run)
     seconds: dict[Row, float] = {}
     defects: set[tuple[str, int]] = set()

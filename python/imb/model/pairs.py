@@ -339,7 +339,7 @@ class _Reader:
         return good
 
     def launch(self, name: str) -> PairLaunch:
-        """All of it."""
+        """The launch with its columns."""
         kinds = (np.int32, np.int64, np.int32, np.int32, np.int32, np.int32, np.float64)
         joined = [
             np.concatenate([part[i] for part in self.parts]) if self.parts else np.empty(0, kind)

@@ -88,7 +88,7 @@ class RowTraffic(NamedTuple):
 
 
 def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
-    """Of a launch: one for messages within hosts, one for those between hosts; none of what it has no messages of."""
+    """The ways of a launch: one for messages within hosts, one for those between hosts, where it has such messages."""
     hosts = {rank.rank: rank.host for rank in run.ranks or []}
     judged = [row for row in rows if (row.processes or 0) <= len(hosts)]
     listed = any(rank.interfaces for rank in run.ranks or [])
@@ -109,7 +109,7 @@ def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
 
 
 def mean_repetitions(sampled: Iterable[Sample]) -> dict[int, int]:
-    """By number of the row."""
+    """Mean repetitions of a sample, by number of the row."""
     totals: dict[int, tuple[int, int]] = {}
     for sample in sampled:
         total, count = totals.get(sample.row, (0, 0))
@@ -145,7 +145,7 @@ def own_word(facts: Mapping[str, Any]) -> str | None:
 
 
 def repetitions_of(row: Result) -> float:
-    """All that the evidence of a row is about."""
+    """All repetitions that the evidence of a row covers."""
     samples = (row.passes.samples or 1) if row.passes else 1
     return float((row.repetitions or 0) * samples)
 

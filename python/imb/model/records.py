@@ -681,7 +681,7 @@ def from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
 
 
 def added(several: Iterable[Evidence]) -> Evidence:
-    """All of it together. `most` is the largest of any."""
+    """The sums of several. `most` is the largest of any."""
     total = Evidence()
     moved: dict[int, None] = {}
     by_interface: dict[tuple[str, str], InterfaceBytes] = {}

@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
 
 def asked(gpus: list[Gpu]) -> Answer:
-    """Of these GPUs of sysfs. Its start may take a second. An error of NVML leaves GPUs as they are."""
+    """These GPUs of sysfs, with figures of NVML, whose start may take a second. An error of NVML leaves GPUs as they are."""
     needed = any(gpu.vendor == "NVIDIA" for gpu in gpus)
     bound = any((gpu.driver or "").startswith("nvidia") for gpu in gpus)
     try:
