@@ -186,17 +186,17 @@ def test_passes_count_all_samples() -> None:
 def test_bytes_asked_for(benchmark: str, processes: int, asked: int) -> None:
     """Counted by hand from the patterns of docs/methodology.md; collectives: what has to move at least."""
     one = row(benchmark, processes, 1000, 1e-6, "collective")
-    assert path.asked_of(one, dict.fromkeys(range(processes), "a")) == (asked * 1000 * 100, 0)
+    assert path.traffic_of(one, dict.fromkeys(range(processes), "a")) == (asked * 1000 * 100, 0)
     apart = {rank: str(rank) for rank in range(processes)}
-    assert path.asked_of(one, apart) == (0, asked * 1000 * 100)
+    assert path.traffic_of(one, apart) == (0, asked * 1000 * 100)
 
 
 def test_a_ring_over_two_hosts_asks_for_both() -> None:
     one = row("Sendrecv", 4, 1000, 1e-6, "parallel_transfer")
-    assert path.asked_of(one, {0: "a", 1: "a", 2: "b", 3: "b"}) == (200000, 200000)
-    assert path.asked_of(row("Bcast", 4, 1000, 1e-6, "collective"), {0: "a", 1: "a", 2: "b", 3: "b"}) is None
+    assert path.traffic_of(one, {0: "a", 1: "a", 2: "b", 3: "b"}) == (200000, 200000)
+    assert path.traffic_of(row("Bcast", 4, 1000, 1e-6, "collective"), {0: "a", 1: "a", 2: "b", 3: "b"}) is None
     mapped = row("PingPong", 2, 1000, 1e-6, "single_transfer", groups=[[0, 2]])
-    assert path.asked_of(mapped, {0: "a", 1: "a", 2: "b", 3: "b"}) == (0, 200000)
+    assert path.traffic_of(mapped, {0: "a", 1: "a", 2: "b", 3: "b"}) == (0, 200000)
 
 
 # ---------------------------------------------------------------- what the machine offers

@@ -195,7 +195,7 @@ def test_files_that_were_proven_with_another_mpi_are_to_be_verified(
     tune: Tune, imb: Imb, tmp_path: Path
 ) -> None:
     def watched() -> str:
-        installations._asked.cache_clear()  # as in another process
+        installations._launched_by.cache_clear()  # as in another process
         said = imb("watch", "t/file")
         assert said.code == 11, said.err
         return said.err

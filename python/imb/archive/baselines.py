@@ -77,13 +77,13 @@ def _folder(archive: Archive) -> Path:
     return archive.folder / "baselines"
 
 
-def add(archive: Archive, made: Baseline) -> Baseline:
+def add(archive: Archive, baseline: Baseline) -> Baseline:
     """Writes it down as the next version of its name. Raises OSError."""
-    folder = _folder(archive) / made.name
+    folder = _folder(archive) / baseline.name
     folder.mkdir(parents=True, exist_ok=True)
     while True:
-        newest = max((int(path.stem) for path in files(archive, made.name)), default=0)
-        numbered = msgspec.structs.replace(made, version=newest + 1)
+        newest = max((int(path.stem) for path in files(archive, baseline.name)), default=0)
+        numbered = msgspec.structs.replace(baseline, version=newest + 1)
         part = folder / f".{secrets.token_hex(8)}"
         text = msgspec.json.encode(numbered)
         digest = hashlib.sha256(text).hexdigest().encode()
@@ -101,43 +101,43 @@ def files(archive: Archive, name: str | None = None) -> list[Path]:
     """Where the baselines are, or those of a name, oldest version first."""
     folder = _folder(archive)
     names = [name] if name else names_in(folder)
-    found = (
+    paths = (
         folder / each / file for each in names if (folder / each).is_dir() for file in names_in(folder / each)
     )
-    return [path for path in found if path.suffix == ".json" and path.stem.isdecimal()]
+    return [path for path in paths if path.suffix == ".json" and path.stem.isdecimal()]
 
 
-def path_of_baseline(archive: Archive, made: Baseline) -> Path:
+def path_of_baseline(archive: Archive, baseline: Baseline) -> Path:
     """Its file."""
-    return _folder(archive) / made.name / f"{made.version:04d}.json"
+    return _folder(archive) / baseline.name / f"{baseline.version:04d}.json"
 
 
 def load_baseline(path: Path, text: bytes | None = None) -> Baseline:
     """Of a file, which has this text. Raises ImbError, also where the file is not as it was made."""
     try:
         text = read_part(path) if text is None else text
-        found = json_of(path, text, Baseline)
+        baseline = json_of(path, text, Baseline)
     except UnreadableFile as error:
         raise error.with_advice("restore a copy, or remove it") from error
-    said = _HASHED.search(text, max(len(text) - 80, 0))
-    whole = text[: said.start()] + _UNHASHED if said else b""
-    if not said or hashlib.sha256(whole).hexdigest().encode() != said[1]:
+    match = _HASHED.search(text, max(len(text) - 80, 0))
+    whole = text[: match.start()] + _UNHASHED if match else b""
+    if not match or hashlib.sha256(whole).hexdigest().encode() != match[1]:
         raise ImbError(
             f"{path} was modified after it was written; restore a copy, or remove it and set the baseline again"
         )
-    if (found.name, found.version) != (path.parent.name, int(path.stem)):
-        raise ImbError(f"{path} contains baseline {found}, which does not match its path; remove it")
-    return found
+    if (baseline.name, baseline.version) != (path.parent.name, int(path.stem)):
+        raise ImbError(f"{path} contains baseline {baseline}, which does not match its path; remove it")
+    return baseline
 
 
 def baseline_versions(archive: Archive, name: str) -> list[Baseline]:
     """The versions that NAME or NAME@VERSION means, oldest first. Raises ImbError where there is none."""
     bare, at, version = name.partition("@")
-    there = files(archive, bare) if _NAME.match(bare) else []
-    found = [load_baseline(path) for path in there if not at or str(int(path.stem)) == version]
-    if not found:
+    paths = files(archive, bare) if _NAME.match(bare) else []
+    versions = [load_baseline(path) for path in paths if not at or str(int(path.stem)) == version]
+    if not versions:
         known = ", ".join(sorted({path.parent.name for path in files(archive)})) or "none yet"
         raise ImbError(
             f"no baseline {name} in {archive.folder}; existing: {known}; create one with `imb baseline set`"
         )
-    return found
+    return versions

@@ -31,17 +31,19 @@ class Entry(msgspec.Struct):
     def row(self) -> dict[str, Any]:
         """Its row in RUNS."""
         assert self.manifest
-        runs = [r for r in self.records if isinstance(r, Run)] or [launch.run for launch in self.launches]
-        ends = [r for r in self.records if isinstance(r, End)] or [
+        runs = [record for record in self.records if isinstance(record, Run)] or [
+            launch.run for launch in self.launches
+        ]
+        ends = [record for record in self.records if isinstance(record, End)] or [
             each.end for each in self.launches if each.end
         ]
         run = runs[0] if runs else Run()
-        failures = [r for r in self.records if isinstance(r, Failure)]
-        failures += [i for launch in self.launches for i in launch.items if isinstance(i, Failure)]
-        results = [r for r in self.records if isinstance(r, Result)]
+        failures = [record for record in self.records if isinstance(record, Failure)]
+        failures += [item for launch in self.launches for item in launch.items if isinstance(item, Failure)]
+        results = [record for record in self.records if isinstance(record, Result)]
         stretches = [stretch for launch in self.launches for stretch in launch.stretches()]
-        places = [(r.benchmark, r.processes, r.group_count) for r in results]
-        places += [(r.benchmark, r.processes, r.group_count) for r in failures]
+        places = [(record.benchmark, record.processes, record.group_count) for record in results]
+        places += [(record.benchmark, record.processes, record.group_count) for record in failures]
         heads = {id(stretch.head): stretch.head for stretch in stretches}  # few, and slow to compare
         places += [(head.benchmark, head.processes, head.group_count) for head in heads.values()]
         command = self.facts.get("command") or run.command_line
@@ -56,7 +58,7 @@ class Entry(msgspec.Struct):
             "date": run.date or _text(self.facts.get("started")),
             "benchmarks": ", ".join(dict.fromkeys(name for name, _, _ in places)) or None,
             "processes": len(run.ranks or [])
-            or max(((n or 0) * (g or 1) for _, n, g in places), default=0)
+            or max(((processes or 0) * (groups or 1) for _, processes, groups in places), default=0)
             or None,
             "nodes": ", ".join(run.hosts()) or None,
             "mpi": run.mpi.name if run.mpi else None,
@@ -66,8 +68,8 @@ class Entry(msgspec.Struct):
             "state": ends[-1].state if ends else None,
             "rows": len(results) + sum(stretch.count for stretch in stretches),
             "failures": len(failures),
-            "defects": sum(r.defects or 0 for r in results)
-            if any(r.defects is not None for r in results)
+            "defects": sum(result.defects or 0 for result in results)
+            if any(result.defects is not None for result in results)
             else None,
             "problems": self.problems,
             "passes": ends[-1].passes if ends else None,
@@ -100,8 +102,12 @@ def index_tables(entries: Sequence[Entry]) -> dict[str, pa.Table]:
     """The rows of these runs in the index's tables `results` and `failures`."""
     named = [(entry.manifest.id, entry) for entry in entries if entry.manifest]
     from_logs = [(run, launch) for run, entry in named for launch in entry.launches]
-    from_records = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Result)]
-    failures = [(run, r) for run, entry in named for r in entry.records if isinstance(r, Failure)]
+    from_records = [
+        (run, record) for run, entry in named for record in entry.records if isinstance(record, Result)
+    ]
+    failures = [
+        (run, record) for run, entry in named for record in entry.records if isinstance(record, Failure)
+    ]
     failures += [
         (run, item) for run, launch in from_logs for item in launch.items if isinstance(item, Failure)
     ]
@@ -123,8 +129,8 @@ def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
         try:
             entry = Entry(run.facts(), run.manifest)
             if "records.jsonl" in run.manifest.files:
-                read = run.records()
-                entry.records, entry.problems = read.records, len(read.problems)
+                content = run.records()
+                entry.records, entry.problems = content.records, len(content.problems)
             else:
                 logs.append((entry, run.part("output.txt") or b""))
         except UnreadableFile as error:

@@ -61,8 +61,8 @@ class FileRun:
     def records(self, *, samples: bool = False) -> Records:
         """The records, or what the log says in records; `samples` as of records.read."""
         if self.content.records is None:
-            found = [record for launch in self.entry.launches for record in launch.records()]
-            return Records(found, self.problems)
+            records = [record for launch in self.entry.launches for record in launch.records()]
+            return Records(records, self.problems)
         if samples:
             return read(self.content.records, self.name, samples=True)
         return Records(self.entry.records, self.problems)
@@ -79,29 +79,31 @@ def runs_in(path: Path) -> Iterator[FileRun]:
     empty = True
     for file in files_in([path]):
         try:
-            report, found = read_for_import(file)
+            report, runs = read_for_import(file)
         except sources.Unreadable as error:
             raise ImbError(f"{file}: {error}") from error
-        if not found:
+        if not runs:
             without += report.problems
-        for number, (content, entry) in enumerate(found, 1):
+        for number, (content, entry) in enumerate(runs, 1):
             empty = False
-            name = readable(f"{file}#{number}" if len(found) > 1 else str(file))
-            yield FileRun(name, file, content, entry, _problems_of(number, found, report.problems))
+            name = readable(f"{file}#{number}" if len(runs) > 1 else str(file))
+            yield FileRun(name, file, content, entry, _problems_of(number, runs, report.problems))
     if empty:
         raise ImbError(str(without[0]) if without else f"{path}: there is no file in this folder")
     # A folder may have other text beside logs: no line of it is lost.
-    note_unread((one for one in without if not one.line), lost=False)
-    note_unread(one for one in without if one.line)
+    note_unread((problem for problem in without if not problem.line), lost=False)
+    note_unread(problem for problem in without if problem.line)
 
 
 def _problems_of(
-    number: int, found: Sequence[tuple[Content, Entry]], problems: Sequence[Problem]
+    number: int, runs: Sequence[tuple[Content, Entry]], problems: Sequence[Problem]
 ) -> list[Problem]:
     """Those in the lines of the run of this number; what is wrong with the file as a whole is wrong with each run."""
-    lines = ((content.output or b"").count(b"\n") for content, _ in found[:-1])  # the runs divide the file
+    lines = ((content.output or b"").count(b"\n") for content, _ in runs[:-1])  # the runs divide the file
     ends = [0, *accumulate(lines), sys.maxsize]
-    return [one for one in problems if not one.line or ends[number - 1] < one.line <= ends[number]]
+    return [
+        problem for problem in problems if not problem.line or ends[number - 1] < problem.line <= ends[number]
+    ]
 
 
 def launch_in(run: StoredRun | FileRun, number: int) -> StoredRun | FileRun | None:
@@ -115,9 +117,9 @@ def launch_in(run: StoredRun | FileRun, number: int) -> StoredRun | FileRun | No
     first, end = starts[number - 1], [*starts, len(text)][number]
     before, facts = text.count(b"\n", 0, first), run.facts()
     content = Content(records=text[first:end], facts=facts)
-    found = read(text[first:end], run.name)
-    problems = [msgspec.structs.replace(one, line=one.line + before) for one in found.problems]
-    entry = Entry(facts, records=found.records, problems=len(problems))
+    parsed = read(text[first:end], run.name)
+    problems = [msgspec.structs.replace(problem, line=problem.line + before) for problem in parsed.problems]
+    entry = Entry(facts, records=parsed.records, problems=len(problems))
     path = run.path if isinstance(run, FileRun) else run.folder / "records.jsonl"
     stored = isinstance(run, StoredRun)
     return FileRun(f"{run.name}#{number}", path, content, entry, problems, stored=stored)

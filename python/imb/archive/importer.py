@@ -60,8 +60,8 @@ def files_in(paths: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            there = (p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-            files.extend(sorted(there, key=lambda p: natural(str(p))))
+            below = (file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+            files.extend(sorted(below, key=lambda file: natural(str(file))))
         elif path.exists():
             files.append(path)
         else:
@@ -90,8 +90,8 @@ def import_files(
     try:
         folders, all_labels = [archive.folder] * len(batches), [labels] * len(batches)
         for reports, notes in pool.map(_import_apart, batches, folders, all_labels):
-            for one in notes:
-                pass_on(one)
+            for note in notes:
+                pass_on(note)
             yield from reports
     finally:
         pool.shutdown(cancel_futures=True)
@@ -101,7 +101,7 @@ def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
     batch: list[Path] = []
     size = 0
     for file in files:
-        with suppress(OSError):  # reading it says why
+        with suppress(OSError):  # reading the file reports the reason
             size += file.stat().st_size
         batch.append(file)
         if size > _BATCH_BYTES or len(batch) >= _BATCH_FILES:
@@ -117,8 +117,8 @@ def read_for_import(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]
     Raises sources.Unreadable, OSError.
     """
     report = FileReport(readable(str(file)))
-    found = _runs_of([(report, sources.read_source(file))], ())
-    return report, [(content, entry) for _, content, entry in found]
+    runs = _runs_of([(report, sources.read_source(file))], ())
+    return report, [(content, entry) for _, content, entry in runs]
 
 
 def _import_apart(
@@ -144,27 +144,27 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
             report.problems.append(Problem(report.file, 0, str(error)))
         except MemoryError:
             report.problems.append(Problem(report.file, 0, "needs more memory than there is; divide it"))
-    found = _runs_of(texts, labels)
+    runs = _runs_of(texts, labels)
     index = Index(archive)
 
     def into_index(manifests: Sequence[Manifest | None]) -> None:
         new: dict[str, Entry] = {}
-        for (_, _, entry), manifest in zip(found, manifests, strict=True):
+        for (_, _, entry), manifest in zip(runs, manifests, strict=True):
             if manifest and manifest.id not in new:
                 entry.manifest = manifest
                 new[manifest.id] = entry
         index.add(list(new.values()))
 
-    added = archive.add_many((content for _, content, _ in found), into_index)
+    added = archive.add_many((content for _, content, _ in runs), into_index)
     stored: set[str] = set()
     present: dict[str, list[FileReport]] = {}
-    for (report, _, _), done in zip(found, added, strict=True):
-        report.runs.append(done.id)
-        report.new += done.new
-        if done.new:
-            stored.add(done.id)
-        elif done.id not in stored:
-            present.setdefault(done.id, []).append(report)
+    for (report, _, _), added_run in zip(runs, added, strict=True):
+        report.runs.append(added_run.id)
+        report.new += added_run.new
+        if added_run.new:
+            stored.add(added_run.id)
+        elif added_run.id not in stored:
+            present.setdefault(added_run.id, []).append(report)
     _label_present(index, present, labels)
     return reports
 
@@ -176,8 +176,8 @@ def _label_present(index: Index, present: Mapping[str, list[FileReport]], labels
     lacking = {
         run: [each for each in labels if run not in tags or each not in tags[run].labels] for run in present
     }
-    if added := {run: some for run, some in lacking.items() if some}:
-        index.archive.write_changes([change_by_me(run, add=some) for run, some in added.items()])
+    if added := {run: missing for run, missing in lacking.items() if missing}:
+        index.archive.write_changes([change_by_me(run, add=missing) for run, missing in added.items()])
         for run in added:
             present[run][0].labeled += 1
 
@@ -190,11 +190,11 @@ def _runs_of(
     from imb.logs.readers import RECORDS
 
     logs = parse_each([(text, report.file) for report, text in texts])
-    found: list[tuple[FileReport, Content, Entry]] = []
+    runs: list[tuple[FileReport, Content, Entry]] = []
     for (report, text), log in zip(texts, logs, strict=True):
         of_file = _of_records if log.format == RECORDS else _of_log
-        found.extend(of_file(report, text, log, labels))
-    return found
+        runs.extend(of_file(report, text, log, labels))
+    return runs
 
 
 def _of_records(

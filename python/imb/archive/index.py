@@ -121,7 +121,11 @@ class Index:
             files: dict[str, TableFile] = {}
             for name, table in tables.items():
                 # Most columns are empty in most segments, and even that takes time to write: see connect.
-                full = [c for c in table.column_names if table.column(c).null_count < table.num_rows]
+                full = [
+                    column
+                    for column in table.column_names
+                    if table.column(column).null_count < table.num_rows
+                ]
                 table = table.select(full) if full else table
                 texts = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
                 measured = [field.name for field in table.schema if pa.types.is_floating(field.type)]
@@ -129,7 +133,9 @@ class Index:
                     table,
                     part / f"{name}.parquet",
                     # Measured numbers hardly repeat: compressing them saves a tenth of the bytes for a third more time.
-                    compression={c: "none" if c in measured else "lz4" for c in table.column_names},
+                    compression={
+                        column: "none" if column in measured else "lz4" for column in table.column_names
+                    },
                     use_dictionary=texts,
                     write_statistics=False,
                 )
@@ -218,13 +224,13 @@ class Index:
                 tables = {name: pq.ParquetFile(segment / f"{name}.parquet").read() for name in schemas}
             except (*_DAMAGED, pa.ArrowException):
                 continue
-            wanted = [run in present and run not in seen for run in runs["run"]]
+            keep = [run in present and run not in seen for run in runs["run"]]
             for name, values in runs.items():
-                kept_runs[name] += compress(values, wanted)
-            mine = list(compress(runs["run"], wanted))
-            seen.update(mine)
+                kept_runs[name] += compress(values, keep)
+            kept_ids = list(compress(runs["run"], keep))
+            seen.update(kept_ids)
             for name, table in tables.items():
-                chosen = pa.array(mine, pa.string())
+                chosen = pa.array(kept_ids, pa.string())
                 column = table.column("run").cast(pa.string())
                 kept[name].append(_with_all_columns(table.filter(pc.is_in(column, chosen)), schemas[name]))
         if seen:
@@ -245,13 +251,15 @@ class Index:
     def _with_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
         """As `rows`, by column; also the segments, and whether runs are in them that the archive has not any more."""
         names = columns or list(RUNS)
-        present, read = self._refreshed(names)
-        table = {name: list(chain.from_iterable(each[name] for each in read.values())) for name in names}
-        here = [run in present for run in table["run"]]
-        removed = not all(here)
+        present, by_segment = self._refreshed(names)
+        table = {
+            name: list(chain.from_iterable(each[name] for each in by_segment.values())) for name in names
+        }
+        is_present = [run in present for run in table["run"]]
+        removed = not all(is_present)
         if removed:
-            table = {name: list(compress(values, here)) for name, values in table.items()}
-        return table, list(read), removed
+            table = {name: list(compress(values, is_present)) for name, values in table.items()}
+        return table, list(by_segment), removed
 
     def _columns(self, name: str) -> Path:
         """A file with all columns of a table and no row."""
@@ -259,9 +267,9 @@ class Index:
         import pyarrow.parquet as pq
 
         path = self.folder / f"columns-{name}.parquet"
-        made = pa.BufferOutputStream()
-        pq.write_table(_schemas()[name].empty_table(), made)
-        content = made.getvalue().to_pybytes()
+        sink = pa.BufferOutputStream()
+        pq.write_table(_schemas()[name].empty_table(), sink)
+        content = sink.getvalue().to_pybytes()
         try:
             kept = path.read_bytes()
         except OSError:

@@ -87,25 +87,25 @@ class LabelLog:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._read: dict[str, LabelChange] = {}  # by file name
+        self._changes: dict[str, LabelChange] = {}  # by file name
 
     def files(self) -> list[Path]:
         """One per change, in their order."""
         return [self.folder / name for _, name in self._numbered()]
 
     def _numbered(self) -> list[tuple[int, str]]:
-        found = ((_NUMBERED.fullmatch(name), name) for name in names_in(self.folder))
-        return sorted((int(match[1]), name) for match, name in found if match)
+        matches = ((_NUMBERED.fullmatch(name), name) for name in names_in(self.folder))
+        return sorted((int(match[1]), name) for match, name in matches if match)
 
     def changes(self, files: Iterable[Path] | None = None) -> Iterator[tuple[Path, LabelChange]]:
         """The content of these files, else of all, in their order. One that cannot be read costs a note."""
         for path in self.files() if files is None else files:
-            if path.name not in self._read:
+            if path.name not in self._changes:
                 change = readable_json(path, LabelChange, "its labels and notes are left out")
                 if change is None:
                     continue
-                self._read[path.name] = change
-            yield path, self._read[path.name]
+                self._changes[path.name] = change
+            yield path, self._changes[path.name]
 
     def write(self, changes: Sequence[LabelChange]) -> None:
         """Adds these changes behind all that are there. Raises OSError."""

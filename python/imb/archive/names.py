@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from imb.model.records import Problem, Records
 
 LEAST = 4  # digits of a run's name that can name it
-_ONE_OF_SEVERAL = re.compile(
-    r"(.+)#([1-9]\d{0,8})", re.DOTALL | re.ASCII
-)  # the name of a launch in a file or run
+_NUMBERED = re.compile(r"(.+)#([1-9]\d{0,8})", re.DOTALL | re.ASCII)  # the name of a launch in a file or run
 _LIKE_SQL = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
 
 
@@ -34,19 +32,19 @@ class NoResult(ImbError):
     """Runs are there, and none of them has a result."""
 
 
-def load(archive: Archive, what: str) -> Side:
-    """The launches that `what` names; several names are divided by commas. Raises ImbError where there is none.
+def load(archive: Archive, names: str) -> Side:
+    """The launches of these names, which commas divide. Raises ImbError where there is none.
 
     A name is a run or a label (see `stored_names`), a file or folder of logs or records (which need not be in the archive), one
     launch of several in a file or run (`FILE#2`), or, alone, a query: `sql:` and a SELECT statement that answers with a column
     `run`. Runs with the same content count once.
     """
-    return side_from(named_runs(archive, what), what, status=2)
+    return side_from(named_runs(archive, names), names, status=2)
 
 
-def named_runs(archive: Archive, what: str) -> Iterator[StoredRun | FileRun]:
+def named_runs(archive: Archive, names: str) -> Iterator[StoredRun | FileRun]:
     """The runs of these names, as of `load`. Raises ImbError where there is none."""
-    return readable_runs(archive, *_names_in(archive, what))
+    return readable_runs(archive, *_names_in(archive, names))
 
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
@@ -69,12 +67,12 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
     from imb.model.repeats import divided
 
     every = list(runs)
-    found: dict[str, StoredRun | FileRun] = {}
+    by_id: dict[str, StoredRun | FileRun] = {}
     for run in every:
-        found.setdefault(run.id, run)
+        by_id.setdefault(run.id, run)
     launches: list[Launch] = []
     problems: list[Problem] = []
-    for run in found.values():
+    for run in by_id.values():
         records = run.records()
         note_unread(records.problems, lost=not run.stored)
         problems += records.problems
@@ -84,7 +82,7 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
         name=readable(name),
         launches=judged,
         replaced=replaced,
-        copies=len(every) - len(found),
+        copies=len(every) - len(by_id),
         unread=list(dict.fromkeys(problems)),
     )
 
@@ -107,33 +105,33 @@ def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun
 
 
 def _readable(archive: Archive, name: str, present: Sequence[str]) -> Iterable[StoredRun | FileRun]:
-    if found := _ids_named(archive, name, present):
-        return each_readable(found, archive.whole_run)
+    if ids := _ids_named(archive, name, present):
+        return each_readable(ids, archive.whole_run)
     if path := _path(name):
         from imb.archive.files import runs_in
 
         return runs_in(path)
-    if launch := _one_of_several(archive, name, present):
+    if launch := _numbered_launch(archive, name, present):
         return [launch]
     raise _unknown(archive, name)
 
 
-def _one_of_several(archive: Archive, name: str, present: Sequence[str]) -> StoredRun | FileRun | None:
+def _numbered_launch(archive: Archive, name: str, present: Sequence[str]) -> StoredRun | FileRun | None:
     """The launch `FILE#2` of a file with several, or `RUN#2` of a run whose records are of several; None where there is none."""
     from imb.archive.files import launch_in, runs_in
 
-    if not (split := _ONE_OF_SEVERAL.fullmatch(name)):
+    if not (split := _NUMBERED.fullmatch(name)):
         return None
     whole, number = split[1], int(split[2])
     if ids := _ids_named(archive, whole, present):
-        found: Sequence[StoredRun | FileRun] = [archive.run(run) for run in ids]
+        runs: Sequence[StoredRun | FileRun] = [archive.run(run) for run in ids]
     elif (path := _path(whole)) and not path.is_dir():
-        found = list(runs_in(path))
-        if 1 < len(found) >= number:
-            return found[number - 1]
+        runs = list(runs_in(path))
+        if 1 < len(runs) >= number:
+            return runs[number - 1]
     else:
         return None
-    if len(found) == 1 and (launch := launch_in(found[0], number)):
+    if len(runs) == 1 and (launch := launch_in(runs[0], number)):
         return launch
     raise ImbError(f"no launch {number} in {whole}; `imb show` lists those that it has")
 
@@ -152,10 +150,10 @@ def _stored(
     """Whole names, as of `stored_names`."""
     if ids := _ids_named(archive, name, present, tags):
         return ids
-    found = list(dict.fromkeys(run.id for run in _readable(archive, name, present)))
-    if set(found) <= set(present):
-        return found
-    whole = split[1] if (split := _ONE_OF_SEVERAL.fullmatch(name)) and not _path(name) else name
+    runs = list(dict.fromkeys(run.id for run in _readable(archive, name, present)))
+    if set(runs) <= set(present):
+        return runs
+    whole = split[1] if (split := _NUMBERED.fullmatch(name)) and not _path(name) else name
     if _ids_named(archive, whole, present, tags):
         raise ImbError(f"{name} is one launch of the run {whole}; give the run")
     raise ImbError(
@@ -167,35 +165,35 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
     """Name and file of the records of these runs, as of `stored_names`; of files, stored or not, the files themselves. For records that
     are too many to be read at once. Raises ImbError where there is none."""
     present = archive.ids()
-    found: dict[Path, str] = {}
+    by_path: dict[Path, str] = {}
     for name in names:
         if ids := _ids_named(archive, name, present):
             for run in each_readable(ids, archive.whole_run):
                 if "records.jsonl" in run.manifest.files:
-                    found.setdefault(run.folder / "records.jsonl", run.name)
+                    by_path.setdefault(run.folder / "records.jsonl", run.name)
         elif path := _path(name):
             files = (
                 sorted(path.glob("*.jsonl"), key=lambda file: natural(file.name)) if path.is_dir() else [path]
             )
-            found |= {file: str(file) for file in files}
-        elif _one_of_several(archive, name, present):
+            by_path |= {file: str(file) for file in files}
+        elif _numbered_launch(archive, name, present):
             raise ImbError(
                 f"{name} is one launch of several, which are judged together; give the whole file or run"
             )
         else:
             raise _unknown(archive, name)
-    if not found:
+    if not by_path:
         raise ImbError(f"no records in {one_line(', '.join(names))}")
-    return [(name, path) for path, name in found.items()]
+    return [(name, path) for path, name in by_path.items()]
 
 
 def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
     """Whole names of the one stored run of a name, or of all of them, readable or not. Raises ImbError where there is none, or
     several without `all_of_them`."""
-    found = stored_names(archive, name)
-    if len(found) > 1 and not all_of_them:
-        raise ambiguous(name, [run[:SHORT] for run in found], "give the name of one, or --all")
-    return found
+    runs = stored_names(archive, name)
+    if len(runs) > 1 and not all_of_them:
+        raise ambiguous(name, [run[:SHORT] for run in runs], "give the name of one, or --all")
+    return runs
 
 
 def listed(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> set[str]:
@@ -206,30 +204,30 @@ def listed(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> 
 
 
 def unknown_label(name: str) -> ImbError:
-    """What is said where no run has this label."""
+    """The error where no run has this label."""
     return ImbError(f"no run or label {name!r}; `imb ls` lists them")
 
 
 def ambiguous(name: str, shown: Sequence[str], advice: str = "give the name of one") -> ImbError:
-    """What is said where several runs, these, have a name, and one is wanted."""
-    some = ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
-    return ImbError(f"{name!r} matches {len(shown)} runs: {some}; {advice}")
+    """The error where several runs have this name and the command needs one run."""
+    examples = ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
+    return ImbError(f"{name!r} matches {len(shown)} runs: {examples}; {advice}")
 
 
-def _names_in(archive: Archive, what: str) -> list[str]:
+def _names_in(archive: Archive, text: str) -> list[str]:
     """The names that commas divide. A query, a file, and a label of an earlier version may have commas themselves."""
-    if what.startswith(QUERY):
-        return [what]
-    if "," in what and (_labeled(what, archive.ids(), archive.tags()) or _path(what) or _in_a_file(what)):
-        return [what]
-    names = list(filter(None, (word.strip() for word in what.split(",")))) or [""]
+    if text.startswith(QUERY):
+        return [text]
+    if "," in text and (_labeled(text, archive.ids(), archive.tags()) or _path(text) or _in_a_file(text)):
+        return [text]
+    names = list(filter(None, (word.strip() for word in text.split(",")))) or [""]
     if any(name.startswith(QUERY) for name in names):
-        raise ImbError(f"a query cannot be combined with other names: {what!r}; give {QUERY}SELECT ... alone")
+        raise ImbError(f"a query cannot be combined with other names: {text!r}; give {QUERY}SELECT ... alone")
     return names
 
 
 def _in_a_file(name: str) -> bool:
-    split = _ONE_OF_SEVERAL.fullmatch(name)
+    split = _NUMBERED.fullmatch(name)
     return split is not None and _path(split[1]) is not None
 
 
@@ -241,7 +239,7 @@ def _ids_named(
     if not name.strip():
         raise ImbError("a name is empty; give a run, a label or a file")
     if name.startswith(QUERY):
-        return _asked(archive, name.removeprefix(QUERY))
+        return _runs_of_query(archive, name.removeprefix(QUERY))
     return matching(name, present, tags or archive.tags)
 
 
@@ -261,8 +259,8 @@ def matching(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tag
 
 def _labeled(name: str, runs: Iterable[str], tags: Mapping[str, Tags]) -> list[str]:
     """Those of these runs that have this label, in the order in which they first got a label."""
-    some = set(runs)
-    return [run for run, tag in tags.items() if name in tag.labels and run in some]
+    selected = set(runs)
+    return [run for run, tag in tags.items() if name in tag.labels and run in selected]
 
 
 def reason_of(run: StoredRun | FileRun) -> str | None:
@@ -314,11 +312,11 @@ def _launches(run: StoredRun | FileRun, records: Records) -> Iterator[Launch]:
     # A log has no samples, and need not be kept in memory to read them.
     has_samples = isinstance(run, StoredRun) or run.content.records is not None
     again = (lambda: run.records(samples=True)) if has_samples else None
-    found = launches_of(records, run.name, run.facts(), again)
-    return (replace(one, content=f"{run.id}#{number}") for number, one in enumerate(found))
+    launches = launches_of(records, run.name, run.facts(), again)
+    return (replace(launch, content=f"{run.id}#{number}") for number, launch in enumerate(launches))
 
 
-def _asked(archive: Archive, query: str) -> list[str]:
+def _runs_of_query(archive: Archive, query: str) -> list[str]:
     """Whole names of the runs in the answer, each once."""
     from imb.archive.sql import ask
 
@@ -326,12 +324,12 @@ def _asked(archive: Archive, query: str) -> list[str]:
     if "run" not in answer.columns:
         raise ImbError(f'query without a column run: {query!r}; write it like "{QUERY}SELECT run FROM runs"')
     at = answer.columns.index("run")
-    found = list(dict.fromkeys(str(row[at]) for row in answer.rows))
+    runs = list(dict.fromkeys(str(row[at]) for row in answer.rows))
     present = set(archive.ids())
-    if strange := [run for run in found if run not in present]:
+    if strange := [run for run in runs if run not in present]:
         raise ImbError(
             f"query returned an unknown run: {strange[0]!r}; the column run must hold complete names"
         )
-    if not found:
+    if not runs:
         raise ImbError(f"query returned no runs: {query!r}")
-    return found
+    return runs

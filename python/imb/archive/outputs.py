@@ -20,8 +20,8 @@ def identity(path: Path) -> tuple[int, int, str] | None:
     """The same for all spellings of a file and all links to it: device and inode; of a file that does not exist those of its
     folder, with its name. None where there is no such folder."""
     try:
-        found = path.stat()
-        return found.st_dev, found.st_ino, ""
+        status = path.stat()
+        return status.st_dev, status.st_ino, ""
     except OSError:
         pass
     try:
@@ -36,10 +36,10 @@ def refuse_overwriting(archive: Archive, output: Path, sources: Iterable[Path], 
     """Raises ImbError where `output` is one of the files that the command reads, or a part of the archive. To be called before
     anything is launched or written."""
     place = identity(output)
-    if source := next((one for one in sources if place and identity(one) == place), None):
+    if source := next((path for path in sources if place and identity(path) == place), None):
         raise ImbError(f"{option} {output}: this is {source}, which is read; give another file")
-    own = {identity(archive.folder / name) for name in _ARCHIVE_FOLDERS} - {None}
-    if any(identity(folder) in own for folder in _followed(output).parents):
+    archive_folders = {identity(archive.folder / name) for name in _ARCHIVE_FOLDERS} - {None}
+    if any(identity(folder) in archive_folders for folder in _followed(output).parents):
         raise ImbError(
             f"{option} {output}: this is a file of the archive {archive.folder}; give one outside of it"
         )
@@ -69,8 +69,8 @@ def _followed(path: Path) -> Path:
 def _descriptor(path: Path) -> int | None:
     """The number of /dev/stdout, /dev/stderr and /dev/fd/N, also behind links."""
     for _ in range(40):  # links that the system follows
-        if found := _DESCRIPTOR.fullmatch(str(path.absolute())):
-            return int(found[1])
+        if match := _DESCRIPTOR.fullmatch(str(path.absolute())):
+            return int(match[1])
         try:
             path = path.parent / path.readlink()
         except OSError:

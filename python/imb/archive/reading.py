@@ -19,7 +19,7 @@ from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.notes import note
 
 Kind = TypeVar("Kind")
-Thing = TypeVar("Thing")
+Source = TypeVar("Source")
 
 
 class UnreadableFile(ImbError):
@@ -96,22 +96,22 @@ def names_in(folder: Path) -> list[str]:
 
 
 def each_readable(
-    things: Iterable[Thing], read: Callable[[Thing], Kind], *, optional: bool = False
+    sources: Iterable[Source], read: Callable[[Source], Kind], *, optional: bool = False
 ) -> list[Kind]:
     """What `read` returns for each of these. One that cannot be read costs a note. Raises the UnreadableFile of the first where
     all of them cannot, unless they are `optional`."""
-    found: list[Kind] = []
+    contents: list[Kind] = []
     errors: list[UnreadableFile] = []
-    for thing in things:
+    for source in sources:
         try:
-            found.append(read(thing))
+            contents.append(read(source))
         except UnreadableFile as error:
             errors.append(error)
-    if errors and not found and not optional:
+    if errors and not contents and not optional:
         raise errors[0]
     for each in errors:
         note(f"{each}; left out")
-    return found
+    return contents
 
 
 def readable_json(path: Path, kind: type[Kind], consequence: str = "left out") -> Kind | None:

@@ -15,12 +15,12 @@ def removed_runs(archive: Archive, names: Iterable[str]) -> dict[str, Path]:
     run; and where the last copy of each is. Raises ImbError where there is none, or several names begin so."""
     copies, present = archive.removed_copies(), archive.ids()
     absent = sorted(copies.keys() - set(present))
-    found: dict[str, Path] = {}
+    removed: dict[str, Path] = {}
     for name in names:
         if not (runs := matching(name, absent, archive.tags)):
             raise _none(archive, name, present)
-        found |= {run: copies[run] for run in runs}
-    return found
+        removed |= {run: copies[run] for run in runs}
+    return removed
 
 
 def _none(archive: Archive, name: str, present: Iterable[str]) -> ImbError:

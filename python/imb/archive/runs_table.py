@@ -78,10 +78,10 @@ def encoded(columns: Mapping[str, Sequence[Any]], files: Mapping[str, TableFile]
 
 def decoded(data: bytes, names: Sequence[str]) -> tuple[Columns, dict[str, TableFile]]:
     """These columns of such a file, the others are passed over; and the other files. Raises ValueError where it is none."""
-    found = _FILE.decode(unsealed(data))
-    if not found.keys() >= {_FILES, *names}:
+    parts = _FILE.decode(unsealed(data))
+    if not parts.keys() >= {_FILES, *names}:
         raise ValueError("lacks a column")
-    return {name: _COLUMN[RUNS[name]].decode(found[name]) for name in names}, _OTHERS.decode(found[_FILES])
+    return {name: _COLUMN[RUNS[name]].decode(parts[name]) for name in names}, _OTHERS.decode(parts[_FILES])
 
 
 def arrow_of(columns: Columns) -> pa.Table:

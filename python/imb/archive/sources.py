@@ -1,4 +1,4 @@
-"""The bytes of files that may be logs: regular files of bounded size, unpacked, as UTF-8. What they are else is said."""
+"""The bytes of files that may be logs: regular files of bounded size, unpacked, as UTF-8. The error names what another file is."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         file.seek(0)
         if foreign := next((kind for magic, kind in _FOREIGN.items() if start.startswith(magic)), None):
             raise Unreadable(f"is {foreign}")
-        unpack = next((made for magic, made in _PACKED.items() if start.startswith(magic)), None)
+        unpack = next((opener for magic, opener in _PACKED.items() if start.startswith(magic)), None)
         if unpack is None:
             yield file
         else:

@@ -73,8 +73,8 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     def parts(self) -> dict[str, bytes]:
         """File name -> bytes."""
         facts = msgspec.json.encode(self.facts, order="sorted") if self.facts else None
-        given = zip(CONTENT, (self.records, self.output, self.stderr, facts), strict=True)
-        return {name: data for name, data in given if data is not None}
+        pairs = zip(CONTENT, (self.records, self.output, self.stderr, facts), strict=True)
+        return {name: data for name, data in pairs if data is not None}
 
 
 class ArchiveFull(ImbError):
@@ -165,8 +165,8 @@ class StoredRun(msgspec.Struct, frozen=True):
 
 def default_folder() -> Path:
     """$IMB_ARCHIVE, else a folder under the user's XDG data."""
-    given = os.environ.get("IMB_ARCHIVE")
-    return Path(given) if given else platformdirs.user_data_path("openimb") / "archive"
+    folder = os.environ.get("IMB_ARCHIVE")
+    return Path(folder) if folder else platformdirs.user_data_path("openimb") / "archive"
 
 
 def file_facts(parts: Mapping[str, bytes]) -> dict[str, FileFacts]:
@@ -245,7 +245,7 @@ class Archive:
                         for path in (*(folder / name for name in (*manifest.files, "manifest.json")), folder)
                     ]
                 )
-                done = [
+                results = [
                     Added(manifest.id, folder is not None and self._publish(folder, manifest), manifest)
                     for folder, manifest, _ in staged
                 ]
@@ -253,15 +253,15 @@ class Archive:
             for folder, _, _ in staged:
                 if folder:
                     shutil.rmtree(folder, ignore_errors=True)
-        sync_all(list({self.path_of(added.id).parent for added in done if added.new}))
+        sync_all(list({self.path_of(added.id).parent for added in results if added.new}))
         changes = [
             change_by_me(added.id, add=labels)
-            for (_, _, labels), added in zip(staged, done, strict=True)
+            for (_, _, labels), added in zip(staged, results, strict=True)
             if labels and added.new
         ]
         self.label_log.write(changes)
         finished.result()
-        return done
+        return results
 
     def _make_folders(self) -> None:
         for folder in (self.runs, self.label_folder, self.removed, self.tmp):

@@ -45,10 +45,8 @@ def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Itera
         yield from _verify_labels(archive)
         yield from _verify_baselines(archive)
         yield from _verify_places(archive)
-        if left := len(remains(archive)):
-            words = (
-                f"{archive.tmp}: {counted(left, 'incomplete run')}: being added, or the writers were killed"
-            )
+        if incomplete := len(remains(archive)):
+            words = f"{archive.tmp}: {counted(incomplete, 'incomplete run')}: being added, or the writers were killed"
             advice = "the next import deletes those of this host that are older than an hour; delete others yourself"
             yield Damage(remarks=[f"{words}; {advice}"])
 

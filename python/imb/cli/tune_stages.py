@@ -80,44 +80,44 @@ class Stages:
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
         self._over = 0  # launches that the stages have got
         self._steps = self._all()
-        self._wanted: list[Launch] | None = next(self._steps, None)
+        self._next_launches: list[Launch] | None = next(self._steps, None)
 
     def grow(self, plan: Plan, over: Sequence[Done]) -> Plan | None:
         """The plan with the launches of the next stage; None: there is none, or some launches are not over."""
         if len(over) < len(plan.items):
             return None
-        ended = {one.number: one for one in over}
-        while self._wanted is not None:
-            end = self._over + len(self._wanted)
+        ended = {launch.number: launch for launch in over}
+        while self._next_launches is not None:
+            end = self._over + len(self._next_launches)
             if end > len(plan.items):
-                return tuning.grown(plan, self.settings, self._wanted)
-            self._refuse_others(plan, self._wanted)
+                return tuning.grown(plan, self.settings, self._next_launches)
+            self._refuse_others(plan, self._next_launches)
             numbers = range(self._over + 1, end + 1)
-            got = [tuning.figures_of(self.archive, plan, ended[number]) for number in numbers]
+            results = [tuning.figures_of(self.archive, plan, ended[number]) for number in numbers]
             self._over = end
-            self._spent += sum(one.wall for one in got)
+            self._spent += sum(figures.wall for figures in results)
             try:
-                self._wanted = self._steps.send(got)
+                self._next_launches = self._steps.send(results)
             except StopIteration:
-                self._wanted = None
+                self._next_launches = None
         self.finished = True
         return None
 
-    def _refuse_others(self, plan: Plan, wanted: Sequence[Launch]) -> None:
+    def _refuse_others(self, plan: Plan, launches: Sequence[Launch]) -> None:
         """Raises ImbError where other launches were planned than these stages want."""
-        for item, launch in zip(plan.items[self._over :], wanted, strict=False):
+        for item, launch in zip(plan.items[self._over :], launches, strict=False):
             planned = item.arguments, item.ranks, item.turn, plan.variants[item.variant].name
             if planned != (launch.arguments, launch.ranks, launch.turn, launch.name):
                 raise ImbError(
                     f"session {plan.id}: launch {item.number} was planned by another version of imb, or for other files; start a new session"
                 )
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         say(f"imb: {in_time(self._spent)} of {in_time(self._budget)}: {line}", err=True)
 
-    def _lengthen(self, groups: Iterable[Group], figures: Iterable[Figures]) -> None:
+    def _lengthen(self, groups: Iterable[Group], results: Iterable[Figures]) -> None:
         """Launches are longer from now on where rows had no sample."""
-        if any(one.short for one in figures):
+        if any(figures.short for figures in results):
             for group in groups:
                 self._longer[group] = min(2 * self._longer.get(group, 1.0), _LONGEST)
 
@@ -125,29 +125,31 @@ class Stages:
 
     def _all(self) -> Stage[None]:
         settings = self.settings
-        groups = [Group(one, ranks) for ranks in settings.ranks for one in settings.collectives]
+        groups = [Group(collective, ranks) for ranks in settings.ranks for collective in settings.collectives]
         chosen_before: dict[Cell, Algorithm] = {}
         if settings.verify:
             chosen_before, measured, _ = self.tuner.read(Path(settings.verify))
             for cell in sorted(measured):
                 self._lengths.setdefault(Group(cell.collective, cell.ranks), []).append(cell.bytes)
             groups = list(self._lengths)
-        cells, without, took = yield from self._reference(groups)
+        cells, without, durations = yield from self._reference(groups)
         candidates = {
             group: [
-                one
-                for one in self.tuner.algorithms(group.collective)
+                algorithm
+                for algorithm in self.tuner.algorithms(group.collective)
                 if not settings.verify
                 or any(
-                    one == choice and (cell.collective, cell.ranks) == group
+                    algorithm == choice and (cell.collective, cell.ranks) == group
                     for cell, choice in chosen_before.items()
                 )
             ]
             for group in cells
         }
-        alive, forced = yield from self._screening(cells, candidates, took)
+        alive, forced = yield from self._screening(cells, candidates, durations)
         if settings.verify:
-            proposed = {cell: one for cell, one in chosen_before.items() if alive.get((cell, one), False)}
+            proposed = {
+                cell: choice for cell, choice in chosen_before.items() if alive.get((cell, choice), False)
+            }
             lost = sorted(chosen_before.keys() - proposed.keys())
             if lost:
                 self.result.notes.append(
@@ -157,8 +159,8 @@ class Stages:
             estimates: dict[Cell, float] = {}
         else:
             proposed, estimates = yield from self._search(cells, candidates, alive)
-        for every in cells.values():
-            for cell in every:
+        for group_cells in cells.values():
+            for cell in group_cells:
                 tried = proposed.get(cell, DEFAULT)
                 self.result.cells.append(CellResult(cell, DEFAULT, tried, estimates.get(cell, 1.0), None))
         if not proposed:
@@ -167,10 +169,12 @@ class Stages:
         stopped: dict[int, str] = {}
         all_ranks = list(dict.fromkeys(group.ranks for group in cells))
         for at, ranks in enumerate(all_ranks):
-            of_ranks = {group: every for group, every in cells.items() if group.ranks == ranks}
-            mine = {cell: one for cell, one in proposed.items() if cell.ranks == ranks}
+            cells_of_ranks = {
+                group: group_cells for group, group_cells in cells.items() if group.ranks == ranks
+            }
+            choices = {cell: choice for cell, choice in proposed.items() if cell.ranks == ranks}
             self._spent_before, self._proofs_left = self._spent, len(all_ranks) - at
-            final |= yield from self._proof(of_ranks, mine, without, forced, len(all_ranks))
+            final |= yield from self._proof(cells_of_ranks, choices, without, forced, len(all_ranks))
             if self.result.stopped:
                 stopped[ranks], self.result.stopped = self.result.stopped, ""
         if stopped and (settings.verify or not final):
@@ -195,22 +199,22 @@ class Stages:
             launches[f"default-{group.collective}-{group.ranks}"] = Launch(
                 "reference", group.ranks, words, self.tuner.base(), limit
             )
-        got = yield from self._watched(launches)
+        results = yield from self._watched(launches)
         cells: dict[Group, list[Cell]] = {}
         without: dict[Cell, frozenset[str]] = {}
-        took: dict[Group, float] = {}
-        for group, figures in zip(groups, got, strict=True):
+        durations: dict[Group, float] = {}
+        for group, figures in zip(groups, results, strict=True):
             if figures.why or figures.defects:
                 why = "wrong data received" if figures.defects else figures.why
                 self.result.notes.append(
                     f"{group.collective} on {counted(group.ranks, 'rank')} is left out: {why} with the library's own choice"
                 )
                 continue
-            cells[group], took[group] = tuning.cells_of(group, figures), figures.wall
+            cells[group], durations[group] = tuning.cells_of(group, figures), figures.wall
             without |= self._executed(f"default-{group.collective}-{group.ranks}")
-        many = sum(map(len, cells.values()))
-        self._tell(f"{counted(many, 'cell')} (a collective on a number of ranks at one length)")
-        return cells, without, took
+        count = sum(map(len, cells.values()))
+        self._report(f"{counted(count, 'cell')} (a collective on a number of ranks at one length)")
+        return cells, without, durations
 
     def _checking(self, group: Group) -> list[str]:
         return tuning.checking(group, self.settings, self._lengths.get(group, []))
@@ -219,7 +223,7 @@ class Stages:
         self,
         cells: Mapping[Group, list[Cell]],
         candidates: Mapping[Group, list[Algorithm]],
-        took: Mapping[Group, float],
+        durations: Mapping[Group, float],
     ) -> Stage[tuple[dict[tuple[Cell, Algorithm], bool], Forced]]:
         """Every candidate once, with -check, through a file of the final form."""
         launches: dict[str, Launch] = {}
@@ -227,50 +231,52 @@ class Stages:
         alive: dict[tuple[Cell, Algorithm], bool] = {}
         reasons: dict[tuple[Group, Algorithm], dict[Cell, str]] = {}
         limits: dict[Cell, str] = {}
-        for group, every in cells.items():
-            limits |= {cell: why for cell in every if (why := self.tuner.limits(cell))}
+        for group, group_cells in cells.items():
+            limits |= {cell: why for cell in group_cells if (why := self.tuner.limits(cell))}
             for algorithm in candidates[group]:
-                out = {
+                excluded = {
                     cell: why
-                    for cell in every
+                    for cell in group_cells
                     if (why := limits.get(cell) or self.tuner.excluded(cell, algorithm))
                 }
-                known = {cell: why for cell, why in out.items() if cell not in limits}
+                known = {cell: why for cell, why in excluded.items() if cell not in limits}
                 # That a message is shorter than a segment is no news.
-                reasons[group, algorithm] = known if len(out) == len(every) else {}
-                able = [cell for cell in every if cell not in out]
-                if not able:
+                reasons[group, algorithm] = known if len(excluded) == len(group_cells) else {}
+                usable = [cell for cell in group_cells if cell not in excluded]
+                if not usable:
                     continue
                 name = f"{group.collective}-{group.ranks}-{tuning.label_of(algorithm)}"
-                file = self._written(dict.fromkeys(able, algorithm), every, f"screen-{name}")
-                limit = max(tuning.SCREENED, tuning.SCREENED * took[group])
+                file = self._write_files(dict.fromkeys(usable, algorithm), group_cells, f"screen-{name}")
+                limit = max(tuning.SCREENED, tuning.SCREENED * durations[group])
                 launches[name] = Launch("screen", group.ranks, self._checking(group), file, limit)
-                tried.append((group, algorithm, able, name))
+                tried.append((group, algorithm, usable, name))
         for why in limits.values():
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
         if launches:
-            self._tell(
+            self._report(
                 f"screening: {counted(len(launches), 'algorithm')} with -check, each through a tuning file"
             )
-        got = (yield from self._watched(launches)) if launches else []
+        results = (yield from self._watched(launches)) if launches else []
         forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
-        for (group, algorithm, able, name), figures in zip(tried, got, strict=True):
+        for (group, algorithm, usable, name), figures in zip(tried, results, strict=True):
             executed = {} if figures.why else self._executed(name)
             why = "delivers wrong data" if figures.defects else figures.why
             why = why or self.tuner.complained(figures.errors) or self._unread(launches[name].switch, figures)
             forced.setdefault((group.collective, algorithm), {}).update(executed)
-            for cell in able:
-                there = Row(cell.collective, "", cell.bytes) in figures.seconds
+            for cell in usable:
+                is_measured = Row(cell.collective, "", cell.bytes) in figures.seconds
                 out_here = (
-                    why or ("" if there else "not measured") or self.tuner.replaced(cell, algorithm, executed)
+                    why
+                    or ("" if is_measured else "not measured")
+                    or self.tuner.replaced(cell, algorithm, executed)
                 )
                 if out_here:
                     reasons[group, algorithm][cell] = out_here
                 alive[cell, algorithm] = not out_here
-        for (group, algorithm), out in reasons.items():
-            for why in dict.fromkeys(out.values()):
-                many = sum(one == why for one in out.values())
-                self.result.screened.append(Screened(*group, algorithm, why, many, len(cells[group])))
+        for (group, algorithm), excluded in reasons.items():
+            for why in dict.fromkeys(excluded.values()):
+                count = sum(reason == why for reason in excluded.values())
+                self.result.screened.append(Screened(*group, algorithm, why, count, len(cells[group])))
         return alive, forced
 
     def _search(
@@ -281,21 +287,33 @@ class Stages:
     ) -> Stage[tuple[dict[Cell, Algorithm], dict[Cell, float]]]:
         """Rounds of all groups that are not settled, in random order."""
         races: dict[Group, tuple[list[Algorithm], Search]] = {}
-        for group, every in cells.items():
-            able = [one for one in candidates[group] if any(alive.get((cell, one)) for cell in every)]
-            mask = np.array([[True, *(alive.get((cell, one), False) for one in able)] for cell in every])
-            races[group] = [DEFAULT, *able], Search(len(every), len(able) + 1, self.settings.margin, mask)
+        for group, group_cells in cells.items():
+            usable = [
+                algorithm
+                for algorithm in candidates[group]
+                if any(alive.get((cell, algorithm)) for cell in group_cells)
+            ]
+            mask = np.array(
+                [
+                    [True, *(alive.get((cell, algorithm), False) for algorithm in usable)]
+                    for cell in group_cells
+                ]
+            )
+            races[group] = (
+                [DEFAULT, *usable],
+                Search(len(group_cells), len(usable) + 1, self.settings.margin, mask),
+            )
         turn = 0
-        next_one = 0.0  # seconds of the next round
+        next_seconds = 0.0  # seconds of the next round
         while open_ := {group: race for group, race in races.items() if race[1].rounds_needed()}:
             share = SEARCH_SHARE if turn >= FIRST else FIRST_SHARE
-            if self._spent + next_one > share * self._budget:
+            if self._spent + next_seconds > share * self._budget:
                 if not turn:
                     self.result.stopped = self._too_long("before the search")
                     return {}, {}
-                left = sum(int((~race.settled).sum()) for _, race in open_.values())
+                undecided = sum(int((~race.settled).sum()) for _, race in open_.values())
                 self.result.notes.append(
-                    f"search ended after {counted(turn, 'round')} by the budget; {counted(left, 'cell')} chosen by estimates"
+                    f"search ended after {counted(turn, 'round')} by the budget; {counted(undecided, 'cell')} chosen by estimates"
                 )
                 break
             turn += 1
@@ -304,18 +322,20 @@ class Stages:
             Random(f"{self.settings.seed}/{turn}").shuffle(order)
             launches = {group: self._round(group, cells[group], *open_[group], turn) for group in order}
             if turn == 1 or turn % 5 == 0:
-                left = sum(int((~race.settled).sum()) for _, race in open_.values())
-                self._tell(
-                    f"search, round {turn} of {MOST} at most: {counted(left, 'cell')} without a clear choice"
+                undecided = sum(int((~race.settled).sum()) for _, race in open_.values())
+                self._report(
+                    f"search, round {turn} of {MOST} at most: {counted(undecided, 'cell')} without a clear choice"
                 )
-            got = iter((yield [one for every in launches.values() for one in every]))
+            results = iter((yield [launch for planned in launches.values() for launch in planned]))
             for group, planned in launches.items():
-                figures = [next(got) for _ in planned]
+                figures = [next(results) for _ in planned]
                 algorithms, race = open_[group]
                 self._lengthen([group], figures)
                 race.add(self._logs(cells[group], algorithms, figures)[None])
-            growth = max((now / longer.get(group, 1.0) for group, now in self._longer.items()), default=1.0)
-            next_one = growth * (self._spent - before)
+            growth = max(
+                (factor / longer.get(group, 1.0) for group, factor in self._longer.items()), default=1.0
+            )
+            next_seconds = growth * (self._spent - before)
         proposed: dict[Cell, Algorithm] = {}
         estimates: dict[Cell, float] = {}
         for group, (algorithms, race) in races.items():
@@ -329,13 +349,16 @@ class Stages:
         self, group: Group, cells: Sequence[Cell], algorithms: Sequence[Algorithm], race: Search, turn: int
     ) -> list[Launch]:
         """One launch in which candidates alternate, or several that are interleaved."""
-        at, who = race.needed()
-        lengths = [cells[one].bytes for one in at]
-        wanted = [algorithms[one] for one in who if one]
-        variables = {one: self.tuner.variables(group.collective, one) for one in wanted}
+        places, candidates = race.needed()
+        lengths = [cells[index].bytes for index in places]
+        needed = [algorithms[index] for index in candidates if index]
+        variables = {algorithm: self.tuner.variables(group.collective, algorithm) for algorithm in needed}
         if all(variables.values()):
             text = tuning.variants_text(
-                {DEFAULT: {}, **{one: dict(said or {}) for one, said in variables.items()}}
+                {
+                    DEFAULT: {},
+                    **{algorithm: dict(values or {}) for algorithm, values in variables.items()},
+                }
             )
             # Files of the same content are one: launches that are alike have the same command.
             name = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -343,30 +366,34 @@ class Stages:
             if not path.exists():
                 self._file(path, text)
             longer = self._longer.get(group, 1.0)
-            words = tuning.alternating(group, lengths, path, len(wanted) + 1, self.settings, longer)
+            words = tuning.alternating(group, lengths, path, len(needed) + 1, self.settings, longer)
             limit = tuning.time_limit(words, group.ranks)
             return [Launch("search", group.ranks, words, self.tuner.base(), limit, turn)]
         launches = []
-        for begin in range(0, len(wanted), _AT_ONCE):
-            some = [DEFAULT, *wanted[begin : begin + _AT_ONCE]]
+        for begin in range(0, len(needed), _AT_ONCE):
+            batch = [DEFAULT, *needed[begin : begin + _AT_ONCE]]
             words, _ = tuning.interleaved(
                 [group.collective],
                 group.ranks,
                 lengths,
                 self.settings,
-                len(some),
+                len(batch),
                 self._longer.get(group, 1.0),
             )
-            limit = tuning.time_limit(words, group.ranks, len(some))
+            limit = tuning.time_limit(words, group.ranks, len(batch))
             number = (
                 1
                 + begin // _AT_ONCE
                 + 1000 * (1 + sorted(self.settings.collectives).index(group.collective))
                 + 100_000 * group.ranks
             )
-            for one in some:
-                switch = self.tuner.base() if one == DEFAULT else self.tuner.forced(group.collective, one)
-                name = f"search-{tuning.label_of(one)}"
+            for algorithm in batch:
+                switch = (
+                    self.tuner.base()
+                    if algorithm == DEFAULT
+                    else self.tuner.forced(group.collective, algorithm)
+                )
+                name = f"search-{tuning.label_of(algorithm)}"
                 launches.append(Launch(name, group.ranks, words, switch, limit, turn, number))
         return launches
 
@@ -375,48 +402,50 @@ class Stages:
     ) -> Values:
         """Logarithms of seconds, shape (cells, candidates). Of interleaved launches, less the level of each launch, and against the
         default that ran beside it."""
-        found = np.full((len(cells), len(algorithms)), np.nan)
+        logs = np.full((len(cells), len(algorithms)), np.nan)
         if len(figures) == 1:
             for place, cell in enumerate(cells):
-                for at, one in enumerate(algorithms):
-                    seconds = figures[0].seconds.get(Row(cell.collective, tuning.label_of(one), cell.bytes))
+                for at, algorithm in enumerate(algorithms):
+                    seconds = figures[0].seconds.get(
+                        Row(cell.collective, tuning.label_of(algorithm), cell.bytes)
+                    )
                     if seconds is not None:
-                        found[place, at] = math.log(seconds)
-            return found
-        return self._logs_of_launches(cells, algorithms, figures, found)
+                        logs[place, at] = math.log(seconds)
+            return logs
+        return self._logs_of_launches(cells, algorithms, figures, logs)
 
     def _logs_of_launches(
         self,
         cells: Sequence[Cell],
         algorithms: Sequence[Algorithm],
         figures: Sequence[Figures],
-        found: Values,
+        logs: Values,
     ) -> Values:
-        which = self._launched_algorithms(figures, algorithms)
+        columns = self._launched_algorithms(figures, algorithms)
         default: Figures | None = None
-        for one, launched in zip(which, figures, strict=True):
-            if one == 0:
+        for column, launched in zip(columns, figures, strict=True):
+            if column == 0:
                 default = launched
             if default is None or launched.why or default.why:
                 continue
             level = launched.control() - default.control()
             for place, cell in enumerate(cells):
                 row = Row(cell.collective, "", cell.bytes)
-                mine, beside = launched.seconds.get(row), default.seconds.get(row)
-                if mine is not None and beside is not None:
+                seconds, default_seconds = launched.seconds.get(row), default.seconds.get(row)
+                if seconds is not None and default_seconds is not None:
                     # The default is at 0 in every batch.
-                    found[place, one] = (
+                    logs[place, column] = (
                         0.0
-                        if one == 0
-                        else math.log(mine / beside) - (level if math.isfinite(level) else 0.0)
+                        if column == 0
+                        else math.log(seconds / default_seconds) - (level if math.isfinite(level) else 0.0)
                     )
-        return found
+        return logs
 
     @staticmethod
     def _launched_algorithms(figures: Sequence[Figures], algorithms: Sequence[Algorithm]) -> list[int]:
-        """By the names of their variants."""
-        places = {f"search-{tuning.label_of(one)}": at for at, one in enumerate(algorithms)}
-        return [places[one.name] for one in figures]
+        """The index of the algorithm of each launch, by the names of their variants."""
+        places = {f"search-{tuning.label_of(algorithm)}": at for at, algorithm in enumerate(algorithms)}
+        return [places[launched.name] for launched in figures]
 
     def _proof(
         self,
@@ -427,8 +456,8 @@ class Stages:
         families: int,
     ) -> Stage[dict[Cell, Algorithm]]:
         """Pairs of launches on one number of ranks; the choices that are confirmed."""
-        every = [cell for mine in cells.values() for cell in mine]
-        ranks = every[0].ranks if every else 0
+        all_cells = [cell for group_cells in cells.values() for cell in group_cells]
+        ranks = all_cells[0].ranks if all_cells else 0
         verify = bool(self.settings.verify)
         if not proposed:
             return {}
@@ -442,7 +471,9 @@ class Stages:
                 confirmation = judge.confirmation if judge else 1
                 if judge:
                     choices = {
-                        cell: choices[cell] for cell, kept in zip(every, judge.changed, strict=True) if kept
+                        cell: choices[cell]
+                        for cell, kept in zip(all_cells, judge.changed, strict=True)
+                        if kept
                     }
                 file = yield from self._acting(
                     cells, choices, without, forced, f"file-{ranks}-{confirmation}"
@@ -450,10 +481,10 @@ class Stages:
                 if file is None or not choices:
                     return {}
                 if judge:
-                    judge.changed = np.array([cell in choices for cell in every])
+                    judge.changed = np.array([cell in choices for cell in all_cells])
                 else:
                     judge = Proof(
-                        [cell in choices for cell in every],
+                        [cell in choices for cell in all_cells],
                         self.settings.margin,
                         FAMILY / families,
                         1 if verify else 5,
@@ -462,7 +493,7 @@ class Stages:
                 break
             pairs = self._affordable(cells, judge)
             if pairs:
-                judge.add(*self._gains(every, (yield from self._pairs(cells, ranks, file, judge, pairs))))
+                judge.add(*self._gains(all_cells, (yield from self._pairs(cells, ranks, file, judge, pairs))))
             elif judge.launched >= LOOKS[0]:
                 judge.end()
             else:
@@ -470,46 +501,46 @@ class Stages:
                 when = "before the proof" if confirmation == 1 else f"before confirmation {confirmation}"
                 self.result.stopped = self._too_long(when, f" and {needs}", ranks)
                 break
-            self._tell_judged(every, judge, confirmation)
-        self._keep(every, choices, judge)
-        late = any(one.verdict == "no time" for _, one in judge.reverted)
-        slower = any(one.verdict == "slower" for one in judge.judged)
+            self._report_judged(all_cells, judge, confirmation)
+        self._keep(all_cells, choices, judge)
+        late = any(judged.verdict == "no time" for _, judged in judge.reverted)
+        slower = any(judged.verdict == "slower" for judged in judge.judged)
         if late and not judge.changed.any() and not (verify and slower):
-            took = counted(self.result.pairs - pairs_before, "pair")
-            self.result.stopped = self._too_long(f"after {took} of launches", ranks=ranks)
+            launched = counted(self.result.pairs - pairs_before, "pair")
+            self.result.stopped = self._too_long(f"after {launched} of launches", ranks=ranks)
         unchanged = [
-            one
-            for at, one in enumerate(judge.judged)
+            judged
+            for at, judged in enumerate(judge.judged)
             if at not in dict(judge.reverted) and not judge.changed[at]
         ]
         if verify:
             self.result.slower |= slower
-        elif choices and any(one.verdict == "slower" for one in unchanged):
+        elif choices and any(judged.verdict == "slower" for judged in unchanged):
             self.result.notes.append(
                 f"{counted(ranks, 'rank')}: cells that the file does not change are slower with it; no file for this number of ranks"
             )
         return choices if judge.good else {}
 
     def _seconds_of_pair(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> float:
-        each = self._pair_seconds * self._longer_of(cells)
+        pair_seconds = self._pair_seconds * self._longer_of(cells)
         if not judge.launched:  # the pairs before may have had fewer ranks
             _, seconds = self._words_of_pair(cells)
-            each = max(each, seconds + 2 * tuning.START)
-        return each
+            pair_seconds = max(pair_seconds, seconds + 2 * tuning.START)
+        return pair_seconds
 
     def _affordable(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> int:
         """Pairs to be launched next within the budget; 0: none."""
         share = (self._budget - self._spent_before) / self._proofs_left
-        left = share - (self._spent - self._spent_before)
-        each = self._seconds_of_pair(cells, judge)
-        return judge.affordable(max(0, int(left / each)), self._acting_seconds / each)
+        remaining = share - (self._spent - self._spent_before)
+        pair_seconds = self._seconds_of_pair(cells, judge)
+        return judge.affordable(max(0, int(remaining / pair_seconds)), self._acting_seconds / pair_seconds)
 
     def _longer_of(self, cells: Iterable[Group]) -> float:
         return max(self._longer.get(group, 1.0) for group in cells)
 
     def _words_of_pair(self, cells: Mapping[Group, list[Cell]]) -> tuple[list[str], float]:
         """IMB arguments of its launches, and the seconds that they measure."""
-        lengths = sorted({cell.bytes for every in cells.values() for cell in every})
+        lengths = sorted({cell.bytes for group_cells in cells.values() for cell in group_cells})
         names = [group.collective for group in cells]
         ranks = next(iter(cells)).ranks
         return tuning.interleaved(names, ranks, lengths, self.settings, 2, self._longer_of(cells))
@@ -517,10 +548,10 @@ class Stages:
     def _pairs(
         self, cells: Mapping[Group, list[Cell]], ranks: int, file: Switch, judge: Proof, pairs: int
     ) -> Stage[list[tuple[Figures, Figures]]]:
-        """So many more."""
+        """Launches so many more pairs, with the file and without, each pair in random order."""
         longer, confirmation = self._longer_of(cells), judge.confirmation
         words, _ = self._words_of_pair(cells)
-        self._tell(
+        self._report(
             f"proof, confirmation {confirmation}, {counted(ranks, 'rank')}: {counted(pairs, 'pair')} of launches, with the file and without"
         )
         limit = tuning.time_limit(words, ranks, 2)
@@ -535,11 +566,11 @@ class Stages:
                 sides if Random(f"{self.settings.seed}/{ranks}/{turn}").random() < 0.5 else sides[::-1]
             )
         before = self._spent
-        got = yield launches
+        results = yield launches
         self._pair_seconds = (self._spent - before) / pairs / longer
-        self._lengthen(list(cells), got)
-        named = [(one.name, one) for one in got]
-        self.result.evidence += [one.run for one in got]
+        self._lengthen(list(cells), results)
+        named = [(figures.name, figures) for figures in results]
+        self.result.evidence += [figures.run for figures in results]
         self.result.pairs += pairs
         return [
             (first[1], second[1]) if first[0] == "none" else (second[1], first[1])
@@ -548,12 +579,12 @@ class Stages:
 
     @staticmethod
     def _gains(
-        every: Sequence[Cell], pairs: Sequence[tuple[Figures, Figures]]
+        all_cells: Sequence[Cell], pairs: Sequence[tuple[Figures, Figures]]
     ) -> tuple[Values, Values, Values]:
         """Logarithms of the speedup by pair and cell, probes of both launches, and the gain of the rows that no file changes."""
-        gains = np.full((len(pairs), len(every)), np.nan)
+        gains = np.full((len(pairs), len(all_cells)), np.nan)
         for at, (none, file) in enumerate(pairs):
-            for place, cell in enumerate(every):
+            for place, cell in enumerate(all_cells):
                 row = Row(cell.collective, "", cell.bytes)
                 before, after = none.seconds.get(row), file.seconds.get(row)
                 if before is not None and after is not None:
@@ -579,30 +610,30 @@ class Stages:
         advice = f"continue with `imb tune --resume {self._session} --budget {more}m`"
         return f"the budget of {budget} ends {when}: {spent} are spent{needed}; {advice}"
 
-    def _tell_judged(self, every: Sequence[Cell], judge: Proof, confirmation: int) -> None:
-        good = sum(one.verdict == "confirmed" for one in judge.judged)
+    def _report_judged(self, all_cells: Sequence[Cell], judge: Proof, confirmation: int) -> None:
+        good = sum(judged.verdict == "confirmed" for judged in judge.judged)
         if judge.confirmation != confirmation and not self.settings.verify:
             back = sum(1 for _ in judge.reverted)
-            self._tell(
+            self._report(
                 f"{counted(back, 'cell')} back at the default; {int(judge.changed.sum())} to be confirmed again"
             )
         elif judge.judged:
-            self._tell(
+            self._report(
                 f"{good} of {counted(int(judge.changed.sum()), 'changed cell')} confirmed after {counted(judge.launched, 'pair')}"
             )
 
-    def _keep(self, every: Sequence[Cell], choices: Mapping[Cell, Algorithm], judge: Proof) -> None:
-        """What the report has of each cell."""
+    def _keep(self, all_cells: Sequence[Cell], choices: Mapping[Cell, Algorithm], judge: Proof) -> None:
+        """Writes into the report what was decided for each cell."""
         reverted = dict(judge.reverted)
-        for at, cell in enumerate(every):
-            place = next(n for n, one in enumerate(self.result.cells) if one.cell == cell)
+        for at, cell in enumerate(all_cells):
+            place = next(index for index, entry in enumerate(self.result.cells) if entry.cell == cell)
             before = self.result.cells[place]
             in_file = bool(self.settings.verify) or (judge.good and at not in reverted)
             chosen = choices.get(cell, DEFAULT) if in_file else DEFAULT
             if at in reverted:
-                said = reverted[at]
-                why = _REVERTED.get(said.verdict, "not confirmed")
-                self.result.cells[place] = before._replace(chosen=chosen, judged=said, why=why)
+                judged = reverted[at]
+                why = _REVERTED.get(judged.verdict, "not confirmed")
+                self.result.cells[place] = before._replace(chosen=chosen, judged=judged, why=why)
             elif judge.judged:
                 self.result.cells[place] = before._replace(chosen=chosen, judged=judge.judged[at])
 
@@ -616,12 +647,12 @@ class Stages:
     ) -> Stage[Switch | None]:
         """A file of these choices that acts where it should; of cells where it does not, the choice is taken out. None: there is no
         such file."""
-        every = [cell for mine in cells.values() for cell in mine]
+        all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         for attempt in range(CORRECTED):
             if not choices:
                 return None
             label = f"{name}-{attempt}"
-            file = self._written(choices, every, label)
+            file = self._write_files(choices, all_cells, label)
             if self.settings.verify:
                 file = self.tuner.read(Path(self.settings.verify))[2]
             wrong, why = yield from self._acts(cells, choices, without, forced, file, label)
@@ -631,9 +662,9 @@ class Stages:
             if not wrong:
                 return file
             interacting = {
-                one
+                collective
                 for cell, choice in choices.items()
-                for one in self.tuner.interacts(cell.collective, choice)
+                for collective in self.tuner.interacts(cell.collective, choice)
             }
             bad = [cell for cell in choices if cell in wrong]
             if not bad:  # cells that should not change do
@@ -641,14 +672,16 @@ class Stages:
                     cell for cell, choice in choices.items() if self.tuner.interacts(cell.collective, choice)
                 ]
             if not bad or self.settings.verify:
-                cell, said = next(iter(wrong.items()))
-                self.result.stopped = f"the file does not act as it should: {cell_name(cell)} executes {said}"
+                cell, executed = next(iter(wrong.items()))
+                self.result.stopped = (
+                    f"the file does not act as it should: {cell_name(cell)} executes {executed}"
+                )
                 return None
             for cell in bad:
-                at = next(n for n, one in enumerate(self.result.cells) if one.cell == cell)
-                said = wrong.get(cell, f"changes {', '.join(sorted(interacting))} as well")
+                at = next(index for index, entry in enumerate(self.result.cells) if entry.cell == cell)
+                problem = wrong.get(cell, f"changes {', '.join(sorted(interacting))} as well")
                 self.result.cells[at] = self.result.cells[at]._replace(
-                    why=f"does not act in the file: {said}"
+                    why=f"does not act in the file: {problem}"
                 )
                 del choices[cell]
         self.result.stopped = f"the file does not act as it should after {counted(CORRECTED, 'correction')}"
@@ -675,10 +708,10 @@ class Stages:
             )
             for group in cells
         }
-        got = yield from self._watched(launches)
+        results = yield from self._watched(launches)
         self._acting_seconds = self._spent - before
         executed: dict[Cell, frozenset[str]] = {}
-        for group, (name, launch), figures in zip(cells, launches.items(), got, strict=True):
+        for group, (name, launch), figures in zip(cells, launches.items(), results, strict=True):
             if figures.why or figures.defects:
                 why = "wrong data received" if figures.defects else figures.why
                 return {}, f"{group.collective} on {counted(group.ranks, 'rank')} with the file: {why}"
@@ -689,17 +722,17 @@ class Stages:
         if watch.switch is None or self._unwatchable:
             self.result.unproven = watch.reason or self._unwatchable
             return {}, ""
-        every = [cell for mine in cells.values() for cell in mine]
-        said = proof(
-            choices, every, without=without, with_file=executed, forced=forced, evidence=watch.evidence
+        all_cells = [cell for group_cells in cells.values() for cell in group_cells]
+        findings = proof(
+            choices, all_cells, without=without, with_file=executed, forced=forced, evidence=watch.evidence
         )
-        if said.reason or said.missing:
+        if findings.reason or findings.missing:
             self.result.unproven = (
-                said.reason or f"{counted(len(said.missing), 'cell')} not executed by any rank"
+                findings.reason or f"{counted(len(findings.missing), 'cell')} not executed by any rank"
             )
-        self.result.alike = len(said.alike)
-        self.result.acts = said.evidence
-        return said.wrong, ""
+        self.result.alike = len(findings.alike)
+        self.result.acts = findings.evidence
+        return findings.wrong, ""
 
     def _final(
         self,
@@ -709,19 +742,19 @@ class Stages:
         forced: Forced,
     ) -> Stage[None]:
         """The file of all numbers of ranks, where the user wants it."""
-        every = [cell for mine in cells.values() for cell in mine]
-        tried = self._written(final, every, "final")
+        all_cells = [cell for group_cells in cells.values() for cell in group_cells]
+        tried = self._write_files(final, all_cells, "final")
         wrong, why = yield from self._acts(cells, final, without, forced, tried, "final")
         if why or wrong:
-            cell, said = next(iter(wrong.items()), (None, ""))
+            cell, executed = next(iter(wrong.items()), (None, ""))
             where = cell_name(cell) if cell else ""
-            self.result.stopped = why or f"the file does not act as it should: {where} executes {said}"
-            self.result.cells = [one._replace(chosen=DEFAULT) for one in self.result.cells]
+            self.result.stopped = why or f"the file does not act as it should: {where} executes {executed}"
+            self.result.cells = [entry._replace(chosen=DEFAULT) for entry in self.result.cells]
             return
         settings, output = self.settings, Path(self.settings.output)
         try:
             output.mkdir(parents=True, exist_ok=True)
-            switch = self.tuner.write(final, every, output, self._header())
+            switch = self.tuner.write(final, all_cells, output, self._header())
             lines = [f"# {line}" for line in self._header()]
             lines += [f"export {name}={shlex.quote(value)}" for name, value in switch.environment.items()]
             lines += [f"# launcher arguments: {shlex.join(switch.arguments)}"] if switch.arguments else []
@@ -755,7 +788,7 @@ class Stages:
             f"another version of the MPI, other hosts or another number of ranks per host: imb tune --verify {settings.output or '.'}",
         ]
 
-    def _written(self, choices: Mapping[Cell, Algorithm], measured: Iterable[Cell], name: str) -> Switch:
+    def _write_files(self, choices: Mapping[Cell, Algorithm], measured: Iterable[Cell], name: str) -> Switch:
         folder = self.folder / name
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -774,12 +807,13 @@ class Stages:
         """Launches by name whose ranks report what they execute. Those that fail are launched again without that; where one succeeds then,
         no more launches are watched."""
         switches = {name: self._watch(name) for name in launches}
-        got = yield [
-            one._replace(switch=together(switches[name], one.switch)) for name, one in launches.items()
+        results = yield [
+            launch._replace(switch=together(switches[name], launch.switch))
+            for name, launch in launches.items()
         ]
         failed = [
             at
-            for at, (name, figures) in enumerate(zip(launches, got, strict=True))
+            for at, (name, figures) in enumerate(zip(launches, results, strict=True))
             if figures.why and not figures.defects and not figures.hung and switches[name].environment
         ]
         if failed:
@@ -787,10 +821,10 @@ class Stages:
             again = yield [plain[at] for at in failed]
             for at, figures in zip(failed, again, strict=True):
                 if not figures.why:
-                    self._unwatchable = f"launches fail while ranks are watched: {got[at].why}"
+                    self._unwatchable = f"launches fail while ranks are watched: {results[at].why}"
                     self.result.unproven = self._unwatchable
-                    got[at] = figures
-        return got
+                    results[at] = figures
+        return results
 
     def _watch(self, name: str) -> Switch:
         if self._unwatchable:
@@ -822,11 +856,11 @@ class Stages:
 
 
 def together(*switches: Switch) -> Switch:
-    """All of them; the last one that sets a variable."""
+    """All of them in one; where several set a variable, the last one wins."""
     environment: dict[str, str] = {}
-    for one in switches:
-        environment |= one.environment
-    return Switch(environment, tuple(word for one in switches for word in one.arguments))
+    for switch in switches:
+        environment |= switch.environment
+    return Switch(environment, tuple(word for switch in switches for word in switch.arguments))
 
 
 def cell_name(cell: Cell) -> str:
@@ -838,7 +872,7 @@ _STAGES: dict[str, Stages] = {}
 
 
 def stages_of(archive: Archive, plan: Plan) -> Stages:
-    """Those of a session, once in a process."""
+    """The stages of a session, made once in a process."""
     if plan.id not in _STAGES:
         _STAGES[plan.id] = Stages(archive, plan)
     return _STAGES[plan.id]

@@ -46,20 +46,23 @@ _OF_PASSES: dict[str, tuple[pa.DataType, Callable[[Passes, Evidence], float | st
     "half_width": (pa.float64(), lambda passes, _: passes.half_width),
     "interval_low_seconds": (
         pa.float64(),
-        lambda p, _: p.interval_seconds[0] if p.interval_seconds else None,
+        lambda passes, _: passes.interval_seconds[0] if passes.interval_seconds else None,
     ),
     "interval_high_seconds": (
         pa.float64(),
-        lambda p, _: p.interval_seconds[1] if p.interval_seconds else None,
+        lambda passes, _: passes.interval_seconds[1] if passes.interval_seconds else None,
     ),
     "effective_samples": (pa.float64(), lambda passes, _: passes.effective_samples),
     "machine_states": (pa.int64(), lambda passes, _: len(passes.states) or None),
-    "shortfall": (_TEXT, lambda p, _: p.shortfall if p.samples is not None else None),
+    "shortfall": (_TEXT, lambda passes, _: passes.shortfall if passes.samples is not None else None),
     "involuntary_switches": (pa.float64(), lambda _, evidence: _counted(evidence.involuntary_switches)),
     "major_faults": (pa.float64(), lambda _, evidence: _counted(evidence.major_faults)),
     "run_delay_seconds": (pa.float64(), lambda _, evidence: _counted(evidence.run_delay_seconds)),
     "steal_seconds": (pa.float64(), lambda _, evidence: _counted(evidence.steal_seconds)),
-    "moved_ranks": (pa.int64(), lambda _, e: len(e.moved_ranks) if e.moved_ranks else None),
+    "moved_ranks": (
+        pa.int64(),
+        lambda _, evidence: len(evidence.moved_ranks) if evidence.moved_ranks else None,
+    ),
 }
 QUANTILE_COLUMNS = {name: f"{name.replace('.', '_')}_seconds" for name in QUANTILES}
 RESULTS = pa.schema(
@@ -125,13 +128,13 @@ class _Alike(msgspec.Struct):
 def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Table:
     """The rows of logs that were read by imb.logs.imb_text, as RESULTS. `launches`: run, launch."""
     every = list(launches)
-    found: dict[tuple[str, ...], _Alike] = {}
+    by_columns: dict[tuple[str, ...], _Alike] = {}
     for number, (_, launch) in enumerate(every):
         component = launch.run.component
         for stretch in launch.stretches():
-            alike = found.get(stretch.columns)
+            alike = by_columns.get(stretch.columns)
             if alike is None:
-                alike = found[stretch.columns] = _Alike()
+                alike = by_columns[stretch.columns] = _Alike()
             key = (id(stretch.head), component)
             head = alike.numbers.get(key)
             if head is None:
@@ -140,7 +143,12 @@ def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Tabl
             alike.stretches.append(stretch)
             alike.of_head.append(head)
             alike.of_launch.append(number)
-    return pa.concat_tables([RESULTS.empty_table(), *(_of_columns(c, a, every) for c, a in found.items())])
+    return pa.concat_tables(
+        [
+            RESULTS.empty_table(),
+            *(_of_columns(columns, alike, every) for columns, alike in by_columns.items()),
+        ]
+    )
 
 
 def _of_columns(
@@ -163,7 +171,7 @@ def _of_columns(
         rows = values[by_head]
         return pa.array(rows, mask=rows < 0) if (values < 0).any() else pa.array(rows)
 
-    made: dict[str, pa.Array] = {
+    by_name: dict[str, pa.Array] = {
         "run": words((run for run, _ in launches), by_launch),
         "benchmark": words(head.benchmark for head, _ in heads),
         "kind": words(kind_of(head.benchmark, component) for head, component in heads),
@@ -181,14 +189,14 @@ def _of_columns(
     for field, values in figures(columns, _columns(stretches, counts), megabytes).items():
         if field == "defects":
             whole_numbers = np.nan_to_num(values, nan=0, posinf=0).astype(np.int64)
-            made[field] = pa.array(whole_numbers, mask=np.isnan(values))
+            by_name[field] = pa.array(whole_numbers, mask=np.isnan(values))
         else:
-            made[_RENAMED.get(field, field)] = pa.array(values, from_pandas=True)
+            by_name[_RENAMED.get(field, field)] = pa.array(values, from_pandas=True)
     if any(stretch.quantiles or stretch.load_drift for stretch in stretches):
-        made |= _extras(stretches)
-    kinds = {field.type for field in RESULTS if field.name not in made}
+        by_name |= _extras(stretches)
+    kinds = {field.type for field in RESULTS if field.name not in by_name}
     nulls = {kind: pa.nulls(total, kind) for kind in kinds}  # most columns: one array for all of a type
-    arrays = [made[field.name] if field.name in made else nulls[field.type] for field in RESULTS]
+    arrays = [by_name[field.name] if field.name in by_name else nulls[field.type] for field in RESULTS]
     return pa.table(arrays, schema=RESULTS)
 
 

@@ -54,10 +54,10 @@ class _Tag(NamedTuple):
     number: int | None = None
 
     def cut(self, line: bytes, number: int) -> re.Match[bytes] | None:
-        found = self.pattern.match(line)
-        if found and self.number is not None and int(found["count"]) != self.number + number - self.line:
+        match = self.pattern.match(line)
+        if match and self.number is not None and int(match["count"]) != self.number + number - self.line:
             return None
-        return found
+        return match
 
 
 def plain(text: bytes) -> bytes:
@@ -92,27 +92,27 @@ def untagged(text: bytes) -> bytes:
     fronts, backs = _tags(lines)
     if not fronts and not backs:
         return text
-    done = _cut(lines, fronts, lambda line, found: line[found.end() :])
-    return b"\n".join(_cut(done, backs, lambda line, found: line[: found.start("tag")]))
+    rest = _cut(lines, fronts, lambda line, match: line[match.end() :])
+    return b"\n".join(_cut(rest, backs, lambda line, match: line[: match.start("tag")]))
 
 
 def _cut(
-    lines: list[bytes], known: Sequence[_Tag], cut: Callable[[bytes, re.Match[bytes]], bytes]
+    lines: list[bytes], tags: Sequence[_Tag], cut: Callable[[bytes, re.Match[bytes]], bytes]
 ) -> list[bytes]:
     """The lines without the tag of the next place where one was found, or of the last one before."""
-    if not known:
+    if not tags:
         return lines
-    done: list[bytes] = []
+    result: list[bytes] = []
     at = 0
     for number, line in enumerate(lines):
-        while at < len(known) - 1 and known[at].line < number:
+        while at < len(tags) - 1 and tags[at].line < number:
             at += 1
-        for tag in (known[at], known[at - 1]) if at else (known[at],):
-            if found := tag.cut(line, number):
-                line = cut(line, found)
+        for tag in (tags[at], tags[at - 1]) if at else (tags[at],):
+            if match := tag.cut(line, number):
+                line = cut(line, match)
                 break
-        done.append(line)
-    return done
+        result.append(line)
+    return result
 
 
 def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
@@ -121,9 +121,9 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
     backs: list[_Tag] = []
     last = (-2, b"")
     for number, line in enumerate(lines):
-        if b"#" not in line or not (found := _ANCHOR.search(line[: _LONGEST + 200])):
+        if b"#" not in line or not (anchor := _ANCHOR.search(line[: _LONGEST + 200])):
             continue
-        start, rest = found.start(), line[found.start() :]
+        start, rest = anchor.start(), line[anchor.start() :]
         if last[0] == number - 1 and last[1] == rest:  # another rank's line
             last = (number, rest)
             continue
@@ -144,23 +144,23 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
 
 def _is_cut(fronts: Sequence[_Tag], line: bytes, number: int, start: int) -> bool:
     """Whether the last tag is also the one of this line, whose text begins at `start` or with blanks before it."""
-    found = fronts[-1].cut(line, number) if fronts else None
-    return found is not None and found.end() <= start and not line[found.end() : start].strip()
+    match = fronts[-1].cut(line, number) if fronts else None
+    return match is not None and match.end() <= start and not line[match.end() : start].strip()
 
 
 def _behind_columns(heading: bytes) -> bytes:
     """The text behind the last name of a column, blanks included; empty where there is none, or fewer than two names."""
     at = names = 0
-    while found := _COLUMN.match(heading, at):
-        at, names = found.end(), names + 1
+    while match := _COLUMN.match(heading, at):
+        at, names = match.end(), names + 1
     rest = heading[at:]
     return rest if names > 1 and rest.strip() and len(rest) <= _LONGEST else b""
 
 
 def _behind_labeled(title: bytes) -> bytes:
     """The text behind a title whose table has no heading."""
-    found = _LABELED.match(title)
-    return title[found.end() :] if found and title[found.end() :].strip() else b""
+    match = _LABELED.match(title)
+    return title[match.end() :] if match and title[match.end() :].strip() else b""
 
 
 def _front(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) -> _Tag:
@@ -204,11 +204,11 @@ def _back(lines: Sequence[bytes], number: int, back: bytes) -> list[_Tag]:
 
 def _numbers(core: bytes) -> list[re.Match[bytes]]:
     """The whole numbers in a tag that belong to no time."""
-    times = [found.span() for found in _TIME.finditer(core)]
+    times = [match.span() for match in _TIME.finditer(core)]
     return [
-        found
-        for found in re.finditer(rb"\d{1,9}(?!\d)", core)
-        if not any(first <= found.start() < last for first, last in times)
+        match
+        for match in re.finditer(rb"\d{1,9}(?!\d)", core)
+        if not any(first <= match.start() < last for first, last in times)
     ]
 
 
@@ -223,11 +223,11 @@ def _counts(lines: Sequence[bytes], tag: _Tag) -> bool:
 
 def _pattern(core: bytes) -> bytes:
     """The text of a tag with any other time in place of its own."""
-    done, at = b"", 0
-    for found in _TIME.finditer(core):
-        done += re.escape(core[at : found.start()])
-        for part in _PART_OF_TIME.findall(found[0]):
-            done += (
+    pattern, at = b"", 0
+    for match in _TIME.finditer(core):
+        pattern += re.escape(core[at : match.start()])
+        for part in _PART_OF_TIME.findall(match[0]):
+            pattern += (
                 rb"\d+"
                 if part.isdigit()
                 else rb"[A-Za-z]+"
@@ -236,5 +236,5 @@ def _pattern(core: bytes) -> bytes:
                 if part.isspace()
                 else re.escape(part)
             )
-        at = found.end()
-    return done + re.escape(core[at:])
+        at = match.end()
+    return pattern + re.escape(core[at:])

@@ -81,79 +81,79 @@ def unit_by_arithmetic(launch: LoggedLaunch) -> float | None:
 
 def run_of(events: Sequence[LogEvent]) -> Run:
     """The run record of a launch from its banner and the command seen before it."""
-    said: dict[str, str] = {}
+    facts: dict[str, str] = {}
     listed: list[str] = []
     run = Run()
     for event in events:
         if event.kind == "banner":
-            said["program"], said["version"], said["part"] = event.parts
+            facts["program"], facts["version"], facts["part"] = event.parts
         elif event.kind == "fact":
-            said.setdefault(event.parts[0], event.text)
+            facts.setdefault(event.parts[0], event.text)
         elif event.kind == "listed":
             listed.append(event.text)
         elif event.kind in ("command", "calling"):
-            said[event.kind] = event.text
-    command = said.get("calling") or said.get("command")
+            facts[event.kind] = event.text
+    command = facts.get("calling") or facts.get("command")
     launcher = _PROGRAM.search(command or "")
-    run.program, run.version = said.get("program"), said.get("version")
-    run.component = _PART.get(said.get("part", "")) or (launcher[1] if launcher else None)  # type: ignore[assignment]
-    run.date = _date(said.get("Date"))
+    run.program, run.version = facts.get("program"), facts.get("version")
+    run.component = _PART.get(facts.get("part", "")) or (launcher[1] if launcher else None)  # type: ignore[assignment]
+    run.date = _date(facts.get("Date"))
     run.command_line = command.split() if command else None
     run.benchmarks = listed or None
     platform = Platform(
-        machine=said.get("Machine"),
-        system=said.get("System"),
-        release=said.get("Release"),
-        kernel=said.get("Version"),
+        machine=facts.get("Machine"),
+        system=facts.get("System"),
+        release=facts.get("Release"),
+        kernel=facts.get("Version"),
     )
     run.platform = platform if platform != Platform() else None
     mpi = Mpi(
-        standard=said.get("MPI Version"),
-        name=said.get("MPI Library"),
-        thread_level=said.get("MPI Thread Environment") or None,
+        standard=facts.get("MPI Version"),
+        name=facts.get("MPI Library"),
+        thread_level=facts.get("MPI Thread Environment") or None,
     )
     run.mpi = mpi if mpi != Mpi() else None
     options: dict[str, OptionValue] = {}
     for fact, option in (("MPI_Datatype", "data_type"), ("MPI_Datatype for reductions", "red_data_type")):
-        if found := re.match(r"MPI_(\w+)(?: \((\w+)\))?", said.get(fact) or ""):
-            options[option] = found[1].lower()
-            options["contig_type"] = found[2] or "base"
-    if unit := re.match(r"([\d.eE+]+) bytes per second", said.get("Mbytes/sec", "")):
+        if match := re.match(r"MPI_(\w+)(?: \((\w+)\))?", facts.get(fact) or ""):
+            options[option] = match[1].lower()
+            options["contig_type"] = match[2] or "base"
+    if unit := re.match(r"([\d.eE+]+) bytes per second", facts.get("Mbytes/sec", "")):
         with suppress(ValueError):
             options["mbyte"] = float(unit[1])
-    if "Passes" in said:
-        options |= _limits(said["Passes"])
-    if "Results" in said:
-        options["check"] = "verified" in said["Results"]
-    _take_statements(said, run, options)
+    if "Passes" in facts:
+        options |= _limits(facts["Passes"])
+    if "Results" in facts:
+        options["check"] = "verified" in facts["Results"]
+    _take_statements(facts, run, options)
     run.options = options or None
     return run
 
 
-def _take_statements(said: Mapping[str, str], run: Run, options: dict[str, OptionValue]) -> None:
+def _take_statements(facts: Mapping[str, str], run: Run, options: dict[str, OptionValue]) -> None:
     """What OpenIMB states in its banner about options that are not the default, and about files."""
-    if place := re.fullmatch(r"(.+?)(?: \(([\w./-]{1,40})\))?", said.get("File", "")):
+    if place := re.fullmatch(r"(.+?)(?: \(([\w./-]{1,40})\))?", facts.get("File", "")):
         run.file = File(path=place[1], file_system=place[2])
-    if "Completion of writes" in said:
-        options["fsync"] = "never" if "never" in said["Completion of writes"] else "standard"
+    if "Completion of writes" in facts:
+        options["fsync"] = "never" if "never" in facts["Completion of writes"] else "standard"
     for title, option in (("Sends", "send_mode"), ("Completion of transfers", "sync_mode")):
-        if found := re.match(rf"-{option} (\S+)", said.get(title, "")):
-            options[option] = found[1]
-    if found := re.match(r"-layout (\S+)(?: -packing (\S+))?", said.get("Messages", "")):
-        options |= {"layout": found[1], "packing": found[2] or "none"}
-    if found := re.fullmatch(r"were written by rank \+ (\d{1,9})", said.get("Files that are read", "")):
-        options["reorder"] = int(found[1])
+        if match := re.match(rf"-{option} (\S+)", facts.get(title, "")):
+            options[option] = match[1]
+    if match := re.match(r"-layout (\S+)(?: -packing (\S+))?", facts.get("Messages", "")):
+        options |= {"layout": match[1], "packing": match[2] or "none"}
+    if match := re.fullmatch(r"were written by rank \+ (\d{1,9})", facts.get("Files that are read", "")):
+        options["reorder"] = int(match[1])
     kinds = "|".join(KINDS)
-    if found := re.match(
-        rf"({kinds})(?: \(send\), ({kinds}) \(receive\))?(; load on the GPU)?$", said.get("Memory", "")
+    if match := re.match(
+        rf"({kinds})(?: \(send\), ({kinds}) \(receive\))?(; load on the GPU)?$", facts.get("Memory", "")
     ):
-        options["memory"] = ",".join(filter(None, (found[1], found[2])))
-        options["load"] = "device" if found[3] else "cpu"
+        options["memory"] = ",".join(filter(None, (match[1], match[2])))
+        options["load"] = "device" if match[3] else "cpu"
 
 
-def _limits(said: str) -> dict[str, OptionValue]:
-    precision, most, budget = (
-        re.search(pattern, said)
+def _limits(text: str) -> dict[str, OptionValue]:
+    precision, passes, budget = (
+        re.search(pattern, text)
         for pattern in (
             r"within \+-([\d.]{1,12}) %",
             r"(\d{1,9}) pass(?:es)? (?:is|are) done",
@@ -161,7 +161,7 @@ def _limits(said: str) -> dict[str, OptionValue]:
         )
     )
     limits: dict[str, OptionValue] = {
-        "passes": int(most[1]) if most else None,
+        "passes": int(passes[1]) if passes else None,
         "precision": None,
         "budget": None,
     }
@@ -171,14 +171,14 @@ def _limits(said: str) -> dict[str, OptionValue]:
     return limits
 
 
-def _date(said: str | None) -> str | None:
+def _date(text: str | None) -> str | None:
     """ISO 8601 without a zone, which logs do not have; unchanged if it is not a date of ctime."""
-    if not said:
+    if not text:
         return None
     try:
-        return datetime.strptime(said, "%a %b %d %H:%M:%S %Y").isoformat()
+        return datetime.strptime(text, "%a %b %d %H:%M:%S %Y").isoformat()
     except ValueError:
-        return said
+        return text
 
 
 def end_of(event: LogEvent, passes: tuple[str, str, str] | None) -> End:

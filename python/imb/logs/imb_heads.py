@@ -42,7 +42,7 @@ KNOWN = {False: KnownHeads(), True: KnownHeads()}
 
 
 @lru_cache(maxsize=5000)
-def with_multi(head: Head, grouped: bool, asked_for: bool) -> Head:
-    """The head with `multi`: `grouped`: the table has a column of groups; `asked_for`: the command line has -multi."""
-    multi: Multi = "each_group" if grouped else head.multi or ("summary" if asked_for else "off")
+def with_multi(head: Head, grouped: bool, multi_option: bool) -> Head:
+    """The head with `multi`: `grouped`: the table has a column of groups; `multi_option`: the command line has -multi."""
+    multi: Multi = "each_group" if grouped else head.multi or ("summary" if multi_option else "off")
     return head._replace(multi=multi)

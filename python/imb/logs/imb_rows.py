@@ -75,23 +75,23 @@ class Rows:
         OpenIMB prints these notes after the blank line that ends the table, with the row's length and group; older
         versions print them before that line, or after the row.
         """
-        if self.values and (found := _DRIFT_ABOVE.match(text)):
-            self.drift[len(self.values) - 1] = _drift_of(found)
+        if self.values and (match := _DRIFT_ABOVE.match(text)):
+            self.drift[len(self.values) - 1] = _drift_of(match)
             return True
         if PASSES_NOTE.match(text):
             return True
-        if found := _IN_FLIGHT.match(text):
-            return self._take_in_flight(int(found["bytes"]), int(found["messages"]), launch)
-        if not (found := _DRIFT.match(text)):
+        if match := _IN_FLIGHT.match(text):
+            return self._take_in_flight(int(match["bytes"]), int(match["messages"]), launch)
+        if not (match := _DRIFT.match(text)):
             return False
         self.move_to(launch)
-        wanted = [int(found[name]) if found[name] else None for name in ("bytes", "group")]
+        target = [int(match[name]) if match[name] else None for name in ("bytes", "group")]
         for stretch in self._moved_to(launch):
             drift = stretch.load_drift or {}
             for i, row in enumerate(stretch.rows()):
                 cells = dict(zip(stretch.columns, row, strict=True))
-                if [cells.get("bytes"), cells.get("group")] == wanted and i not in drift:
-                    stretch.load_drift = drift | {i: _drift_of(found)}
+                if [cells.get("bytes"), cells.get("group")] == target and i not in drift:
+                    stretch.load_drift = drift | {i: _drift_of(match)}
                     return True
         return False
 
@@ -101,9 +101,9 @@ class Rows:
         known = False
         for stretch in self._moved_to(launch):
             lengths = [dict(zip(stretch.columns, row, strict=True)).get("bytes") for row in stretch.rows()]
-            found = {i: messages for i, one in enumerate(lengths) if one == length}
-            stretch.in_flight = (stretch.in_flight or {}) | found
-            known = known or bool(found)
+            in_flight = {i: messages for i, row_length in enumerate(lengths) if row_length == length}
+            stretch.in_flight = (stretch.in_flight or {}) | in_flight
+            known = known or bool(in_flight)
         return known
 
     def _moved_to(self, launch: LoggedLaunch) -> list[Stretch]:
@@ -132,8 +132,8 @@ class Rows:
         self.clear()
 
 
-def _drift_of(found: re.Match[str]) -> float:
-    return (1 if found["how"] == "slower" else -1) * int(found["percent"]) / 100
+def _drift_of(match: re.Match[str]) -> float:
+    return (1 if match["how"] == "slower" else -1) * int(match["percent"]) / 100
 
 
 def converted(stretches: Iterable[Stretch]) -> set[int]:
@@ -147,11 +147,11 @@ def converted(stretches: Iterable[Stretch]) -> set[int]:
         arrays = columns_of([stretch.block for stretch in same], columns)
         first = 0
         for stretch in same:
-            own = arrays or columns_of([stretch.block], columns)
-            if own is None:
+            stretch_arrays = arrays or columns_of([stretch.block], columns)
+            if stretch_arrays is None:
                 odd.add(id(stretch))
                 continue
-            stretch.arrays, stretch.first = own, first if arrays else 0
+            stretch.arrays, stretch.first = stretch_arrays, first if arrays else 0
             stretch.block = b""
             first += stretch.count
     return odd
@@ -224,8 +224,8 @@ def goes_on(last: Cells, row: Cells, columns: tuple[str, ...]) -> bool:
     """Whether a row may follow another one of the same table: its length is larger, or that of another group."""
     if "bytes" not in columns:
         return False
-    before, now = (each[columns.index("bytes")] or 0 for each in (last, row))
-    return now > before or (now == before and "group" in columns)
+    last_bytes, row_bytes = (each[columns.index("bytes")] or 0 for each in (last, row))
+    return row_bytes > last_bytes or (row_bytes == last_bytes and "group" in columns)
 
 
 def quantiles_of(text: str) -> dict[str, float | None] | None:
@@ -263,8 +263,8 @@ def failure_of(text: str, columns: tuple[str, ...], head: Head, line: int) -> Fa
     )
 
 
-def _gigabytes(found: re.Match[str] | None) -> int | None:
+def _gigabytes(match: re.Match[str] | None) -> int | None:
     try:
-        return round(float(found[1]) * 2**30) if found else None
+        return round(float(match[1]) * 2**30) if match else None
     except (ValueError, OverflowError):
         return None

@@ -120,9 +120,9 @@ class _Reader:
                 self.tagged |= header is not None
                 at = row_end
                 continue
-            found = self.read_above(start, row_start)
-            next_start = self.table(found.head, header.columns, row_start, min(row_end + 1, len(text)))
-            self.remember(found, start, row_end, header.columns)
+            preamble = self.read_above(start, row_start)
+            next_start = self.table(preamble.head, header.columns, row_start, min(row_end + 1, len(text)))
+            self.remember(preamble, start, row_end, header.columns)
             start = at = next_start
         self.read_above(start, len(text), last=True)
 
@@ -146,11 +146,11 @@ class _Reader:
         self.line_at, self.line = end, line + 1 + count
         return end
 
-    def remember(self, found: above.Preamble, start: int, row_end: int, columns: tuple[str, ...]) -> None:
+    def remember(self, preamble: above.Preamble, start: int, row_end: int, columns: tuple[str, ...]) -> None:
         """Keeps what the text from `start` to the end of the header row means, if it is a head and nothing else."""
-        if found.events or not found.head.benchmark or "group" in columns:
+        if preamble.events or not preamble.head.benchmark or "group" in columns:
             return
-        head = self.with_multi(found.head, grouped=False)
+        head = self.with_multi(preamble.head, grouped=False)
         self.launches.known.keep(self.text[start:row_end], head, columns)
 
     # --- Lines ---------------------------------------------------------------------------------------
@@ -180,18 +180,18 @@ class _Reader:
 
     def read_above(self, start: int, stop: int, *, last: bool = False) -> above.Preamble:
         """Reads the text before a table, or behind the last one."""
-        found = above.read_preamble(self.text[start:stop])
-        if found.events and (table := self.continued(found, start)):
+        preamble = above.read_preamble(self.text[start:stop])
+        if preamble.events and (table := self.continued(preamble, start)):
             start = self.irregular(table.head, table.columns, table.line, start, interrupted=True)
-            found = above.read_preamble(self.text[start:stop])
-        self.launches.more += found.more
-        if found.events:
-            self.launches.take(found.events, start)
+            preamble = above.read_preamble(self.text[start:stop])
+        self.launches.more += preamble.more
+        if preamble.events:
+            self.launches.take(preamble.events, start)
         if last:
             self.launches.flush(table=False)
         elif not self.launches.is_open:
             self.launches.flush(table=True, at=start)
-        return found
+        return preamble
 
     # --- Tables --------------------------------------------------------------------------------------
 
@@ -225,14 +225,14 @@ class _Reader:
                 return start + len(rows) + 1
         return self.irregular(head, columns, line, start)
 
-    def continued(self, found: above.Preamble, start: int) -> Stretch | None:
+    def continued(self, preamble: above.Preamble, start: int) -> Stretch | None:
         """The last table, if its rows ended as expected and one more follows after other text, which begins at `start`."""
         items = self.launches.current.items if self.launches.current else []
         table = items[-1] if items else None
         if not isinstance(table, Stretch) or not table.block:
             return None
-        for event in found.events:
-            if event.kind != "text" or (found.head_at is not None and event.at > found.head_at):
+        for event in preamble.events:
+            if event.kind != "text" or (preamble.head_at is not None and event.at > preamble.head_at):
                 break
             if row := row_of(event.text, table.columns):
                 before = row_before(self.text, start, table.columns)
@@ -270,7 +270,7 @@ class _Reader:
             stop = len(self.text) if torn else stop
             raw = self.text[at:stop]
             at_line += 1
-            here, at = at, stop + 1
+            line_start, at = at, stop + 1
             words = raw.decode("utf-8", "replace").rstrip()
             text = words.strip()
             if not text:
@@ -287,7 +287,7 @@ class _Reader:
                 break
             row = row_of(words, columns) if text[0] in "0123456789" else None
             if row is not None:
-                if interrupted and not self.goes_on(end, here, last, row, columns):
+                if interrupted and not self.goes_on(end, line_start, last, row, columns):
                     break
                 width, last = width or len(words), row
                 rows.add(row)
@@ -299,7 +299,7 @@ class _Reader:
                 pass
             elif failure := failure_of(text, columns, head, at_line):
                 cells: Cells = [failure.bytes if name == "bytes" else None for name in columns]
-                if interrupted and not self.goes_on(end, here, last, cells, columns):
+                if interrupted and not self.goes_on(end, line_start, last, cells, columns):
                     break
                 failure.kind = kind_of(head.benchmark, launch.run.component)
                 rows.move_to(launch)
@@ -309,7 +309,7 @@ class _Reader:
             elif not interrupted and (is_damaged(text) or (not blank and is_broken(text))):
                 self.unread.append(UnreadRow(at_line, line, columns, text))
             else:
-                foreign.append((here, text))
+                foreign.append((line_start, text))
                 interrupted |= blank or len(foreign) > _SOON
                 continue
             for each in foreign:  # it stood within the table
@@ -324,11 +324,13 @@ class _Reader:
         header = self.header(line) if MARK in line else None
         return header is not None and not header.tagged
 
-    def goes_on(self, end: int, here: int, last: Cells | None, row: Cells, columns: tuple[str, ...]) -> bool:
+    def goes_on(
+        self, end: int, line_start: int, last: Cells | None, row: Cells, columns: tuple[str, ...]
+    ) -> bool:
         """Whether a row at `here`, after other text from `end` on, continues a table whose last row is `last`."""
         if last is not None and not goes_on(last, row, columns):
             return False
-        between = above.read_preamble(self.text[end:here])
+        between = above.read_preamble(self.text[end:line_start])
         return between.head_at is None and all(event.kind == "text" for event in between.events)
 
     def labeled_table(self, start: int, mark: int) -> int:
@@ -394,7 +396,7 @@ class _Reader:
         lines = [(self.line_of(start), self.line_of(stop)) for start, stop in places]
         if places[-1][1] == len(self.text):  # its last line may lack a newline
             lines[-1] = (lines[-1][0], lines[-1][1] + 1)
-        self.launches.passed_over = outside(places, self.launches.passed_over, lambda one: one[0])
+        self.launches.passed_over = outside(places, self.launches.passed_over, lambda entry: entry[0])
         self.unread = outside(lines, self.unread, lambda row: row.line)
         self.log.problems = outside(lines, self.log.problems, lambda problem: problem.line)
         for other, (line, _) in zip(others, lines, strict=True):

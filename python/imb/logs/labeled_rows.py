@@ -35,19 +35,19 @@ class LabeledRow(NamedTuple):
 
 def labeled_row(text: str) -> LabeledRow | None:
     """None where the line, blanks cut, is no row."""
-    found = _ROW.fullmatch(text)
-    if found is None:
+    match = _ROW.fullmatch(text)
+    if match is None:
         return None
-    figures = [(_COLUMNS.get(unit), word) for word, unit in _FIGURE.findall(found["figures"])]
+    figures = [(_COLUMNS.get(unit), word) for word, unit in _FIGURE.findall(match["figures"])]
     names = [name for name, _ in figures if name]
     if len(names) < len(figures) or len(set(names)) < len(names) or names[:2] != ["t", "mbytes/sec"]:
         return None
     columns = ("bytes", *names)
     try:
-        values = [int(found["bytes"]), *(number(word, name) for name, word in figures if name)]
+        values = [int(match["bytes"]), *(number(word, name) for name, word in figures if name)]
     except ValueError:
         return None
-    return LabeledRow(columns, values, _unit(int(found["messages"]), *values[:3]))
+    return LabeledRow(columns, values, _unit(int(match["messages"]), *values[:3]))
 
 
 def _unit(
@@ -61,8 +61,8 @@ def _unit(
 
 def labeled_failure(text: str, head: Head, line: int) -> Failure | None:
     """A comment line in place of a row; None for other lines."""
-    found = _FAILURE.fullmatch(text)
-    return failure_of(f"{found['bytes']} {found['words']}", ("bytes",), head, line) if found else None
+    match = _FAILURE.fullmatch(text)
+    return failure_of(f"{match['bytes']} {match['words']}", ("bytes",), head, line) if match else None
 
 
 class RowsAt(NamedTuple):

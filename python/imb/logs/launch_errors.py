@@ -38,28 +38,28 @@ def reason(errors: bytes, output: bytes = b"") -> str | None:
         [one_line(line).rstrip() for line in text.decode(errors="replace").splitlines()]
         for text in (errors, output)
     )
-    said = next(_candidates(lines, printed), None) or _signal(printed)
-    return _shortened(" ".join(said.split())) if said else None
+    best = next(_candidates(lines, printed), None) or _signal(printed)
+    return _shortened(" ".join(best.split())) if best else None
 
 
 def unreachable(errors: bytes, hosts: Collection[str]) -> dict[str, str]:
     """Host -> why the launcher could not reach it, of these hosts (none: any). Another one may be a gateway, whose failure
     says nothing of them."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for line in errors.decode(errors="replace").splitlines():
         if match := _UNREACHABLE.match(one_line(line).rstrip()):
             name = match["ssh"] or match["srun"]
             for host in hosts or [name]:
                 if name in (host, host.partition(".")[0]) or name.partition(".")[0] == host:
-                    found.setdefault(host, _shortened(" ".join(match["text"].split())))
-    return found
+                    reasons.setdefault(host, _shortened(" ".join(match["text"].split())))
+    return reasons
 
 
 def _candidates(lines: list[str], printed: list[str]) -> Iterator[str]:
     """Best first: the suite, the transport, the error stack of MPICH, Open MPI's help, anything."""
     yield from (line for line in lines if line.startswith(("IMB-", "ssh: ")))
     for pattern, group in ((_UNAVAILABLE, 1), (_UCX, 2)):
-        yield from (found[group] for line in (*lines, *printed) if (found := pattern.search(line)))
+        yield from (match[group] for line in (*lines, *printed) if (match := pattern.search(line)))
     yield from _stacks(lines)
     helps = _helps(lines)
     yield from (text for text in helps if not _CONSEQUENCE.search(text))
@@ -77,24 +77,24 @@ def _stacks(lines: list[str]) -> Iterator[str]:
         if line.endswith("error stack:"):
             deepest = ""
             for below in lines[number + 1 :]:
-                if not (found := _STACK.match(below)):
+                if not (match := _STACK.match(below)):
                     break
-                deepest = found[1] or deepest
+                deepest = match[1] or deepest
             if deepest:
                 yield deepest
 
 
 def _helps(lines: list[str]) -> list[str]:
     """Open MPI's help texts, each between two rules: whole sentences, then fields such as `Component: nonsense`."""
-    found: list[str] = []
+    texts: list[str] = []
     rules = [number for number, line in enumerate(lines) if _RULE.match(line.strip())]
     for first, last in zip(rules[::2], [*rules[1::2], len(lines)], strict=False):
         block = lines[first + 1 : last]
         fields = [f"{field[1]}: {field[2]}" for line in block if (field := _FIELD.match(line))]
         prose = [line for line in block if not _FIELD.match(line)]
         if text := _sentences(_paragraph(prose), LONGEST - len(", ".join(fields)) - 3):
-            found.append(f"{text} ({', '.join(fields)})" if fields else text)
-    return found
+            texts.append(f"{text} ({', '.join(fields)})" if fields else text)
+    return texts
 
 
 def _paragraph(lines: list[str]) -> str:
@@ -120,8 +120,8 @@ def _sentences(text: str, room: int) -> str:
 
 def _signal(lines: list[str]) -> str | None:
     for line in lines:
-        if found := _SIGNAL.search(line):
-            return f"a rank was ended by a signal: {one_line(next(filter(None, found.groups()))).strip()}"
+        if match := _SIGNAL.search(line):
+            return f"a rank was ended by a signal: {one_line(next(filter(None, match.groups()))).strip()}"
     return None
 
 

@@ -113,14 +113,14 @@ class _Reader:
     def read(self) -> None:
         at = 0
         for line_number, raw in enumerate(self.text.split(b"\n"), start=1):
-            here, at = at, at + len(raw) + 1
+            line_start, at = at, at + len(raw) + 1
             line = raw.decode("utf-8", "replace").strip()
             # Nearly all lines that matter begin with a digit or a comment sign; a heading may have no sign.
             is_known = line and (line[0] in "#0123456789n" or line[-1] == ")")
-            if is_known and self.take(line, here, line_number, torn=at > len(self.text)):
+            if is_known and self.take(line, line_start, line_number, torn=at > len(self.text)):
                 continue
             if self.other is None:
-                self.other = here, line_number
+                self.other = line_start, line_number
         self.take_other(len(self.text))
         self.end_launch()
         log = self.log
@@ -136,33 +136,33 @@ class _Reader:
     def problem(self, line: int, words: str) -> None:
         self.log.problems.append(Problem(self.log.name, line, words))
 
-    def take(self, line: str, here: int, line_number: int, *, torn: bool) -> bool:
+    def take(self, line: str, line_start: int, line_number: int, *, torn: bool) -> bool:
         """Reads a line of OSU's benchmarks; False where it is none."""
-        if line[0] == "#" and (found := _TITLE.match(line)):
-            self.take_other(here)
-            self.begin(found, here, line_number)
+        if line[0] == "#" and (match := _TITLE.match(line)):
+            self.take_other(line_start)
+            self.begin(match, line_start, line_number)
         elif _LIKE_TITLE.match(line):
-            self.take_other(here)
+            self.take_other(line_start)
             self.end_launch()
             self.launch = None
             self.problem(line_number, f"a title that is not understood: {line[:60]!r}; its rows are skipped")
         elif self.launch is None:
             return False
         elif self.columns and line[0].isdigit():
-            self.take_other(here)
+            self.take_other(line_start)
             self.row(line, line_number, torn=torn)
         elif line[0] == "#" and self.fact(line):
-            self.take_other(here)
-        elif found := _INIT.match(line):
-            self.take_other(here)
+            self.take_other(line_start)
+        elif match := _INIT.match(line):
+            self.take_other(line_start)
             self.end_table()
-            self.head = self.head._replace(processes=int(found[1]))
+            self.head = self.head._replace(processes=int(match[1]))
             self.columns, self.table_line = ("t_min", "t_max", "t_avg"), line_number
-            self.rows.append(([1e3 * int(found[i]) for i in (2, 3, 4)], {}))
+            self.rows.append(([1e3 * int(match[i]) for i in (2, 3, 4)], {}))
             self.end_table()
             self.columns = ()
         elif names := _header(line):
-            self.take_other(here)
+            self.take_other(line_start)
             self.end_table()
             self.columns, self.table_line = names, line_number
             if "Tail BW" in line:
@@ -172,10 +172,10 @@ class _Reader:
             return False
         return True
 
-    def begin(self, title: re.Match[str], here: int, line_number: int) -> None:
+    def begin(self, title: re.Match[str], line_start: int, line_number: int) -> None:
         """A launch begins with its title, or with the command above it."""
         self.end_launch()
-        start = here if self.next_start is None else self.next_start
+        start = line_start if self.next_start is None else self.next_start
         run = Run(program=PROGRAM, version=title["version"] or title["old"], command_line=self.command)
         self.launch = LoggedLaunch(run, start, label=self.titles.path(), bytes_per_megabyte=1e6, items=[])
         self.log.launches.append(self.launch)
@@ -189,16 +189,16 @@ class _Reader:
         """Whether a comment line states something about the launch that records have."""
         assert self.launch is not None
         run = self.launch.run
-        if found := _PAIRS.match(line):
-            self.head = self.head._replace(processes=2 * int(found[1]))
-        elif found := _DATATYPE.match(line):
-            run.set_option("data_type", found[1].lower())
-        elif found := _BUFFERS.match(line):
+        if match := _PAIRS.match(line):
+            self.head = self.head._replace(processes=2 * int(match[1]))
+        elif match := _DATATYPE.match(line):
+            run.set_option("data_type", match[1].lower())
+        elif match := _BUFFERS.match(line):
             device = self.api if self.api in KINDS else "cuda"
             kinds = {"H": "host", "D": device, "M": f"{device}_managed"}
-            if found[1] != "H" or found[2] != "H":
-                both = dict.fromkeys((kinds[found[1]], kinds[found[2]]))
-                run.set_option("memory", ",".join(both))
+            if match[1] != "H" or match[2] != "H":
+                distinct = dict.fromkeys((kinds[match[1]], kinds[match[2]]))
+                run.set_option("memory", ",".join(distinct))
         else:
             return False
         return True
@@ -271,8 +271,8 @@ def _benchmark(title: str) -> str:
     words = words[device.end() :] if device else words[4:] if words.startswith(("mpi ", "mpi_")) else words
     nonblocking = words.startswith("non-blocking ")
     words = words.removeprefix("non-blocking ")
-    for said, short in _SHORT.items():
-        words = words.replace(said, short)
+    for phrase, short in _SHORT.items():
+        words = words.replace(phrase, short)
     if not one_sided and words != "latency":
         words = words.removesuffix(" latency")
     name = f"osu_{'i' if nonblocking else ''}" + re.sub(r"\W+", "_", words).strip("_")
@@ -287,8 +287,8 @@ def _header(line: str) -> tuple[str, ...]:
     columns: list[str] = []
     for cell in _CELL.finditer(rest):
         for pattern, column in _COLUMNS.items():
-            if found := re.fullmatch(pattern, cell[0]):
-                columns.append(f"p{found['quantile']}" if column == "quantile" else column)
+            if match := re.fullmatch(pattern, cell[0]):
+                columns.append(f"p{match['quantile']}" if column == "quantile" else column)
                 break
     complete = not _CELL.sub("", rest).strip()
     kept = [name for name in columns if name != "passed over"]
@@ -322,7 +322,10 @@ def _stretch(head: Head, columns: tuple[str, ...], line: int, rows: list[Any]) -
     kept = [name for name in columns if name != "passed over" and not (name[0] == "p" and name[1:].isdigit())]
     by_column = zip(*(values for values, _ in rows), strict=True)
     arrays = [
-        np.array([np.nan if v is None else v for v in values], np.int64 if name in WHOLE else np.float64)
+        np.array(
+            [np.nan if value is None else value for value in values],
+            np.int64 if name in WHOLE else np.float64,
+        )
         for name, values in zip(kept, by_column, strict=True)
     ]
     names = tuple("defects" if name == "validation" else name for name in kept)

@@ -135,21 +135,21 @@ def starts_something(text: str) -> bool:
 
 def _command(line: str) -> str | None:
     """The launch of an MPI program that a line shows; None where it shows none."""
-    if not (found := _COMMAND.match(line)) or is_about_launcher(found[1]):
+    if not (match := _COMMAND.match(line)) or is_about_launcher(match[1]):
         return None
-    return found[1]
+    return match[1]
 
 
 def read_preamble(text: bytes) -> Preamble:
     """The facts in the text. Pure, so short texts, which are most, are cached."""
-    found = _remembered.get(text)
-    if found is None:
-        found = _read(text)
+    preamble = _remembered.get(text)
+    if preamble is None:
+        preamble = _read(text)
         if len(text) < 2000:
             if len(_remembered) > 5000:
                 _remembered.clear()
-            _remembered[text] = found
-    return found
+            _remembered[text] = preamble
+    return preamble
 
 
 def _is_text(line: str) -> bool:
@@ -182,9 +182,9 @@ def _read(text: bytes) -> Preamble:
     )  # from here on
     texts = more = 0
     may_fail = may_state_failure(text)
-    here = at = skip = 0
+    line_start = at = skip = 0
     for index, raw in enumerate(lines):
-        before, here, at = here, at, at + len(raw) + 1
+        before, line_start, at = line_start, at, at + len(raw) + 1
         if skip:
             skip -= 1
             continue
@@ -196,107 +196,111 @@ def _read(text: bytes) -> Preamble:
             continue
         if index in boxed or _is_text(bare):
             if texts < _MOST_TEXTS or looks_like_row(bare) or (may_fail and states_failure(bare)):
-                events.append(LogEvent("text", here, bare[:200]))
+                events.append(LogEvent("text", line_start, bare[:200]))
                 texts += 1
             else:
                 more += 1
-        elif found := _BENCHMARKING.fullmatch(bare):
-            head = Head(found[2], multi="summary" if found[1] else None)
+        elif match := _BENCHMARKING.fullmatch(bare):
+            head = Head(match[2], multi="summary" if match[1] else None)
             groups, mapped, collecting, state = [], False, True, ""
-            head_at = here
-        elif found := _PALLAS.fullmatch(bare):
-            head, head_at, groups, collecting, state = Head(found[1]), here, [], True, ""
-        elif found := _LABELED.fullmatch(bare):
+            head_at = line_start
+        elif match := _PALLAS.fullmatch(bare):
+            head, head_at, groups, collecting, state = Head(match[1]), line_start, [], True, ""
+        elif match := _LABELED.fullmatch(bare):
             head = Head(
-                found[2],
-                multi="summary" if found[1] else None,
-                processes=_whole(found[3]),
-                threads=_whole(found[4]) or 1,
+                match[2],
+                multi="summary" if match[1] else None,
+                processes=_whole(match[3]),
+                threads=_whole(match[4]) or 1,
                 group_count=1,
             )
             groups, mapped, collecting, state = [], False, True, ""
-            head_at = here
-        elif found := _ENDED.match(bare):
-            if found[1] and len(events) == incomplete:
+            head_at = line_start
+        elif match := _ENDED.match(bare):
+            if match[1] and len(events) == incomplete:
                 continue  # behind the line of a launch that lacks rows, IMB's line is no second end
             ended: State = (
-                "complete" if found[1] or found[2] else "aborted" if found[3] == "Aborted" else "interrupted"
+                "complete" if match[1] or match[2] else "aborted" if match[3] == "Aborted" else "interrupted"
             )
-            reason = found[4] or "" if ended != "complete" else ""
-            events.append(LogEvent("end", here, reason[:200], state=ended))
-            incomplete = len(events) if found[2] else -1
+            reason = match[4] or "" if ended != "complete" else ""
+            events.append(LogEvent("end", line_start, reason[:200], state=ended))
+            incomplete = len(events) if match[2] else -1
             head, state = Head(""), ""
-        elif found := _PASSES.match(bare):
-            events.append(LogEvent("passes", here, parts=(found[1], found[2], found[3])))
+        elif match := _PASSES.match(bare):
+            events.append(LogEvent("passes", line_start, parts=(match[1], match[2], match[3])))
             head, state = Head(""), ""
-        elif found := _BANNER.match(bare):
-            program = "OpenIMB" if found["ours"] else "Intel MPI Benchmarks"
-            version = (found["ours"] or found["imb"]).strip()
+        elif match := _BANNER.match(bare):
+            program = "OpenIMB" if match["ours"] else "Intel MPI Benchmarks"
+            version = (match["ours"] or match["imb"]).strip()
             start = (
-                here
+                line_start
                 if index == 0 or not _RULE.match(lines[index - 1].decode("utf-8", "replace").strip())
                 else before
             )
             events.append(
-                LogEvent("banner", start, parts=(program, version, found["part"] or found["other"]))
+                LogEvent("banner", start, parts=(program, version, match["part"] or match["other"]))
             )
             head, state = Head(""), "banner"
-        elif collecting and (found := _PROCESSES.match(bare)):
+        elif collecting and (match := _PROCESSES.match(bare)):
             head = head._replace(
-                processes=_whole(found[1]), threads=_whole(found[2] or "1") or 1, group_count=1
+                processes=_whole(match[1]), threads=_whole(match[2] or "1") or 1, group_count=1
             )
-            mapped = bool(found[3])
+            mapped = bool(match[3])
             groups = [[]] if mapped else []
-        elif collecting and (found := _GROUPS.match(bare)):
+        elif collecting and (match := _GROUPS.match(bare)):
             head = head._replace(
-                group_count=_whole(found[1]),
-                processes=_whole(found[2]),
-                threads=_whole(found[3] or "1") or 1,
+                group_count=_whole(match[1]),
+                processes=_whole(match[2]),
+                threads=_whole(match[3] or "1") or 1,
             )
-        elif collecting and (found := _GROUP.match(bare)):
-            groups.append([int(rank) for rank in found[2].split()[:100_000] if len(rank) < 12])
-        elif collecting and groups and (found := _RANKS.match(bare)):
-            groups[-1].extend(int(rank) for rank in found[1].split() if len(rank) < 12)
+        elif collecting and (match := _GROUP.match(bare)):
+            groups.append([int(rank) for rank in match[2].split()[:100_000] if len(rank) < 12])
+        elif collecting and groups and (match := _RANKS.match(bare)):
+            groups[-1].extend(int(rank) for rank in match[1].split() if len(rank) < 12)
         elif _WAITING.match(bare):
             pass
-        elif collecting and (found := _VARIANT.match(bare)):
-            head = head._replace(variant=found[1])
-        elif found := _MODE.match(bare):
-            mode: Mode = "non_aggregate" if found[1] else "aggregate"
+        elif collecting and (match := _VARIANT.match(bare)):
+            head = head._replace(variant=match[1])
+        elif match := _MODE.match(bare):
+            mode: Mode = "non_aggregate" if match[1] else "aggregate"
             head = head._replace(mode=mode)
-        elif found := _INVALID.match(bare):
+        elif match := _INVALID.match(bare):
             events.append(
                 LogEvent(
-                    "failure", here, bare.strip("# !")[:300], benchmark=found[1], number=_whole(found[2])
+                    "failure",
+                    line_start,
+                    bare.strip("# !")[:300],
+                    benchmark=match[1],
+                    number=_whole(match[2]),
                 )
             )
-        elif found := _UNAVAILABLE.match(bare):
-            events.append(LogEvent("failure", here, found[2][:300], benchmark=found[1]))
-        elif found := _FACT.match(bare):
+        elif match := _UNAVAILABLE.match(bare):
+            events.append(LogEvent("failure", line_start, match[2][:300], benchmark=match[1]))
+        elif match := _FACT.match(bare):
             state = "banner"
-            events.append(LogEvent("fact", here, found[2].strip(), parts=(found[1], "", "")))
-        elif state == "banner" and (found := _STATEMENT.match(bare)):
-            events.append(LogEvent("fact", here, found[2].strip(), parts=(found[1], "", "")))
+            events.append(LogEvent("fact", line_start, match[2].strip(), parts=(match[1], "", "")))
+        elif state == "banner" and (match := _STATEMENT.match(bare)):
+            events.append(LogEvent("fact", line_start, match[2].strip(), parts=(match[1], "", "")))
         elif bare.startswith("# Calling sequence was"):
             state = "calling"
         elif bare.startswith("# List of Benchmarks to run"):
             state = "list"
         elif state in ("calling", "called") and bare.startswith("#"):
-            events.append(LogEvent("calling", here, bare[1:].strip()))
+            events.append(LogEvent("calling", line_start, bare[1:].strip()))
             state = "banner"
         elif bare.startswith(_FENCES):
             fences -= 1
-        elif (found := _ONE_LINE_TITLE.fullmatch(bare)) and not is_message(bare):
-            events.append(LogEvent("title", here, found[2][:200], style="line"))
+        elif (match := _ONE_LINE_TITLE.fullmatch(bare)) and not is_message(bare):
+            events.append(LogEvent("title", line_start, match[2][:200], style="line"))
         elif _RULE.match(bare) and not _is_title(lines, index):
             state = ""
-        elif state == "list" and (found := re.fullmatch(r"# ?(\S+)", bare)):
-            events.append(LogEvent("listed", here, found[1]))
-        elif found := re.fullmatch(r"# ?(\w+)", bare):
-            if found[1] in known():
-                excerpt = found[1]
+        elif state == "list" and (match := re.fullmatch(r"# ?(\S+)", bare)):
+            events.append(LogEvent("listed", line_start, match[1]))
+        elif match := re.fullmatch(r"# ?(\w+)", bare):
+            if match[1] in known():
+                excerpt = match[1]
             else:
-                events.append(LogEvent("text", here, bare))
+                events.append(LogEvent("text", line_start, bare))
         elif (
             PASSES_NOTE.match(bare) or _KNOWN_LINES.match(bare) or (state == "list" and bare.startswith("# "))
         ):
@@ -307,18 +311,18 @@ def _read(text: bytes) -> Preamble:
                 skip += 1
                 line = lines[index + skip].decode("utf-8", "replace").strip()
                 words += " " + line.rstrip("\\ ")
-            events.append(LogEvent("command", here, words[:4000]))
+            events.append(LogEvent("command", line_start, words[:4000]))
         elif _is_underline(bare) and raw[:1].strip():
             if title := _title(lines, index):
-                start = events.pop().at if events and events[-1].at == before else here
+                start = events.pop().at if events and events[-1].at == before else line_start
                 events.append(LogEvent("title", start, title[0][:200], style=title[1]))
-        elif found := re.match(
+        elif match := re.match(
             r"##+\s+(\S.*)" if not has_fences or fences % 2 == 0 else r"#+\s+(\S.*)", bare
         ):
-            name = found[1].rstrip("# ")
-            events.append(LogEvent("title", here, name[:200], style=bare.split()[0]))
+            name = match[1].rstrip("# ")
+            events.append(LogEvent("title", line_start, name[:200], style=bare.split()[0]))
         else:
-            events.append(LogEvent("text", here, bare[:200]))
+            events.append(LogEvent("text", line_start, bare[:200]))
     if not head.benchmark and excerpt:
         head = head._replace(benchmark=excerpt)
     kept = tuple(tuple(group) for group in groups if group)
@@ -334,7 +338,7 @@ def _in_boxes(lines: list[bytes]) -> frozenset[int]:
         for at, line in enumerate(lines)
         if len(line) >= 20 and line[:1] in b"-=*" and line.rstrip() == line[:1] * len(line.rstrip())
     ]
-    found: set[int] = set()
+    boxed: set[int] = set()
     at = 0
     while at < len(rules) - 1:
         first, last = rules[at], rules[at + 1]
@@ -350,15 +354,15 @@ def _in_boxes(lines: list[bytes]) -> frozenset[int]:
             line.startswith(b"#") for line in lines[first:last]
         )
         if equal and not is_underline and 2 < last - first <= _LONGEST_BOX:
-            found.update(range(first, last + 1))
+            boxed.update(range(first, last + 1))
             at += 2
         elif equal and not is_underline and last - first == 2:  # a title in a frame, or a message of one line
             if is_message(lines[first + 1].decode("utf-8", "replace")):
-                found.update(range(first, last + 1))
+                boxed.update(range(first, last + 1))
             at += 2
         else:
             at += 1
-    return frozenset(found)
+    return frozenset(boxed)
 
 
 def _whole(digits: str) -> int | None:

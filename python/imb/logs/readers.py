@@ -44,12 +44,12 @@ _OF_LOGS = READERS[1:]
 
 def reader_of(text: bytes) -> Reader:
     """The reader of a text; that of IMB also where no format is detected."""
-    return next((one for one in READERS if one.detect(text)), _OF_LOGS[0])
+    return next((reader for reader in READERS if reader.detect(text)), _OF_LOGS[0])
 
 
 def tables_in_words() -> str:
     """What a log may have tables of."""
-    return " or of ".join(one.title for one in _OF_LOGS)
+    return " or of ".join(reader.title for reader in _OF_LOGS)
 
 
 def parse_many(files: Sequence[File]) -> list[Log]:
@@ -57,9 +57,9 @@ def parse_many(files: Sequence[File]) -> list[Log]:
     chosen = [reader_of(text) for text, _ in files]
     logs: dict[int, Log] = {}
     for reader in READERS:
-        mine = [number for number, one in enumerate(chosen) if one is reader]
-        if mine:
-            logs.update(zip(mine, reader.read([files[number] for number in mine]), strict=True))
+        numbers = [number for number, choice in enumerate(chosen) if choice is reader]
+        if numbers:
+            logs.update(zip(numbers, reader.read([files[number] for number in numbers]), strict=True))
     for number, (text, name) in enumerate(files):
         if logs[number].launches:
             _note_others(logs[number], text, name, chosen[number])

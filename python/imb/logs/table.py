@@ -167,7 +167,7 @@ def figures(
     """Columns of a table as fields of Result, in the units of records: seconds, bytes per second, shares; NaN where there is
     no number. `arrays` as printed, shape (rows,) each; `bytes_per_megabyte` is one number or one per row. The only place
     with units and with tables whose columns mean something else."""
-    found: dict[str, Array] = {}
+    by_field: dict[str, Array] = {}
     for name, values in zip(columns, arrays, strict=True):
         if name in TIMES:
             values = values / 1e6
@@ -175,14 +175,14 @@ def figures(
             values = values * bytes_per_megabyte
         elif name == "+-":
             values = values / 100
-        found[FIELDS[name]] = values
+        by_field[FIELDS[name]] = values
     if tuple(columns[:4]) == PASSIVE:
-        found["time_max_seconds"] = found.pop("time_pure_seconds")
+        by_field["time_max_seconds"] = by_field.pop("time_pure_seconds")
     if set(columns) >= MEAN_AND_RATE:
-        found["time_avg_seconds"] = found.pop("time_max_seconds")
-    if "bytes" not in found:
-        found["bytes"] = np.zeros(len(arrays[0]), np.int64)
-    return found
+        by_field["time_avg_seconds"] = by_field.pop("time_max_seconds")
+    if "bytes" not in by_field:
+        by_field["bytes"] = np.zeros(len(arrays[0]), np.int64)
+    return by_field
 
 
 def results_of(stretch: Stretch, launch: LoggedLaunch) -> Iterator[Result]:
@@ -190,8 +190,8 @@ def results_of(stretch: Stretch, launch: LoggedLaunch) -> Iterator[Result]:
     head = stretch.head
     place = {**head.place(), "kind": kind_of(head.benchmark, launch.run.component)}
     rows = slice(stretch.first, stretch.first + stretch.count)
-    found = figures(stretch.columns, [array[rows] for array in stretch.arrays], launch.bytes_per_megabyte)
-    for i, row in enumerate(zip(*(values.tolist() for values in found.values()), strict=True)):
+    by_field = figures(stretch.columns, [array[rows] for array in stretch.arrays], launch.bytes_per_megabyte)
+    for i, row in enumerate(zip(*(values.tolist() for values in by_field.values()), strict=True)):
         result = Result(
             **place,
             quantiles=(stretch.quantiles or {}).get(i),
@@ -199,7 +199,7 @@ def results_of(stretch: Stretch, launch: LoggedLaunch) -> Iterator[Result]:
             in_flight=(stretch.in_flight or {}).get(i),
             line=stretch.line,
         )
-        for field, value in zip(found, row, strict=True):
+        for field, value in zip(by_field, row, strict=True):
             setattr(result, field, None if value != value else value)
         if result.defects is not None:
             result.defects = int(result.defects)  # a column with a gap is one of floats

@@ -24,19 +24,19 @@ def parse_topology(text: bytes, name: str) -> Network:
     if b"\0" in text[:4096] or not text.strip():
         raise ImbError(f"{name}: {'not text' if text.strip() else 'empty'}; {ACCEPTED}")
     lines = text.decode("utf-8", "replace").splitlines()
-    read = _infiniband if any(map(_IB_NODE.match, lines)) else _tree
+    parse = _infiniband if any(map(_IB_NODE.match, lines)) else _tree
     try:
-        found = read(lines)
+        network = parse(lines)
     except ImbError as error:
         raise ImbError(f"{name}:{error}") from None
-    if not found.attached:
+    if not network.attached:
         raise ImbError(f"{name}: no host below any switch; {ACCEPTED}")
-    switches = {*found.attached.values(), *(end for link in found.links for end in link)}
-    if len(switches) > MOST_SWITCHES or len(found.links) > MOST_LINKS:
+    switches = {*network.attached.values(), *(end for link in network.links for end in link)}
+    if len(switches) > MOST_SWITCHES or len(network.links) > MOST_LINKS:
         raise ImbError(
-            f"{name}: {len(switches):,} switches, {len(found.links):,} links; more than is supported"
+            f"{name}: {len(switches):,} switches, {len(network.links):,} links; more than is supported"
         )
-    return found
+    return network
 
 
 ACCEPTED = "give lines such as `leaf1: node[01-16]`, Slurm's topology.conf or the output of ibnetdiscover"
@@ -52,7 +52,7 @@ def _tree(lines: Sequence[str]) -> Network:
         if not words:
             continue
         try:
-            switches, members = _slurm(words) if slurm else _own(words)
+            switches, members = _slurm(words) if slurm else _plain_line(words)
         except ImbError as error:
             raise ImbError(f"{number}: {error}") from None
         for switch in switches:
@@ -78,53 +78,53 @@ def _tree(lines: Sequence[str]) -> Network:
 
 def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     r"""Lines with their numbers; one that ends with \ goes on."""
-    start, held = 1, ""
+    start, joined = 1, ""
     for number, line in enumerate(lines, 1):
-        if not held:
+        if not joined:
             start = number
         if line.endswith("\\"):
-            held += line[:-1] + " "
+            joined += line[:-1] + " "
             continue
-        yield start, held + line
-        held = ""
-    if held:
-        yield start, held
+        yield start, joined + line
+        joined = ""
+    if joined:
+        yield start, joined
 
 
-def _own(words: str) -> tuple[list[str], list[str]]:
+def _plain_line(words: str) -> tuple[list[str], list[str]]:
     """`leaf1: node[01-16]`, `spine[1-8]: leaf[1-4]`: each of the switches has all of these below it."""
     switches, colon, members = words.partition(":")
     if not colon:
         raise ImbError(f"not `switch: hosts`: {one_line(words[:60])}; {ACCEPTED}")
-    found = expanded(switches)
-    if not found:
+    names = expanded(switches)
+    if not names:
         raise ImbError(f"no name of a switch: {one_line(words[:60])}")
-    return found, expanded(members)
+    return names, expanded(members)
 
 
 def _slurm(words: str) -> tuple[list[str], list[str]]:
     """`SwitchName=leaf1 Nodes=node[01-16]`, `SwitchName=spine Switches=leaf[1-8]`; of blocks `BlockName=`."""
-    given = {key.lower(): value for key, value in _ASSIGNED.findall(words)}
-    name = given.get("switchname") or given.get("blockname")
+    fields = {key.lower(): value for key, value in _ASSIGNED.findall(words)}
+    name = fields.get("switchname") or fields.get("blockname")
     if not name:
         return [], []  # BlockSizes and others
-    members = [*expanded(given.get("nodes", "")), *expanded(given.get("switches", ""))]
+    members = [*expanded(fields.get("nodes", "")), *expanded(fields.get("switches", ""))]
     return expanded(name), members
 
 
 def _below_itself(below: Mapping[str, Sequence[str]]) -> str | None:
     """A switch of a loop; None where there is none."""
-    waiting = {switch: {one for one in members if one in below} for switch, members in below.items()}
+    waiting = {switch: {member for member in members if member in below} for switch, members in below.items()}
     above: dict[str, list[str]] = {}
     for switch, members in waiting.items():
         for member in members:
             above.setdefault(member, []).append(switch)
     ready = [switch for switch, members in waiting.items() if not members]
     while ready:
-        done = ready.pop()
-        waiting.pop(done)
-        for switch in above.get(done, ()):
-            waiting[switch].discard(done)
+        lowest = ready.pop()
+        waiting.pop(lowest)
+        for switch in above.get(lowest, ()):
+            waiting[switch].discard(lowest)
             if not waiting[switch]:
                 ready.append(switch)
     seen: set[str] = set()
@@ -156,19 +156,19 @@ def _infiniband(lines: Sequence[str]) -> Network:
     rails: dict[str, int] = {}
     links: dict[tuple[tuple[str, int], ...], tuple[str, str]] = {}
     seen: set[tuple[str, int]] = set()
-    for one, one_port, other, other_port in ports:
-        if one in switches and other in switches:  # listed at both ends
-            ends = tuple(sorted([(one, one_port), (other, other_port)]))
-            links[ends] = (switches[one], switches[other])
+    for first, first_port, second, second_port in ports:
+        if first in switches and second in switches:  # listed at both ends
+            ends = tuple(sorted([(first, first_port), (second, second_port)]))
+            links[ends] = (switches[first], switches[second])
         elif (
-            one not in switches
-            and other in switches
-            and kinds.get(one) == "Ca"
-            and (one, one_port) not in seen
+            first not in switches
+            and second in switches
+            and kinds.get(first) == "Ca"
+            and (first, first_port) not in seen
         ):
-            seen.add((one, one_port))
-            host = _host(names[one])
-            if host and attached.setdefault(host, switches[other]) != switches[other]:
+            seen.add((first, first_port))
+            host = _host(names[first])
+            if host and attached.setdefault(host, switches[second]) != switches[second]:
                 rails[host] = rails.get(host, 1) + 1
     return Network(attached, list(links.values()), rails)
 

@@ -63,11 +63,11 @@ def problems_of(name: str, rows: Iterable[UnreadRow]) -> list[Problem]:
     """The problems of a file: one for all rows with a decimal comma, one for each block of other rows."""
     ordered = sorted(set(rows))
     commas = [row for row in ordered if _has_decimal_comma(row)]
-    found = []
+    problems = []
     if commas:
         count = "1 row has" if len(commas) == 1 else f"{len(commas):,} rows have"
         words = f"{count} a decimal comma: {commas[0].text[:60]!r}; skipped: replace commas by points"
-        found.append(Problem(name, commas[0].line, words, len(commas)))
+        problems.append(Problem(name, commas[0].line, words, len(commas)))
         ordered = [row for row in ordered if not _has_decimal_comma(row)]
     blocks: list[list[UnreadRow]] = []
     for row in ordered:
@@ -76,8 +76,8 @@ def problems_of(name: str, rows: Iterable[UnreadRow]) -> list[Problem]:
             blocks[-1].append(row)
         else:
             blocks.append([row])
-    found += [_problem(name, block) for block in blocks]
-    return sorted(found, key=lambda problem: problem.line)
+    problems += [_problem(name, block) for block in blocks]
+    return sorted(problems, key=lambda problem: problem.line)
 
 
 def _problem(name: str, block: Sequence[UnreadRow]) -> Problem:

@@ -33,7 +33,7 @@ _NAME = re.compile(r"[\w.+=:-]+(/[\w.+=:-]+)*$", re.ASCII)
 
 
 class VariantSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What makes a variant; all that is None or empty is as `imb run` does it without being told."""
+    """The settings of a variant. What is None or empty is as `imb run` does it by default."""
 
     mpi: str | None = None
     compiler: str | None = None
@@ -98,40 +98,41 @@ def read_campaign(path: Path) -> tuple[Campaign, str]:
 def parse_campaign(text: str, path: Path) -> Campaign:
     """The campaign of a file's text; relative paths in it are relative to the file. Raises ImbError."""
     try:
-        found = tomllib.loads(text)
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ImbError(f"{path} is not TOML: {error}") from error
     try:
-        table, moved_lines = moved.current_keys(found)
-        made: Campaign = _converted(table, Campaign)
-        made = msgspec.structs.replace(made, name=made.name or path.stem)
-        examine_campaign(made)
+        table, moved_lines = moved.current_keys(data)
+        campaign: Campaign = _converted(table, Campaign)
+        campaign = msgspec.structs.replace(campaign, name=campaign.name or path.stem)
+        examine_campaign(campaign)
     except ImbError as error:
         raise ImbError(f"{path}: {error}") from error
     for line in moved_lines:
         note(f"{path}: {line}")
-    return _anchored(made, path.parent)
+    return _anchored(campaign, path.parent)
 
 
-def _converted(found: object, kind: Any, key: str = "", *, strict: bool = True) -> Any:
-    """`found` as this type. Raises ImbError with msgspec's words and the key as TOML writes it."""
+def _converted(data: object, kind: Any, key: str = "", *, strict: bool = True) -> Any:
+    """`data` as this type. Raises ImbError with msgspec's words and the key as TOML writes it."""
     try:
-        return msgspec.convert(found, kind, strict=strict)
+        return msgspec.convert(data, kind, strict=strict)
     except msgspec.ValidationError as error:
-        for name, value, of in _keys(found, kind):  # msgspec does not name the table in a table of tables
-            _converted(value, of, f"{key}.{name}" if key else name, strict=strict)
+        # msgspec does not name the table in a table of tables
+        for name, value, value_kind in _keys(data, kind):
+            _converted(value, value_kind, f"{key}.{name}" if key else name, strict=strict)
         words, _, inner = str(error).partition(" - at `$")
         raise ImbError(_explained(words, kind, key + inner.strip("`"))) from error
 
 
-def _keys(found: object, kind: Any) -> list[tuple[str, object, Any]]:
+def _keys(data: object, kind: Any) -> list[tuple[str, object, Any]]:
     """Name, value and type of each known key of a table."""
-    if not isinstance(found, dict):
+    if not isinstance(data, dict):
         return []
     if get_origin(kind) is dict:
-        return [(name, value, get_args(kind)[1]) for name, value in found.items()]
+        return [(name, value, get_args(kind)[1]) for name, value in data.items()]
     known = {field.encode_name: field.type for field in _fields(kind)}
-    return [(name, value, known[name]) for name, value in found.items() if name in known]
+    return [(name, value, known[name]) for name, value in data.items() if name in known]
 
 
 def _fields(kind: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
@@ -147,56 +148,60 @@ def _explained(words: str, kind: Any, key: str) -> str:
     if missing := re.search(r"missing required field `(.*)`", words):
         return f'{missing[1]} is missing; give for instance {missing[1]} = ["PingPong", "Allreduce"]'
     if "enum" in words:
-        literals = (one for one in (kind, *get_args(kind)) if get_origin(one) is Literal)
+        literals = (annotation for annotation in (kind, *get_args(kind)) if get_origin(annotation) is Literal)
         choices = ", ".join(choice for literal in literals for choice in get_args(literal))
         return f"{key}: {words.split()[-1]} is none of {choices}"
-    words = re.sub(r"\b(object|array)\b", lambda kind: {"object": "table", "array": "list"}[kind[0]], words)
+    words = re.sub(r"\b(object|array)\b", lambda match: {"object": "table", "array": "list"}[match[0]], words)
     return f"{key}: {words[:1].lower()}{words[1:]}"
 
 
-def examine_campaign(made: Campaign) -> None:
-    """Raises ImbError where what is wanted does not go together."""
+def examine_campaign(campaign: Campaign) -> None:
+    """Raises ImbError where settings contradict each other."""
     from imb.model.observations import refuse_unknown_metric
 
-    refuse_unknown_metric(made.metric)
-    if not made.variants and not made.axes:
+    refuse_unknown_metric(campaign.metric)
+    if not campaign.variants and not campaign.axes:
         raise ImbError("no variants; give at least one table [variants.NAME], or [axes.AXIS.NAME]")
-    if made.variants and made.axes:
+    if campaign.variants and campaign.axes:
         raise ImbError("both variants and axes; give one of them")
-    for name in (made.name, *made.variants, *(value for axis in made.axes.values() for value in axis)):
+    for name in (
+        campaign.name,
+        *campaign.variants,
+        *(value for axis in campaign.axes.values() for value in axis),
+    ):
         examine_name(name)
-    for axis, values in made.axes.items():
+    for axis, values in campaign.axes.items():
         if not values:
             raise ImbError(f"axes.{axis} has no values; give tables [axes.{axis}.NAME]")
-    if not made.benchmarks:
+    if not campaign.benchmarks:
         raise ImbError('benchmarks is empty; give for instance ["PingPong", "Allreduce"]')
-    selections(made)
-    for name, variant in variants(made).items():
+    selections(campaign)
+    for name, variant in variants(campaign).items():
         if variant.bind and variant.cpus:
             raise ImbError(
                 f"variant {name}: cpus and bind exclude each other; cpus pins each rank to one CPU"
             )
-        _refuse_memory(made, name, variant)
-    if made.repeats:
-        _refuse_repeats(made)
-    if made.until_decided:
-        _refuse_until_decided(made)
-    elif made.budget:
+        _refuse_memory(campaign, name, variant)
+    if campaign.repeats:
+        _refuse_repeats(campaign)
+    if campaign.until_decided:
+        _refuse_until_decided(campaign)
+    elif campaign.budget:
         raise ImbError("budget is of until_decided = true; without it, give launches")
-    if made.segments > 1:
-        _refuse_segments(made)
-    elif made.turn_timeout is not None:
+    if campaign.segments > 1:
+        _refuse_segments(campaign)
+    elif campaign.turn_timeout is not None:
         raise ImbError("turn_timeout is of interleaved launches; give segments, or omit it")
-    if made.until_decided or made.segments > 1:
-        _refuse_both_ways(made)
+    if campaign.until_decided or campaign.segments > 1:
+        _refuse_both_ways(campaign)
 
 
-def _refuse_memory(made: Campaign, name: str, variant: VariantSettings) -> None:
+def _refuse_memory(campaign: Campaign, name: str, variant: VariantSettings) -> None:
     """Raises ImbError where there is no such memory or GPU, it is of files, or IMB's arguments have another one."""
-    words = [*split_words(made.arguments), *split_words(variant.arguments)]
+    words = [*split_words(campaign.arguments), *split_words(variant.arguments)]
     gpus.refuse_twice(variant.memory, variant.gpu, words, f"variant {name}: ")
     if gpu_arguments(variant, f"variant {name}: "):
-        for chosen in selections(made):
+        for chosen in selections(campaign):
             selection.refuse_files(chosen, f"variant {name}: memory and gpu")
 
 
@@ -211,34 +216,34 @@ def examine_name(name: str) -> None:
         raise ImbError(f"{name!r} becomes part of a label: letters, digits and ._+=:- only")
 
 
-def _refuse_repeats(made: Campaign) -> None:
+def _refuse_repeats(campaign: Campaign) -> None:
     """Raises ImbError where no launch could be known to be outside the dominant state, or looks would count repeats."""
-    if made.until_decided:
+    if campaign.until_decided:
         raise ImbError("repeats and until_decided exclude each other; with until_decided, more rounds follow")
-    for name, one in variants(made).items():
-        if is_classic(made, one):
+    for name, variant in variants(campaign).items():
+        if is_classic(campaign, variant):
             raise ImbError(
                 f"variant {name}: repeats needs the state probes of rows in passes; omit it, or classic"
             )
 
 
-def _refuse_until_decided(made: Campaign) -> None:
+def _refuse_until_decided(campaign: Campaign) -> None:
     """Raises ImbError where nothing could ever be decided."""
-    if made.launches is not None and made.launches < sequential_design.FIRST:
+    if campaign.launches is not None and campaign.launches < sequential_design.FIRST:
         raise ImbError(
-            f"launches: {made.launches} is too few with until_decided, which looks first after"
+            f"launches: {campaign.launches} is too few with until_decided, which looks first after"
             f" {sequential_design.FIRST} rounds"
         )
-    if len(variants(made)) < 2:
+    if len(variants(campaign)) < 2:
         raise ImbError("until_decided judges variants against the first one; give two or more")
 
 
-def _refuse_segments(made: Campaign) -> None:
+def _refuse_segments(campaign: Campaign) -> None:
     """Raises ImbError where launches cannot run at the same time."""
     hint = "with segments all variants run at the same time"
-    if any("IO" in chosen for chosen in selections(made)):
+    if any("IO" in chosen for chosen in selections(campaign)):
         raise ImbError(f"{hint}, and IMB-IO's files are in one folder; leave segments out")
-    for name, variant in variants(made).items():
+    for name, variant in variants(campaign).items():
         if variant.setup or variant.teardown:
             raise ImbError(
                 f"variant {name}: {hint}, so none can be set up; leave segments out, or setup and teardown"
@@ -247,61 +252,61 @@ def _refuse_segments(made: Campaign) -> None:
             raise ImbError(f"variant {name}: {hint}, and steps of srun share no CPUs; leave segments out")
 
 
-def why_launch_by_launch(made: Campaign) -> str | None:
+def why_launch_by_launch(campaign: Campaign) -> str | None:
     """Why the launches of these variants are not interleaved unless the user wants that; None: they can run side by side. Raises
     ImbError where names or arguments are wrong."""
-    if any("IO" in chosen for chosen in selections(made)):
+    if any("IO" in chosen for chosen in selections(campaign)):
         return "IMB-IO's files are in one folder"
-    for name, one in variants(made).items():
-        if one.setup or one.teardown:
+    for name, variant in variants(campaign).items():
+        if variant.setup or variant.teardown:
             return f"variant {name} has setup or teardown commands"
-        if one.launcher == "srun":
+        if variant.launcher == "srun":
             return "steps of srun share no CPUs"
-        if one.memory not in (None, "host") or one.gpu is not None:
+        if variant.memory not in (None, "host") or variant.gpu is not None:
             return "a GPU may be of one process at a time"
-        if is_classic(made, one):
+        if is_classic(campaign, variant):
             return "rows of one burst need segments of 0.1 s or more; --segments interleaves them"
     return None
 
 
-def _refuse_both_ways(made: Campaign) -> None:
+def _refuse_both_ways(campaign: Campaign) -> None:
     """Raises ImbError where variants could not be judged against each other."""
-    ways = {name: is_classic(made, one) for name, one in variants(made).items()}
-    if len({*ways.values()}) > 1:
-        classic = next(name for name, one in ways.items() if one)
+    classic = {name: is_classic(campaign, variant) for name, variant in variants(campaign).items()}
+    if len({*classic.values()}) > 1:
+        first = next(name for name, value in classic.items() if value)
         raise ImbError(
-            f"variant {classic} is classic and others are measured in passes, which are not compared with each other"
+            f"variant {first} is classic and others are measured in passes, which are not compared with each other"
         )
 
 
-def is_classic(made: Campaign, one: VariantSettings) -> bool:
+def is_classic(campaign: Campaign, variant: VariantSettings) -> bool:
     """Whether the launches of a variant measure each row in one burst."""
-    arguments = [*split_words(made.arguments), *split_words(one.arguments)]
-    return sampling_of(made, one).classic or passes.why_classic(arguments) is not None
+    arguments = [*split_words(campaign.arguments), *split_words(variant.arguments)]
+    return sampling_of(campaign, variant).classic or passes.why_classic(arguments) is not None
 
 
-def why_variant_classic(made: Campaign) -> str | None:
-    """The first of IMB's arguments that makes a variant classic which was not asked to be."""
-    found = (
-        passes.why_classic([*split_words(made.arguments), *split_words(one.arguments)])
-        for one in variants(made).values()
-        if not sampling_of(made, one).classic
+def why_variant_classic(campaign: Campaign) -> str | None:
+    """The first IMB argument that makes a variant classic although its settings do not."""
+    reasons = (
+        passes.why_classic([*split_words(campaign.arguments), *split_words(variant.arguments)])
+        for variant in variants(campaign).values()
+        if not sampling_of(campaign, variant).classic
     )
-    return next(filter(None, found), None)
+    return next(filter(None, reasons), None)
 
 
-def sampling_of(made: Campaign, one: VariantSettings) -> passes.Sampling:
-    """How the rows of a variant are measured: what it says goes before what the campaign says."""
-    if one.classic:
-        return passes.Sampling(classic=True, precision=one.precision, budget=one.launch_budget)
+def sampling_of(campaign: Campaign, variant: VariantSettings) -> passes.Sampling:
+    """How the rows of a variant are measured: its own settings take precedence over those of the campaign."""
+    if variant.classic:
+        return passes.Sampling(classic=True, precision=variant.precision, budget=variant.launch_budget)
     return passes.Sampling(
-        classic=made.classic if one.classic is None else False,
-        precision=made.precision if one.precision is None else one.precision,
-        budget=made.launch_budget if one.launch_budget is None else one.launch_budget,
+        classic=campaign.classic if variant.classic is None else False,
+        precision=campaign.precision if variant.precision is None else variant.precision,
+        budget=campaign.launch_budget if variant.launch_budget is None else variant.launch_budget,
     )
 
 
-def _anchored(made: Campaign, folder: Path) -> Campaign:
+def _anchored(campaign: Campaign, folder: Path) -> Campaign:
     def place(settings: VariantSettings) -> VariantSettings:
         def path(word: str | None) -> str | None:
             if word is None or ("/" not in word and not word.startswith("~")):
@@ -314,30 +319,33 @@ def _anchored(made: Campaign, folder: Path) -> Campaign:
         return msgspec.structs.replace(settings, mpi=path(settings.mpi), programs=programs)
 
     return msgspec.structs.replace(
-        made,
-        common=place(made.common),
-        variants={name: place(one) for name, one in made.variants.items()},
-        axes={axis: {n: place(one) for n, one in values.items()} for axis, values in made.axes.items()},
+        campaign,
+        common=place(campaign.common),
+        variants={name: place(variant) for name, variant in campaign.variants.items()},
+        axes={
+            axis: {name: place(variant) for name, variant in values.items()}
+            for axis, values in campaign.axes.items()
+        },
     )
 
 
-def variants(made: Campaign) -> dict[str, VariantSettings]:
+def variants(campaign: Campaign) -> dict[str, VariantSettings]:
     """By name, each with what is common to all. Those of axes are named by their values: `gcc/2x4`."""
-    if made.variants:
-        return {name: merged(made.common, one) for name, one in made.variants.items()}
-    found: dict[str, VariantSettings] = {}
-    for values in itertools.product(*(axis.items() for axis in made.axes.values())):
-        settings = made.common
-        for _, one in values:
-            settings = merged(settings, one)
-        found["/".join(name for name, _ in values)] = settings
-    return found
+    if campaign.variants:
+        return {name: merged(campaign.common, variant) for name, variant in campaign.variants.items()}
+    named: dict[str, VariantSettings] = {}
+    for values in itertools.product(*(axis.items() for axis in campaign.axes.values())):
+        settings = campaign.common
+        for _, variant in values:
+            settings = merged(settings, variant)
+        named["/".join(name for name, _ in values)] = settings
+    return named
 
 
 def merged(first: VariantSettings, then: VariantSettings) -> VariantSettings:
-    """Both: variables, arguments and commands add up (tear-downs in reverse), of the others, and of launcher options for the same,
-    the latter wins."""
-    said = {
+    """Both sets of settings. Variables, arguments and commands add up, teardowns in reverse order. Of all others, and of launcher
+    options that set the same, those of `then` win."""
+    settings = {
         field.name: getattr(then, field.name)
         for field in msgspec.structs.fields(then)
         if getattr(then, field.name) is not None
@@ -351,7 +359,7 @@ def merged(first: VariantSettings, then: VariantSettings) -> VariantSettings:
         "setup": [*commands(first.setup), *commands(then.setup)],
         "teardown": [*commands(then.teardown), *commands(first.teardown)],
     }
-    return msgspec.structs.replace(first, **(said | added))
+    return msgspec.structs.replace(first, **(settings | added))
 
 
 def split_words(words: Words) -> list[str]:
@@ -367,12 +375,12 @@ def commands(words: Words) -> list[str]:
     return [words] if isinstance(words, str) else list(words)
 
 
-def selections(made: Campaign) -> list[dict[Component, list[str]]]:
+def selections(campaign: Campaign) -> list[dict[Component, list[str]]]:
     """What is launched by itself: all names together, or list by list."""
-    names = made.benchmarks
+    names = campaign.benchmarks
     if all(isinstance(name, str) for name in names):
-        return [selection.select([name for name in names if isinstance(name, str)], made.class_)]
-    return [selection.select([name] if isinstance(name, str) else name, made.class_) for name in names]
+        return [selection.select([name for name in names if isinstance(name, str)], campaign.class_)]
+    return [selection.select([name] if isinstance(name, str) else name, campaign.class_) for name in names]
 
 
 _KEYS = {field.encode_name for field in msgspec.structs.fields(VariantSettings)} - {
@@ -394,7 +402,7 @@ def spoken(text: str) -> VariantSettings:
     """
     words = split_words(text)
     first = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
-    said: dict[str, Any] = {"launcher_options": words[first:], "env": {}}
+    settings: dict[str, Any] = {"launcher_options": words[first:], "env": {}}
     for word in words[:first]:
         key, equals, value = word.partition("=")
         if not equals or not key:
@@ -407,13 +415,13 @@ def spoken(text: str) -> VariantSettings:
                 raise ImbError(
                     f"{word!r}: no setting {key}; did you mean {near[0]}? (a variable of such a name: `env {word} imb ...`)"
                 )
-            said["env"][key] = value
+            settings["env"][key] = value
         elif key in ("cpus", "hosts"):
-            said[key] = value.split(",")
+            settings[key] = value.split(",")
         else:
-            said[key] = value
+            settings[key] = value
     try:
-        made: VariantSettings = _converted(said, VariantSettings, strict=False)
+        variant: VariantSettings = _converted(settings, VariantSettings, strict=False)
     except ImbError as error:
         raise ImbError(f"{text!r}: {error}") from error
-    return made
+    return variant

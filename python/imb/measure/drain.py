@@ -33,7 +33,7 @@ class Drain(NamedTuple):
 def drain_of(
     host: str, reason: str, environment: Mapping[str, str] | None = None, listed: Collection[str] = ()
 ) -> Drain | None:
-    """None where the name of the host is none that a node of Slurm may have: Slurm takes brackets and commas as lists of nodes,
+    """None where the name of the host cannot be that of a node in Slurm: Slurm takes brackets and commas as lists of nodes,
     and a shell takes other characters as its own. If the allocation, or else `listed` (the hosts of a
     topology file), has the short name of the host, that is taken."""
     node = node_of(host, environment, listed)
@@ -45,20 +45,20 @@ def drain_of(
 def node_of(host: str, environment: Mapping[str, str] | None = None, listed: Collection[str] = ()) -> str:
     """The name of a host in Slurm."""
     short = host.partition(".")[0]
-    there = Allocation.of(environment)
-    for known in (there.hosts if there.scheduler == "Slurm" else (), listed):
-        if host in known:
+    allocation = Allocation.of(environment)
+    for hosts in (allocation.hosts if allocation.scheduler == "Slurm" else (), listed):
+        if host in hosts:
             return host
-        if short in known:
+        if short in hosts:
             return short
     return host
 
 
-def drain_node(one: Drain) -> str | None:
+def drain_node(drain: Drain) -> str | None:
     """Drains the node. Returns why it could not; None where it is done."""
     try:
-        ended = subprocess.run(
-            one.words,
+        completed = subprocess.run(
+            drain.words,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -69,7 +69,9 @@ def drain_node(one: Drain) -> str | None:
         return f"cannot start scontrol: {error.strerror}"
     except subprocess.TimeoutExpired:
         return f"scontrol did not end within {TIMEOUT:g} s"
-    if ended.returncode:
-        words = " ".join((ended.stderr or ended.stdout).split())
-        return f"scontrol failed with exit status {ended.returncode}" + (f": {words[:200]}" if words else "")
+    if completed.returncode:
+        words = " ".join((completed.stderr or completed.stdout).split())
+        return f"scontrol failed with exit status {completed.returncode}" + (
+            f": {words[:200]}" if words else ""
+        )
     return None

@@ -49,7 +49,7 @@ from imb.mpi.launchers import Command
 
 
 class _Started(NamedTuple):
-    """A launch at work: where it writes, its command as it is and without secrets, these, what is known of it so far."""
+    """A running launch. `spool`: where it writes; `shown`: its command without secrets; `facts`: what is known of it so far."""
 
     item: Item
     spool: Path
@@ -63,84 +63,84 @@ class _Started(NamedTuple):
 @reporting_archive
 def execute(
     archive: Archive,
-    made: Plan,
+    plan: Plan,
     items: Sequence[Item],
     *,
     on_start: Callable[[Item, Command], None] = lambda item, command: None,
-    on_progress: Callable[[Progress, float], None] = lambda p, s: None,
+    on_progress: Callable[[Progress, float], None] = lambda progress, seconds: None,
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
     on_measured: Callable[[Item, Path], None] = lambda item, records: None,
 ) -> list[Done]:
-    """Launches, several interleaved, and puts what came of it into the archive, whatever that is. To be called by who holds
-    the session (imb.measure.lock).
+    """Launches these items, several of them interleaved, and stores what each left in the archive, also where it failed. For the
+    owner of the session's lock (imb.measure.lock).
 
     `on_measured` gets the file of records of a complete launch, before it is stored, and before MPI has ended where the
     launch is alone. `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no
     progress, or is ended because it stopped. Raises NotStarted, ImbError.
     """
     began = time.monotonic()
-    told = set[int]()
+    reported = set[int]()
 
-    def tell(one: _Started) -> None:
-        kept = one.spool / "records.jsonl"
-        if one.item.number not in told and kept.exists():
-            told.add(one.item.number)
-            on_measured(one.item, kept)
+    def report_measured(running: _Started) -> None:
+        records = running.spool / "records.jsonl"
+        if running.item.number not in reported and records.exists():
+            reported.add(running.item.number)
+            on_measured(running.item, records)
 
     with contextlib.ExitStack() as stack:
         turns = None
-        if made.parts > 1 and not items[0].alone:
-            intents = [intent_of(made, item) for item in items]
-            seed = (made.seed or 0) + items[0].number
+        if plan.parts > 1 and not items[0].alone:
+            intents = [intent_of(plan, item) for item in items]
+            seed = (plan.seed or 0) + items[0].number
             ranks = [intent.ranks for intent in intents]
             turns = stack.enter_context(
-                Conductor(ranks, seed, everywhere=any(map(elsewhere, intents)), limit=made.turn_limit)
+                Conductor(ranks, seed, everywhere=any(map(elsewhere, intents)), limit=plan.turn_limit)
             )
         for item in items:
-            _adopt(archive, made, item)
-        refuse_missing_programs(made, items)  # of all, before one leaves anything
+            _adopt(archive, plan, item)
+        refuse_missing_programs(plan, items)  # of all, before one leaves anything
         started = [
-            _start(archive, made, item, turns.words(side, made.parts) if turns else [])
+            _start(archive, plan, item, turns.words(side, plan.parts) if turns else [])
             for side, item in enumerate(items)
         ]
-        for one in started:
-            on_start(one.item, one.shown)
+        for running in started:
+            on_start(running.item, running.shown)
         before = load.moment()
         if turns is None:
-            _see_through(made, started[0], on_progress, on_problem, tell)
+            _see_through(plan, started[0], on_progress, on_problem, report_measured)
         else:
-            _see_all_through(made, started, turns, on_progress, on_problem)
+            _see_all_through(plan, started, turns, on_progress, on_problem)
         # Ranks that srun starts are not our children: their CPU time is not known here.
-        ours = all(intent_of(made, item).launcher != "srun" for item in items)
+        ours = all(intent_of(plan, item).launcher != "srun" for item in items)
         if ours and (during := load.load_between(before, load.moment())):
-            for one in started:
-                one.facts["load"] = msgspec.to_builtins(during)
+            for running in started:
+                running.facts["load"] = msgspec.to_builtins(during)
     seconds = (time.monotonic() - began) / len(items)
-    for one in started:
-        if one.facts["outcome"] == "measured":
-            tell(one)
-    interrupted = any(_ask_transports(made, one) for one in started)
-    over = [
-        _store(archive, made, one.item, one.facts, None if "note" in one.facts else seconds)
-        for one in started  # a launch that lingered does not predict the duration of others
+    for running in started:
+        if running.facts["outcome"] == "measured":
+            report_measured(running)
+    interrupted = any(_ask_transports(plan, running) for running in started)
+    results = [
+        _store(archive, plan, running.item, running.facts, None if "note" in running.facts else seconds)
+        for running in started  # a launch that lingered does not predict the duration of others
     ]
-    for item, one_over in zip(items, over, strict=True):  # as close together as can be
-        _finish(archive, made, item, one_over)
+    for item, result in zip(items, results, strict=True):  # as close together as can be
+        _finish(archive, plan, item, result)
     if interrupted:
         raise KeyboardInterrupt
-    return over
+    return results
 
 
-def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _Started:
-    spool = spool_of(archive, made, item)
+def _start(archive: Archive, plan: Plan, item: Item, turns: Sequence[str]) -> _Started:
+    spool = spool_of(archive, plan, item)
     spool.mkdir()
-    command, shown = (command_of(made, item, spool, turns, shown=shown) for shown in (False, True))
-    variant, intent = made.variants[item.variant], intent_of(made, item)
+    command, shown = (command_of(plan, item, spool, turns, shown=shown) for shown in (False, True))
+    variant, intent = plan.variants[item.variant], intent_of(plan, item)
     facts: dict[str, Any] = {
         "kind": "launch",
-        "campaign": made.campaign or made.id,
+        "campaign": plan.campaign or plan.id,
         # What the judge pairs launches by, and which of them share a session.
-        "session": made.id,
+        "session": plan.id,
         "number": item.number,
         "turn": item.turn,
         "cell": item.cell,
@@ -154,15 +154,15 @@ def _start(archive: Archive, made: Plan, item: Item, turns: Sequence[str]) -> _S
         "started": now(),
         "conditions": msgspec.to_builtins(conditions.gather(variant.mpi, with_gpus=uses_gpu(item.arguments))),
     }
-    if made.campaign:
+    if plan.campaign:
         facts |= {"variant": variant.name, "setup": [hidden_command(command) for command in variant.setup]}
-        facts["seed"] = made.seed
+        facts["seed"] = plan.seed
     if item.repeats:
         facts[REPEATS] = item.repeats
-    if made.until:
-        facts[FACT] = msgspec.to_builtins(made.until.design)
+    if plan.until:
+        facts[FACT] = msgspec.to_builtins(plan.until.design)
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
-    return _Started(item, spool, command, shown, secrets_of(made, item), facts, Progress())
+    return _Started(item, spool, command, shown, secrets_of(plan, item), facts, Progress())
 
 
 class _Stopped(KeyboardInterrupt):
@@ -170,36 +170,38 @@ class _Stopped(KeyboardInterrupt):
 
 
 def _see_through(
-    made: Plan,
-    one: _Started,
+    plan: Plan,
+    running: _Started,
     on_progress: Callable[[Progress, float], None],
     on_problem: Callable[[Item, str], None],
-    on_complete: Callable[[_Started], None] = lambda one: None,
+    on_complete: Callable[[_Started], None] = lambda running: None,
 ) -> None:
     """Launches, and completes the facts. `on_complete`: all records are there, though MPI may take a second to end."""
-    spool, facts, progress = one.spool, one.facts, one.progress
-    ranks = intent_of(made, one.item).ranks
+    spool, facts, progress = running.spool, running.facts, running.progress
+    ranks = intent_of(plan, running.item).ranks
     stopped: str | None = None
 
     def tick(seconds: float) -> None:
         nonlocal stopped
         if line := progress.stall(seconds):
-            on_problem(one.item, f"{line}; {limit_in_words(one.item.timeout or made.timeout, made.id)}")
+            on_problem(
+                running.item, f"{line}; {limit_in_words(running.item.timeout or plan.timeout, plan.id)}"
+            )
         try:
             on_progress(progress, seconds)
         except _Stopped as stop:
             stopped = str(stop)
             raise
         if (end := progress.end) and not end.exit_status and progress.ranks in (None, ranks):
-            on_complete(one)
+            on_complete(running)
 
     try:
         ended = launch.run(
-            one.command,
+            running.command,
             output=spool / "output.txt",
             errors=spool / "stderr.txt",
-            timeout=one.item.timeout or made.timeout,
-            hide=one.secrets,
+            timeout=running.item.timeout or plan.timeout,
+            hide=running.secrets,
             follow=spool / "records.jsonl",
             on_line=progress.feed,
             on_tick=tick,
@@ -210,15 +212,15 @@ def _see_through(
             shutil.rmtree(spool)
         raise NotStarted(str(error)) from error
     outcome, status = str(ended.outcome), ended.status
-    said = (spool / "stderr.txt").read_bytes()
+    stderr = (spool / "stderr.txt").read_bytes()
     if (
         outcome == "finished"
         and status
         and not (spool / "records.jsonl").exists()
-        and arguments.refused(said)
+        and arguments.refused(stderr)
     ):
         shutil.rmtree(spool)  # nothing has run
-        raise ImbError(f"{one.command.words[0]} refused its arguments: {reason(said)}")
+        raise ImbError(f"{running.command.words[0]} refused its arguments: {reason(stderr)}")
     if outcome == "lingered" and progress.end:
         outcome, status = "finished", progress.end.exit_status
         facts["note"] = (
@@ -246,7 +248,7 @@ def _see_through(
 
 
 def _see_all_through(
-    made: Plan,
+    plan: Plan,
     started: Sequence[_Started],
     turns: Conductor,
     on_progress: Callable[[Progress, float], None],
@@ -255,13 +257,13 @@ def _see_all_through(
     """The same at the same time, a thread each; Ctrl-C interrupts all of them."""
     stop = threading.Event()
 
-    def see(side: int, one: _Started) -> None:
+    def see(side: int, running: _Started) -> None:
         def tick(progress: Progress, seconds: float) -> None:
             if stop.is_set():
                 raise KeyboardInterrupt
             if (lost := turns.lost(side)) and progress.end is None:
                 on_problem(
-                    one.item,
+                    running.item,
                     f"{lost}; launch ended, its pair is lost; turn_timeout in a campaign file sets the limit",
                 )
                 raise _Stopped(lost)
@@ -269,7 +271,7 @@ def _see_all_through(
                 on_progress(progress, seconds)
 
         try:
-            _see_through(made, one, tick, on_problem)
+            _see_through(plan, running, tick, on_problem)
         finally:
             turns.leave(side)
 
@@ -277,8 +279,8 @@ def _see_all_through(
     interrupted = False
     with launch.sigterm_interrupts(), ThreadPoolExecutor(len(started)) as pool:
         try:
-            for side, one in enumerate(started):
-                under_way.append(pool.submit(see, side, one))
+            for side, running in enumerate(started):
+                under_way.append(pool.submit(see, side, running))
             wait(under_way, return_when=FIRST_EXCEPTION)
         except KeyboardInterrupt:
             interrupted = True
@@ -289,67 +291,73 @@ def _see_all_through(
                 wait(under_way)
     for future in under_way:
         future.result()
-    if interrupted or any(one.facts["outcome"] == "interrupted" for one in started):
-        for one in started:  # those that were over would have no partner when the others are repeated
-            one.facts["outcome"] = "interrupted"
-            one.facts.setdefault("exit_status", None)  # of one that was not launched any more
+    if interrupted or any(running.facts["outcome"] == "interrupted" for running in started):
+        for running in started:  # those that were over would have no partner when the others are repeated
+            running.facts["outcome"] = "interrupted"
+            running.facts.setdefault("exit_status", None)  # of one that was not launched any more
 
 
-def _ask_transports(made: Plan, one: _Started) -> bool:
+def _ask_transports(plan: Plan, running: _Started) -> bool:
     """Records the transports that the MPI reports, where the launch ended by itself. Afterwards, so that a launch that fails or
     hangs does so once. Returns whether that was interrupted."""
-    if one.item.alone or one.facts["outcome"] not in ("measured", "failed") or one.progress.end is None:
+    if (
+        running.item.alone
+        or running.facts["outcome"] not in ("measured", "failed")
+        or running.progress.end is None
+    ):
         return False
-    reported, interrupted = reported_transports(made, one.item, one.secrets)
-    one.facts["conditions"]["transports"] = reported
+    reported, interrupted = reported_transports(plan, running.item, running.secrets)
+    running.facts["conditions"]["transports"] = reported
     return interrupted
 
 
 _UNREAD = "what its launch left is stored without conditions"
 
 
-def settle(archive: Archive, made: Plan) -> None:
-    """Launches that are in the archive, but not recorded as over (the disk was full, or the file is damaged), are over now. For
+def settle(archive: Archive, plan: Plan) -> None:
+    """Records as over the launches that are in the archive, but have no such record: the disk was full, or the file is damaged. For
     the owner of the session's lock."""
-    over, recorded = done(archive, made), done_files(folder_of(archive, made.id))
-    left: dict[object, tuple[Item, object]] = {}  # by number; with the start, None: any
-    for item in made.items:
-        kept = spool_of(archive, made, item) / "facts.json"
+    over, recorded = done(archive, plan), done_files(folder_of(archive, plan.id))
+    unsettled: dict[object, tuple[Item, object]] = {}  # by number; with the start, None: any
+    for item in plan.items:
+        kept = spool_of(archive, plan, item) / "facts.json"
         if item.number not in over and (kept.exists() or item.number in recorded):
             known = readable_json(kept, dict[str, Any], _UNREAD) if kept.exists() else None
-            left[item.number] = item, (known or {}).get("started")
-    runs = archive.ids() if left else []
+            unsettled[item.number] = item, (known or {}).get("started")
+    runs = archive.ids() if unsettled else []
     for run, facts in each_readable(runs, lambda run: (run, archive.run(run).facts()), optional=True):
-        if facts.get("session") == made.id and facts.get("outcome") not in (None, "interrupted"):
-            for item, started in (one for number, one in left.items() if number == facts.get("number")):
+        if facts.get("session") == plan.id and facts.get("outcome") not in (None, "interrupted"):
+            for item, started in (
+                entry for number, entry in unsettled.items() if number == facts.get("number")
+            ):
                 if started in (None, facts.get("started")):
-                    archive.label(run, add=_labels(made, item, facts))
-                    _finish(archive, made, item, _over(item, run, facts, None))
+                    archive.label(run, add=_labels(plan, item, facts))
+                    _finish(archive, plan, item, _over(item, run, facts, None))
 
 
-def _adopt(archive: Archive, made: Plan, item: Item) -> None:
+def _adopt(archive: Archive, plan: Plan, item: Item) -> None:
     """What a killed `imb run` left of this launch becomes a run too; then the launch is repeated."""
-    spool = spool_of(archive, made, item)
+    spool = spool_of(archive, plan, item)
     if (spool / "facts.json").exists():
         known = {
             "kind": "launch",
-            "session": made.id,
+            "session": plan.id,
             "number": item.number,
             "turn": item.turn,
             "cell": item.cell,
         } | ({REPEATS: item.repeats} if item.repeats else {})
         facts: dict[str, Any] = readable_json(spool / "facts.json", dict[str, Any], _UNREAD) or known
-        over = _store(archive, made, item, facts | {"outcome": "interrupted", "exit_status": None})
-        _finish(archive, made, item, over)
+        over = _store(archive, plan, item, facts | {"outcome": "interrupted", "exit_status": None})
+        _finish(archive, plan, item, over)
     elif spool.exists():
         shutil.rmtree(spool)
 
 
 def _store(
-    archive: Archive, made: Plan, item: Item, facts: dict[str, Any], wall: float | None = None
+    archive: Archive, plan: Plan, item: Item, facts: dict[str, Any], wall: float | None = None
 ) -> Done:
     """Makes a run of what a launch left."""
-    spool = spool_of(archive, made, item)
+    spool = spool_of(archive, plan, item)
 
     def part(name: str) -> bytes | None:
         return (spool / name).read_bytes() if (spool / name).exists() else None
@@ -360,15 +368,15 @@ def _store(
         output=part("output.txt"),
         stderr=part("stderr.txt"),
         facts=facts,
-        labels=_labels(made, item, facts),
+        labels=_labels(plan, item, facts),
     )
     return _over(item, archive.add(content).id, facts, wall)
 
 
-def _labels(made: Plan, item: Item, facts: dict[str, Any]) -> list[str]:
+def _labels(plan: Plan, item: Item, facts: dict[str, Any]) -> list[str]:
     """A launch of a campaign that was cut off is made again, and counts once (others: see _finish); one that stopped was
     measured in part without its partner, and does not count."""
-    return [] if made.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels
+    return [] if plan.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels
 
 
 def _over(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Done:
@@ -384,21 +392,21 @@ def _over(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Do
     )
 
 
-def _finish(archive: Archive, made: Plan, item: Item, over: Done) -> None:
+def _finish(archive: Archive, plan: Plan, item: Item, over: Done) -> None:
     """From now on this launch is over, unless it was interrupted. Its interrupted runs lose their labels then: the launch
     counts once."""
-    interrupted = folder_of(archive, made.id) / f"{item.number:04d}.interrupted"
+    interrupted = folder_of(archive, plan.id) / f"{item.number:04d}.interrupted"
     text = interrupted.read_text(errors="replace") if interrupted.exists() else ""
     runs = [run for run in text.split() if len(run) == 64 and run.isalnum()]
     if over.outcome == "interrupted":
-        if item.labels and not made.campaign:
+        if item.labels and not plan.campaign:
             write_whole(interrupted, "\n".join([*runs, over.run]).encode())
     else:
         for run in set(runs) - {over.run}:
             archive.label(run, remove=item.labels, note=f"interrupted; repeated as {over.run[:SHORT]}")
         interrupted.unlink(missing_ok=True)
         write_whole(
-            folder_of(archive, made.id) / f"{item.number:04d}.json", msgspec.json.encode(over) + b"\n"
+            folder_of(archive, plan.id) / f"{item.number:04d}.json", msgspec.json.encode(over) + b"\n"
         )
-    if (spool := spool_of(archive, made, item)).exists():
+    if (spool := spool_of(archive, plan, item)).exists():
         shutil.rmtree(spool)

@@ -52,7 +52,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """The file: what is launched on which host, the sessions that limits are made of, and what a check leaves for the next one.
-    `library`: of the MPI, as it says itself. `settings`: variables of the ranks that choose its transports; None: not known. `checks`,
+    `library`: of the MPI, as it names itself. `settings`: variables of the ranks that choose its transports; None: not known. `checks`,
     `suspects`: how many there were."""
 
     format: str = FORMAT
@@ -72,7 +72,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
     def values(self) -> list[Session]:
         """Of all sessions."""
-        return [one.values for one in self.sessions]
+        return [session.values for session in self.sessions]
 
 
 class Launched(NamedTuple):
@@ -111,24 +111,24 @@ def held(path: Path) -> Iterator[None]:
 
 
 def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
-    """None: there is no such file. `to_execute`: what it names, so that it must be this user's; else it may be anything.
-    Raises ImbError, OSError."""
+    """None: there is no such file. `to_execute`: the programs that it names are to be executed, so it must belong to
+    this user; else it may be anything. Raises ImbError, OSError."""
     try:
-        written = ownership.examined(path)
+        file = ownership.examined(path)
     except FileNotFoundError:
         return None
-    if to_execute and not written.own:
+    if to_execute and not file.own:
         raise ImbError(
             f"{path} belongs to another user, or others may write it; it names the programs to execute"
         )
     advice = "remove it and learn again" if to_execute else "passed over"
     try:
-        found = msgspec.json.decode(written.text, type=Kept)
+        kept = msgspec.json.decode(file.text, type=Kept)
     except UNDECODABLE as error:
         raise ImbError(f"{path} is not a file of imb health ({error}); {advice}") from error
-    if found.format != FORMAT:
-        raise ImbError(f"{path} is a file of another version ({found.format}); {advice}")
-    return found
+    if kept.format != FORMAT:
+        raise ImbError(f"{path} is a file of another version ({kept.format}); {advice}")
+    return kept
 
 
 def save(path: Path, kept: Kept, before: Kept | None) -> None:
@@ -144,17 +144,17 @@ def measured(kept: Kept, timeout: float) -> Launched:
     if not os.access(program, os.X_OK):
         raise NotMeasured(f"no program {program}; build it with `imb build`")
     host = Host(cores(), os.geteuid() == 0)
-    with tempfile.TemporaryDirectory(prefix="imb-health-", ignore_cleanup_errors=True) as made:
-        records, errors = Path(made, "records.jsonl"), Path(made, "stderr.txt")
-        words = [str(program), *kept.arguments, "-json", str(records)]
+    with tempfile.TemporaryDirectory(prefix="imb-health-", ignore_cleanup_errors=True) as folder:
+        records_file, errors = Path(folder, "records.jsonl"), Path(folder, "stderr.txt")
+        words = [str(program), *kept.arguments, "-json", str(records_file)]
         began, before = time.monotonic(), load.moment()
         ended = launch.run(
             spell(kept.mpi, kept.intent, words, host),
-            output=Path(made, "output.txt"),
+            output=Path(folder, "output.txt"),
             errors=errors,
             timeout=timeout,
             at_most=timeout,
-            is_over=lambda: _is_complete(records),
+            is_over=lambda: _is_complete(records_file),
             grace=GRACE,
             linger=LINGER,
         )
@@ -162,13 +162,13 @@ def measured(kept: Kept, timeout: float) -> Launched:
         seconds = time.monotonic() - began
         if ended.outcome == "interrupted":
             raise KeyboardInterrupt
-        found = read(records.read_bytes(), "records").records if records.exists() else []
-        said = errors.read_bytes()
-    runs = [one for one in found if isinstance(one, Run)]
-    if not any(isinstance(one, End) for one in found):
-        why = f"longer than {timeout:.1f} s" if ended.outcome == "timed_out" else reason(said)
+        records = read(records_file.read_bytes(), "records").records if records_file.exists() else []
+        stderr = errors.read_bytes()
+    runs = [record for record in records if isinstance(record, Run)]
+    if not any(isinstance(record, End) for record in records):
+        why = f"longer than {timeout:.1f} s" if ended.outcome == "timed_out" else reason(stderr)
         raise NotMeasured(f"the launch did not complete: {why or f'exit status {ended.status}'}", status=11)
-    if failed := next((one for one in found if isinstance(one, Failure)), None):
+    if failed := next((record for record in records if isinstance(record, Failure)), None):
         raise NotMeasured(f"{failed.benchmark} was not measured: {failed.cause}", status=11)
     ranks = len(runs[0].ranks or [])
     if ranks not in (0, kept.intent.ranks):
@@ -179,12 +179,12 @@ def measured(kept: Kept, timeout: float) -> Launched:
     times = {
         row.benchmark if row.bytes is None else f"{row.benchmark} {size(row.bytes)}": row.time_max_seconds
         or row.time_avg_seconds
-        for row in found
+        for row in records
         if isinstance(row, Result)
     }
     values = {figure: value for figure, value in times.items() if value}
-    wanted = kept.sessions[0].values if kept.sessions else times
-    if missing := ", ".join(sorted(wanted.keys() - values.keys())):
+    expected = kept.sessions[0].values if kept.sessions else times
+    if missing := ", ".join(sorted(expected.keys() - values.keys())):
         raise NotMeasured(f"the launch has no time of {missing}", status=11)
     if not values:
         raise NotMeasured("the launch has no times", status=11)

@@ -33,14 +33,14 @@ _TICK = 1.0  # seconds between looks at the clock
 def _allow_connections(count: int) -> None:
     """Raises ImbError where the system does not."""
     needed = count + 100  # what else is open
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if allowed == resource.RLIM_INFINITY or needed <= allowed:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or needed <= soft:
         return
-    if most != resource.RLIM_INFINITY and needed > most:
+    if hard != resource.RLIM_INFINITY and needed > hard:
         raise ImbError(
-            f"{count} interleaved ranks need {needed} open files, and {most} are allowed (ulimit -Hn); launch one by one (imb ab --launch-by-launch; a campaign without segments)"
+            f"{count} interleaved ranks need {needed} open files, and {hard} are allowed (ulimit -Hn); launch one by one (imb ab --launch-by-launch; a campaign without segments)"
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 class _Side:
@@ -81,9 +81,9 @@ class Conductor:
         self._sides = [_Side(count) for count in ranks]
         self._random = random.Random(seed)
         self._queue: list[_Side] = []
-        self._of: dict[socket.socket, _Side | None] = {}  # None: has not said its token yet
+        self._side_of: dict[socket.socket, _Side | None] = {}  # None: its token has not arrived yet
         self._heard: dict[socket.socket, bytes] = {}
-        self._left: list[int] = []
+        self._leaving: list[int] = []
         address = "" if everywhere else "127.0.0.1"
         try:
             self._listener = socket.create_server((address, 0), backlog=4096)
@@ -99,9 +99,9 @@ class Conductor:
         self._waited = 0.0  # seconds since the last turn was given, or the last rank connected
         self._longest = 0.0  # turn so far, in seconds
         self._selector = selectors.DefaultSelector()
-        for one in (self._listener, self._alarm):
-            one.setblocking(False)
-            self._selector.register(one, selectors.EVENT_READ)
+        for sock in (self._listener, self._alarm):
+            sock.setblocking(False)
+            self._selector.register(sock, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._conduct, name="turns", daemon=True)
 
     def __enter__(self) -> Conductor:
@@ -114,8 +114,8 @@ class Conductor:
         self._over = True
         self._ring()
         self._thread.join()
-        for one in (self._listener, self._alarm, self._bell, *self._of):
-            one.close()
+        for sock in (self._listener, self._alarm, self._bell, *self._side_of):
+            sock.close()
         self._selector.close()
 
     def words(self, side: int, parts: int) -> list[str]:
@@ -125,7 +125,7 @@ class Conductor:
 
     def leave(self, side: int) -> None:
         """This launch has ended; it may never have come. From any thread."""
-        self._left.append(side)
+        self._leaving.append(side)
         self._ring()
 
     def lost(self, side: int) -> str | None:
@@ -144,52 +144,52 @@ class Conductor:
             if not heard:
                 self._give_up()
             for key, _ in heard:
-                one = key.fileobj
-                assert isinstance(one, socket.socket)
-                if one.fileno() < 0:  # closed with another of its launch
+                sock = key.fileobj
+                assert isinstance(sock, socket.socket)
+                if sock.fileno() < 0:  # closed with another of its launch
                     continue
-                if one is self._listener:
+                if sock is self._listener:
                     self._welcome()
-                elif one is self._alarm:
-                    one.recv(4096)
-                    while self._left:
-                        self._sides[self._left.pop()].ended = True
+                elif sock is self._alarm:
+                    sock.recv(4096)
+                    while self._leaving:
+                        self._sides[self._leaving.pop()].ended = True
                 else:
-                    self._hear(one)
+                    self._hear(sock)
             self._pass_on()
 
     def _welcome(self) -> None:
         with contextlib.suppress(OSError):  # it hung up
             rank, _ = self._listener.accept()
             rank.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._of[rank], self._heard[rank] = None, b""
+            self._side_of[rank], self._heard[rank] = None, b""
             self._selector.register(rank, selectors.EVENT_READ)
 
     def _hear(self, rank: socket.socket) -> None:
         try:
-            said = rank.recv(256)
+            data = rank.recv(256)
         except OSError:
-            said = b""
-        side = self._of[rank]
-        if not said:
+            data = b""
+        side = self._side_of[rank]
+        if not data:
             self._farewell(rank)
         elif side is None:
-            self._know(rank, self._heard[rank] + said)
+            self._know(rank, self._heard[rank] + data)
         else:
-            self._note(rank, side, said)
+            self._note(rank, side, data)
 
-    def _know(self, rank: socket.socket, said: bytes) -> None:
+    def _know(self, rank: socket.socket, data: bytes) -> None:
         """Which launch's it is; its first wish may come at once with its token."""
-        self._heard[rank] = said
-        token, newline, wish = said.partition(b"\n")
+        self._heard[rank] = data
+        token, newline, wish = data.partition(b"\n")
         side = next((side for side in self._sides if side.token.encode() == token), None)
-        if newline and side and sum(of is side for of in self._of.values()) < side.ranks:
-            self._of[rank] = side
+        if newline and side and sum(owner is side for owner in self._side_of.values()) < side.ranks:
+            self._side_of[rank] = side
             side.connected += 1
             self._waited = 0.0  # the others have their time from here
             if wish:
                 self._note(rank, side, wish)
-        elif newline or len(said) > 64:  # a stranger
+        elif newline or len(data) > 64:  # a stranger
             self._farewell(rank)
 
     def _note(self, rank: socket.socket, side: _Side, wish: bytes) -> None:
@@ -200,45 +200,45 @@ class Conductor:
 
     def _farewell(self, rank: socket.socket) -> None:
         """A stranger, or a rank that ended or lost its line: without it the others of its launch need no turn."""
-        side = self._of[rank]
-        lines = [rank] if side is None else [one for one, of in self._of.items() if of is side]
+        side = self._side_of[rank]
+        lines = [rank] if side is None else [line for line, owner in self._side_of.items() if owner is side]
         for line in lines:
             self._selector.unregister(line)
             line.close()
-            del self._of[line], self._heard[line]
+            del self._side_of[line], self._heard[line]
         if side is not None:
             side.ended = True
 
     def _give_up(self) -> None:
         """Loses the launches that have stopped, judged by the clock."""
-        there = [side for side in self._sides if not side.ended]
-        arriving = [side for side in there if side.connected < side.ranks]
+        active = [side for side in self._sides if not side.ended]
+        arriving = [side for side in active if side.connected < side.ranks]
         if arriving:
-            begun = len(arriving) < len(there) or any(side.connected for side in arriving)
+            begun = len(arriving) < len(active) or any(side.connected for side in arriving)
             limit = _START_TIMES * self._limit if begun else None
         else:
             limit = max(self._limit, _TIMES * self._longest)
         if limit is None or self._waited < limit:
             return
-        for side in arriving or [side for side in there if not side.waits]:
-            others = "launches" if len(arriving) < len(there) else "ranks"
-            here, what = side.connected, f"connect within {limit:.3g} s of the other {others}"
+        for side in arriving or [side for side in active if not side.waits]:
+            others = "launches" if len(arriving) < len(active) else "ranks"
+            arrived, action = side.connected, f"connect within {limit:.3g} s of the other {others}"
             if not arriving:
-                here = len(side.wishes)
-                what = f"end the turn within {limit:.3g} s (turns took {self._longest:.2g} s at most)"
-            side.lost = f"{side.ranks - here} of {side.ranks} ranks did not {what}"
+                arrived = len(side.wishes)
+                action = f"end the turn within {limit:.3g} s (turns took {self._longest:.2g} s at most)"
+            side.lost = f"{side.ranks - arrived} of {side.ranks} ranks did not {action}"
             side.ended = True
-            if line := next((one for one, of in self._of.items() if of is side), None):
+            if line := next((rank for rank, owner in self._side_of.items() if owner is side), None):
                 self._farewell(line)  # and the others of this launch
         self._waited = 0.0
 
     def _pass_on(self) -> None:
-        there = [side for side in self._sides if not side.ended]
-        if not there or any(side.measures or not side.waits for side in there):
+        active = [side for side in self._sides if not side.ended]
+        if not active or any(side.measures or not side.waits for side in active):
             return
         self._queue = [side for side in self._queue if not side.ended]
         if not self._queue:
-            self._queue = [side for side in there if not side.begins_row] or there
+            self._queue = [side for side in active if not side.begins_row] or active
             self._random.shuffle(self._queue)
         side = self._queue.pop()
         ranks, side.wishes, side.measures = list(side.wishes), {}, True

@@ -59,21 +59,21 @@ _UNKNOWN = Owner(user="", host="", pid=0, born=0, since="")
 
 
 @contextlib.contextmanager
-def held(archive: Archive, made: Plan, say: Callable[[str], None]) -> Iterator[None]:
+def held(archive: Archive, plan: Plan, say: Callable[[str], None]) -> Iterator[None]:
     """Within this context no other process executes the session. `say` gets a line where it has to wait.
 
     Raises ImbError where another one is at work, and where the files cannot be written.
     """
-    folder = folder_of(archive, made.id)
+    folder = folder_of(archive, plan.id)
     file = folder / "owner.json"
     with contextlib.ExitStack() as stack:
         try:
             _lock(folder / "lock", stack)
         except filelock.Timeout:
-            raise _refusal(made, _holder(file)) from None
+            raise _refusal(plan, _holder(file)) from None
         except OSError as error:
             raise archive.refusal(error) from error
-        _examine(made, file, say)
+        _examine(plan, file, say)
         try:
             write_whole(file, msgspec.json.encode(_myself()) + b"\n")
         except OSError as error:
@@ -83,9 +83,9 @@ def held(archive: Archive, made: Plan, say: Callable[[str], None]) -> Iterator[N
         yield
 
 
-def is_held(archive: Archive, made: Plan) -> bool:
+def is_held(archive: Archive, plan: Plan) -> bool:
     """Whether another process executes the session, by the sign of life that it gives."""
-    file = folder_of(archive, made.id) / "owner.json"
+    file = folder_of(archive, plan.id) / "owner.json"
     if (owner := _owner(file)) is None:
         return False
     if owner.host == socket.gethostname():
@@ -108,26 +108,26 @@ def _lock(path: Path, stack: contextlib.ExitStack) -> None:
             raise
 
 
-def _examine(made: Plan, file: Path, say: Callable[[str], None]) -> None:
+def _examine(plan: Plan, file: Path, say: Callable[[str], None]) -> None:
     """Returns when the owner that the file names, if any, is known to be dead. Raises ImbError where it is alive."""
     if (owner := _owner(file)) is None:
         return
     if owner.host == socket.gethostname():
         if _at_work_here(owner):
-            raise _refusal(made, owner)
+            raise _refusal(plan, owner)
         return
     last = _time_of(file)
     age = _time_here(file) - last
     if age < EXPIRY:
         words = f"last heartbeat of {owner} {max(age, 0):.0f} s ago"
-        say(f"session {made.id}: {words}; waiting until it is {EXPIRY:.0f} s old")
+        say(f"session {plan.id}: {words}; waiting until it is {EXPIRY:.0f} s old")
     until = time.monotonic() + EXPIRY - max(age, 0)
     while time.monotonic() < until:
         time.sleep(_POLL)
-        if (seen := _time_of(file)) == 0:  # it has ended just now
+        if (latest := _time_of(file)) == 0:  # it has ended just now
             return
-        if seen != last:
-            raise _refusal(made, owner)
+        if latest != last:
+            raise _refusal(plan, owner)
 
 
 def _at_work_here(owner: Owner) -> bool:
@@ -169,9 +169,9 @@ def _time_here(file: Path) -> float:
     return lock.stat().st_mtime
 
 
-def _refusal(made: Plan, owner: Owner | None) -> ImbError:
+def _refusal(plan: Plan, owner: Owner | None) -> ImbError:
     return ImbError(
-        f"session {made.id} is being executed by {owner or 'another process'};"
+        f"session {plan.id} is being executed by {owner or 'another process'};"
         " wait for its end, or `imb run --resume NAME` goes on with another session"
     )
 

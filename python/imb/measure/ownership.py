@@ -47,16 +47,18 @@ def examined(file: Path, *, folder: bool = False, own: bool = False) -> Written:
     try:
         number = os.open(file.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=where)
         with os.fdopen(number, "rb") as opened:
-            found = [(file, os.fstat(number))]
-            found += [(file.parent, os.fstat(where))] if folder else []
-            if not stat.S_ISREG(found[0][1].st_mode):
+            statuses = [(file, os.fstat(number))]
+            statuses += [(file.parent, os.fstat(where))] if folder else []
+            if not stat.S_ISREG(statuses[0][1].st_mode):
                 raise OSError(errno.EINVAL, "not a regular file", str(file))
-            strangers = frozenset(facts.st_uid for _, facts in found) - {os.geteuid()}
+            strangers = frozenset(status.st_uid for _, status in statuses) - {os.geteuid()}
             text = b"" if own and strangers else opened.read()
     finally:
         os.close(where)
     loose = tuple(
-        f"{path} (mode {facts.st_mode & 0o7777:04o})" for path, facts in found if facts.st_mode & _OTHERS
+        f"{path} (mode {status.st_mode & 0o7777:04o})"
+        for path, status in statuses
+        if status.st_mode & _OTHERS
     )
     return Written(text, strangers, loose)
 
@@ -77,8 +79,8 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
 
 
 def is_foreign(archive: Archive, kept: Kept) -> bool:
-    """Whether another user may have written what this launch of a baseline executes. Of one that an earlier version set, which did
-    not look, the run itself tells; it counts as foreign where it is not in the archive any more. Raises ImbError."""
+    """Whether another user may have written what this launch of a baseline executes. Baselines of earlier versions did not record
+    that: the run is examined, and counts as foreign where it is not in the archive any more. Raises ImbError."""
     if kept.foreign is not None:
         return kept.foreign
     name = kept.name.partition("#")[0]
@@ -87,23 +89,23 @@ def is_foreign(archive: Archive, kept: Kept) -> bool:
 
 
 def refuse_others(
-    what: str, written: Written, stated: Collection[int | None] = (), runs: Sequence[str] = ()
+    subject: str, written: Written, stated: Collection[int | None] = (), runs: Sequence[str] = ()
 ) -> None:
     """Raises ImbError where another user has, or may have, written it; `stated`: user ids that it names itself; `runs`: those it
     is made of that another user may have written."""
     if others := (written.strangers | {uid for uid in stated if uid is not None}) - {os.geteuid()}:
         names = " and ".join(sorted(map(_name, others)))
         raise ImbError(
-            f"{what} belongs to user {names}; --force-owner executes its commands as {_name(os.geteuid())}"
+            f"{subject} belongs to user {names}; --force-owner executes its commands as {_name(os.geteuid())}"
         )
     if written.open_to_others:
         raise ImbError(
-            f"{what}: other users may write {' and '.join(written.open_to_others)}; unless they have,"
+            f"{subject}: other users may write {' and '.join(written.open_to_others)}; unless they have,"
             f" `chmod go-w` {'both' if len(written.open_to_others) > 1 else 'it'}, or give --force-owner"
         )
     if runs:
         raise ImbError(
-            f"{what} has {counted(len(runs), 'run')} that other users may have written, such as {runs[0]};"
+            f"{subject} has {counted(len(runs), 'run')} that other users may have written, such as {runs[0]};"
             f" --force-owner executes their commands as {_name(os.geteuid())}"
         )
 

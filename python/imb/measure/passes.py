@@ -26,7 +26,7 @@ _NOTHING_MEASURED = ("help", "h", "list", "version")
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for: one burst a row, as the guide has it (`classic`); or passes until each row is within `precision`
+    """How rows are measured: in one burst each, as the guide has it (`classic`); or in passes until each row is within `precision`
     (a share), for at most `budget` seconds a launch. None: `PRECISION`, `usual_budget`."""
 
     classic: bool = False
@@ -34,12 +34,12 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     budget: float | None = None
 
     def limited(self) -> list[str]:
-        """What is said of passes, by name."""
+        """Names of the limits that are set."""
         return [name for name in ("precision", "budget") if getattr(self, name) is not None]
 
 
 def words_of(
-    asked: Sampling,
+    sampling: Sampling,
     component: Component,
     names: Sequence[str],
     arguments: Sequence[str],
@@ -50,39 +50,44 @@ def words_of(
 ) -> list[str]:
     """Options for the suite in addition to `arguments`, the user's. `parts`, above 1: launches at the same time, each of which takes
     so many samples of a row. Raises ImbError where options contradict each other."""
-    said = _options(arguments)
-    own = [f"-{name}" for name in _OURS if name in said]
-    if asked.classic and (asked.limited() or own):
-        contradicted = [*asked.limited(), *own][0]
+    options = _options(arguments)
+    sampling_options = [f"-{name}" for name in _OURS if name in options]
+    if sampling.classic and (sampling.limited() or sampling_options):
+        contradicted = [*sampling.limited(), *sampling_options][0]
         raise ImbError(f"classic and {contradicted} exclude each other; classic rows are one burst each")
-    if asked.limited() and own:
+    if sampling.limited() and sampling_options:
         raise ImbError(
-            f"{asked.limited()[0]} and {own[0]} (IMB argument) exclude each other; give one of them"
+            f"{sampling.limited()[0]} and {sampling_options[0]} (IMB argument) exclude each other; give one of them"
         )
-    if asked.limited() and (reason := why_classic(arguments)):
-        raise ImbError(f"{asked.limited()[0]} and {reason} of the IMB arguments exclude each other")
-    if asked.classic or own or why_classic(arguments) or said.keys() & {*_NOTHING_MEASURED}:
+    if sampling.limited() and (reason := why_classic(arguments)):
+        raise ImbError(f"{sampling.limited()[0]} and {reason} of the IMB arguments exclude each other")
+    if (
+        sampling.classic
+        or sampling_options
+        or why_classic(arguments)
+        or options.keys() & {*_NOTHING_MEASURED}
+    ):
         return []
     usual = usual_budget(component, rows_of(component, names, arguments, ranks))
-    budget = asked.budget or usual
-    if timeout is not None and asked.budget is None:
+    budget = sampling.budget or usual
+    if timeout is not None and sampling.budget is None:
         budget = min(budget, 0.75 * timeout)
     elif timeout is not None and budget >= timeout:
         raise ImbError(f"a budget of {budget:g} s needs a timeout above it, not {timeout:g} s")
     limit = ["-budget", f"{budget:.6g}"]
     if parts > 1:
         # A row that one launch has done while the other goes on would not meet the same machine.
-        precise = [] if asked.precision is None else ["-precision", f"{asked.precision * 100:.6g}"]
+        precise = [] if sampling.precision is None else ["-precision", f"{sampling.precision * 100:.6g}"]
         # Samples as long as the budget has them: the usual 1000 repetitions of a short message last less than its turn costs.
-        longer = [] if said.keys() & {"iter", "iter_policy", "repeat", "set"} else ["-iter", "1000000"]
+        longer = [] if options.keys() & {"iter", "iter_policy", "repeat", "set"} else ["-iter", "1000000"]
         return [*longer, "-passes", str(parts), *precise, *limit]
-    return ["-precision", f"{(asked.precision or PRECISION) * 100:.6g}", *limit]
+    return ["-precision", f"{(sampling.precision or PRECISION) * 100:.6g}", *limit]
 
 
 def why_classic(arguments: Sequence[str]) -> str | None:
     """The first of IMB's arguments that does not go with passes."""
-    said = _options(arguments)
-    return next((f"-{name}" for name in _NOT_IN_PASSES if name in said), None)
+    options = _options(arguments)
+    return next((f"-{name}" for name in _NOT_IN_PASSES if name in options), None)
 
 
 def usual_budget(component: Component, rows: int) -> float:
@@ -94,21 +99,21 @@ def most_seconds(arguments: Sequence[str]) -> float | None:
     """That a launch with these IMB arguments takes, start included; None where they set no limit."""
     if (budget := budget_of(arguments)) is not None:
         return budget + START
-    said = _options(arguments)
-    return 60.0 + START if "precision" in said and not said.keys() & {"passes", "budget"} else None
+    options = _options(arguments)
+    return 60.0 + START if "precision" in options and not options.keys() & {"passes", "budget"} else None
 
 
 def time_limit(component: Component, arguments: Sequence[str], ranks: int, at_once: int) -> float | None:
     """Seconds after which a launch with these IMB arguments hangs, with `at_once` launches interleaved: many times what it asks for.
     None: -time 0 and such ask for no limit."""
-    asked = most_seconds(arguments)
-    if asked is None:
+    seconds = most_seconds(arguments)
+    if seconds is None:
         names = list(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
         with contextlib.suppress(ValueError):
-            asked = float(_options(arguments).get("time", SAMPLE)) * rows_of(
+            seconds = float(_options(arguments).get("time", SAMPLE)) * rows_of(
                 component, names, arguments, ranks
             )
-    return LIMIT_LEAST + LIMIT_TIMES * at_once * asked if asked else None
+    return LIMIT_LEAST + LIMIT_TIMES * at_once * seconds if seconds else None
 
 
 def budget_of(arguments: Sequence[str]) -> float | None:
@@ -120,22 +125,24 @@ def budget_of(arguments: Sequence[str]) -> float | None:
 
 def rows_of(component: Component, names: Sequence[str], arguments: Sequence[str], ranks: int) -> int:
     """About how many rows a launch has: lengths, process counts, transfer modes and variants of every benchmark."""
-    said = _options(arguments)
-    lengths = _lengths(component, said)
-    modes = 2 if component in ("EXT", "RMA", "IO") and said.get("aggregate_mode", "multi") == "multi" else 1
+    options = _options(arguments)
+    lengths = _lengths(component, options)
+    modes = (
+        2 if component in ("EXT", "RMA", "IO") and options.get("aggregate_mode", "multi") == "multi" else 1
+    )
     rows = 0
     for name in names or defaults(component):
         facts = suite().get(name.removeprefix("Multi-"), {}).get(component)
         kind = facts.kind if facts else None
-        counts = 1 if kind == "single_transfer" else _counts(component, said, ranks)
+        counts = 1 if kind == "single_transfer" else _counts(component, options, ranks)
         rows += counts * modes * (1 if kind == "synchronisation" else lengths)
-    return rows * _variants(said)
+    return rows * _variants(options)
 
 
-def _variants(said: dict[str, str]) -> int:
+def _variants(options: dict[str, str]) -> int:
     """How often -alternate has each row."""
     with contextlib.suppress(OSError):
-        return max(len(_entries(said["alternate"])), 1) if "alternate" in said else 1
+        return max(len(_entries(options["alternate"])), 1) if "alternate" in options else 1
     return 1
 
 
@@ -145,26 +152,26 @@ def _entries(path: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def _lengths(component: Component, said: dict[str, str]) -> int:
+def _lengths(component: Component, options: dict[str, str]) -> int:
     """How many lengths each benchmark has."""
     usual = {"IO": 26, "MT": 4}.get(component, 24)
     with contextlib.suppress(ValueError, OSError):
         for listed in ("msgsize", "count"):
-            if listed in said:
-                return said[listed].count(",") + 1
-        if "msglen" in said:
-            return max(len(_entries(said["msglen"])), 1)
-        if "msglog" in said:
-            least, colon, most = said["msglog"].rpartition(":")
+            if listed in options:
+                return options[listed].count(",") + 1
+        if "msglen" in options:
+            return max(len(_entries(options["msglen"])), 1)
+        if "msglog" in options:
+            least, colon, most = options["msglog"].rpartition(":")
             return max(int(most) - (int(least) if colon else 0) + 2, 1)
     return usual
 
 
-def _counts(component: Component, said: dict[str, str], ranks: int) -> int:
+def _counts(component: Component, options: dict[str, str], ranks: int) -> int:
     """How many process counts: N, 2N, 4N, … and all."""
     least = {"IO": 1, "P2P": ranks, "MT": ranks}.get(component, 2)
     with contextlib.suppress(ValueError):
-        least = max(int(said.get("npmin", least)), 1)
+        least = max(int(options.get("npmin", least)), 1)
     counts = 1
     while least < ranks:
         least *= 2

@@ -42,34 +42,37 @@ LAUNCHES = 10  # without `launches` and `until_decided`
 Prepare: TypeAlias = Callable[[VariantSettings], tuple[Installation, Path]]
 
 
-def on_hosts(made: Campaign, pair: tuple[str, str]) -> Campaign:
+def on_hosts(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
     """The same on these two hosts, whatever its variants say, named `NAME/n1-n2`. Raises ImbError."""
 
-    def there(one: VariantSettings) -> VariantSettings:
-        return msgspec.structs.replace(one, hosts=None)
+    def without_hosts(variant: VariantSettings) -> VariantSettings:
+        return msgspec.structs.replace(variant, hosts=None)
 
-    name = f"{made.name}/{'-'.join(pair)}"
+    name = f"{campaign.name}/{'-'.join(pair)}"
     examine_name(name)
     return msgspec.structs.replace(
-        made,
+        campaign,
         name=name,
-        common=msgspec.structs.replace(made.common, hosts=list(pair)),
-        variants={key: there(one) for key, one in made.variants.items()},
-        axes={axis: {key: there(one) for key, one in values.items()} for axis, values in made.axes.items()},
+        common=msgspec.structs.replace(campaign.common, hosts=list(pair)),
+        variants={key: without_hosts(variant) for key, variant in campaign.variants.items()},
+        axes={
+            axis: {key: without_hosts(variant) for key, variant in values.items()}
+            for axis, values in campaign.axes.items()
+        },
     )
 
 
-def most_launches(made: Campaign) -> int:
+def most_launches(campaign: Campaign) -> int:
     """Rounds that are planned."""
-    return made.launches or (sequential_design.MOST if made.until_decided else LAUNCHES)
+    return campaign.launches or (sequential_design.MOST if campaign.until_decided else LAUNCHES)
 
 
-def usual_repeats(made: Campaign) -> int:
+def usual_repeats(campaign: Campaign) -> int:
     """A quarter of the launches of all variants; 0 where none can be repeated. docs/validation.md has error rates."""
-    named = variants(made)
-    if made.until_decided or any(is_classic(made, one) for one in named.values()):
+    named = variants(campaign)
+    if campaign.until_decided or any(is_classic(campaign, variant) for variant in named.values()):
         return 0
-    return len(named) * most_launches(made) // 4
+    return len(named) * most_launches(campaign) // 4
 
 
 def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[int]]:
@@ -89,100 +92,120 @@ def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[in
             names.sort(key=lambda name: name != last)
         cells: list[int] = []
         for name in names:
-            mine = [cell for cell, group in enumerate(groups) if group == name]
-            random.shuffle(mine)
-            cells += mine
+            group_cells = [cell for cell, group in enumerate(groups) if group == name]
+            random.shuffle(group_cells)
+            cells += group_cells
         last = names[-1]
         order.append(cells)
     return order
 
 
-def campaign_plan(made: Campaign, prepare: Prepare, *, seed: int, source: str | None = None) -> session.Plan:
+def campaign_plan(
+    campaign: Campaign, prepare: Prepare, *, seed: int, source: str | None = None
+) -> session.Plan:
     """All launches of the campaign in their order. `prepare` finds MPI and programs. Raises ImbError."""
-    counts = [made.processes] if isinstance(made.processes, int) else list(dict.fromkeys(made.processes))
-    named = variants(made)
-    built = _with_one_binary([_variant(name, one, prepare) for name, one in named.items()])
+    counts = (
+        [campaign.processes]
+        if isinstance(campaign.processes, int)
+        else list(dict.fromkeys(campaign.processes))
+    )
+    named = variants(campaign)
+    built = _with_one_binary([_variant(name, variant, prepare) for name, variant in named.items()])
     cells: list[session.Item] = []
-    chosen_names = selections(made)
-    for index, (name, one) in enumerate(named.items()):
+    chosen_names = selections(campaign)
+    for index, (name, variant) in enumerate(named.items()):
         place = itertools.count()
         for ranks, chosen in itertools.product(counts, chosen_names):
-            labels = [f"{made.name}/{name}"]
-            labels += [f"{made.name}/{name}/np{ranks}"] if len(counts) > 1 else []
-            words = [*gpu_arguments(one), *split_words(made.arguments), *split_words(one.arguments)]
+            labels = [f"{campaign.name}/{name}"]
+            labels += [f"{campaign.name}/{name}/np{ranks}"] if len(counts) > 1 else []
+            words = [
+                *gpu_arguments(variant),
+                *split_words(campaign.arguments),
+                *split_words(variant.arguments),
+            ]
             if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
                 words = ["-npmin", str(ranks), *words]
-            sampling = sampling_of(made, one)
+            sampling = sampling_of(campaign, variant)
             for component, names in chosen.items():
                 more = passes.words_of(
-                    sampling, component, names, words, ranks, timeout=made.timeout, parts=made.segments
+                    sampling,
+                    component,
+                    names,
+                    words,
+                    ranks,
+                    timeout=campaign.timeout,
+                    parts=campaign.segments,
                 )
-                said = [*names, *words, *more]
-                cells.append(session.Item(0, component, said, 0, index, ranks, labels, next(place)))
-    groups = [(tuple(built[c.variant].setup), tuple(built[c.variant].teardown)) for c in cells]
-    most = most_launches(made)
+                arguments = [*names, *words, *more]
+                cells.append(session.Item(0, component, arguments, 0, index, ranks, labels, next(place)))
+    groups = [(tuple(built[item.variant].setup), tuple(built[item.variant].teardown)) for item in cells]
+    most = most_launches(campaign)
     order = rounds(groups, most, seed)
-    turns = [(turn, cell) for turn, cells_ in enumerate(order, 1) for cell in cells_]
-    found = session.Plan(
+    turns = [(turn, cell) for turn, indices in enumerate(order, 1) for cell in indices]
+    plan = session.Plan(
         id=session.new_id(),
         created=now(),
-        timeout=made.timeout,
+        timeout=campaign.timeout,
         variants=built,
         items=[
             msgspec.structs.replace(cells[cell], number=number, turn=turn)
             for number, (turn, cell) in enumerate(turns, 1)
         ],
-        campaign=made.name,
+        campaign=campaign.name,
         seed=seed,
         source=source,
-        setup_timeout=made.setup_timeout,
-        parts=made.segments,
-        repeats=made.repeats,
-        jobs=made.jobs,
-        turn_limit=made.turn_timeout or TURN_LIMIT,
+        setup_timeout=campaign.setup_timeout,
+        parts=campaign.segments,
+        repeats=campaign.repeats,
+        jobs=campaign.jobs,
+        turn_limit=campaign.turn_timeout or TURN_LIMIT,
         until=session.Until(
             design=sequential_design.SequentialDesign(most=most),
-            relevant=made.relevant,
-            metric=made.metric,
-            budget=made.budget,
+            relevant=campaign.relevant,
+            metric=campaign.metric,
+            budget=campaign.budget,
         )
-        if made.until_decided
+        if campaign.until_decided
         else None,
     )
-    session.examine(found)
-    return found
+    session.examine(plan)
+    return plan
 
 
-def _with_one_binary(made: list[session.Variant]) -> list[session.Variant]:
+def _with_one_binary(built: list[session.Variant]) -> list[session.Variant]:
     """Several MPIs, all with the programs of the package: these use the standard's binary interface where all MPIs have it,
     so that the executable is the same."""
-    several = len({one.mpi.place for one in made}) > 1
-    chosen = any(prebuilt.CHOICE in one.intent.env for one in made)
+    several = len({variant.mpi.place for variant in built}) > 1
+    chosen = any(prebuilt.CHOICE in variant.intent.env for variant in built)
     packaged = all(
-        Path(one.programs) == packaged_programs() and prebuilt.has_standard(one.mpi) for one in made
+        Path(variant.programs) == packaged_programs() and prebuilt.has_standard(variant.mpi)
+        for variant in built
     )
     if not several or chosen or not packaged:
-        return made
-    told = {prebuilt.CHOICE: STANDARD_INTERFACE.key}
-    return [replace(one, intent=replace(one.intent, env={**one.intent.env, **told})) for one in made]
+        return built
+    variables = {prebuilt.CHOICE: STANDARD_INTERFACE.key}
+    return [
+        replace(variant, intent=replace(variant.intent, env={**variant.intent.env, **variables}))
+        for variant in built
+    ]
 
 
-def _variant(name: str, one: VariantSettings, prepare: Prepare) -> session.Variant:
-    mpi, programs = prepare(one)
+def _variant(name: str, settings: VariantSettings, prepare: Prepare) -> session.Variant:
+    mpi, programs = prepare(settings)
     return session.Variant(
         name=name,
         mpi=mpi,
         programs=str(programs.absolute()),
         intent=Intent(
             ranks=1,  # each item has its own
-            hosts=tuple(one.hosts or ()),
-            ppn=one.ppn,
-            bind=one.bind,
-            cpus=tuple(one.cpus or ()),
-            env={key: str(value) for key, value in one.env.items()},
-            launcher=one.launcher or "mpiexec",
-            extra=tuple(split_words(one.launcher_options)),
+            hosts=tuple(settings.hosts or ()),
+            ppn=settings.ppn,
+            bind=settings.bind,
+            cpus=tuple(settings.cpus or ()),
+            env={key: str(value) for key, value in settings.env.items()},
+            launcher=settings.launcher or "mpiexec",
+            extra=tuple(split_words(settings.launcher_options)),
         ),
-        setup=commands(one.setup),
-        teardown=commands(one.teardown),
+        setup=commands(settings.setup),
+        teardown=commands(settings.teardown),
     )

@@ -100,10 +100,10 @@ class Progress:
             return 0.0
         names = [name.lower() for name in self._names]
         where = names.index(self.benchmark.lower()) if self.benchmark.lower() in names else 0
-        mine = sum(
+        points = sum(
             min(n / self._lengths, 1) for table, n in self._tables.items() if table[0] == self.benchmark
         )
-        return min((where + min(mine / self._layouts, 1)) / len(names), 1.0)
+        return min((where + min(points / self._layouts, 1)) / len(names), 1.0)
 
     def stall(self, seconds: float) -> str | None:
         """A line where the launch, `seconds` after its start, has written no record for long; None otherwise."""

@@ -16,8 +16,8 @@ _CLASSES = ("infiniband", "net")
 
 def rails_here() -> list[Interface]:
     """RDMA ports, where there are any, else network interfaces with an address."""
-    found = usable(conditions.interfaces())
-    return [one for one in found if one.rdma] or found
+    interfaces = usable(conditions.interfaces())
+    return [interface for interface in interfaces if interface.rdma] or interfaces
 
 
 def cpus_near(rails: Sequence[Interface], system: Path = Path("/sys")) -> tuple[int, ...]:
@@ -35,6 +35,8 @@ def cpus_near(rails: Sequence[Interface], system: Path = Path("/sys")) -> tuple[
 
 
 def _node_of(name: str, system: Path) -> int | None:
-    files = [system / "class" / one / name.partition(":")[0] / "device" / "numa_node" for one in _CLASSES]
-    said = next(filter(None, map(text_of, files)), "")
-    return int(said) if said.isdecimal() else None  # -1: the firmware does not say
+    files = [
+        system / "class" / folder / name.partition(":")[0] / "device" / "numa_node" for folder in _CLASSES
+    ]
+    node = next(filter(None, map(text_of, files)), "")
+    return int(node) if node.isdecimal() else None  # -1: the firmware does not say

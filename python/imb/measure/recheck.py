@@ -28,26 +28,28 @@ LEAST_PAIRS = 10  # of old and new, unless another number is asked for
 
 def this_machine(nodes: int) -> Hardware:
     """The one that `imb` runs on."""
-    here = conditions.gather().machine
-    hardware = msgspec.convert(here, Hardware, from_attributes=True)
-    return msgspec.structs.replace(hardware, nodes=nodes, hosts=[here.host])
+    machine = conditions.gather().machine
+    hardware = msgspec.convert(machine, Hardware, from_attributes=True)
+    return msgspec.structs.replace(hardware, nodes=nodes, hosts=[machine.host])
 
 
-def refuse_if_imported(made: Baseline) -> None:
+def refuse_if_imported(baseline: Baseline) -> None:
     """Raises ImbError where it is not known how its launches were made."""
-    if any(kept.facts.get("intent") is None or kept.facts.get("arguments") is None for kept in made.launches):
+    if any(
+        kept.facts.get("intent") is None or kept.facts.get("arguments") is None for kept in baseline.launches
+    ):
         raise ImbError(
-            f"baseline {made} was not launched by imb; give the results to check (check {made.name} SIDE)"
+            f"baseline {baseline} was not launched by imb; give the results to check (check {baseline.name} SIDE)"
         )
 
 
 def baseline_plan(
-    made: Baseline, mpi: Installation, programs: Path | None, launches: int | None, timeout: float | None
+    baseline: Baseline, mpi: Installation, programs: Path | None, launches: int | None, timeout: float | None
 ) -> session.Plan:
     """What the baseline was measured with, once more: the same launches, under this MPI. Raises ImbError."""
-    label = f"baseline-check/{made.name}"
-    cells = cells_of(made)
-    variants = [_variant(str(made), mpi, programs, cell) for cell in cells]
+    label = f"baseline-check/{baseline.name}"
+    cells = cells_of(baseline)
+    variants = [_variant(str(baseline), mpi, programs, cell) for cell in cells]
     items = [_item(cell, place, place, label) for place, cell in enumerate(cells)]
     turns = launches or max(cells.values())
     rounds = [items] * turns
@@ -55,7 +57,7 @@ def baseline_plan(
 
 
 def plan_with_old(
-    made: Baseline,
+    baseline: Baseline,
     old: Installation,
     new: Installation,
     programs: Path | None,
@@ -67,16 +69,20 @@ def plan_with_old(
 ) -> session.Plan:
     """What the baseline was measured with, with its own MPI, programs and environment (`old`) and under the new ones with this
     setting, interleaved: both in each round, in random order. Raises ImbError."""
-    cells = cells_of(made)
+    cells = cells_of(baseline)
     setting = setting or VariantSettings()
     _refuse_options(setting)
-    old = msgspec.structs.replace(old, env={**old.env, **environment_of(made)[0]})
+    old = msgspec.structs.replace(old, env={**old.env, **environment_of(baseline)[0]})
     missing = sorted(
-        {said["programs"] for said in map(msgspec.json.decode, cells) if not Path(said["programs"]).is_dir()}
+        {
+            launch["programs"]
+            for launch in map(msgspec.json.decode, cells)
+            if not Path(launch["programs"]).is_dir()
+        }
     )
     if missing:
         raise ImbError(
-            f"baseline {made}: its programs do not exist: {', '.join(missing)}; restore them, or omit --with-old"
+            f"baseline {baseline}: its programs do not exist: {', '.join(missing)}; restore them, or omit --with-old"
         )
     variants: list[session.Variant] = []
     pairs: list[list[session.Item]] = []
@@ -85,16 +91,17 @@ def plan_with_old(
         fresh = msgspec.structs.replace(fresh, intent=_with_setting(fresh.intent, setting))
         variants += [_variant("old", old, None, cell), fresh]
         before, after = (
-            _item(cell, place, 2 * place + which, f"baseline-check/{made.name}/{name}")
-            for which, name in enumerate(("old", "new"))
+            _item(cell, place, 2 * place + index, f"baseline-check/{baseline.name}/{name}")
+            for index, name in enumerate(("old", "new"))
         )
         pairs.append([before, _with_arguments(after, setting)])
     alike = (
-        _made_by(one) == _made_by(other) for one, other in zip(variants[::2], variants[1::2], strict=True)
+        _launch_settings(first) == _launch_settings(second)
+        for first, second in zip(variants[::2], variants[1::2], strict=True)
     )
-    if all(alike) and all(one.arguments == other.arguments for one, other in pairs):
+    if all(alike) and all(first.arguments == second.arguments for first, second in pairs):
         raise ImbError(
-            f"baseline {made}: old and new are the same MPI, programs and settings; give the new ones with --mpi,"
+            f"baseline {baseline}: old and new are the same MPI, programs and settings; give the new ones with --mpi,"
             " --programs or --setting"
         )
     random = Random(seed)
@@ -105,18 +112,20 @@ def plan_with_old(
     return _examined(variants, rounds, timeout, seed=seed)
 
 
-def environment_of(made: Baseline) -> tuple[dict[str, str], list[str]]:
+def environment_of(baseline: Baseline) -> tuple[dict[str, str], list[str]]:
     """The variables that steered the baseline's launches and have another value now; and what else differed then, as far as
     known, and cannot be restored."""
-    said = [fact(dict[str, str], kept.facts, "conditions", "environment") for kept in made.launches]
-    recorded = [one for one in said if one is not None]
-    if len(recorded) < len(said):
+    environments = [
+        fact(dict[str, str], kept.facts, "conditions", "environment") for kept in baseline.launches
+    ]
+    recorded = [environment for environment in environments if environment is not None]
+    if len(recorded) < len(environments):
         return {}, ["environment (not recorded)"]
     present = {name for name, _ in conditions.steering(os.environ.items()).items() if _is_setting(name)}
     restored: dict[str, str] = {}
     lost = []
     for name in sorted(present.union(*recorded)):
-        values = {one.get(name) for one in recorded}
+        values = {environment.get(name) for environment in recorded}
         if not _is_setting(name) or values == {os.environ.get(name)}:
             continue
         [value, *others] = values
@@ -129,7 +138,7 @@ def environment_of(made: Baseline) -> tuple[dict[str, str], list[str]]:
                 lost.append(f"{name} (value not recorded)")
         else:
             restored[name] = value
-    commands = {command: None for kept in made.launches for command in kept.facts.get("setup") or ()}
+    commands = {command: None for kept in baseline.launches for command in kept.facts.get("setup") or ()}
     return restored, lost + [f"setup command {command}" for command in commands]
 
 
@@ -165,31 +174,36 @@ def _with_arguments(item: session.Item, setting: VariantSettings) -> session.Ite
     return msgspec.structs.replace(item, arguments=[*words, *gpu_arguments(setting, "--setting: ")])
 
 
-def _made_by(one: session.Variant) -> tuple[object, ...]:
-    return Path(one.mpi.place).resolve(), Path(one.programs).resolve(), one.mpi.env, one.intent
+def _launch_settings(variant: session.Variant) -> tuple[object, ...]:
+    return (
+        Path(variant.mpi.place).resolve(),
+        Path(variant.programs).resolve(),
+        variant.mpi.env,
+        variant.intent,
+    )
 
 
-def cells_of(made: Baseline) -> Counter[bytes]:
+def cells_of(baseline: Baseline) -> Counter[bytes]:
     """What was launched, as JSON, and how often. Raises ImbError."""
-    refuse_if_imported(made)
+    refuse_if_imported(baseline)
     cells: Counter[bytes] = Counter()
-    for kept in made.launches:
+    for kept in baseline.launches:
         names = ("component", "arguments", "intent", "programs")
         cells[msgspec.json.encode({name: kept.facts[name] for name in names})] += 1
     return cells
 
 
 def _variant(name: str, mpi: Installation, programs: Path | None, cell: bytes) -> session.Variant:
-    said = msgspec.json.decode(cell)
-    intent = msgspec.convert(said["intent"], Intent)
-    return session.Variant(name=name, mpi=mpi, programs=str(programs or said["programs"]), intent=intent)
+    launch = msgspec.json.decode(cell)
+    intent = msgspec.convert(launch["intent"], Intent)
+    return session.Variant(name=name, mpi=mpi, programs=str(programs or launch["programs"]), intent=intent)
 
 
 def _item(cell: bytes, place: int, variant: int, label: str) -> session.Item:
-    said = msgspec.json.decode(cell)
-    ranks = msgspec.convert(said["intent"], Intent).ranks
+    launch = msgspec.json.decode(cell)
+    ranks = msgspec.convert(launch["intent"], Intent).ranks
     return session.Item(
-        0, said["component"], said["arguments"], 0, variant, ranks, labels=[label], cell=place
+        0, launch["component"], launch["arguments"], 0, variant, ranks, labels=[label], cell=place
     )
 
 
@@ -202,7 +216,7 @@ def _examined(
     ordered = [
         msgspec.structs.replace(item, turn=turn) for turn, items in enumerate(rounds, 1) for item in items
     ]
-    found = session.Plan(
+    plan = session.Plan(
         id=session.new_id(),
         created=now(),
         timeout=timeout,
@@ -210,6 +224,6 @@ def _examined(
         items=[msgspec.structs.replace(item, number=number) for number, item in enumerate(ordered, 1)],
         seed=seed,
     )
-    session.examine(found)
-    session.refuse_missing_programs(found)
-    return found
+    session.examine(plan)
+    session.refuse_missing_programs(plan)
+    return plan

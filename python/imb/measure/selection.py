@@ -29,7 +29,7 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
         raise ImbError(f"no class {kind}; choose from {', '.join(CLASSES)}")
     chosen: dict[Component, list[str]] = {}
     for name in names or ("mpi1",):
-        whole = next((c for c in COMPONENTS if c.lower() == name.lower()), None)
+        whole = next((component for component in COMPONENTS if component.lower() == name.lower()), None)
         if whole is None:
             component, benchmark = _benchmark(name)
             chosen.setdefault(component, []).append(benchmark)
@@ -37,7 +37,9 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
             chosen.setdefault(whole, [])
         else:
             members = [
-                n for n, found in suite().items() if whole in found and found[whole].kind in CLASSES[kind]
+                member
+                for member, components in suite().items()
+                if whole in components and components[whole].kind in CLASSES[kind]
             ]
             if not members:
                 raise ImbError(f"{whole} has no benchmarks of class {kind}")
@@ -45,11 +47,11 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
     return chosen
 
 
-def refuse_files(chosen: dict[Component, list[str]], what: str) -> None:
+def refuse_files(chosen: dict[Component, list[str]], subject: str) -> None:
     """Raises ImbError where benchmarks of IMB-IO are among them, whose buffers are on the host."""
     if "IO" in chosen:
         raise ImbError(
-            f"{what} cannot be used with IMB-IO, whose buffers are on the host; leave out its benchmarks"
+            f"{subject} cannot be used with IMB-IO, whose buffers are on the host; leave out its benchmarks"
         )
 
 
@@ -59,25 +61,30 @@ _FIGURES = {"latency": "t of short messages", "bandwidth": "MB/s of long ones"}
 
 def _benchmark(name: str) -> tuple[Component, str]:
     prefix, colon, bare = name.rpartition(":")
-    wanted = bare.lower().removeprefix("multi-")
-    found = [(c, n) for n, components in suite().items() for c in components if n.lower() == wanted]
-    found = [one for one in found if not colon or one[0].lower() == prefix.lower()]
+    lowered = bare.lower().removeprefix("multi-")
+    matches = [
+        (component, member)
+        for member, components in suite().items()
+        for component in components
+        if member.lower() == lowered
+    ]
+    matches = [match for match in matches if not colon or match[0].lower() == prefix.lower()]
     # Unidir_Put is EXT's, Unidir_put RMA's, and Accumulate both's.
-    found = [one for one in found if one[1] == bare] or found
+    matches = [match for match in matches if match[1] == bare] or matches
     if not colon:  # PingPong and PingPing are IMB-MPI1's unless IMB-P2P is named.
-        found = [one for one in found if one[0] == "MPI1"] or found
-    if len(found) > 1:
+        matches = [match for match in matches if match[0] == "MPI1"] or matches
+    if len(matches) > 1:
         raise ImbError(
-            f"ambiguous benchmark: {name}; give {' or '.join(f'{c.lower()}:{n}' for c, n in found)}"
+            f"ambiguous benchmark: {name}; give {' or '.join(f'{component.lower()}:{member}' for component, member in matches)}"
         )
-    if found:
-        component, benchmark = found[0]
+    if matches:
+        component, benchmark = matches[0]
         return component, bare if bare.lower().startswith("multi-") else benchmark
-    close = difflib.get_close_matches(wanted, [*_FIGURES, *(n.lower() for n in suite())], 1)
+    close = difflib.get_close_matches(lowered, [*_FIGURES, *(member.lower() for member in suite())], 1)
     if close and close[0] in _FIGURES:
         raise ImbError(
             f"no benchmark or component {name}; PingPong measures it, in the column {_FIGURES[close[0]]}"
         )
-    spelt = next((n for n in suite() if close and n.lower() == close[0]), None)
+    spelt = next((member for member in suite() if close and member.lower() == close[0]), None)
     hint = f"did you mean {spelt}?" if spelt else "`IMB-MPI1 -list` prints the names"
     raise ImbError(f"no benchmark or component {name}; {hint}")

@@ -50,7 +50,7 @@ from imb.mpi.launchers import Command, spell
 _STOPPED = "stopped.json"
 _DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
 Rest = ParamSpec("Rest")
-Made = TypeVar("Made")
+Returned = TypeVar("Returned")
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,18 +168,22 @@ def run_plan(
 ) -> Plan:
     """What is to be launched: all components in turn, `launches` times. Raises ImbError."""
     words = {
-        c: [
+        component: [
             *names,
             *arguments,
-            *passes.words_of(sampling, c, names, arguments, intent.ranks, timeout=timeout),
+            *passes.words_of(sampling, component, names, arguments, intent.ranks, timeout=timeout),
         ]
-        for c, names in selection.items()
+        for component, names in selection.items()
     }
-    items = [(c, words[c], turn, cell) for turn in range(launches) for cell, c in enumerate(selection)]
+    items = [
+        (component, words[component], turn, cell)
+        for turn in range(launches)
+        for cell, component in enumerate(selection)
+    ]
     return plan_of(
         [
-            Item(n, c, said, turn + 1, labels=list(labels), cell=cell)
-            for n, (c, said, turn, cell) in enumerate(items, 1)
+            Item(number, component, imb_arguments, turn + 1, labels=list(labels), cell=cell)
+            for number, (component, imb_arguments, turn, cell) in enumerate(items, 1)
         ],
         Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent),
         timeout,
@@ -188,9 +192,9 @@ def run_plan(
 
 def plan_of(items: list[Item], variant: Variant, timeout: float | None) -> Plan:
     """A new session of one variant. Raises ImbError where its launcher does not support what is requested."""
-    made = Plan(id=new_id(), created=now(), timeout=timeout, variants=[variant], items=items)
-    examine(made)
-    return made
+    plan = Plan(id=new_id(), created=now(), timeout=timeout, variants=[variant], items=items)
+    examine(plan)
+    return plan
 
 
 def new_id() -> str:
@@ -198,51 +202,53 @@ def new_id() -> str:
     return f"{now().replace(':', '').replace('-', '')}-{secrets.token_hex(3)}"
 
 
-def examine(made: Plan) -> None:
+def examine(plan: Plan) -> None:
     """Raises ImbError where a launcher does not support what is requested. Programs need not be built yet."""
-    for item in {item.like(): item for item in made.items}.values():
+    for item in {item.like(): item for item in plan.items}.values():
         if any(word.lstrip("-") in ("json", "input", "turns") and word[:1] == "-" for word in item.arguments):
             raise ImbError(
                 "-json, -input and -turns are set by imb; omit them, and name the benchmarks instead of -input"
             )
-        command_of(made, item, Path())
+        command_of(plan, item, Path())
 
 
-def with_time_limit(made: Plan) -> Plan:
+def with_time_limit(plan: Plan) -> Plan:
     """The plan with a time limit for its launches, many times what they ask for, if it has none."""
-    if made.timeout is not None:
-        return made
-    at_once = max(map(len, launch_batches(made, made.items)))
+    if plan.timeout is not None:
+        return plan
+    at_once = max(map(len, launch_batches(plan, plan.items)))
     limits = {
-        passes.time_limit(item.component, item.arguments, intent_of(made, item).ranks, at_once)
-        for item in {item.like(): item for item in made.items}.values()
+        passes.time_limit(item.component, item.arguments, intent_of(plan, item).ranks, at_once)
+        for item in {item.like(): item for item in plan.items}.values()
     }
     known = [limit for limit in limits if limit is not None]
-    return msgspec.structs.replace(made, timeout=max(known)) if len(known) == len(limits) else made
+    return msgspec.structs.replace(plan, timeout=max(known)) if len(known) == len(limits) else plan
 
 
-def save(archive: Archive, made: Plan) -> None:
+def save(archive: Archive, plan: Plan) -> None:
     """Writes the plan down without secrets, so that it can be resumed by the same user. Raises ImbError."""
     try:
-        make_session_folder(folder_of(archive, made.id))
-        _write_plan(archive, made)
+        make_session_folder(folder_of(archive, plan.id))
+        _write_plan(archive, plan)
     except OSError as error:
         raise archive.refusal(error) from error
 
 
-def _write_plan(archive: Archive, made: Plan) -> None:
-    kept = msgspec.structs.replace(made, owner=os.geteuid(), variants=[_shown(one) for one in made.variants])
+def _write_plan(archive: Archive, plan: Plan) -> None:
+    kept = msgspec.structs.replace(
+        plan, owner=os.geteuid(), variants=[_shown(variant) for variant in plan.variants]
+    )
     text = msgspec.json.format(msgspec.json.encode(kept)) + b"\n"
-    write_whole(folder_of(archive, made.id) / "plan.json", text, mode=0o600)
+    write_whole(folder_of(archive, plan.id) / "plan.json", text, mode=0o600)
 
 
 def reporting_archive(
-    function: Callable[Concatenate[Archive, Rest], Made],
-) -> Callable[Concatenate[Archive, Rest], Made]:
+    function: Callable[Concatenate[Archive, Rest], Returned],
+) -> Callable[Concatenate[Archive, Rest], Returned]:
     """Reports an OSError that concerns the archive, such as a full disk, as one. Others are not about it: a launcher, a socket."""
 
     @functools.wraps(function)
-    def wrapped(archive: Archive, /, *words: Rest.args, **options: Rest.kwargs) -> Made:
+    def wrapped(archive: Archive, /, *words: Rest.args, **options: Rest.kwargs) -> Returned:
         try:
             return function(archive, *words, **options)
         except OSError as error:
@@ -254,9 +260,9 @@ def reporting_archive(
 
 
 @reporting_archive
-def extend(archive: Archive, made: Plan) -> None:
+def extend(archive: Archive, plan: Plan) -> None:
     """Writes the plan of a session that has more launches now, for who holds its lock."""
-    _write_plan(archive, made)
+    _write_plan(archive, plan)
 
 
 def folder_of(archive: Archive, session: str) -> Path:
@@ -264,27 +270,27 @@ def folder_of(archive: Archive, session: str) -> Path:
     return archive.folder / "sessions" / session
 
 
-def spool_of(archive: Archive, made: Plan, item: Item) -> Path:
+def spool_of(archive: Archive, plan: Plan, item: Item) -> Path:
     """Where a launch writes while it runs."""
-    return folder_of(archive, made.id) / f"{item.number:04d}.part"
+    return folder_of(archive, plan.id) / f"{item.number:04d}.part"
 
 
-def done(archive: Archive, made: Plan) -> dict[int, Done]:
+def done(archive: Archive, plan: Plan) -> dict[int, Done]:
     """What is over, by number. An interrupted launch is in the archive but not over. A file that cannot be read costs a note."""
-    planned = {item.number for item in made.items}
-    files = done_files(folder_of(archive, made.id)).items()
-    found = {number: readable_json(file, Done) for number, file in files if number in planned}
-    return {number: one for number, one in found.items() if one and one.number == number}
+    planned = {item.number for item in plan.items}
+    files = done_files(folder_of(archive, plan.id)).items()
+    stored = {number: readable_json(file, Done) for number, file in files if number in planned}
+    return {number: ended for number, ended in stored.items() if ended and ended.number == number}
 
 
-def stop(archive: Archive, made: Plan, reason: str) -> None:
+def stop(archive: Archive, plan: Plan, reason: str) -> None:
     """Records that no more launches follow, though some of the plan are left. For the owner of the session's lock."""
-    write_whole(folder_of(archive, made.id) / _STOPPED, msgspec.json.encode({"reason": reason}) + b"\n")
+    write_whole(folder_of(archive, plan.id) / _STOPPED, msgspec.json.encode({"reason": reason}) + b"\n")
 
 
-def is_over(archive: Archive, made: Plan) -> bool:
+def is_over(archive: Archive, plan: Plan) -> bool:
     """Whether all is launched, or no more launches follow."""
-    return len(done(archive, made)) == len(made.items) or (folder_of(archive, made.id) / _STOPPED).exists()
+    return len(done(archive, plan)) == len(plan.items) or (folder_of(archive, plan.id) / _STOPPED).exists()
 
 
 def done_files(folder: Path) -> dict[int, Path]:
@@ -297,67 +303,68 @@ class NotStarted(ImbError):
     """A launch that cannot be started: no program, no launcher. It left nothing, and others may start."""
 
 
-def program_of(made: Plan, item: Item) -> Path:
+def program_of(plan: Plan, item: Item) -> Path:
     """The executable of a launch, which may be missing."""
-    return executable(Path(made.variants[item.variant].programs), item.component)
+    return executable(Path(plan.variants[item.variant].programs), item.component)
 
 
-def refuse_missing_programs(made: Plan, items: Iterable[Item] | None = None) -> None:
+def refuse_missing_programs(plan: Plan, items: Iterable[Item] | None = None) -> None:
     """Raises NotStarted where the executable of one of these launches, None: of any, is missing."""
-    for program in {program_of(made, item): None for item in (made.items if items is None else items)}:
+    for program in {program_of(plan, item): None for item in (plan.items if items is None else items)}:
         if not os.access(program, os.X_OK):
             raise NotStarted(f"no program {program}; build it with `imb build`")
 
 
-def launch_batches(made: Plan, todo: Sequence[Item]) -> list[list[Item]]:
+def launch_batches(plan: Plan, todo: Sequence[Item]) -> list[list[Item]]:
     """What is to be launched in its order; what is in one list at the same time."""
-    if made.parts == 1:
+    if plan.parts == 1:
         return [[item] for item in todo]
-    found: dict[tuple[int, int, bool, int], list[Item]] = {}
+    batches: dict[tuple[int, int, bool, int], list[Item]] = {}
     for item in todo:
-        own = item.number if item.alone else 0
-        found.setdefault((item.turn, item.cell, item.repeats is not None, own), []).append(item)
-    return list(found.values())
+        separate = item.number if item.alone else 0
+        batches.setdefault((item.turn, item.cell, item.repeats is not None, separate), []).append(item)
+    return list(batches.values())
 
 
 def command_of(
-    made: Plan, item: Item, spool: Path, turns: Sequence[str] = (), *, shown: bool = False
+    plan: Plan, item: Item, spool: Path, turns: Sequence[str] = (), *, shown: bool = False
 ) -> Command:
     """The exact command of a launch that writes into `spool`; `turns` is of Conductor.words. `shown`: without secrets.
 
     Raises ImbError where a value was not recorded because it may be secret, and is not in the environment.
     """
-    words = [str(program_of(made, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
-    variant, intent = made.variants[item.variant], intent_of(made, item)
+    words = [str(program_of(plan, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
+    variant, intent = plan.variants[item.variant], intent_of(plan, item)
     return _spelled(variant.mpi, without_secrets(intent) if shown else _with_secrets(intent), words)
 
 
-def asking_command_of(made: Plan, item: Item) -> Command | None:
+def asking_command_of(plan: Plan, item: Item) -> Command | None:
     """A launch like this one that measures nothing, in which the MPI reports its transports; None where it has no setting
     for that."""
-    variant, intent = made.variants[item.variant], _with_secrets(intent_of(made, item))
+    variant, intent = plan.variants[item.variant], _with_secrets(intent_of(plan, item))
     if not (report := variant.mpi.known.report):
         return None
     intent = msgspec.structs.replace(intent, env={**report, **intent.env})
-    return _spelled(variant.mpi, intent, [str(program_of(made, item)), "-version"])
+    return _spelled(variant.mpi, intent, [str(program_of(plan, item)), "-version"])
 
 
-def secrets_of(made: Plan, item: Item) -> set[str]:
+def secrets_of(plan: Plan, item: Item) -> set[str]:
     """What this launch may print that is not to be recorded. Raises ImbError where a value was not recorded, and is not in
     the environment."""
-    variant, intent = made.variants[item.variant], _with_secrets(intent_of(made, item))
+    variant, intent = plan.variants[item.variant], _with_secrets(intent_of(plan, item))
     commands = (*variant.setup, *variant.teardown)
     return secret_values(os.environ, intent.env, arguments=intent.extra, commands=commands)
 
 
 def _spelled(mpi: Installation, intent: Intent, words: Sequence[str]) -> Command:
     """For where launches go: the allocation, which this host may not be part of, or this host."""
-    there = Allocation.of()
-    outside = bool(there.hosts) and not {socket.gethostname(), socket.gethostname().partition(".")[0]} & {
-        *there.hosts
-    }
-    each = min(filter(None, (there.cpus, None if outside and there.cpus else cores())))
-    return spell(mpi, intent, words, Host(each, os.geteuid() == 0, there.nodes))
+    allocation = Allocation.of()
+    outside = bool(allocation.hosts) and not {
+        socket.gethostname(),
+        socket.gethostname().partition(".")[0],
+    } & {*allocation.hosts}
+    cpus = min(filter(None, (allocation.cpus, None if outside and allocation.cpus else cores())))
+    return spell(mpi, intent, words, Host(cpus, os.geteuid() == 0, allocation.nodes))
 
 
 def _shown(variant: Variant) -> Variant:
@@ -380,19 +387,19 @@ def _with_secrets(intent: Intent) -> Intent:
     return msgspec.structs.replace(intent, env=revealed(intent.env), extra=revealed_arguments(intent.extra))
 
 
-def refuse_without_secrets(made: Plan, todo: Iterable[Item], *, recorded: bool = False) -> None:
+def refuse_without_secrets(plan: Plan, todo: Iterable[Item], *, recorded: bool = False) -> None:
     """Raises ImbError where a value that these launches or their set-up need was not recorded, as it may be secret, and is not
     in the environment. `recorded`: where the plan is read again before it is executed."""
     for index in {item.variant for item in todo}:
-        variant = _shown(made.variants[index]) if recorded else made.variants[index]
+        variant = _shown(plan.variants[index]) if recorded else plan.variants[index]
         _with_secrets(variant.intent)
         for command in (*variant.setup, *variant.teardown):
             revealed_command(command)
 
 
-def intent_of(made: Plan, item: Item) -> Intent:
+def intent_of(plan: Plan, item: Item) -> Intent:
     """What is wanted of a launch."""
-    intent = made.variants[item.variant].intent
+    intent = plan.variants[item.variant].intent
     return msgspec.structs.replace(intent, ranks=item.ranks) if item.ranks else intent
 
 
@@ -420,18 +427,18 @@ def measured_amount(archive: Archive, over: Done) -> str:
 
 
 def remaining_seconds(
-    made: Plan, over: Iterable[Done], known: Mapping[tuple[object, ...], float] | None = None
+    plan: Plan, over: Iterable[Done], known: Mapping[tuple[object, ...], float] | None = None
 ) -> float | None:
     """How long the launches that are not over will take; None where no duration is known.
 
     Each as the mean of its like so far; else as `known` says (seconds by `Item.like`); else as the mean of all so far.
     """
-    items = {item.number: item for item in made.items}
+    items = {item.number: item for item in plan.items}
     took: dict[tuple[object, ...], list[float]] = {}
-    for one in over:
-        item = items.pop(one.number)
-        if one.wall is not None:
-            took.setdefault(item.like(), []).append(one.wall)
+    for ended in over:
+        item = items.pop(ended.number)
+        if ended.wall is not None:
+            took.setdefault(item.like(), []).append(ended.wall)
     usual = {**(known or {}), **{like: sum(times) / len(times) for like, times in took.items()}}
     every = [seconds for times in took.values() for seconds in times] or list(usual.values())
     if items and not every:

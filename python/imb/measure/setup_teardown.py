@@ -38,17 +38,17 @@ class Left(msgspec.Struct, frozen=True):
 class Standing:
     """To be used as a context by who holds the session (imb.measure.lock): at the end, however it comes, what stands is torn down."""
 
-    def __init__(self, archive: Archive, made: session.Plan, say: Callable[[str], None]) -> None:
-        self.made = made
+    def __init__(self, archive: Archive, plan: session.Plan, say: Callable[[str], None]) -> None:
+        self.plan = plan
         self.say = say
-        self.folder = session.folder_of(archive, made.id)
+        self.folder = session.folder_of(archive, plan.id)
         self.file = self.folder / "standing.json"
         self.now: int | None = None
         self.failed: set[int] = set()
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> Standing:
-        if not self.made.surrounded:
+        if not self.plan.surrounded:
             return self
         if self.file.exists():
             left = self._left()
@@ -81,7 +81,7 @@ class Standing:
         if not any(self._commands(variant)):
             return True
         self._mark(variant)
-        for command in self.made.variants[variant].setup:
+        for command in self.plan.variants[variant].setup:
             if problem := self._carry_out("setup", variant, command):
                 self.failed.add(variant)
                 self.say(f"{problem}; its launches are skipped; retry with --resume")
@@ -96,7 +96,7 @@ class Standing:
             left = read_json(self.file, Left)
         except UnreadableFile as error:
             raise error.with_advice(advice) from error
-        if not 0 <= left.variant < len(self.made.variants):
+        if not 0 <= left.variant < len(self.plan.variants):
             raise ImbError(f"{self.file}: no variant of this session; {advice}")
         return left
 
@@ -111,7 +111,7 @@ class Standing:
         with _held_back():
             problems = [
                 self._carry_out("teardown", variant, command)
-                for command in self.made.variants[variant].teardown
+                for command in self.plan.variants[variant].teardown
             ]
             if problem := next(filter(None, problems), None):
                 raise ImbError(
@@ -121,34 +121,35 @@ class Standing:
             self.file.unlink(missing_ok=True)
 
     def _commands(self, variant: int) -> tuple[list[str], list[str]]:
-        return self.made.variants[variant].setup, self.made.variants[variant].teardown
+        return self.plan.variants[variant].setup, self.plan.variants[variant].teardown
 
     def _name(self, variant: int) -> str:
-        return f"{self.made.campaign}/{self.made.variants[variant].name}"
+        return f"{self.plan.campaign}/{self.plan.variants[variant].name}"
 
-    def _carry_out(self, what: str, variant: int, command: str) -> str | None:
-        """None, or what went wrong. Of a group of its own, so that the terminal's Ctrl-C does not reach it.
+    def _carry_out(self, step: str, variant: int, command: str) -> str | None:
+        """Runs one command, in a group of its own, so that the terminal's Ctrl-C does not reach it. Returns
+        what went wrong; None: nothing.
 
         Raises ImbError where a secret was not recorded and is not in the environment.
         """
         whole, command = revealed_command(command), hidden_command(command)
-        self.say(f"{what} of {self._name(variant)}: {command}")
-        known = {"IMB_CAMPAIGN": self.made.campaign or "", "IMB_VARIANT": self.made.variants[variant].name}
+        self.say(f"{step} of {self._name(variant)}: {command}")
+        known = {"IMB_CAMPAIGN": self.plan.campaign or "", "IMB_VARIANT": self.plan.variants[variant].name}
         log = self.folder / "setup.log"
-        with private(log, "ab") as said:
-            said.write(f"$ {command}\n".encode())
-            said.flush()
-            start = said.tell()
+        with private(log, "ab") as output:
+            output.write(f"$ {command}\n".encode())
+            output.flush()
+            start = output.tell()
             process = subprocess.Popen(
                 ["/bin/sh", "-c", whole],
                 env={**os.environ, **known},
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
             try:
-                status: int | None = process.wait(self.made.setup_timeout)
+                status: int | None = process.wait(self.plan.setup_timeout)
             except subprocess.TimeoutExpired:
                 status = None
             finally:
@@ -156,11 +157,11 @@ class Standing:
         if status == 0:
             return None
         how = (
-            f"took longer than {self.made.setup_timeout:g} s (setup_timeout)"
+            f"took longer than {self.plan.setup_timeout:g} s (setup_timeout)"
             if status is None
             else _ending(status)
         )
-        return f"{what} of {self._name(variant)} {how}{_last_words(log, start)} ({command})"
+        return f"{step} of {self._name(variant)} {how}{_last_words(log, start)} ({command})"
 
 
 def _ending(status: int) -> str:
@@ -169,8 +170,8 @@ def _ending(status: int) -> str:
 
 def _last_words(log: Path, start: int) -> str:
     lines = log.read_bytes()[start:].decode(errors="replace").split("\n")
-    said = [line.strip() for line in lines if line.strip()]
-    return f": {said[-1][:160]}" if said else ""
+    nonblank = [line.strip() for line in lines if line.strip()]
+    return f": {nonblank[-1][:160]}" if nonblank else ""
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -189,13 +190,16 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def _held_back() -> Iterator[None]:
-    """Signals that would end `imb` take effect behind this."""
+    """Signals that would end `imb` take effect after this context."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
     stops = [n for n in (signal.SIGINT, *_STOPS) if signal.getsignal(n) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, lambda got, frame: came.append(got)) for number in stops}
+    before = {
+        number: signal.signal(number, lambda signal_number, frame: came.append(signal_number))
+        for number in stops
+    }
     try:
         yield
     finally:

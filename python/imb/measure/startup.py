@@ -62,7 +62,7 @@ def offered(intent: Intent, environment: Mapping[str, str] | None = None) -> int
         return each * len(intent.hosts)
     if intent.cpus:
         return len(intent.cpus)
-    there = Allocation.of(environment)
-    if intent.ppn and there.nodes:
-        return intent.ppn * there.nodes
-    return there.tasks or (there.cpus or each) * max(there.nodes, 1)
+    allocation = Allocation.of(environment)
+    if intent.ppn and allocation.nodes:
+        return intent.ppn * allocation.nodes
+    return allocation.tasks or (allocation.cpus or each) * max(allocation.nodes, 1)

@@ -35,50 +35,50 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
             written = ownership.examined(plans[-1], folder=True)
         except OSError as error:
             raise ImbError(f"cannot read {plans[-1]} ({error.strerror})") from error
-        made = _decoded(plans[-1], written.text)
+        plan = _decoded(plans[-1], written.text)
         if not force_owner:
-            ownership.refuse_others(f"session {made.id}", written, [made.owner])
-        return made
-    if (own := to_resume(archive, _own(reversed(plans)))) is None:
+            ownership.refuse_others(f"session {plan.id}", written, [plan.owner])
+        return plan
+    if (newest := to_resume(archive, _own(reversed(plans)))) is None:
         raise ImbError(
             f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
         )
-    return find_session(archive, own.id)
+    return find_session(archive, newest.id)
 
 
-def with_timeout(made: Plan, timeout: float | None) -> Plan:
+def with_timeout(plan: Plan, timeout: float | None) -> Plan:
     """The plan with this time limit for its launches; None: its own. Raises ImbError where launches would exceed it that measure
     as planned."""
     if timeout is None:
-        return made
-    budget = max((passes.budget_of(item.arguments) or 0.0 for item in made.items), default=0.0)
+        return plan
+    budget = max((passes.budget_of(item.arguments) or 0.0 for item in plan.items), default=0.0)
     if budget >= timeout:
         raise ImbError(
-            f"--timeout {timeout:g}: launches of session {made.id} measure for {budget:g} s; give a longer limit"
+            f"--timeout {timeout:g}: launches of session {plan.id} measure for {budget:g} s; give a longer limit"
         )
-    return msgspec.structs.replace(made, timeout=timeout)
+    return msgspec.structs.replace(plan, timeout=timeout)
 
 
 def to_resume(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
     """The newest session that is neither over nor executed by a process; where there is none, the newest; None: no
     session."""
     newest: Plan | None = None
-    for made in newest_first:
-        newest = newest or made
-        if not is_over(archive, made) and not is_held(archive, made):
-            return made
+    for plan in newest_first:
+        newest = newest or plan
+        if not is_over(archive, plan) and not is_held(archive, plan):
+            return plan
     return newest
 
 
 def of_campaign(archive: Archive, name: str | None) -> list[Plan]:
     """The plans of this user's sessions of this campaign, None: of any; the oldest first."""
     plans = _own(_files(archive))
-    return [made for made in plans if made.campaign and name in (None, made.campaign)]
+    return [plan for plan in plans if plan.campaign and name in (None, plan.campaign)]
 
 
 def of_command(archive: Archive, command: str) -> Iterator[Plan]:
     """The plans of this user's sessions of a command, the oldest first."""
-    return (made for made in _own(_files(archive)) if made.command == command)
+    return (plan for plan in _own(_files(archive)) if plan.command == command)
 
 
 def _files(archive: Archive, start: str = "") -> list[Path]:
@@ -103,7 +103,7 @@ def _own(files: Iterable[Path]) -> Iterator[Plan]:
     for file in files:
         try:
             written = ownership.examined(file, folder=True, own=True)
-            if written.strangers or (made := _decoded(file, written.text)).owner not in (None, os.geteuid()):
+            if written.strangers or (plan := _decoded(file, written.text)).owner not in (None, os.geteuid()):
                 continue
         except UnreadableFile as error:
             note(f"{error}; left out")
@@ -112,7 +112,7 @@ def _own(files: Iterable[Path]) -> Iterator[Plan]:
         except OSError as error:
             note(f"{UnreadableFile(file, error)}; left out")
         else:
-            yield made
+            yield plan
 
 
 def _read(file: Path) -> Plan:
@@ -140,20 +140,20 @@ def _unreadable(file: Path, kind: type[Any]) -> UnreadableFile | None:
     return None
 
 
-def usual_seconds(archive: Archive, made: Plan) -> dict[tuple[object, ...], float]:
+def usual_seconds(archive: Archive, plan: Plan) -> dict[tuple[object, ...], float]:
     """Seconds by `Item.like` that launches of the same took in earlier sessions of this user's campaign; of those in passes that
     were never made, what they may take at most."""
-    most = {item.like(): passes.most_seconds(item.arguments) for item in made.items}
-    names = {variant.name: index for index, variant in enumerate(made.variants)}
+    most = {item.like(): passes.most_seconds(item.arguments) for item in plan.items}
+    names = {variant.name: index for index, variant in enumerate(plan.variants)}
     took: dict[tuple[object, ...], list[float]] = {}
-    for old in of_campaign(archive, made.campaign) if made.campaign else []:
+    for old in of_campaign(archive, plan.campaign) if plan.campaign else []:
         numbered = {item.number: item for item in old.items}
-        for number, one in done(archive, old).items():
+        for number, ended in done(archive, old).items():
             item = numbered[number]
             name = old.variants[item.variant].name
-            if one.wall is not None and name in names:
+            if ended.wall is not None and name in names:
                 like = msgspec.structs.replace(item, variant=names[name]).like()
-                took.setdefault(like, []).append(one.wall)
+                took.setdefault(like, []).append(ended.wall)
     return {like: seconds for like, seconds in most.items() if seconds is not None} | {
         like: sum(times) / len(times) for like, times in took.items()
     }

@@ -26,7 +26,7 @@ class Submitted(NamedTuple):
 
 def submit(
     archive: Archive,
-    made: Plan,
+    plan: Plan,
     scheduler: Scheduler,
     *,
     minutes: float | None = None,
@@ -41,12 +41,12 @@ def submit(
     """
     import psij
 
-    folder = folder_of(archive, made.id)
+    folder = folder_of(archive, plan.id)
     output, errors = _files(folder)
-    intents = [intent_of(made, item) for item in made.items]
+    intents = [intent_of(plan, item) for item in plan.items]
     hosts = list(dict.fromkeys(host for intent in intents for host in intent.hosts))
-    nodes = len(hosts) or max(-(-one.ranks // one.ppn) if one.ppn else 1 for one in intents)
-    per_node = max(one.per_host() for one in intents)
+    nodes = len(hosts) or max(-(-intent.ranks // intent.ppn) if intent.ppn else 1 for intent in intents)
+    per_node = max(intent.per_host() for intent in intents)
     attributes = psij.JobAttributes(queue_name=queue, account=account)
     if minutes is not None:
         attributes.duration = timedelta(minutes=minutes)
@@ -54,12 +54,12 @@ def submit(
         # PSI/J has no attributes for these.
         named = {"slurm.nodelist": ",".join(hosts)} if hosts else {}
         named |= {"slurm.dependency": f"afterany:{after}"} if after else {}
-        attributes.custom_attributes = {"slurm.job-name": f"imb-{made.id}", **named}
+        attributes.custom_attributes = {"slurm.job-name": f"imb-{plan.id}", **named}
     job = psij.Job(
         psij.JobSpec(
             executable=sys.executable,
             arguments=[
-                *("-m", "imb", "run", "--resume", made.id, "--archive", str(archive.folder)),
+                *("-m", "imb", "run", "--resume", plan.id, "--archive", str(archive.folder)),
                 *(["--timeout", repr(timeout)] if timeout else []),
             ],
             directory=Path.cwd(),
@@ -82,7 +82,7 @@ def submit(
     except (psij.SubmitException, psij.InvalidJobException, ValueError) as error:
         raise ImbError(
             f"{scheduler} rejected the job: {' '.join(str(error).split())};"
-            f" retry with `imb run --resume {made.id} --submit {scheduler}`"
+            f" retry with `imb run --resume {plan.id} --submit {scheduler}`"
         ) from error
     except KeyboardInterrupt:
         job.cancel()

@@ -18,15 +18,15 @@ _SECONDS = 20.0  # until a launch that hangs is given up; it takes one second
 _reported: dict[tuple[str, int, int | None], str | None] = {}  # by session, variant and ranks
 
 
-def reported_transports(made: Plan, item: Item, hide: Collection[str]) -> tuple[str | None, bool]:
+def reported_transports(plan: Plan, item: Item, hide: Collection[str]) -> tuple[str | None, bool]:
     """Asked for once in a session, of each variant and number of ranks; and whether that was interrupted."""
     interrupted = False
-    key = made.id, item.variant, item.ranks
+    key = plan.id, item.variant, item.ranks
     if key not in _reported:
         _reported[key] = None
         with contextlib.suppress(ImbError, OSError):
-            if command := asking_command_of(made, item):
-                known = made.variants[item.variant].mpi.known
+            if command := asking_command_of(plan, item):
+                known = plan.variants[item.variant].mpi.known
                 _reported[key], interrupted = answered(known, command, hide)
     return _reported[key], interrupted
 

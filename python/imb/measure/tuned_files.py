@@ -45,8 +45,8 @@ def proven_in(folder: Path) -> Proven | None:
         text = (folder / SWITCH).read_text(errors="replace")
     except OSError:
         return None
-    found = _LINE.findall(text)
-    return Proven(*found[-1]) if found else None
+    lines = _LINE.findall(text)
+    return Proven(*lines[-1]) if lines else None
 
 
 def prove_again(folder: Path, mpi: Installation, session: str) -> None:

@@ -115,7 +115,7 @@ class Figures(NamedTuple):
 
     def control(self) -> float:
         """Mean logarithm of the rows that no tuning file changes; NaN where there are none."""
-        logs = [math.log(one) for row, one in self.seconds.items() if row.benchmark == CONTROL and one > 0]
+        logs = [math.log(time) for row, time in self.seconds.items() if row.benchmark == CONTROL and time > 0]
         return sum(logs) / len(logs) if logs else math.nan
 
 
@@ -175,9 +175,9 @@ def grown(plan: Plan, settings: Settings, launches: Iterable[Launch]) -> Plan:
                 alone=launch.at_once is None,
             )
         )
-    made = msgspec.structs.replace(plan, variants=variants, items=items)
-    examine(made)
-    return made
+    extended = msgspec.structs.replace(plan, variants=variants, items=items)
+    examine(extended)
+    return extended
 
 
 def checking(group: Group, settings: Settings, lengths: Sequence[int] = ()) -> list[str]:
@@ -258,7 +258,7 @@ def variants_text(variants: Mapping[Algorithm, Mapping[str, str]]) -> str:
 
 
 def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
-    """Of a launch that is over."""
+    """The figures of a launch that is over."""
     stored = archive.run(ended.run)
     seconds: dict[Row, float] = {}
     defects: set[tuple[str, int]] = set()
@@ -274,7 +274,7 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
         if math.isnan(probe) and row.passes and row.passes.states:
             probe = row.passes.states[0].probe_seconds
     output, errors = (
-        (stored.part(one) or b"").decode(errors="replace") for one in ("output.txt", "stderr.txt")
+        (stored.part(file) or b"").decode(errors="replace") for file in ("output.txt", "stderr.txt")
     )
     return Figures(
         ended.run,

@@ -36,10 +36,10 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """`2 nodes of 2 x Xeon Gold 6148, 40 cores`, or hosts."""
-        many = f"{self.nodes} nodes of " if (self.nodes or 1) > 1 else ""
+        nodes = f"{self.nodes} nodes of " if (self.nodes or 1) > 1 else ""
         if not self.cpu_model:
-            return many + (",".join(self.hosts) or "unknown machine")
-        return f"{many}{self.cpu_model}, {self.cores} cores" + (
+            return nodes + (",".join(self.hosts) or "unknown machine")
+        return f"{nodes}{self.cpu_model}, {self.cores} cores" + (
             f", {self.sockets} sockets" if (self.sockets or 1) > 1 else ""
         )
 
@@ -80,30 +80,30 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
         """Its launches, to be compared. Raises ImbError."""
         launches: list[Launch] = []
         for kept in self.launches:
-            found = launches_of(read(kept.records.encode(), kept.name), kept.name, kept.facts)
-            launches += (msgspec.structs.replace(launch, content=kept.content) for launch in found)
+            restored = launches_of(read(kept.records.encode(), kept.name), kept.name, kept.facts)
+            launches += (msgspec.structs.replace(launch, content=kept.content) for launch in restored)
         return Side(name=f"baseline {self}", launches=launches)
 
 
 def placement_of(side: Side) -> str | None:
     """`intra-node`, `inter-node`, or None where it is not known. Raises ImbError where it is both."""
-    found = {launch.placement() for launch in side.launches if launch.rows} - {None}
-    if len(found) > 1:
+    placements = {launch.placement() for launch in side.launches if launch.rows} - {None}
+    if len(placements) > 1:
         raise ImbError(
             f"{side.name} has both intra-node and inter-node launches; select launches of one placement"
         )
-    return next(iter(found), None)
+    return next(iter(placements), None)
 
 
 def machine_of(side: Side) -> Hardware:
     """The machine of these launches. Raises ImbError where they are of several kinds."""
-    found = {machine.kind(): machine for machine in map(_machine, side.launches)}
-    if len(found) > 1:
+    machines = {machine.kind(): machine for machine in map(_machine, side.launches)}
+    if len(machines) > 1:
         raise ImbError(
-            f"{side.name} has launches of several machines ({'; '.join(map(str, found.values()))}); select those of one"
+            f"{side.name} has launches of several machines ({'; '.join(map(str, machines.values()))}); select those of one"
         )
     hosts = dict.fromkeys(host for launch in side.launches for host in launch.hosts())
-    return msgspec.structs.replace(next(iter(found.values())), hosts=list(hosts))
+    return msgspec.structs.replace(next(iter(machines.values())), hosts=list(hosts))
 
 
 def _machine(launch: Launch) -> Hardware:

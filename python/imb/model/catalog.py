@@ -51,17 +51,21 @@ _ONLY_IN_IMB: dict[str, tuple[Component, Facts]] = {
 @cache
 def suite() -> dict[str, dict[Component, Facts]]:
     """Name -> component -> facts, in the order of the suite. Raises ImbError in a broken installation."""
-    found: dict[str, dict[Component, Facts]] = {}
+    by_name: dict[str, dict[Component, Facts]] = {}
     for component in _components():
-        for each in component.benchmarks:
-            found.setdefault(each.name, {})[component.name] = Facts(each.kind, each.turnover)
-    return found
+        for benchmark in component.benchmarks:
+            by_name.setdefault(benchmark.name, {})[component.name] = Facts(benchmark.kind, benchmark.turnover)
+    return by_name
 
 
 def defaults(component: Component) -> list[str]:
     """The benchmarks that an executable runs where none is named. Raises ImbError in a broken installation."""
     return [
-        each.name for one in _components() if one.name == component for each in one.benchmarks if each.default
+        benchmark.name
+        for entry in _components()
+        if entry.name == component
+        for benchmark in entry.benchmarks
+        if benchmark.default
     ]
 
 

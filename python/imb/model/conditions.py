@@ -78,13 +78,15 @@ _PHYSICAL = re.compile(r"(eth|en|em|ib|hsn|p\d+p)\w*$")
 def usable(interfaces: Iterable[Interface]) -> list[Interface]:
     """Those that could carry messages."""
     return [
-        one for one in interfaces if one.up and (one.rdma or (one.addressed and _PHYSICAL.match(one.name)))
+        interface
+        for interface in interfaces
+        if interface.up and (interface.rdma or (interface.addressed and _PHYSICAL.match(interface.name)))
     ]
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """At one moment, on the host that launches. `load` is the number of runnable processes, mean of a minute; `transports`
-    are those that the MPI itself reports (imb.mpi.own_word), None where it reports none. `gpus`: of launches that use them."""
+    are those that the MPI itself reports (imb.measure.transports), None where it reports none. `gpus`: of launches that use them."""
 
     time: str
     machine: Machine
@@ -311,7 +313,7 @@ def conditions_of(launch: Launch, listed: Sequence[Condition] = COMPARED) -> dic
     """Texts of what is known, by id: what is in the table, in its order, or of it these; other facts; variables of the environment
     (`$NAME`)."""
     known = dict(_flat(_facts(launch)))
-    values = {one.id: one.get(launch) if one.get else known.get(one.id) for one in listed}
+    values = {entry.id: entry.get(launch) if entry.get else known.get(entry.id) for entry in listed}
     texts = {id: _text(value) for id, value in values.items() if value is not None}
     texts |= {id: text for id, text in known.items() if id not in BY_ID}
     return texts | {f"${name}": text for name, text in environment_of(launch.run, launch.facts).items()}
@@ -319,8 +321,8 @@ def conditions_of(launch: Launch, listed: Sequence[Condition] = COMPARED) -> dic
 
 def environment_of(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
     """Variables: what the ranks saw goes before what they were to get, and that before what the launcher saw."""
-    outside, wanted = facts_in(facts, "conditions", "environment"), facts_in(facts, "intent", "env")
-    return {name: _text(value) for name, value in {**outside, **wanted, **(run.environment or {})}.items()}
+    outside, intended = facts_in(facts, "conditions", "environment"), facts_in(facts, "intent", "env")
+    return {name: _text(value) for name, value in {**outside, **intended, **(run.environment or {})}.items()}
 
 
 def transport_settings(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
@@ -338,7 +340,7 @@ def _facts(launch: Launch) -> dict[str, Any]:
     """What records, conditions and intent have; variables apart."""
     run, outside = launch.run, facts_in(launch.facts, "conditions")
     if "interfaces" in outside:
-        outside = {**outside, "interfaces": [str(one) for one in interfaces_in(outside)]}
+        outside = {**outside, "interfaces": [str(interface) for interface in interfaces_in(outside)]}
     parts = ("program", "version", "build", "platform", "clock", "file", "off_cache")
     return {
         **outside,

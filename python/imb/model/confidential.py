@@ -63,16 +63,18 @@ def secret_values(
 ) -> set[str]:
     """The values that may be secret and are long enough to be found in output: of variables, launcher arguments and shell
     commands, as they are executed."""
-    found = {value for each in variables for name, value in each.items() if is_secret(name)}
+    values = {value for each in variables for name, value in each.items() if is_secret(name)}
 
     def collect(name: str, value: str, quote: str) -> str:
-        found.add(value)
+        values.add(value)
         return value
 
     _arguments(arguments, collect)
     for command in commands:
         _command(command, collect)
-    return {one for one in found - {HIDDEN, MASK} if len(one) >= _LEAST and not _REFERENCE.match(one)}
+    return {
+        value for value in values - {HIDDEN, MASK} if len(value) >= _LEAST and not _REFERENCE.match(value)
+    }
 
 
 def revealed(variables: Mapping[str, str]) -> dict[str, str]:
@@ -80,7 +82,7 @@ def revealed(variables: Mapping[str, str]) -> dict[str, str]:
 
     Raises ImbError where there is none.
     """
-    return {n: _of_environment(n) if v == HIDDEN else v for n, v in variables.items()}
+    return {name: _of_environment(name) if value == HIDDEN else value for name, value in variables.items()}
 
 
 def hidden_arguments(words: Sequence[str]) -> tuple[str, ...]:
@@ -119,36 +121,38 @@ def _of_environment(name: str) -> str:
     return os.environ[name]
 
 
-def _asked(name: str, value: str) -> bool:
+def _is_secret_value(name: str, value: str) -> bool:
     return is_secret(name) and not _PLAIN.match(value)
 
 
 def _arguments(words: Sequence[str], change: _Change) -> tuple[str, ...]:
     """The words, with `change` of each name and value that may be secret in the place of the value."""
-    found = list(words)
+    changed = list(words)
     for at, word in enumerate(words):
         before = [each.lstrip("-") if each.startswith("-") else "" for each in words[max(at - 2, 0) : at]]
         if word.startswith("--export=") or words[max(at - 1, 0)] == "--export":  # of srun: a list
-            found[at] = ",".join(_one_argument(part, change) for part in word.split(","))
+            changed[at] = ",".join(_argument(part, change) for part in word.split(","))
         elif len(before) == 2 and before[0] in NAMED_OPTIONS and "=" not in words[at - 1]:
-            if _asked(words[at - 1], word):
-                found[at] = change(words[at - 1], word, "")
+            if _is_secret_value(words[at - 1], word):
+                changed[at] = change(words[at - 1], word, "")
             else:  # mca_base_env_list is a list of NAME=value
-                found[at] = ";".join(_one_argument(part, change) for part in word.split(";"))
+                changed[at] = ";".join(_argument(part, change) for part in word.split(";"))
         elif before and is_secret(before[-1]) and "=" not in before[-1] and not word.startswith("-"):
-            found[at] = change(_variable(before[-1]), word, "") if _asked(before[-1], word) else word
+            changed[at] = (
+                change(_variable(before[-1]), word, "") if _is_secret_value(before[-1], word) else word
+            )
         else:
-            found[at] = _one_argument(word, change)
-    return tuple(found)
+            changed[at] = _argument(word, change)
+    return tuple(changed)
 
 
-def _one_argument(word: str, change: _Change) -> str:
+def _argument(word: str, change: _Change) -> str:
     """A word `NAME=value`, `--name=value`, or one that has such behind another `=`."""
-    if (said := _ASSIGNED.search(word)) is None:
+    if (match := _ASSIGNED.search(word)) is None:
         return word
-    name, value = said["name"], said["value"]
-    new = change(_variable(name), value, "") if _asked(name, value) else _one_argument(value, change)
-    return f"{word[: said.start()]}{name}={new}"
+    name, value = match["name"], match["value"]
+    new = change(_variable(name), value, "") if _is_secret_value(name, value) else _argument(value, change)
+    return f"{word[: match.start()]}{name}={new}"
 
 
 def _command(text: str, change: _Change, quote: str = "") -> str:
@@ -157,39 +161,39 @@ def _command(text: str, change: _Change, quote: str = "") -> str:
         return line
 
     def value_of(name: str, value: str) -> str:
-        said = _QUOTED.fullmatch(value)
-        inner = said["text"] if said else value
-        around = said["quote"] if said else ""
-        if not _asked(name, inner):
+        match = _QUOTED.fullmatch(value)
+        inner = match["text"] if match else value
+        around = match["quote"] if match else ""
+        if not _is_secret_value(name, inner):
             return _command(value, change, quote)
         return f"{around}{change(_variable(name), inner, quote or around)}{around}"
 
-    def piece(found: re.Match[str]) -> str:
-        if name := found["name"]:
-            return f"{name}={value_of(name, found['value'])}"
-        if header := found["header"]:
-            return f"{header}{value_of(found['key'], found['content'])}"
-        if json := found["json"]:
-            return f"{json}{value_of(found['member'], found['member_value'])}"
-        if taker := found["taker"]:
-            said = _QUOTED.fullmatch(found["line"])
-            inner, around = (said["text"], said["quote"]) if said else (found["line"], "")
+    def piece(match: re.Match[str]) -> str:
+        if name := match["name"]:
+            return f"{name}={value_of(name, match['value'])}"
+        if header := match["header"]:
+            return f"{header}{value_of(match['key'], match['content'])}"
+        if json := match["json"]:
+            return f"{json}{value_of(match['member'], match['member_value'])}"
+        if taker := match["taker"]:
+            quoted = _QUOTED.fullmatch(match["line"])
+            inner, around = (quoted["text"], quoted["quote"]) if quoted else (match["line"], "")
             return f"{taker}{around}{_header(inner, change, quote or around) or inner}{around}"
-        if option := found["option"]:
-            return f"{option}{found['gap']}{value_of(option.lstrip('-'), found['argument'])}"
-        if around := found["quote"]:
-            return f"{around}{_command(found['text'], change, quote or around)}{around}"
-        return found[0]
+        if option := match["option"]:
+            return f"{option}{match['gap']}{value_of(option.lstrip('-'), match['argument'])}"
+        if around := match["quote"]:
+            return f"{around}{_command(match['text'], change, quote or around)}{around}"
+        return match[0]
 
     return _PIECE.sub(piece, text)
 
 
 def _header(text: str, change: _Change, quote: str) -> str | None:
     """The same of a whole line `Name: value`, as of HTTP; None where it is no such line, or no secret."""
-    said = _HEADER.fullmatch(text)
-    if said is None or not _asked(said["name"], said["value"]):
+    match = _HEADER.fullmatch(text)
+    if match is None or not _is_secret_value(match["name"], match["value"]):
         return None
-    return f"{said['before']}{change(_variable(said['name']), said['value'], quote)}"
+    return f"{match['before']}{change(_variable(match['name']), match['value'], quote)}"
 
 
 def _variable(name: str) -> str:

@@ -18,9 +18,9 @@ class ImbError(Exception):
         self.status = status
 
 
-def refuse_missing_benchmarks(names: Iterable[str], there: Iterable[str]) -> None:
+def refuse_missing_benchmarks(names: Iterable[str], available: Iterable[str]) -> None:
     """Raises ImbError for the first name, in any case, that is none of the benchmarks of the results at hand."""
-    spelt = {one.lower(): one for one in there}
+    spelt = {name.lower(): name for name in available}
     for name in names:
         if name.lower() not in spelt:
             near = get_close_matches(name.lower(), spelt, 1)

@@ -214,14 +214,14 @@ _NOT_OF_THE_HOST = {"pinned", "cuda", "cuda_managed", "rocm", "rocm_managed", "d
 def uses_gpu(words: Sequence[str]) -> bool:
     """Whether these arguments of the suite name memory other than the host's, a GPU, or its load. Both `-memory D,H` and
     `-memory D H`, and the names of IMB-MPI1-GPU."""
-    said = [word.lower() for word in words]
-    for at, word in enumerate(said):
+    lowered = [word.lower() for word in words]
+    for at, word in enumerate(lowered):
         if word in ("-gpu", "-gpu_select"):
             return True
-        value = said[at + 1] if at + 1 < len(said) else ""
+        value = lowered[at + 1] if at + 1 < len(lowered) else ""
         if word == "-load" and value == "device":
             return True
-        second = said[at + 2] if at + 2 < len(said) else ""  # a side, or a benchmark
+        second = lowered[at + 2] if at + 2 < len(lowered) else ""  # a side, or a benchmark
         if word == "-memory" and _NOT_OF_THE_HOST & {*value.split(","), second}:
             return True
         if word == "-mem_alloc_type" and value in ("host", "device", "shared"):  # host: pinned

@@ -16,7 +16,7 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?$", re.ASCII)
 
 def expanded(text: str) -> list[str]:
     """The names, in the order of the list; each once. Raises ImbError, also for more than MOST names."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for word in _words(text):
         parts = _PART.findall(word)
         if "".join(parts) != word:
@@ -25,10 +25,10 @@ def expanded(text: str) -> list[str]:
         count = 1
         for choice in choices:
             count *= len(choice)
-        if count + len(found) > MOST:
+        if count + len(names) > MOST:
             raise ImbError(f"{_shown(word)}: more than {MOST:,} hosts; give a shorter list")
-        found |= dict.fromkeys(map("".join, itertools.product(*choices)))
-    return list(found)
+        names |= dict.fromkeys(map("".join, itertools.product(*choices)))
+    return list(names)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -39,11 +39,11 @@ def _words(text: str) -> Iterator[str]:
 def _numbers(part: str, word: str) -> Iterator[str]:
     """`[001-003,7]`: 001, 002, 003, 7."""
     total = 0
-    for one in part[1:-1].split(","):
-        found = _RANGE.match(one)
-        if not found or len(one) > 40:
+    for item in part[1:-1].split(","):
+        match = _RANGE.match(item)
+        if not match or len(item) > 40:
             raise _wrong(word)
-        first, last = found[1], found[2] or found[1]
+        first, last = match[1], match[2] or match[1]
         low, high = int(first), int(last)
         total += high - low + 1
         if high < low:

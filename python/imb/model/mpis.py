@@ -309,11 +309,11 @@ class Mpich(Hydra):
         source = f"{program}: {' '.join(f'--{how}-{name}{value}' for how, name, value in options)}"
         chosen = {name for how, name, value in options if how == "with" and value != "=no"}
         left_out = {name for _, name, _ in options} - chosen
-        wanted = {"cuda": "cuda", "rocm": "hip"}[api] if api else None
-        named = _options(wanted, ("cuda", "hip"))
-        if wanted in chosen or (wanted is None and chosen):
+        backend = {"cuda": "cuda", "rocm": "hip"}[api] if api else None
+        named = _options(backend, ("cuda", "hip"))
+        if backend in chosen or (backend is None and chosen):
             return GpuSupport("yes", source)
-        if chosen or (left_out if wanted is None else wanted in left_out):
+        if chosen or (left_out if backend is None else backend in left_out):
             return GpuSupport("no", source, f"use an MPICH that was configured {named}")
         if "onfigure" not in text:
             return GpuSupport("unknown", f"{program} shows no configure options")
@@ -405,19 +405,19 @@ def joined(marks: Iterable[str]) -> str:
     return "|".join(filter(None, dict.fromkeys(marks)))
 
 
-SETTINGS = re.compile(rf"({joined(one.settings for one in MPIS)}|{_SHARED_SETTINGS})_\w+$")
+SETTINGS = re.compile(rf"({joined(mpi.settings for mpi in MPIS)}|{_SHARED_SETTINGS})_\w+$")
 TRANSPORT_SETTINGS = re.compile(
-    rf"({joined(one.transport_settings for one in MPIS)}|{_SHARED_TRANSPORT_SETTINGS})$"
+    rf"({joined(mpi.transport_settings for mpi in MPIS)}|{_SHARED_TRANSPORT_SETTINGS})$"
 )
-JOB_VARIABLES = re.compile(rf"({joined(one.job_variables for one in MPIS)}|SLURM_JOB_ID)$")
-HOST_OPTIONS = frozenset(option for one in MPIS for option in one.host_options)
+JOB_VARIABLES = re.compile(rf"({joined(mpi.job_variables for mpi in MPIS)}|SLURM_JOB_ID)$")
+HOST_OPTIONS = frozenset(option for mpi in MPIS for option in mpi.host_options)
 SHARED_MEMORY = "; ".join(
-    (*filter(None, (one.shared_memory for one in MPIS)), "UCX_TLS with sm; FI_PROVIDER")
+    (*filter(None, (mpi.shared_memory for mpi in MPIS)), "UCX_TLS with sm; FI_PROVIDER")
 )
 INTERFACE_SETTINGS = ", ".join(
-    (*filter(None, (one.interface_setting for one in MPIS)), "UCX_NET_DEVICES, FI_TCP_IFACE")
+    (*filter(None, (mpi.interface_setting for mpi in MPIS)), "UCX_NET_DEVICES, FI_TCP_IFACE")
 )
-_LIBRARY = re.compile(rf"({joined(one.library for one in MPIS)})\D*(\d[\w.]*)", re.IGNORECASE)
+_LIBRARY = re.compile(rf"({joined(mpi.library for mpi in MPIS)})\D*(\d[\w.]*)", re.IGNORECASE)
 
 
 def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = None) -> Mpi:
@@ -425,28 +425,28 @@ def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = No
     cray = version.startswith(CRAY_MPICH.title) or "CRAY_MPICH_VERSION" in (variables or {})
     if key == OTHER.key and cray:
         return CRAY_MPICH
-    return next((one for one in MPIS if one.key == key and one is not CRAY_MPICH), OTHER)
+    return next((mpi for mpi in MPIS if mpi.key == key and mpi is not CRAY_MPICH), OTHER)
 
 
 def mpi_named(name: str) -> Mpi | None:
     """`openmpi`, `impi`, ...: as users choose it."""
-    return next((one for one in MPIS if name in one.names), None)
+    return next((mpi for mpi in MPIS if name in mpi.names), None)
 
 
 def launched_by(text: str) -> tuple[Mpi, str]:
     """The MPI of a launcher, and its name with version, by what `mpiexec --version` prints."""
-    for one in MPIS:
-        if one.launcher_version and (mark := re.search(one.launcher_version, text)):
-            return one, f"{one.title} {mark[1]}"
+    for mpi in MPIS:
+        if mpi.launcher_version and (mark := re.search(mpi.launcher_version, text)):
+            return mpi, f"{mpi.title} {mark[1]}"
     return OTHER, (text.strip().splitlines() or ["unknown"])[0]
 
 
 def linked_with(libraries: str) -> tuple[Mpi, ...]:
     """The MPIs that can launch a program, by the names of the libraries that it is linked with (what ldd prints)."""
-    for one in WITH_LAUNCHER:
-        known = (*(one.interface.libraries if one.interface else ()), *one.old_libraries)
+    for mpi in WITH_LAUNCHER:
+        known = (*(mpi.interface.libraries if mpi.interface else ()), *mpi.old_libraries)
         if re.search(rf"\b({joined(map(re.escape, known))})(?!\d)", libraries):
-            return tuple(other for other in WITH_LAUNCHER if other.interface == one.interface)
+            return tuple(other for other in WITH_LAUNCHER if other.interface == mpi.interface)
     return ()
 
 
@@ -468,4 +468,4 @@ def _readable(value: str) -> str:
 
 
 def _options(name: str | None, others: tuple[str, ...]) -> str:
-    return " or ".join(f"--with-{one}" for one in ((name,) if name else others))
+    return " or ".join(f"--with-{library}" for library in ((name,) if name else others))

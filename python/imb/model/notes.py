@@ -30,10 +30,10 @@ def note_unread(problems: Iterable[object], *, lost: bool = True) -> None:
         pass_on(Note(problem, is_row=True, lost=lost))
 
 
-def pass_on(one: Note) -> None:
+def pass_on(entry: Note) -> None:
     """A note for the listener of this process."""
     if _listeners:
-        _listeners[-1](one)
+        _listeners[-1](entry)
 
 
 @contextmanager
@@ -41,10 +41,10 @@ def noted(listener: Callable[[Note], None]) -> Iterator[None]:
     """Within this context `listener` gets each note once, however often its file is read."""
     known: set[Note] = set()
 
-    def once(one: Note) -> None:
-        if one not in known:
-            known.add(one)
-            listener(one)
+    def once(entry: Note) -> None:
+        if entry not in known:
+            known.add(entry)
+            listener(entry)
 
     _listeners.append(once)
     try:

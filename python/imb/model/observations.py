@@ -132,9 +132,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     def values(self, key: Key, metric: str = "time") -> Values:
         """The metric of a row by launch, shape (launches,); NaN where a launch lacks it."""
         take = METRICS[metric]
-        found = (launch.rows.get(key) for launch in self.launches)
-        said = [take(row) if row is not None else None for row in found]
-        values: Values = np.array([np.nan if value is None else value for value in said], dtype=np.float64)
+        rows = (launch.rows.get(key) for launch in self.launches)
+        figures = [take(row) if row is not None else None for row in rows]
+        values: Values = np.array([np.nan if value is None else value for value in figures], dtype=np.float64)
         return values
 
 
@@ -208,7 +208,7 @@ def launches_of(
 ) -> Iterator[Launch]:
     """A launch per run record, with the rows behind it; records without one are a launch of an unknown run. `whole` reads
     the same with samples, where `records` were read without."""
-    many = sum(1 for _ in records.of(Run)) > 1
+    several = sum(1 for _ in records.of(Run)) > 1
     run: Run | None = None
     rows: dict[Key, Result] = {}
     failures: dict[Key, Failure] = {}
@@ -216,8 +216,8 @@ def launches_of(
     end: End | None = None
     count = 0
 
-    def made() -> Launch:
-        title = f"{name}#{count}" if many else name
+    def finished_launch() -> Launch:
+        title = f"{name}#{count}" if several else name
         number = max(count, 1)
         return Launch(
             name=title,
@@ -233,7 +233,7 @@ def launches_of(
     for record in records.records:
         if isinstance(record, Run):
             if run is not None or rows or failures:
-                yield made()
+                yield finished_launch()
             run, rows, failures, last, end = record, {}, {}, None, None
             count += 1
         elif isinstance(record, Result):
@@ -245,7 +245,7 @@ def launches_of(
         elif isinstance(record, End):
             end = record
     if run is not None or rows or failures:
-        yield made()
+        yield finished_launch()
 
 
 def _samples_in(records: Records, number: int) -> list[tuple[Key, Sample]]:
@@ -253,7 +253,7 @@ def _samples_in(records: Records, number: int) -> list[tuple[Key, Sample]]:
     count = 0
     run: Run | None = None
     keys: dict[int, Key] = {}
-    found = []
+    samples = []
     for record in records.records:
         if isinstance(record, Run):
             count, run, keys = count + 1, record, {}
@@ -262,8 +262,8 @@ def _samples_in(records: Records, number: int) -> list[tuple[Key, Sample]]:
         elif isinstance(record, SampledRow):
             keys[record.row] = key_of(record, run)
         elif isinstance(record, Sample) and record.row in keys:
-            found.append((keys[record.row], record))
-    return found
+            samples.append((keys[record.row], record))
+    return samples
 
 
 def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
@@ -286,36 +286,36 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
 def of_variant(side: Side, label: str) -> Side:
     """Its rows under one variant of -alternate, as rows without one, so that variants of the same launches can be compared. Raises
     ImbError where no launch has it."""
-    labels = dict.fromkeys(one.label for launch in side.launches for one in launch.run.variants or [])
+    labels = dict.fromkeys(variant.label for launch in side.launches for variant in launch.run.variants or [])
     if label not in labels:
         known = f"; they have {', '.join(labels)}" if labels else "; none was launched with -alternate"
         raise ImbError(f"no launch of {side.name} has the variant {label}{known}")
     launches = [
         _under(launch, label)
         for launch in side.launches
-        if label in {one.label for one in launch.run.variants or []}
+        if label in {variant.label for variant in launch.run.variants or []}
     ]
     return msgspec.structs.replace(side, name=f"{side.name}, {label}", launches=launches)
 
 
 def _under(launch: Launch, label: str) -> Launch:
-    def rows(of: dict[Key, _Row]) -> dict[Key, _Row]:
-        return {without(key): row for key, row in of.items() if key.variant == label}
+    def rows(by_key: dict[Key, _Row]) -> dict[Key, _Row]:
+        return {without(key): row for key, row in by_key.items() if key.variant == label}
 
     def without(key: Key) -> Key:
         return msgspec.structs.replace(key, variant=None)
 
-    variants = [one for one in launch.run.variants or [] if one.label == label]
+    variants = [variant for variant in launch.run.variants or [] if variant.label == label]
     return msgspec.structs.replace(
         launch,
         run=msgspec.structs.replace(launch.run, variants=variants),
         rows=rows(launch.rows),
         failures=rows(launch.failures),
-        sampled=lambda: [(without(key), one) for key, one in launch.sampled() if key.variant == label],
+        sampled=lambda: [(without(key), sample) for key, sample in launch.sampled() if key.variant == label],
     )
 
 
 def in_parts(*sides: Side) -> bool:
     """Whether all launches were interleaved with others, in alternating segments of a row (imb.measure.interleave)."""
-    parts = (launch.run.option("turns", int) for side in sides for launch in side.launches)
-    return all((one or 1) > 1 for one in parts)
+    segments = (launch.run.option("turns", int) for side in sides for launch in side.launches)
+    return all((count or 1) > 1 for count in segments)

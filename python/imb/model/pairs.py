@@ -118,10 +118,10 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
 
     def add(most: int) -> None:
         while len(waiting) > most:
-            found, counted, piece, first = waiting.popleft()
-            table = found.result()
-            if counted != bool(readers[-1].hosts):  # another launch began behind a cut-off line
-                table = _table(piece, piece.count(b"\n"), not counted)
+            future, with_traffic, piece, first = waiting.popleft()
+            table = future.result()
+            if with_traffic != bool(readers[-1].hosts):  # another launch began behind a cut-off line
+                table = _table(piece, piece.count(b"\n"), not with_traffic)
             _pairs(readers, piece, name, first, table)
 
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -134,8 +134,8 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
                 and block.endswith(b"\n")
             ):
                 # nothing else: the search below takes as long as all the rest
-                counted = bool(readers[-1].hosts)
-                waiting.append((pool.submit(_table, block, lines, counted), counted, block, number))
+                with_traffic = bool(readers[-1].hosts)
+                waiting.append((pool.submit(_table, block, lines, with_traffic), with_traffic, block, number))
                 number += lines
                 add(_THREADS)
                 continue
@@ -175,11 +175,11 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
     elif isinstance(record, Pair) or (  # a pair with another order of fields
         isinstance(record, Failure) and record.a is not None and record.b is not None
     ):
-        fields = {one: getattr(record, one.replace("pass", "pass_")) or 0 for one in _FIELDS}
+        fields = {field: getattr(record, field.replace("pass", "pass_")) or 0 for field in _FIELDS}
         seconds = record.time_seconds if isinstance(record, Pair) else None
         try:
-            found = {"benchmark": record.benchmark, **fields, "time_seconds": seconds}
-            line_of_pair = msgspec.convert(found, _Line)
+            data = {"benchmark": record.benchmark, **fields, "time_seconds": seconds}
+            line_of_pair = msgspec.convert(data, _Line)
         except msgspec.ValidationError:
             readers[-1].problem(Problem(name, number, f"not a record of {READ}; the other lines are read"))
             return
@@ -221,9 +221,9 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: p
         readers[-1].add(good)
 
 
-def _table(lines: bytes, count: int, counted: bool) -> pa.Table | None:
-    """So many lines at once, with the bytes of interfaces if `counted`; None: not all of them are good."""
-    schema = pa.schema(_COUNTED if counted else _PLAIN)
+def _table(lines: bytes, count: int, with_traffic: bool) -> pa.Table | None:
+    """So many lines at once, with the bytes of interfaces if `with_traffic`; None: not all of them are good."""
+    schema = pa.schema(_COUNTED if with_traffic else _PLAIN)
     options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     reading = arrow_json.ReadOptions(use_threads=False, block_size=max(len(lines), 1 << 20))
     try:
@@ -236,7 +236,7 @@ def _table(lines: bytes, count: int, counted: bool) -> pa.Table | None:
         return None
     columns = [table[name].to_numpy() for name in _FIELDS]
     most = (1 << 62, *[1 << 31] * 4)
-    if any(one.min() < 0 or one.max() >= limit for one, limit in zip(columns, most, strict=True)):
+    if any(column.min() < 0 or column.max() >= limit for column, limit in zip(columns, most, strict=True)):
         return None
     return table
 
@@ -258,10 +258,10 @@ class _Reader:
         self.causes: dict[tuple[str, int, int, int], str] = {}
         self.traffic: list[tuple[npt.NDArray[np.generic], ...]] = []
 
-    def problem(self, found: Problem) -> None:
+    def problem(self, problem: Problem) -> None:
         self.wrong += 1
         if len(self.problems) < _SHOWN:
-            self.problems.append(found)
+            self.problems.append(problem)
 
     def add_table(self, table: pa.Table) -> None:
         """What _table returned."""
@@ -269,7 +269,7 @@ class _Reader:
         numbers = [self.names.setdefault(name, len(self.names)) for name in encoded.dictionary.to_pylist()]
         codes = np.array(numbers, dtype=np.int32)[encoded.indices.to_numpy()]
         columns = (table[name].to_numpy() for name in _FIELDS)
-        typed = [one.astype(kind) for one, (_, kind) in zip(columns, self._TYPES, strict=True)]
+        typed = [column.astype(kind) for column, (_, kind) in zip(columns, self._TYPES, strict=True)]
         good = self._add(codes, typed, table["time_seconds"].to_numpy())
         if self.hosts:
             self._count(table, codes, typed, good)
@@ -282,29 +282,29 @@ class _Reader:
         good: Mask,
     ) -> None:
         """Bytes on the interfaces of the two hosts of each pair."""
-        each = table["evidence"].combine_chunks().field("interfaces")
+        interfaces = table["evidence"].combine_chunks().field("interfaces")
         lengths, _, _, a, b = columns
-        entries = each.flatten()
+        entries = interfaces.flatten()
         if not len(entries):
             return
-        many = pc.fill_null(pc.list_value_length(each), 0).to_numpy()
-        at = np.repeat(np.arange(len(lengths)), many)
+        counts = pc.fill_null(pc.list_value_length(interfaces), 0).to_numpy()
+        at = np.repeat(np.arange(len(lengths)), counts)
         host = _codes(entries.field("host"), lambda text: self.hosts.get(text, -1))
         name = _codes(entries.field("name"), self._number_of)
-        carried = sum(
+        byte_counts = sum(
             pc.fill_null(entries.field(key), 0.0).to_numpy() for key in ("sent_bytes", "received_bytes")
         )
         first = host == a[at]
-        mine = good[at] & (lengths[at] >= LONG) & (first | (host == b[at])) & (name >= 0)
-        at, first, name, carried = at[mine], first[mine], name[mine], carried[mine]
+        selected = good[at] & (lengths[at] >= LONG) & (first | (host == b[at])) & (name >= 0)
+        at, first, name, byte_counts = at[selected], first[selected], name[selected], byte_counts[selected]
         # Where the interfaces counted too little, messages went another way.
         side = 2 * at + ~first
-        counted = np.bincount(side, carried, 2 * len(lengths))
-        asked = np.nan_to_num(table["repetitions"].to_numpy().astype(np.float64)) * lengths
-        mine = counted[side] >= _COUNTS * asked[at]
-        at, first, name, carried = at[mine], first[mine], name[mine], carried[mine]
+        totals = np.bincount(side, byte_counts, 2 * len(lengths))
+        expected = np.nan_to_num(table["repetitions"].to_numpy().astype(np.float64)) * lengths
+        selected = totals[side] >= _COUNTS * expected[at]
+        at, first, name, byte_counts = at[selected], first[selected], name[selected], byte_counts[selected]
         end, other = np.where(first, a[at], b[at]), np.where(first, b[at], a[at])
-        self.traffic.append(_summed((codes[at], lengths[at], end, other, name), carried))
+        self.traffic.append(_summed((codes[at], lengths[at], end, other, name), byte_counts))
 
     def _number_of(self, interface: str) -> int:
         return (
@@ -315,9 +315,9 @@ class _Reader:
         """As columns; a pair with an endpoint that is not there, or with one endpoint twice, is dropped and counted."""
         count = len(lines)
         names = self.names
-        codes = np.fromiter((names.setdefault(one.benchmark, len(names)) for one in lines), np.int32, count)
+        codes = np.fromiter((names.setdefault(line.benchmark, len(names)) for line in lines), np.int32, count)
         columns = [np.fromiter(map(attrgetter(field), lines), kind, count) for field, kind in self._TYPES]
-        times = (np.nan if one.time_seconds is None else one.time_seconds for one in lines)
+        times = (np.nan if line.time_seconds is None else line.time_seconds for line in lines)
         self._add(codes, columns, np.fromiter(times, np.float64, count))
 
     def _add(self, codes: Numbers, columns: list[npt.NDArray[Any]], times: Values) -> Mask:
@@ -339,7 +339,7 @@ class _Reader:
         return good
 
     def launch(self, name: str) -> PairLaunch:
-        """All of it."""
+        """The launch with its columns."""
         kinds = (np.int32, np.int64, np.int32, np.int32, np.int32, np.int32, np.float64)
         joined = [
             np.concatenate([part[i] for part in self.parts]) if self.parts else np.empty(0, kind)
@@ -359,17 +359,17 @@ class _Reader:
     def _all_traffic(self) -> Traffic | None:
         if not self.traffic:
             return None
-        *keys, carried = (np.concatenate(one) for one in zip(*self.traffic, strict=True))
-        return Traffic(list(self.interfaces), *_summed(keys, carried))
+        *keys, byte_counts = (np.concatenate(column) for column in zip(*self.traffic, strict=True))
+        return Traffic(list(self.interfaces), *_summed(keys, byte_counts))
 
 
 def _hosts_with_rails(run: Run) -> dict[str, int]:
     """Endpoints by host, if each host has one endpoint and any has several interfaces: else what an interface counts is of several
     pairs, or there is no choice between interfaces."""
-    hosts = {one.host: number for number, one in enumerate(run.endpoints or [])}
+    hosts = {endpoint.host: number for number, endpoint in enumerate(run.endpoints or [])}
     if len(hosts) < len(run.endpoints or []):
         return {}
-    listed = (one.interfaces for one in run.ranks or [] if isinstance(one.interfaces, list))
+    listed = (rank.interfaces for rank in run.ranks or [] if isinstance(rank.interfaces, list))
     several = any(sum(not LOOPBACK.match(name) for name in names) > 1 for names in listed)
     return hosts if several else {}
 
@@ -378,17 +378,17 @@ def _codes(texts: pa.Array, number: Callable[[str], int]) -> Numbers:
     """The number of each text; -1 where there is none."""
     encoded = texts.dictionary_encode()
     numbers = [-1 if text is None else number(text) for text in encoded.dictionary.to_pylist()]
-    found = np.array([*numbers, -1], dtype=np.int32)
-    numbered: Numbers = found[pc.fill_null(encoded.indices, -1).to_numpy()]
+    by_code = np.array([*numbers, -1], dtype=np.int32)
+    numbered: Numbers = by_code[pc.fill_null(encoded.indices, -1).to_numpy()]
     return numbered
 
 
-def _summed(keys: Sequence[npt.NDArray[Any]], carried: Values) -> tuple[npt.NDArray[Any], ...]:
+def _summed(keys: Sequence[npt.NDArray[Any]], byte_counts: Values) -> tuple[npt.NDArray[Any], ...]:
     """One element for each key, with the sum of its bytes."""
-    if not len(carried):
-        return (*keys, carried)
+    if not len(byte_counts):
+        return (*keys, byte_counts)
     order = np.lexsort(keys)
     keys = [key[order] for key in keys]
     changes = np.any([np.diff(key) != 0 for key in keys], axis=0)
     first = np.concatenate([[0], np.flatnonzero(changes) + 1])
-    return (*(key[first] for key in keys), np.add.reduceat(carried[order], first))
+    return (*(key[first] for key in keys), np.add.reduceat(byte_counts[order], first))

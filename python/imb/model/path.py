@@ -61,7 +61,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
         """`shared memory`, `loopback TCP`, `eth0`, `eth0 and eth1`, `unknown`: without figures."""
         if self.kind in ("shared memory", "unknown"):
             return self.kind
-        names = ["loopback TCP" if LOOPBACK.match(one) else one for one in sorted(self.interfaces)]
+        names = ["loopback TCP" if LOOPBACK.match(name) else name for name in sorted(self.interfaces)]
         carriers = " and ".join(names)
         return f"in part {carriers}" if self.kind == "in part" else carriers
 
@@ -75,12 +75,12 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
         words = self.name
         if len(self.interfaces) > 1:
             words += (
-                f" ({', '.join(f'{self.interfaces[one] / total:.0%}' for one in sorted(self.interfaces))})"
+                f" ({', '.join(f'{self.interfaces[name] / total:.0%}' for name in sorted(self.interfaces))})"
             )
         return words + (f", also counted on {', '.join(self.above)}" if self.above else "")
 
 
-class Asked(NamedTuple):
+class RowTraffic(NamedTuple):
     """Bytes that go from rank to rank in all repetitions of a row: on one host, and between hosts."""
 
     within: float
@@ -88,24 +88,28 @@ class Asked(NamedTuple):
 
 
 def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
-    """Of a launch: one for messages within hosts, one for those between hosts; none of what it has no messages of."""
+    """The ways of a launch: one for messages within hosts, one for those between hosts, where it has such messages."""
     hosts = {rank.rank: rank.host for rank in run.ranks or []}
     judged = [row for row in rows if (row.processes or 0) <= len(hosts)]
     listed = any(rank.interfaces for rank in run.ranks or [])
     window = run.option("window_size", int) or WINDOW
-    asked = [(row, asked_of(row, hosts, row.in_flight or window)) for row in judged if run.component != "IO"]
+    traffic_by_row = [
+        (row, traffic_of(row, hosts, row.in_flight or window)) for row in judged if run.component != "IO"
+    ]
     background = _background(judged)
-    found = []
+    paths = []
     for placement in ("intra-node", "inter-node"):
         place = 0 if placement == "intra-node" else 1
-        parts = [(row, one) for row, one in asked if one is not None and one[place] > 0]
+        parts = [
+            (row, traffic) for row, traffic in traffic_by_row if traffic is not None and traffic[place] > 0
+        ]
         if parts:
-            found.append(_way(placement, parts, background, listed))
-    return found
+            paths.append(_way(placement, parts, background, listed))
+    return paths
 
 
 def mean_repetitions(sampled: Iterable[Sample]) -> dict[int, int]:
-    """By number of the row."""
+    """Mean repetitions of a sample, by number of the row."""
     totals: dict[int, tuple[int, int]] = {}
     for sample in sampled:
         total, count = totals.get(sample.row, (0, 0))
@@ -124,24 +128,24 @@ def with_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Re
     ]
 
 
-def paths_summary(found: Iterable[Way]) -> str | None:
+def paths_summary(paths: Iterable[Way]) -> str | None:
     """`within hosts shared memory; between hosts eth0`; None where no path is known."""
     words = {"intra-node": "within a host", "inter-node": "between hosts"}
-    return "; ".join(f"{words[one.placement]}: {one}" for one in found) or None
+    return "; ".join(f"{words[path.placement]}: {path}" for path in paths) or None
 
 
 def own_word(facts: Mapping[str, Any]) -> str | None:
     """`the MPI itself: netmod ucx`: the transports in the facts of a launch, as the MPI reports them; None where it was not
     asked."""
     conditions = facts_in(facts, "conditions")
-    asked = facts.get("outcome") in ("measured", "failed")
-    if not asked or "transports" not in conditions:
+    was_launched = facts.get("outcome") in ("measured", "failed")
+    if not was_launched or "transports" not in conditions:
         return None
     return f"the MPI itself: {conditions['transports'] or 'not stated'}"
 
 
 def repetitions_of(row: Result) -> float:
-    """All that the evidence of a row is about."""
+    """All repetitions that the evidence of a row covers."""
     samples = (row.passes.samples or 1) if row.passes else 1
     return float((row.repetitions or 0) * samples)
 
@@ -160,11 +164,11 @@ def ways_timed(benchmark: str) -> int:
     return 2 if benchmark.lower().startswith("pingpong") else 1
 
 
-def asked_of(row: Result, hosts: Mapping[int, str], window: int = WINDOW) -> Asked | None:
+def traffic_of(row: Result, hosts: Mapping[int, str], window: int = WINDOW) -> RowTraffic | None:
     """What a row asks for; None where that is not known. `hosts`: by world rank.
 
     Of collectives the fewest bytes that any algorithm moves, where all ranks are on one host or each is on its own: else
-    it is the algorithm's matter who talks to whom. Times two in rows of overlap, which are measured twice.
+    the algorithm decides which ranks communicate. Times two in rows of overlap, which are measured twice.
     """
     if not row.bytes or not row.repetitions or row.multi == "each_group":
         return None
@@ -191,7 +195,7 @@ def asked_of(row: Result, hosts: Mapping[int, str], window: int = WINDOW) -> Ask
             between += least * row.bytes * count
         else:
             return None
-    return Asked(within, between)
+    return RowTraffic(within, between)
 
 
 _Pairs: TypeAlias = list[tuple[int, int, int]]
@@ -214,7 +218,9 @@ def _pairs(benchmark: str, processes: int, window: int) -> _Pairs | None:
     name = benchmark.lower()
     if processes < 2:
         return None
-    return next((of(processes, window) for begin, of in _TRANSFERS if name.startswith(begin)), None)
+    return next(
+        (pairs_of(processes, window) for begin, pairs_of in _TRANSFERS if name.startswith(begin)), None
+    )
 
 
 _LEAST: dict[str, Callable[[int], float]] = {
@@ -238,10 +244,12 @@ def _of_a_collective(benchmark: str, processes: int) -> float | None:
 
 def _counted(row: Result) -> dict[str, float]:
     """Bytes by interface; each is counted where it is sent and where it is received."""
-    found: dict[str, float] = {}
-    for one in (row.evidence.interfaces if row.evidence else None) or []:
-        found[one.name] = found.get(one.name, 0.0) + (one.sent_bytes + one.received_bytes) / 2
-    return found
+    totals: dict[str, float] = {}
+    for interface in (row.evidence.interfaces if row.evidence else None) or []:
+        totals[interface.name] = (
+            totals.get(interface.name, 0.0) + (interface.sent_bytes + interface.received_bytes) / 2
+        )
+    return totals
 
 
 def _background(rows: Iterable[Result]) -> dict[str, float]:
@@ -251,10 +259,12 @@ def _background(rows: Iterable[Result]) -> dict[str, float]:
         if row.evidence is None or (row.bytes or 0) > SHORT or row.benchmark in ("Uniband", "Biband"):
             continue
         if (seconds := seconds_of(row)) > 0:
-            own = HEADERS * _messages(row) * repetitions_of(row)
-            rates.append({name: max(0.0, count - own) / seconds for name, count in _counted(row).items()})
-    names = {name for one in rates for name in one}
-    return {name: min(one.get(name, 0.0) for one in rates) for name in names}
+            own_bytes = HEADERS * _messages(row) * repetitions_of(row)
+            rates.append(
+                {name: max(0.0, count - own_bytes) / seconds for name, count in _counted(row).items()}
+            )
+    names = {name for by_name in rates for name in by_name}
+    return {name: min(by_name.get(name, 0.0) for by_name in rates) for name in names}
 
 
 def _messages(row: Result) -> float:
@@ -267,55 +277,60 @@ def _messages(row: Result) -> float:
 
 
 def _way(
-    placement: Placement, parts: list[tuple[Result, Asked]], background: Mapping[str, float], listed: bool
+    placement: Placement,
+    parts: list[tuple[Result, RowTraffic]],
+    background: Mapping[str, float],
+    listed: bool,
 ) -> Way:
     place = 0 if placement == "intra-node" else 1
     long = [
-        (row, one)
-        for row, one in parts
-        if (row.bytes or 0) >= LONG and one[place] >= FEWEST_OF_A_ROW and row.evidence is not None
+        (row, traffic)
+        for row, traffic in parts
+        if (row.bytes or 0) >= LONG and traffic[place] >= FEWEST_OF_A_ROW and row.evidence is not None
     ]
-    asked = sum(one[place] for _, one in long)
+    expected = sum(traffic[place] for _, traffic in long)
     if not listed and not any(_counted(row) for row, _ in parts):
         why = "the records have no counters of interfaces"
     elif not any((row.bytes or 0) >= LONG for row, _ in parts):
         why = f"no message of {LONG} bytes or more"
-    elif asked < FEWEST:
+    elif expected < FEWEST:
         why = "too few bytes were asked for"
     else:
         return _judged(placement, long, background)
-    return Way(placement=placement, kind="unknown", asked=asked, rows=len(long), why=why)
+    return Way(placement=placement, kind="unknown", asked=expected, rows=len(long), why=why)
 
 
-def _judged(placement: Placement, long: list[tuple[Result, Asked]], background: Mapping[str, float]) -> Way:
+def _judged(
+    placement: Placement, long: list[tuple[Result, RowTraffic]], background: Mapping[str, float]
+) -> Way:
     place = 0 if placement == "intra-node" else 1
     shares: list[dict[str, float]] = []
     counted = 0.0
-    for row, one in long:
+    for row, traffic in long:
         by_name = {
             name: max(0.0, count - background.get(name, 0.0) * seconds_of(row))
             for name, count in _counted(row).items()
-            if _may_carry(name, placement, one)
+            if _may_carry(name, placement, traffic)
         }
         counted += sum(by_name.values())
-        shares.append({name: count / one[place] for name, count in by_name.items()})
-    names = {name for one_row in shares for name in one_row}
-    middle = {name: median(one_row.get(name, 0.0) for one_row in shares) for name in names}
-    way = way_of(placement, sum(one[place] for _, one in long), middle)
+        shares.append({name: count / traffic[place] for name, count in by_name.items()})
+    names = {name for row_shares in shares for name in row_shares}
+    middle = {name: median(row_shares.get(name, 0.0) for row_shares in shares) for name in names}
+    way = way_of(placement, sum(traffic[place] for _, traffic in long), middle)
     return msgspec.structs.replace(way, rows=len(long), counted=counted)
 
 
-def way_of(placement: Placement, asked: float, shares: Mapping[str, float]) -> Way:
+def way_of(placement: Placement, expected: float, shares: Mapping[str, float]) -> Way:
     """By the rule; `shares`: what each interface counted over what was asked for."""
     total = sum(shares.values())
     carriers = {
         name: shares[name]
-        for name in sorted(shares, key=lambda one: -shares[one])
+        for name in sorted(shares, key=lambda name: -shares[name])
         if shares[name] >= PART * total
     }
     carriers, above = _layers(carriers)
     share = sum(carriers.values())
-    way = Way(placement=placement, kind="interfaces", asked=asked, counted=total * asked, share=share)
+    way = Way(placement=placement, kind="interfaces", asked=expected, counted=total * expected, share=share)
     if share >= NOTHING:
         kind: Kind = "interfaces" if share >= ALL else "in part"
         return msgspec.structs.replace(way, kind=kind, interfaces=carriers, above=above)
@@ -324,12 +339,12 @@ def way_of(placement: Placement, asked: float, shares: Mapping[str, float]) -> W
     return msgspec.structs.replace(way, kind="unknown", why="no interface counted what went between hosts")
 
 
-def _may_carry(name: str, placement: Placement, asked: Asked) -> bool:
+def _may_carry(name: str, placement: Placement, traffic: RowTraffic) -> bool:
     """Loopback never leaves a host. Where a row has messages of both kinds, other interfaces have those that do."""
     loopback = bool(LOOPBACK.match(name))
     if placement == "inter-node":
         return not loopback
-    return loopback or asked.between == 0
+    return loopback or traffic.between == 0
 
 
 def _layers(carriers: dict[str, float]) -> tuple[dict[str, float], list[str]]:
@@ -339,6 +354,6 @@ def _layers(carriers: dict[str, float]) -> tuple[dict[str, float], list[str]]:
     for name, share in carriers.items():
         rest = total - share
         if share >= ALL and rest >= ALL and abs(share - rest) <= PART * share and len(carriers) > 1:
-            kept = {other: of for other, of in carriers.items() if other != name}
+            kept = {other: part for other, part in carriers.items() if other != name}
             return kept, [name]
     return carriers, []

@@ -92,9 +92,9 @@ def options_in_version_2(first: Mapping[str, Any], component: object) -> dict[st
 def _options(first: Mapping[str, Any], component: object) -> Iterator[tuple[str, object]]:
     for place, name in _SAME.items():
         outer, _, inner = place.rpartition(".")
-        found = first.get(outer) or {} if outer else first
-        if inner in found:
-            value = found[inner]
+        table = first.get(outer) or {} if outer else first
+        if inner in table:
+            value = table[inner]
             yield name, (value or None) if isinstance(value, list) else _plain(value)
     if settings := first.get("settings"):
         yield from _settings(settings)

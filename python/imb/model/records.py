@@ -528,7 +528,9 @@ def _beyond_64_bits(value: object) -> int | None:
 def absent_fields(kind: type[msgspec.Struct]) -> frozenset[str]:
     """Those that a record of this kind does not have where they are None."""
     fields = msgspec.structs.fields(kind)
-    return frozenset(one.encode_name for one in fields if _ABSENT in getattr(one.type, "__metadata__", ()))
+    return frozenset(
+        field.encode_name for field in fields if _ABSENT in getattr(field.type, "__metadata__", ())
+    )
 
 
 def encode(record: Record) -> bytes:
@@ -539,7 +541,8 @@ def encode(record: Record) -> bytes:
         left_out -= {"seconds_per_repetition"}  # null means that the time was not a number
     if isinstance(record, Run) and record.component == "IO":
         left_out -= {"file", "load_flops_per_second"}  # null: not known, or no load was asked for
-    return _encoder.encode({k: v for k, v in fields.items() if v is not None or k not in left_out}) + b"\n"
+    kept = {name: value for name, value in fields.items() if value is not None or name not in left_out}
+    return _encoder.encode(kept) + b"\n"
 
 
 def read(text: bytes, name: str, *, samples: bool = False) -> Records:
@@ -626,9 +629,9 @@ class _Sampled:
 
     def complete(self, records: list[Record]) -> None:
         """Adds those rows that have samples and no result, before the end of the launch."""
-        own = records[self.first :] if self.rows else []
-        measured = {record.row for record in own if isinstance(record, Result)}
-        failed = {(*_place(one), one.bytes) for one in own if isinstance(one, Failure)}
+        launch_records = records[self.first :] if self.rows else []
+        measured = {record.row for record in launch_records if isinstance(record, Result)}
+        failed = {(*_place(record), record.bytes) for record in launch_records if isinstance(record, Failure)}
         lacking = {
             number: row
             for number, row in self.rows.items()
@@ -637,17 +640,17 @@ class _Sampled:
         }
         if not lacking:
             return
-        found: dict[int, list[Sample]] = {number: [] for number in sorted(lacking)}
+        by_row: dict[int, list[Sample]] = {number: [] for number in sorted(lacking)}
         for line in self.lines:
             try:
                 sample = _sample_decoder.decode(line)
             except UNDECODABLE:
                 continue
-            if sample.row in found:
-                found[sample.row].append(sample)
-        made = [from_samples(lacking[number], samples) for number, samples in found.items() if samples]
+            if sample.row in by_row:
+                by_row[sample.row].append(sample)
+        results = [from_samples(lacking[number], samples) for number, samples in by_row.items() if samples]
         at = len(records) - isinstance(records[-1] if records else None, End)
-        records[at:at] = made
+        records[at:at] = results
 
 
 def _place(row: SampledRow | Failure) -> tuple[object, ...]:
@@ -662,7 +665,7 @@ def from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
         known = [value for sample in samples if (value := getattr(sample, name)) is not None]
         figures[name] = median(known) if known else None
     defects = [sample.defects for sample in samples if sample.defects is not None]
-    told = [sample.evidence for sample in samples if sample.evidence is not None]
+    evidence = [sample.evidence for sample in samples if sample.evidence is not None]
     return Result(
         **place,
         **figures,
@@ -673,31 +676,33 @@ def from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
         passes=Passes(
             samples=len(samples), used=len(samples), shortfall="cut_off", reference_state=False, states=[]
         ),
-        evidence=added(told) if told else None,
+        evidence=added(evidence) if evidence else None,
     )
 
 
 def added(several: Iterable[Evidence]) -> Evidence:
-    """All of it together. `most` is the largest of any."""
+    """The sums of several. `most` is the largest of any."""
     total = Evidence()
     moved: dict[int, None] = {}
-    carried: dict[tuple[str, str], InterfaceBytes] = {}
-    for one in several:
+    by_interface: dict[tuple[str, str], InterfaceBytes] = {}
+    for evidence in several:
         for name in Evidence.COUNTERS:
-            mine: Counter | None = getattr(total, name)
-            theirs: Counter | None = getattr(one, name)
-            if theirs is not None:
+            summed: Counter | None = getattr(total, name)
+            extra: Counter | None = getattr(evidence, name)
+            if extra is not None:
                 most = max(
-                    (counter for counter in (mine, theirs) if counter), key=lambda counter: counter.most
+                    (counter for counter in (summed, extra) if counter), key=lambda counter: counter.most
                 )
-                setattr(total, name, Counter((mine.sum if mine else 0) + theirs.sum, most.most, most.rank))
-        moved |= dict.fromkeys(one.moved_ranks or [])
-        for each in one.interfaces or []:
-            sofar = carried.setdefault((each.host, each.name), InterfaceBytes(each.host, each.name, 0, 0))
+                setattr(total, name, Counter((summed.sum if summed else 0) + extra.sum, most.most, most.rank))
+        moved |= dict.fromkeys(evidence.moved_ranks or [])
+        for each in evidence.interfaces or []:
+            sofar = by_interface.setdefault(
+                (each.host, each.name), InterfaceBytes(each.host, each.name, 0, 0)
+            )
             sofar.sent_bytes += each.sent_bytes
             sofar.received_bytes += each.received_bytes
     total.moved_ranks = list(moved) or None
-    total.interfaces = list(carried.values()) or None
+    total.interfaces = list(by_interface.values()) or None
     return total
 
 

@@ -27,18 +27,20 @@ def divided(launches: Iterable[Launch]) -> Divided:
     """By the recorded link only. A repeat that is not complete takes no place: then the first launch is judged, and the repeat is in
     neither."""
     every = list(launches)
-    planned = {(one.facts.get("session"), one.facts.get("number")) for one in every if not is_repeat(one)}
+    planned = {
+        (launch.facts.get("session"), launch.facts.get("number")) for launch in every if not is_repeat(launch)
+    }
     complete = {
-        (one.facts.get("session"), one.facts[FACT])
-        for one in every
-        if is_repeat(one) and one.rows and one.facts.get("outcome") == "measured"
+        (launch.facts.get("session"), launch.facts[FACT])
+        for launch in every
+        if is_repeat(launch) and launch.rows and launch.facts.get("outcome") == "measured"
     }
 
-    def counts(one: Launch) -> bool:
-        place = one.facts.get("session"), one.facts.get(FACT) or one.facts.get("number")
-        return (place in complete or place not in planned) if is_repeat(one) else place not in complete
+    def counts(launch: Launch) -> bool:
+        place = launch.facts.get("session"), launch.facts.get(FACT) or launch.facts.get("number")
+        return (place in complete or place not in planned) if is_repeat(launch) else place not in complete
 
     return Divided(
-        [one for one in every if counts(one)],
-        [one for one in every if not is_repeat(one) and not counts(one)],
+        [launch for launch in every if counts(launch)],
+        [launch for launch in every if not is_repeat(launch) and not counts(launch)],
     )

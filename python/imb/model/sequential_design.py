@@ -30,8 +30,8 @@ class SequentialDesign(msgspec.Struct, frozen=True):
 
 def design_of(facts: Mapping[str, Any]) -> SequentialDesign | None:
     """Of the facts of a launch; None where its campaign had a fixed number of launches."""
-    said = facts.get(FACT)
-    return None if said is None else msgspec.convert(said, SequentialDesign)
+    design = facts.get(FACT)
+    return None if design is None else msgspec.convert(design, SequentialDesign)
 
 
 def turn_of(facts: Mapping[str, Any]) -> int:

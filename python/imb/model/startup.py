@@ -107,10 +107,10 @@ def summary_of(ranks: int, launches: Sequence[tuple[str | None, Times | None]]) 
     )
 
 
-def largest_part(one: Summary) -> tuple[str, float] | None:
+def largest_part(summary: Summary) -> tuple[str, float] | None:
     """What takes most of a launch, and its share of it; None where not all parts are known."""
-    parts = {name: getattr(one, name) for name in PARTS}
-    if one.launch is None or None in parts.values():
+    parts = {name: getattr(summary, name) for name in PARTS}
+    if summary.launch is None or None in parts.values():
         return None
     name = max(parts, key=lambda part: parts[part].median)
-    return PARTS[name], parts[name].median / one.launch.median
+    return PARTS[name], parts[name].median / summary.launch.median

@@ -13,19 +13,19 @@ def now() -> str:
 
 
 def readable(text: str) -> str:
-    r"""What the system said, for JSON: bytes that are no UTF-8, which Python keeps as surrogates, become \xff."""
+    r"""Text of the system, for JSON: bytes that are no UTF-8, which Python keeps as surrogates, become \xff."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def numbers_in(text: str) -> set[int]:
     """Numbers of a list as Linux writes it, `0-3,8`; none where it is no such list."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for piece in text.split(","):
         match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", piece, re.ASCII)
         if not match:
             return set()
-        found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return found
+        numbers |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return numbers
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:

@@ -34,8 +34,8 @@ class Allocation(NamedTuple):
     def of(cls, environment: Mapping[str, str] | None = None) -> Allocation:
         """By the variables of this process, or these."""
         variables = os.environ if environment is None else environment
-        found = [read(variables) for mark, read in _READERS.items() if mark in variables]
-        return next((one for one in found if one.nodes), (*found, cls())[0])
+        allocations = [read(variables) for mark, read in _READERS.items() if mark in variables]
+        return next((allocation for allocation in allocations if allocation.nodes), (*allocations, cls())[0])
 
 
 def _slurm(variables: Mapping[str, str]) -> Allocation:
@@ -90,9 +90,9 @@ def _flux(variables: Mapping[str, str]) -> Allocation:
 @lru_cache
 def _flux_resources(instance: str) -> tuple[int, int]:
     """Nodes and cores of the instance; 0 where it does not answer."""
-    status, said = output_of(["flux", "resource", "list", "-s", "up", "-no", "{nnodes} {ncores}"])
-    found = re.fullmatch(r"\s*(\d+) (\d+)\s*", said) if status == 0 else None
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    status, output = output_of(["flux", "resource", "list", "-s", "up", "-no", "{nnodes} {ncores}"])
+    match = re.fullmatch(r"\s*(\d+) (\d+)\s*", output) if status == 0 else None
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 # The variable that each sets in its jobs; Grid Engine's JOB_ID could be anyone's. Flux first: its instance may run in a job of another
@@ -128,7 +128,9 @@ def leave() -> None:
 
 def _number(variables: Mapping[str, str], *names: str) -> int | None:
     """The first of these that is a number above 0."""
-    return next((int(v) for name in names if (v := variables.get(name, "")).isdecimal() and int(v)), None)
+    return next(
+        (int(value) for name in names if (value := variables.get(name, "")).isdecimal() and int(value)), None
+    )
 
 
 def _words_of(file: str | None) -> list[str]:

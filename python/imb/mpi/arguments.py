@@ -9,12 +9,12 @@ from imb.model.confidential import NAMED_OPTIONS
 from imb.model.mpis import MPIS, joined
 
 _SAME = {"omca": "mca", "gomca": "gmca"}  # two names of one option of Open MPI
-_REFUSED = re.compile(joined((*(one.refusal for one in MPIS), r'Try "srun --help" for more information')))
+_REFUSED = re.compile(joined((*(mpi.refusal for mpi in MPIS), r'Try "srun --help" for more information')))
 
 
 def overriding(first: Sequence[str], then: Sequence[str]) -> list[str]:
-    """Both; where they set the same (`--mca NAME`, `-x NAME`, `--map-by`), what `then` says holds: some launchers refuse an
-    option that they get twice."""
+    """Both; where they set the same (`--mca NAME`, `-x NAME`, `--map-by`), `then` wins: some launchers refuse an option that
+    they get twice."""
     settled = {_setting(group) for group in groups(then)}
     kept = [word for group in groups(first) if _setting(group) not in settled for word in group]
     return [*kept, *then]

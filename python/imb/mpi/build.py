@@ -47,9 +47,9 @@ def build_key(mpi: Installation, compiler: str | None = None) -> str:
         )
     command = _compiler(mpi, compiler)
     flags = [os.environ.get(name, "") for name in _FLAGS]
-    said = [*flags, mpi.wrapper, mpi.version, command, output_of([command, "--version"])[1], _sources_hash()]
+    parts = [*flags, mpi.wrapper, mpi.version, command, output_of([command, "--version"])[1], _sources_hash()]
     readable = re.sub(r"[^a-z0-9.]+", "-", mpi.version.lower()).strip("-")
-    return f"{readable}-{hashlib.sha256(chr(0).join(said).encode()).hexdigest()[:12]}"
+    return f"{readable}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
 
 
 def build_folder(key: str) -> Path:
@@ -105,27 +105,27 @@ def build(
     key = build_key(mpi, compiler)
     work = cache_folder() / f"{key}.{socket.gethostname()}"
     cmake = tool("cmake")
-    made = folder_of_make(mpi, compiler)
+    make_folder = folder_of_make(mpi, compiler)
     components = components or all_components()
     log = work / "build.log"
-    folder = made or work / "work"
+    folder = make_folder or work / "work"
     compiler_command = f"-DCMAKE_CXX_COMPILER={_compiler(mpi, compiler)}"
     configure = [cmake, "-S", str(suite_folder()), "-B", str(folder), *_generator()]
     configure += [f"-DMPI_CXX_COMPILER={mpi.wrapper}", compiler_command]
     compiling = [cmake, "--build", str(folder), "--parallel", str(os.cpu_count() or 1)]
-    if made:
+    if make_folder:
         compiling += ["--target", *(f"IMB-{name}" for name in components)]
     final = cache_folder() / key
     try:
         work.mkdir(parents=True, exist_ok=True)
-        with _alone_in(folder if made else work):
-            if not made and has(final / "bin", components):
+        with _alone_in(folder if make_folder else work):
+            if not make_folder and has(final / "bin", components):
                 return final / "bin"
-            for words in (compiling,) if made else (configure, compiling):
+            for words in (compiling,) if make_folder else (configure, compiling):
                 _carry_out(words, mpi, log, on_percent)
             programs = (
                 [folder / "bin" / f"IMB-{name}" for name in components]
-                if made
+                if make_folder
                 else [*folder.glob("bin/IMB-*")]
             )
             (work / "bin").mkdir(exist_ok=True)
@@ -135,9 +135,9 @@ def build(
             shutil.rmtree(work, ignore_errors=True)
     except BuildError:
         kept = log.replace(cache_folder() / f"{key}.log")
-        said = _words_of(kept.read_text(errors="replace"))
+        output = _words_of(kept.read_text(errors="replace"))
         shutil.rmtree(work, ignore_errors=True)
-        raise BuildError(f"build for {mpi.version} failed; full log: {kept}", said) from None
+        raise BuildError(f"build for {mpi.version} failed; full log: {kept}", output) from None
     except OSError as error:
         shutil.rmtree(work, ignore_errors=True)
         raise _refusal(error) from error
@@ -182,8 +182,8 @@ def _carry_out(words: list[str], mpi: Installation, log: Path, on_percent: Calla
             assert process.stdout
             for line in process.stdout:
                 text.write(line)
-                if found := _PERCENT.search(line):
-                    on_percent(float(found[1]) if found[1] else 100 * int(found[2]) / int(found[3]))
+                if match := _PERCENT.search(line):
+                    on_percent(float(match[1]) if match[1] else 100 * int(match[2]) / int(match[3]))
         finally:
             process.terminate() if sys.exc_info()[0] else None
             status = process.wait()
@@ -209,8 +209,8 @@ def _sources_hash() -> str:
 
 def _compiler(mpi: Installation, compiler: str | None) -> str:
     """The path of the compiler; None: the one that the wrapper calls, else the wrapper itself."""
-    wanted = compiler or (output_of([mpi.wrapper, "-show"], mpi.env)[1].split() or [""])[0]
-    path = shutil.which(wanted) if re.fullmatch(r"[\w./+-]+", wanted) else None
+    command = compiler or (output_of([mpi.wrapper, "-show"], mpi.env)[1].split() or [""])[0]
+    path = shutil.which(command) if re.fullmatch(r"[\w./+-]+", command) else None
     if path is None and compiler:
         raise ImbError(f"no compiler {compiler}; give a C++ compiler's name or path, such as g++ or clang++")
     return path or mpi.wrapper

@@ -33,17 +33,17 @@ def cache_folder() -> Path:
 def of_make(wrapper: str, compiler: str | None = None) -> Path | None:
     """The folder in which `make` builds the suite for the MPI of this wrapper, from the sources of this command, with this compiler or
     any; the newest. None also where it belongs to another user."""
-    found = []
+    caches = []
     for cache in (suite_folder() / "build").glob("*/CMakeCache.txt"):
         if not os.access(cache.parent, os.W_OK) or not os.access(cache, os.R_OK):
             continue
         entries = dict(_ENTRY.findall(cache.read_text(errors="replace")))
         is_usual = all(entries.get(name, value) == value for name, value in _USUAL.items())
-        wanted = {"MPI_CXX_COMPILER": wrapper, **({"CMAKE_CXX_COMPILER": compiler} if compiler else {})}
-        if is_usual and all(_is_same(entries.get(name, ""), path) for name, path in wanted.items()):
-            found.append(cache)
-    return max(found, key=lambda cache: cache.stat().st_mtime).parent if found else None
+        expected = {"MPI_CXX_COMPILER": wrapper, **({"CMAKE_CXX_COMPILER": compiler} if compiler else {})}
+        if is_usual and all(_is_same(entries.get(name, ""), path) for name, path in expected.items()):
+            caches.append(cache)
+    return max(caches, key=lambda cache: cache.stat().st_mtime).parent if caches else None
 
 
-def _is_same(one: str, other: str) -> bool:
-    return bool(one and other) and Path(one).resolve() == Path(other).resolve()
+def _is_same(first: str, second: str) -> bool:
+    return bool(first and second) and Path(first).resolve() == Path(second).resolve()

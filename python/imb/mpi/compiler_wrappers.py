@@ -31,8 +31,8 @@ def is_wrapper(program: Path) -> bool:
 
 def wrapper_in(prefix: Path) -> Path | None:
     """The wrapper of an MPI that is installed in this folder."""
-    found = (prefix / "bin" / name for name in WRAPPERS)
-    return next((wrapper for wrapper in found if os.access(wrapper, os.X_OK)), None)
+    wrappers = (prefix / "bin" / name for name in WRAPPERS)
+    return next((wrapper for wrapper in wrappers if os.access(wrapper, os.X_OK)), None)
 
 
 def launcher_of(wrapper: Path) -> Path:

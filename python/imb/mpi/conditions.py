@@ -49,11 +49,13 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
     """Network interfaces by name, but those of containers and virtual machines, which come and go; then RDMA ports, named as
     in records (`mlx5_0`, `mlx5_0:2` where a device has several)."""
     addresses = answer_of(psutil.net_if_addrs) or {}
-    found = [
+    all_interfaces = [
         Interface(
             name=readable(name),
             up=about.isup,
-            addressed=any(one.family in (socket.AF_INET, socket.AF_INET6) for one in addresses.get(name, [])),
+            addressed=any(
+                address.family in (socket.AF_INET, socket.AF_INET6) for address in addresses.get(name, [])
+            ),
             speed=about.speed * 1e6 if about.speed > 0 else None,
         )
         for name, about in sorted((answer_of(psutil.net_if_stats) or {}).items())
@@ -63,7 +65,7 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
         ports = sorted(device.glob("ports/*"))
         for port in ports:
             rate = re.match(r"([\d.]+) Gb/sec", text_of(port / "rate") or "")
-            found.append(
+            all_interfaces.append(
                 Interface(
                     name=f"{device.name}:{port.name}" if len(ports) > 1 else device.name,
                     rdma=True,
@@ -71,33 +73,43 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
                     speed=float(rate[1]) * 1e9 if rate else None,
                 )
             )
-    return found
+    return all_interfaces
 
 
 def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Those environment variables that steer MPI, transports and threads; of what may be a secret the name only."""
-    return hidden({k: readable(v) for k, v in sorted(variables) if SETTINGS.match(k) or _JOB.match(k)})
+    return hidden(
+        {
+            name: readable(value)
+            for name, value in sorted(variables)
+            if SETTINGS.match(name) or _JOB.match(name)
+        }
+    )
 
 
 @lru_cache
 def machine() -> Machine:
     """This machine, by lscpu, /sys and /proc."""
-    says = lscpu(output_of(["lscpu", "-J"], {"LC_ALL": "C"})[1])
+    facts = lscpu(output_of(["lscpu", "-J"], {"LC_ALL": "C"})[1])
     allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", text_of(Path("/proc/self/status")) or "")
     return Machine(
         host=socket.gethostname(),
         system=_distribution(),
         kernel=f"{platform.system()} {platform.release()}",
-        cpu_model=says.get("Model name"),
+        cpu_model=facts.get("Model name"),
         cpus=answer_of(psutil.cpu_count),
         cpus_allowed=allowed[1] if allowed else None,
         cores=physical_cores(),
-        sockets=_whole(says.get("Socket(s)")),
-        threads_per_core=_whole(says.get("Thread(s) per core")),
-        numa_nodes=_whole(says.get("NUMA node(s)")),
-        caches=[Cache(k.removesuffix(" cache"), v) for k, v in says.items() if k.endswith(" cache")],
+        sockets=_whole(facts.get("Socket(s)")),
+        threads_per_core=_whole(facts.get("Thread(s) per core")),
+        numa_nodes=_whole(facts.get("NUMA node(s)")),
+        caches=[
+            Cache(name.removesuffix(" cache"), value)
+            for name, value in facts.items()
+            if name.endswith(" cache")
+        ],
         memory_bytes=answer_of(lambda: psutil.virtual_memory().total),
-        virtual_machine=says.get("Hypervisor vendor"),
+        virtual_machine=facts.get("Hypervisor vendor"),
         container=_container(),
     )
 
@@ -128,7 +140,7 @@ def lscpu(text: str) -> dict[str, str]:
 def governors() -> list[str] | None:
     """Frequency governors in force, each once; None where the kernel shows none, as in most virtual machines."""
     files = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
-    return sorted({said for file in files if (said := text_of(file))}) or None
+    return sorted({governor for file in files if (governor := text_of(file))}) or None
 
 
 def _container() -> str | None:
@@ -138,8 +150,8 @@ def _container() -> str | None:
         return "docker"
     if Path("/run/.containerenv").exists():
         return "podman"
-    found = re.search(r"docker|kubepods|containerd|lxc", text_of(Path("/proc/1/cgroup")) or "")
-    return found[0] if found else None
+    match = re.search(r"docker|kubepods|containerd|lxc", text_of(Path("/proc/1/cgroup")) or "")
+    return match[0] if match else None
 
 
 def _distribution() -> str:
@@ -154,5 +166,5 @@ def _whole(text: str | None) -> int | None:
 
 
 def _frequency() -> float | None:
-    found = answer_of(psutil.cpu_freq)
-    return round(found.current) if found and found.current else None
+    frequency = answer_of(psutil.cpu_freq)
+    return round(frequency.current) if frequency and frequency.current else None

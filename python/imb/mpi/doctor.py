@@ -40,45 +40,49 @@ class Check(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-def machine_checks(now: Conditions) -> Iterator[Check]:
+def machine_checks(conditions: Conditions) -> Iterator[Check]:
     """On the machine as it is: no file is read here."""
-    m = now.machine
-    yield Check("ok", "host", f"{m.host}, {m.system}, {m.kernel}")
+    machine = conditions.machine
+    yield Check("ok", "host", f"{machine.host}, {machine.system}, {machine.kernel}")
     yield Check(
-        "ok", "CPU", f"{m.cpu_model or 'unknown'}, {m.cores or '?'} cores, sockets: {m.sockets or '?'}"
+        "ok",
+        "CPU",
+        f"{machine.cpu_model or 'unknown'}, {machine.cores or '?'} cores, sockets: {machine.sockets or '?'}",
     )
-    yield _allowed(m)
-    nodes = f"{m.numa_nodes} node{'s' * (m.numa_nodes != 1)}" if m.numa_nodes else "unknown"
+    yield _allowed(machine)
+    nodes = f"{machine.numa_nodes} node{'s' * (machine.numa_nodes != 1)}" if machine.numa_nodes else "unknown"
     yield Check("ok", "NUMA", nodes)
-    yield Check("ok", "caches", ", ".join(f"{cache.name} {cache.size}" for cache in m.caches) or "unknown")
-    if (m.threads_per_core or 1) > 1:
+    yield Check(
+        "ok", "caches", ", ".join(f"{cache.name} {cache.size}" for cache in machine.caches) or "unknown"
+    )
+    if (machine.threads_per_core or 1) > 1:
         advice = "bind ranks to cores (--bind core), so that no two share one"
-        yield Check("warning", "hyperthreads", f"{m.threads_per_core} threads per core", advice)
+        yield Check("warning", "hyperthreads", f"{machine.threads_per_core} threads per core", advice)
     else:
-        yield Check("ok", "hyperthreads", "off" if m.threads_per_core else "unknown")
-    yield _governor(now)
-    yield _load(now)
-    yield _clock(now)
-    if m.virtual_machine:
+        yield Check("ok", "hyperthreads", "off" if machine.threads_per_core else "unknown")
+    yield _governor(conditions)
+    yield _load(conditions)
+    yield _clock(conditions)
+    if machine.virtual_machine:
         advice = (
             "expect noise of other guests: use many launches (--launches), and quantiles rather than means"
         )
-        yield Check("warning", "virtual machine", m.virtual_machine, advice)
+        yield Check("warning", "virtual machine", machine.virtual_machine, advice)
     else:
         yield Check("ok", "virtual machine", "none seen")
-    if m.container:
+    if machine.container:
         advice = "is shared memory large enough (df /dev/shm) and the network's device passed in?"
-        yield Check("warning", "container", m.container, advice)
+        yield Check("warning", "container", machine.container, advice)
     else:
         yield Check("ok", "container", "none seen")
     yield _shared_memory()
 
 
-def _allowed(m: Machine) -> Check:
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else m.cpus
-    if allowed is not None and m.cpus is not None and allowed < m.cpus:
+def _allowed(machine: Machine) -> Check:
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else machine.cpus
+    if allowed is not None and machine.cpus is not None and allowed < machine.cpus:
         advice = "a job, cpuset or taskset confines this process; ranks inherit that"
-        return Check("warning", "CPUs allowed", f"{m.cpus_allowed} of {m.cpus}", advice)
+        return Check("warning", "CPUs allowed", f"{machine.cpus_allowed} of {machine.cpus}", advice)
     if allowed == 1:
         return Check(
             "warning",
@@ -86,35 +90,38 @@ def _allowed(m: Machine) -> Check:
             "1",
             "two ranks share one CPU: latencies will be those of the scheduler",
         )
-    return Check("ok", "CPUs allowed", m.cpus_allowed or "unknown")
+    return Check("ok", "CPUs allowed", machine.cpus_allowed or "unknown")
 
 
-def _governor(now: Conditions) -> Check:
-    if now.governors is None:
+def _governor(conditions: Conditions) -> Check:
+    if conditions.governors is None:
         return Check("ok", "frequency governor", "not shown by the kernel")
-    slow = [name for name in now.governors if name != "performance"]
+    slow = [name for name in conditions.governors if name != "performance"]
     if slow:
         advice = "`cpupower frequency-set -g performance` as root, or warm up longer"
-        return Check("warning", "frequency governor", ", ".join(now.governors), advice)
+        return Check("warning", "frequency governor", ", ".join(conditions.governors), advice)
     return Check("ok", "frequency governor", "performance")
 
 
-def _load(now: Conditions) -> Check:
-    if now.load is None:
+def _load(conditions: Conditions) -> Check:
+    if conditions.load is None:
         return Check("ok", "load", "unknown")
     # As many runnable processes as half of the cores, and ranks are likely to meet one.
-    if now.load > 0.5 * (now.machine.cores or 1):
+    if conditions.load > 0.5 * (conditions.machine.cores or 1):
         return Check(
-            "warning", "load", f"{now.load:.2f}", "other load is running (see `top`); wait for it to end"
+            "warning",
+            "load",
+            f"{conditions.load:.2f}",
+            "other load is running (see `top`); wait for it to end",
         )
-    return Check("ok", "load", f"{now.load:.2f}")
+    return Check("ok", "load", f"{conditions.load:.2f}")
 
 
-def _clock(now: Conditions) -> Check:
-    if now.clock_source in (None, "tsc", "arch_sys_counter", "kvm-clock", "timebase"):
-        return Check("ok", "clock source", now.clock_source or "unknown")
+def _clock(conditions: Conditions) -> Check:
+    if conditions.clock_source in (None, "tsc", "arch_sys_counter", "kvm-clock", "timebase"):
+        return Check("ok", "clock source", conditions.clock_source or "unknown")
     advice = "reading it costs a microsecond or more; boot with tsc (clocksource=tsc) if the CPU's is stable"
-    return Check("warning", "clock source", now.clock_source or "", advice)
+    return Check("warning", "clock source", conditions.clock_source or "", advice)
 
 
 def _shared_memory() -> Check:
@@ -151,8 +158,8 @@ def tools() -> Iterator[Check]:
 
 
 def _version(program: str) -> str:
-    found = re.search(r"\d+\.\d+(\.\d+)?", installations.output_of([program, "--version"])[1])
-    return found[0] if found else ""
+    match = re.search(r"\d+\.\d+(\.\d+)?", installations.output_of([program, "--version"])[1])
+    return match[0] if match else ""
 
 
 def installation(mpi: Installation) -> Iterator[Check]:
@@ -167,32 +174,32 @@ def installation(mpi: Installation) -> Iterator[Check]:
 
 def suite_for(mpi: Installation) -> Check:
     """Which programs `imb run` starts with an MPI."""
-    what = f"{mpi.version}: suite"
+    subject = f"{mpi.version}: suite"
     interface = prebuilt.interface_of(mpi)
     if mpi.wrapper and (native := build.programs(build.build_key(mpi))):
-        return Check("ok", what, f"built for it, {native}")
+        return Check("ok", subject, f"built for it, {native}")
     if packaged_programs() and interface:
         return Check(
-            "ok", what, f"of the package, for the {interface.title} ({library_with(mpi, interface)})"
+            "ok", subject, f"of the package, for the {interface.title} ({library_with(mpi, interface)})"
         )
-    if mpi.wrapper and (made := build.folder_of_make(mpi, None)):
-        return Check("ok", what, f"that of make, {made}")
+    if mpi.wrapper and (folder := build.folder_of_make(mpi, None)):
+        return Check("ok", subject, f"that of make, {folder}")
     if mpi.wrapper:
-        return Check("ok", what, "built when it is first used (`imb build`)")
+        return Check("ok", subject, "built when it is first used (`imb build`)")
     advice = "install the MPI's development files, or the wheel of openimb for this machine"
-    return Check("problem", what, "none, and no C++ wrapper to build it with", advice)
+    return Check("problem", subject, "none, and no C++ wrapper to build it with", advice)
 
 
 def _two_ranks(mpi: Installation) -> Check:
-    what = f"{mpi.version}: two ranks"
+    subject = f"{mpi.version}: two ranks"
     try:
-        program, said = _compiled(mpi)
+        program, compiler_output = _compiled(mpi)
     except OSError as error:
         where = f"cannot write to the cache {error.filename}: {error.strerror}"
-        return Check("problem", what, where, "make room there, or set XDG_CACHE_HOME")
+        return Check("problem", subject, where, "make room there, or set XDG_CACHE_HOME")
     if program is None:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
-        return Check("problem", what, f"the wrapper builds no MPI program: {said}", advice)
+        return Check("problem", subject, f"the wrapper builds no MPI program: {compiler_output}", advice)
     intent = Intent(ranks=2, env=mpi.known.report)
     command = launchers.spell(mpi, intent, [str(program)], Host(host.cores(), os.geteuid() == 0))
     with tempfile.TemporaryDirectory() as folder:
@@ -204,85 +211,85 @@ def _two_ranks(mpi: Installation) -> Check:
         ]
     if ended.outcome == "interrupted":
         raise KeyboardInterrupt
-    own = transports_in(mpi.known, text)
-    return launch_check(what, str(command), ended, text, words, own)
+    reported = transports_in(mpi.known, text)
+    return launch_check(subject, str(command), ended, text, words, reported)
 
 
 def launch_check(
-    what: str, command: str, ended: launch.Ended, text: str, words: list[str], own: str | None = None
+    subject: str, command: str, ended: launch.Ended, text: str, words: list[str], reported: str | None = None
 ) -> Check:
-    """On a check that has ended, by its output and the lines of its standard error; `own`: the transports that the MPI
+    """On a check that has ended, by its output and the lines of its standard error; `reported`: the transports that the MPI
     itself names."""
-    found = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
+    match = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
     hangs = ended.outcome == "timed_out"
-    if hangs and not found:
+    if hangs and not match:
         return Check(
             "problem",
-            what,
+            subject,
             f"hang for {_CHECK_SECONDS:.0f} s",
             f"try `{command}`; a firewall or a wrong network device is usual",
         )
-    if not found or (ended.status and not hangs):
+    if not match or (ended.status and not hangs):
         return Check(
             "problem",
-            what,
+            subject,
             f"exit status {ended.status}: {(words or ['no output'])[0][:200]}",
             f"try `{command}`",
         )
-    if found[1] != "2":
+    if match[1] != "2":
         return Check(
             "problem",
-            what,
-            f"start as {found[1]} rank each",
+            subject,
+            f"start as {match[1]} rank each",
             "the launcher belongs to another MPI: use the one beside the wrapper",
         )
-    if found[2] != "1":
+    if match[2] != "1":
         return Check(
-            "problem", what, "received wrong data", "do not use this MPI; see docs/known-mpi-issues.md"
+            "problem", subject, "received wrong data", "do not use this MPI; see docs/known-mpi-issues.md"
         )
     if hangs:
         return Check(
             "problem",
-            what,
+            subject,
             f"hang at their end, or their launcher does, for {_CHECK_SECONDS:.0f} s",
             "try again; see docs/known-mpi-issues.md",
         )
-    found_path = re.search(r"openimb-path( between)? (\d+)((?: \S+=-?\d+)*)", text)
-    between = bool(found_path and found_path[1])
-    way = _way(between, float(found_path[2]), found_path[3].split()) if found_path else None
-    said = f"one way {found[3]} µs{' between two hosts' if between else ''} in {ended.seconds:.1f} s" + (
+    path_match = re.search(r"openimb-path( between)? (\d+)((?: \S+=-?\d+)*)", text)
+    between = bool(path_match and path_match[1])
+    way = _way(between, float(path_match[2]), path_match[3].split()) if path_match else None
+    summary = f"one way {match[3]} µs{' between two hosts' if between else ''} in {ended.seconds:.1f} s" + (
         f", long messages by {way}" if way else ""
     )
-    said += f" (the MPI itself: {own})" if own else ""
+    summary += f" (the MPI itself: {reported})" if reported else ""
     if between:
-        return Check("ok", what, said)
+        return Check("ok", subject, summary)
     if way and way.interfaces:
         return Check(
             "warning",
-            what,
-            said,
+            subject,
+            summary,
             "messages within a node should not pass interfaces: see the transports, and the MPI's settings (UCX_TLS, "
             "OMPI_MCA_btl, FI_PROVIDER, MPIR_CVAR_NOLOCAL)",
         )
-    if float(found[3]) > 50:  # between cores of a host it is below 2
+    if float(match[3]) > 50:  # between cores of a host it is below 2
         return Check(
             "warning",
-            what,
-            said,
+            subject,
+            summary,
             "very slow: the CPUs are busy, or ranks share one; try --bind core",
         )
-    return Check("ok", what, said)
+    return Check("ok", subject, summary)
 
 
-def _way(between: bool, asked: float, counted: list[str]) -> Way:
+def _way(between: bool, expected: float, counts: list[str]) -> Way:
     """Of `lo=1234` words; `between`: of messages between hosts, which loopback carries none of."""
-    pairs = (word.rpartition("=") for word in counted)
+    pairs = (word.rpartition("=") for word in counts)
     shares = {
-        name: max(0.0, float(count)) / asked
+        name: max(0.0, float(count)) / expected
         for name, _, count in pairs
         if not (between and LOOPBACK.match(name))
     }
-    return way_of("inter-node" if between else "intra-node", asked, shares)
+    return way_of("inter-node" if between else "intra-node", expected, shares)
 
 
 def _compiled(mpi: Installation) -> tuple[Path | None, str]:
@@ -306,9 +313,9 @@ def _compiled(mpi: Installation) -> tuple[Path | None, str]:
             "-o",
             str(part),
         ]
-        status, said = installations.output_of(words, mpi.env, timeout=60)
+        status, output = installations.output_of(words, mpi.env, timeout=60)
         if status or not part.exists():
-            lines = [line.strip() for line in said.splitlines() if line.strip()]
+            lines = [line.strip() for line in output.splitlines() if line.strip()]
             return None, next(
                 (line for line in lines if re.search("error|not found", line)), (lines or ["no word"])[0]
             )

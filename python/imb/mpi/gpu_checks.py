@@ -19,49 +19,51 @@ NODES = Path("/sys/devices/system/node")
 _APIS = {"NVIDIA": "cuda", "AMD": "rocm"}  # of the vendors' GPUs, as in -memory
 
 
-def checks(told: Answer) -> Iterator[Check]:
+def checks(answer: Answer) -> Iterator[Check]:
     """Several lines for each GPU."""
-    if not told.gpus:
+    if not answer.gpus:
         yield Check("ok", "GPUs", "none")
-    if told.found:
-        yield Check("warning" if told.failed else "ok", "NVML", told.found, told.advice)
-    for gpu in told.gpus:
-        what = f"GPU {gpu.address}"
-        yield _named(what, gpu)
-        yield _link(what, gpu)
-        yield _place(what, gpu)
-        yield from _nvlinks(what, gpu)
-        yield from _errors(what, gpu)
+    if answer.found:
+        yield Check("warning" if answer.failed else "ok", "NVML", answer.found, answer.advice)
+    for gpu in answer.gpus:
+        subject = f"GPU {gpu.address}"
+        yield _named(subject, gpu)
+        yield _link(subject, gpu)
+        yield _place(subject, gpu)
+        yield from _nvlinks(subject, gpu)
+        yield from _errors(subject, gpu)
 
 
-def _named(what: str, gpu: Gpu) -> Check:
+def _named(subject: str, gpu: Gpu) -> Check:
     if gpu.driver is None:
-        return Check("warning", what, f"{gpu.name}, no driver", "load the driver of its vendor (`lspci -k`)")
+        return Check(
+            "warning", subject, f"{gpu.name}, no driver", "load the driver of its vendor (`lspci -k`)"
+        )
     memory = f", {gpu.memory_bytes / 2**30:.0f} GiB" if gpu.memory_bytes else ""
     mig = ", MIG is on" if gpu.mig else ""
     if gpu.driver.partition(" ")[0] in ("nouveau", "vfio-pci"):
         advice = "CUDA needs the vendor's driver; vfio-pci hands the GPU to a virtual machine"
-        return Check("warning", what, f"{gpu.name}{memory}, driver {gpu.driver}", advice)
-    return Check("ok", what, f"{gpu.name}{memory}, driver {gpu.driver}{mig}")
+        return Check("warning", subject, f"{gpu.name}{memory}, driver {gpu.driver}", advice)
+    return Check("ok", subject, f"{gpu.name}{memory}, driver {gpu.driver}{mig}")
 
 
-def _link(what: str, gpu: Gpu) -> Check:
-    link, what = gpu.link, f"{what}: PCIe"
+def _link(subject: str, gpu: Gpu) -> Check:
+    link, subject = gpu.link, f"{subject}: PCIe"
     if not (link.speed and link.width):
-        return Check("ok", what, "no link of its own, or not shown by the kernel")
+        return Check("ok", subject, "no link of its own, or not shown by the kernel")
     rate = f", {link.rate / 1e9:.1f} GB/s in one direction" if link.rate else ""
-    now = _lanes(link.speed, link.width)
-    most = _lanes(link.max_speed or link.speed, link.max_width or link.width)
+    current = _lanes(link.speed, link.width)
+    best = _lanes(link.max_speed or link.speed, link.max_width or link.width)
     if link.max_width and link.width < link.max_width:
         advice = f"{link.width} of {link.max_width} lanes: use a slot with all lanes, or seat the card or riser again"
-        return Check("warning", what, f"{now} of {most}{rate}", advice)
+        return Check("warning", subject, f"{current} of {best}{rate}", advice)
     if link.max_speed and link.port_speed and link.port_speed < link.max_speed:
         advice = f"the port above it reaches PCIe {generation(link.port_speed)} only: use a slot of the card's generation"
-        return Check("warning", what, f"{now} of {most}{rate}", advice)
+        return Check("warning", subject, f"{current} of {best}{rate}", advice)
     if link.max_speed and link.speed < link.max_speed:
         advice = "an idle GPU lowers its speed: repeat while it transfers data; if it stays, check slot, riser and BIOS"
-        return Check("warning", what, f"{now} of {most}{rate} at most", advice)
-    return Check("ok", what, f"{now}{rate}")
+        return Check("warning", subject, f"{current} of {best}{rate} at most", advice)
+    return Check("ok", subject, f"{current}{rate}")
 
 
 def _lanes(speed: float, width: int) -> str:
@@ -69,18 +71,18 @@ def _lanes(speed: float, width: int) -> str:
     return f"{generation(speed)} x{width} ({speed:g} GT/s)"
 
 
-def _place(what: str, gpu: Gpu) -> Check:
+def _place(subject: str, gpu: Gpu) -> Check:
     """Whether this process, whose place ranks inherit, may run beside the GPU."""
-    what = f"{what}: NUMA"
+    subject = f"{subject}: NUMA"
     if gpu.numa_node is None:
-        return Check("ok", what, "one node, or not known to the firmware")
+        return Check("ok", subject, "one node, or not known to the firmware")
     beside = _cpus(gpu.numa_node)
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
     far = _distance(gpu.numa_node, allowed)
     if beside and allowed and not beside & allowed:
         advice = "messages cross the link between sockets: start ranks on CPUs of the GPU's node (--cpus)"
-        return Check("warning", what, f"node {gpu.numa_node}, no allowed CPU on it{far}", advice)
-    return Check("ok", what, f"node {gpu.numa_node}{far}")
+        return Check("warning", subject, f"node {gpu.numa_node}, no allowed CPU on it{far}", advice)
+    return Check("ok", subject, f"node {gpu.numa_node}{far}")
 
 
 def _distance(node: int, allowed: set[int]) -> str:
@@ -99,38 +101,38 @@ def _cpus(node: int) -> set[int]:
     return numbers_in(gpus.text_of(NODES / f"node{node}" / "cpulist") or "")
 
 
-def _nvlinks(what: str, gpu: Gpu) -> Iterator[Check]:
+def _nvlinks(subject: str, gpu: Gpu) -> Iterator[Check]:
     if gpu.nvlinks is None:
         return
-    what = f"{what}: NVLink"
+    subject = f"{subject}: NVLink"
     rate = f", {gpu.nvlinks * gpu.nvlink_rate / 1e9:.0f} GB/s in one direction" if gpu.nvlink_rate else ""
     if gpu.nvlinks_down:
         advice = (
             "see `nvidia-smi nvlink -s` and the fabric manager's log; a card without a bridge has none up"
         )
         total = counted(gpu.nvlinks + gpu.nvlinks_down, "link")
-        yield Check("warning", what, f"{gpu.nvlinks} of {total} up{rate}", advice)
+        yield Check("warning", subject, f"{gpu.nvlinks} of {total} up{rate}", advice)
     else:
-        yield Check("ok", what, f"{counted(gpu.nvlinks, 'link')} up{rate}" if gpu.nvlinks else "none")
+        yield Check("ok", subject, f"{counted(gpu.nvlinks, 'link')} up{rate}" if gpu.nvlinks else "none")
 
 
-def _errors(what: str, gpu: Gpu) -> Iterator[Check]:
+def _errors(subject: str, gpu: Gpu) -> Iterator[Check]:
     if gpu.pcie_replays:
         advice = "packets were sent again: a bad contact or riser; does the number grow (`nvidia-smi -q`)?"
-        yield Check("warning", f"{what}: PCIe replays", str(gpu.pcie_replays), advice)
+        yield Check("warning", f"{subject}: PCIe replays", str(gpu.pcie_replays), advice)
     elif gpu.pcie_replays == 0:
-        yield Check("ok", f"{what}: PCIe replays", "0")
+        yield Check("ok", f"{subject}: PCIe replays", "0")
     if gpu.ecc is None:
         return
     if gpu.uncorrected_errors:
         advice = "memory of the GPU is defective: reset it, and replace it if errors return"
-        found = f"{counted(gpu.uncorrected_errors, 'uncorrected error')} since the driver was loaded"
-        yield Check("problem", f"{what}: ECC", found, advice)
+        text = f"{counted(gpu.uncorrected_errors, 'uncorrected error')} since the driver was loaded"
+        yield Check("problem", f"{subject}: ECC", text, advice)
     elif gpu.ecc:
-        yield Check("ok", f"{what}: ECC", "on")
+        yield Check("ok", f"{subject}: ECC", "on")
     else:
         advice = "nothing detects wrong bits in its memory: `nvidia-smi -e 1` as root, then a reset"
-        yield Check("warning", f"{what}: ECC", "off", advice)
+        yield Check("warning", f"{subject}: ECC", "off", advice)
 
 
 def support_checks(mpi: Installation, gpus: list[Gpu]) -> Iterator[Check]:

@@ -73,8 +73,8 @@ def _driver(folder: Path) -> str | None:
 
 def _speed(path: Path) -> float | None:
     """GT/s of `16.0 GT/s PCIe`."""
-    found = re.match(r"(\d+(?:\.\d+)?) GT/s", text_of(path) or "")
-    return float(found[1]) or None if found else None
+    match = re.match(r"(\d+(?:\.\d+)?) GT/s", text_of(path) or "")
+    return float(match[1]) or None if match else None
 
 
 def _width(path: Path) -> int | None:

@@ -62,7 +62,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: float = 20) -> tuple[int, str]:
     """Exit status, and stdout and stderr, of a command that may fail or not be there (127)."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             words,
             env={**os.environ, **(env or {})},
             stdin=subprocess.DEVNULL,
@@ -74,11 +74,11 @@ def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: f
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return 127, str(error)
-    return done.returncode, done.stdout
+    return process.returncode, process.stdout
 
 
 @lru_cache
-def _asked(launcher: str) -> tuple[mpis.Mpi, str]:
+def _launched_by(launcher: str) -> tuple[mpis.Mpi, str]:
     return mpis.launched_by(output_of([launcher, "--version"])[1])
 
 
@@ -96,9 +96,9 @@ def mpi_of(wrapper: Path) -> Installation:
 
 def _cray_version(wrapper: Path) -> str | None:
     """`Cray MPICH 8.1.28`, by the mpichversion beside its wrapper; None: another MPI."""
-    asked = wrapper.with_name("mpichversion")
+    tool = wrapper.with_name("mpichversion")
     cray = mpis.CRAY_MPICH
-    named = re.search(cray.version, output_of([str(asked)])[1]) if asked.is_file() else None
+    named = re.search(cray.version, output_of([str(tool)])[1]) if tool.is_file() else None
     return f"{cray.title} {named[1]}" if named else None
 
 
@@ -119,7 +119,7 @@ def _of_cray(wrapper: Path, version: str) -> Installation:
 
 
 def _installation(wrapper: str, launcher: Path) -> Installation:
-    known, version = _asked(str(launcher))
+    known, version = _launched_by(str(launcher))
     number = re.search(r"(\d+)\.", version)
     return Installation(
         flavor=known.key if known.key in get_args(Flavor) else "other",  # type: ignore[arg-type]
@@ -133,7 +133,7 @@ def _installation(wrapper: str, launcher: Path) -> Installation:
 
 def find_all() -> list[Installation]:
     """Every MPI with a wrapper, or with programs of the package, in this order: on the PATH, beside this Python, in the usual places, what `make` installed in a checkout."""
-    found: dict[str, Installation] = {}
+    by_place: dict[str, Installation] = {}
     for folder in _folders():
         for wrapper in _in_folder(folder, compiler_wrappers.WRAPPERS):
             try:
@@ -141,31 +141,31 @@ def find_all() -> list[Installation]:
             except ImbError:
                 continue
             if mpi.known.has_launcher or mpi.version.startswith(mpis.CRAY_MPICH.title):
-                found.setdefault(mpi.wrapper, mpi)
+                by_place.setdefault(mpi.wrapper, mpi)
         if not packaged_programs():
             continue
-        launched = {Path(mpi.launcher).resolve() for mpi in found.values()}
-        there = {_where(mpi) for mpi in found.values()}
+        launched = {Path(mpi.launcher).resolve() for mpi in by_place.values()}
+        places = {_where(mpi) for mpi in by_place.values()}
         for launcher in _in_folder(folder, compiler_wrappers.LAUNCHERS):
             if launcher.resolve() in launched:
                 continue
             mpi = _installation("", launcher.absolute())
             # A package may have mpirun as a copy of mpiexec.
-            if mpi.known.has_launcher and _where(mpi) not in there:
-                found.setdefault(str(launcher.resolve()), mpi)
+            if mpi.known.has_launcher and _where(mpi) not in places:
+                by_place.setdefault(str(launcher.resolve()), mpi)
                 launched.add(launcher.resolve())
-                there.add(_where(mpi))
-    return list(found.values())
+                places.add(_where(mpi))
+    return list(by_place.values())
 
 
 def _where(mpi: Installation) -> tuple[Path, str]:
     return Path(mpi.launcher).parent.resolve(), mpi.version
 
 
-def overwritten(found: Iterable[Installation]) -> list[str]:
+def overwritten(installed: Iterable[Installation]) -> list[str]:
     """Packages of MPIs beside this Python of which the launcher is another package's: all install bin/mpiexec."""
-    here = Path(sys.executable).parent.resolve()
-    flavors = {mpi.flavor for mpi in found if Path(mpi.launcher).parent.resolve() == here}
+    folder = Path(sys.executable).parent.resolve()
+    flavors = {mpi.flavor for mpi in installed if Path(mpi.launcher).parent.resolve() == folder}
     return [
         known.package
         for known in mpis.WITH_LAUNCHER
@@ -217,7 +217,7 @@ class Linked(NamedTuple):
 def linked_with(programs: Path) -> Linked:
     """By what `ldd` prints of a program in this folder; no MPI where that is unknown, as of static programs and
     scripts."""
-    program = next((one for one in sorted(programs.glob("*IMB-*")) if os.access(one, os.X_OK)), None)
+    program = next((file for file in sorted(programs.glob("*IMB-*")) if os.access(file, os.X_OK)), None)
     status, printed = output_of(["ldd", str(program)]) if program else (127, "")
     if status:
         return Linked((), None)
@@ -236,7 +236,7 @@ def find_for(choice: str | None, programs: Path) -> Installation:
         mpi = find(choice)
         if not fitting or mpi.known in fitting or not mpi.known.has_launcher:
             return mpi
-    kind = " or ".join(one.title for one in fitting)
+    kind = " or ".join(known.title for known in fitting)
     if chosen:
         raise ImbError(
             f"--programs {programs} is linked with {kind}, but {mpi.launcher} is of {mpi.version};"

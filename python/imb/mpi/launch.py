@@ -84,7 +84,7 @@ def _started(
     env = {**os.environ, **command.env, orphans.MARK: mark}
     launched = orphans.Launched()
     out, err = files
-    with out, err, launched.told() as pipe:
+    with out, err, launched.pipe_end() as pipe:
         try:
             process = subprocess.Popen(
                 orphans.with_parent(command.words, env.get("PATH"), pipe),
@@ -136,17 +136,17 @@ def _see_through(
 ) -> Ended:
     began = time.monotonic()
     outcome: Outcome = "finished"
-    said_over: float | None = None
+    over_at: float | None = None
     exited: float | None = None
     try:
         with sigterm_interrupts(), _watched(process.pid) as wait:
             while process.poll() is None:
                 seconds = time.monotonic() - began
                 tail.read(on_line)
-                if said_over is None and is_over():
-                    said_over = seconds
-                if said_over is not None:
-                    end = said_over + linger
+                if over_at is None and is_over():
+                    over_at = seconds
+                if over_at is not None:
+                    end = over_at + linger
                     if seconds > (end if at_most is None else min(end, at_most)):
                         outcome = "lingered"
                         break
@@ -165,8 +165,8 @@ def _see_through(
         began_at = launched.at()
     tail.read(on_line)
     seconds = time.monotonic() - began
-    if outcome == "lingered" and said_over is not None:
-        seconds = said_over
+    if outcome == "lingered" and over_at is not None:
+        seconds = over_at
     return Ended(
         outcome=outcome, status=status, seconds=seconds, launched_at=began_at, exited_at=exited or time.time()
     )

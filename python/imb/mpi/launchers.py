@@ -31,7 +31,9 @@ class Command(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """For a shell."""
-        return " ".join([*(f"{k}={shlex.quote(v)}" for k, v in self.env.items()), shlex.join(self.words)])
+        return " ".join(
+            [*(f"{name}={shlex.quote(value)}" for name, value in self.env.items()), shlex.join(self.words)]
+        )
 
 
 class Launcher(Protocol):

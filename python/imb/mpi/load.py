@@ -79,14 +79,14 @@ def load_between(before: Moment | None, after: Moment | None) -> Load | None:
 
 def _own_seconds() -> float:
     return sum(
-        of.ru_utime + of.ru_stime
-        for of in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        usage.ru_utime + usage.ru_stime
+        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     )
 
 
 def _waiting(file: Path) -> float | None:
     try:
-        found = re.search(r"^some .*\btotal=(\d+)", file.read_text(), re.MULTILINE)
+        match = re.search(r"^some .*\btotal=(\d+)", file.read_text(), re.MULTILINE)
     except OSError:  # the kernel has no PSI
         return None
-    return int(found[1]) / 1e6 if found else None
+    return int(match[1]) / 1e6 if match else None

@@ -23,29 +23,29 @@ class Masked:
 
     def feed(self, piece: bytes) -> bytes:
         """What is known to be text, with the mask in the place of the values."""
-        return self._taken(self.rest + piece, self._begun)
+        return self._replace_values(self.rest + piece, self._begun)
 
     def end(self) -> bytes:
         """What is left: no longer value can follow a shorter one that it begins with."""
-        return self._taken(self.rest, lambda text, at: len(text))
+        return self._replace_values(self.rest, lambda text, at: len(text))
 
-    def _taken(self, text: bytes, begun_of: Callable[[bytes, int], int]) -> bytes:
+    def _replace_values(self, text: bytes, begun_of: Callable[[bytes, int], int]) -> bytes:
         """The first value in the text is taken out, of several that begin there the longest, and so on."""
         at, begun = 0, begun_of(text, 0)
         nexts = {value: text.find(value) for value in self.values}
-        done: list[bytes] = []
-        while there := [value for value in self.values if nexts[value] >= 0]:
-            value = min(there, key=lambda value: nexts[value])
+        pieces: list[bytes] = []
+        while present := [value for value in self.values if nexts[value] >= 0]:
+            value = min(present, key=lambda value: nexts[value])
             if nexts[value] >= begun:
                 break
-            done += [text[at : nexts[value]], self.mask]
+            pieces += [text[at : nexts[value]], self.mask]
             at = nexts[value] + len(value)
             begun = begun if at <= begun else begun_of(text, at)
-            for other in there:
+            for other in present:
                 if nexts[other] < at:
                     nexts[other] = text.find(other, at)
         self.rest = text[begun:]
-        return b"".join([*done, text[at:begun]])
+        return b"".join([*pieces, text[at:begun]])
 
     def _begun(self, text: bytes, at: int) -> int:
         """From where on the text may be the beginning of a value."""
@@ -86,17 +86,17 @@ def pass_on(pairs: Sequence[tuple[int, int]], values: Collection[bytes], mask: b
 
 
 def _follow(reads: Sequence[int], take: Callable[[int], bool]) -> None:
-    asked: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
+    signals: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: signals.append(number))
     watch = select.poll()
     for read in reads:
         watch.register(read, select.POLLIN)
-    left = len(reads)
-    while left and ((ready := watch.poll(0 if asked else 1000)) or not asked):
+    open_pipes = len(reads)
+    while open_pipes and ((ready := watch.poll(0 if signals else 1000)) or not signals):
         for read, _ in ready:
             if not take(read):
                 watch.unregister(read)
-                left -= 1
+                open_pipes -= 1
 
 
 def main() -> int:

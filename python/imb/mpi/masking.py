@@ -34,7 +34,7 @@ def printed_to(paths: Sequence[Path], values: Collection[str], mask: str) -> Ite
             return
         pipes = [os.pipe() for _ in paths]
         ends = [stack.enter_context(os.fdopen(read, "rb")) for read, _ in pipes]
-        written = [stack.enter_context(os.fdopen(write, "wb", 0)) for _, write in pipes]
+        pipe_inputs = [stack.enter_context(os.fdopen(write, "wb", 0)) for _, write in pipes]
         numbers = [(end.fileno(), file.fileno()) for end, file in zip(ends, files, strict=True)]
         between = subprocess.Popen(
             [sys.executable, "-I", "-S", masked.__file__, *(f"{a}:{b}" for a, b in numbers)],
@@ -44,12 +44,12 @@ def printed_to(paths: Sequence[Path], values: Collection[str], mask: str) -> Ite
             start_new_session=True,  # the terminal's Ctrl-C does not reach it
         )
         try:
-            _tell(between, values, mask)
+            _send_values(between, values, mask)
             for file in (*ends, *files):
                 file.close()
-            yield written
+            yield pipe_inputs
         finally:
-            for file in written:
+            for file in pipe_inputs:
                 file.close()
             _ended(between)
         if status := between.returncode:
@@ -57,12 +57,12 @@ def printed_to(paths: Sequence[Path], values: Collection[str], mask: str) -> Ite
             raise OSError(number, os.strerror(number), str(paths[0]))
 
 
-def _tell(between: subprocess.Popen[bytes], values: Collection[str], mask: str) -> None:
+def _send_values(between: subprocess.Popen[bytes], values: Collection[str], mask: str) -> None:
     """Returns when it is ready: its start is not to disturb the launch. Raises ImbError where it does not start."""
     assert between.stdin and between.stdout
     with between.stdin as to, between.stdout as ready:
         with contextlib.suppress(BrokenPipeError):  # it has ended: it will not be ready
-            to.write("\n".join(os.fsencode(one).hex() for one in (mask, *values)).encode())
+            to.write("\n".join(os.fsencode(value).hex() for value in (mask, *values)).encode())
             to.flush()
         with contextlib.suppress(BrokenPipeError):
             to.close()

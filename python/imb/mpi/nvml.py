@@ -33,35 +33,35 @@ class Answer(NamedTuple):
     failed: bool = False
 
 
-def asked(found: list[Gpu]) -> Answer:
-    """Of these GPUs of sysfs. Its start may take a second. An error of NVML leaves GPUs as they are."""
-    needed = any(gpu.vendor == "NVIDIA" for gpu in found)
-    bound = any((gpu.driver or "").startswith("nvidia") for gpu in found)
+def asked(gpus: list[Gpu]) -> Answer:
+    """These GPUs of sysfs, with figures of NVML, whose start may take a second. An error of NVML leaves GPUs as they are."""
+    needed = any(gpu.vendor == "NVIDIA" for gpu in gpus)
+    bound = any((gpu.driver or "").startswith("nvidia") for gpu in gpus)
     try:
         import pynvml
     except ImportError:
         advice = "pip install nvidia-ml-py for names, NVLinks and errors"
-        return Answer(found, "not asked, its Python package is missing", advice) if needed else Answer(found)
+        return Answer(gpus, "not asked, its Python package is missing", advice) if needed else Answer(gpus)
     try:
         pynvml.nvmlInit()
     except Exception as error:
         if _code(error) in _ABSENT and not needed:
-            return Answer(found)
-        return Answer(found, shown(f"no answer: {error}"), _SMI, failed=bound or not needed)
+            return Answer(gpus)
+        return Answer(gpus, shown(f"no answer: {error}"), _SMI, failed=bound or not needed)
     try:
-        return _answered(pynvml, found)
+        return _answered(pynvml, gpus)
     except Exception as error:
-        return Answer(found, shown(f"no answer: {error}"), _SMI, failed=True)
+        return Answer(gpus, shown(f"no answer: {error}"), _SMI, failed=True)
     finally:
         with contextlib.suppress(Exception):
             pynvml.nvmlShutdown()
 
 
-def _answered(nvml: Any, found: list[Gpu]) -> Answer:
+def _answered(nvml: Any, present: list[Gpu]) -> Answer:
     asking = _Asking(nvml)
-    if not any(gpu.vendor == "NVIDIA" for gpu in found):
-        found = [*found, *asking.all()]
-    gpus = [asking.enriched(gpu) if gpu.vendor == "NVIDIA" else gpu for gpu in found]
+    if not any(gpu.vendor == "NVIDIA" for gpu in present):
+        present = [*present, *asking.all()]
+    gpus = [asking.enriched(gpu) if gpu.vendor == "NVIDIA" else gpu for gpu in present]
     version = asking.driver()
     if asking.broken:
         return Answer(
@@ -177,6 +177,6 @@ def _speed(nvml: Any, handle: Any) -> float | None:
     return int(field.value.uiVal) * 1e6 or None if known else None
 
 
-def _word(said: str | bytes | None) -> str | None:
+def _word(text: str | bytes | None) -> str | None:
     """Older packages answer in bytes."""
-    return shown(said.decode("utf-8", "replace") if isinstance(said, bytes) else said) if said else None
+    return shown(text.decode("utf-8", "replace") if isinstance(text, bytes) else text) if text else None

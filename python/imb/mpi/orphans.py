@@ -78,10 +78,10 @@ class Launched:
 
     def __init__(self) -> None:
         self._read = -1
-        self._made = time.time()
+        self._created = time.time()
 
     @contextlib.contextmanager
-    def told(self) -> Iterator[int]:
+    def pipe_end(self) -> Iterator[int]:
         """The end of a pipe for it; -1: none."""
         if sys.platform != "linux":
             yield -1
@@ -98,12 +98,12 @@ class Launched:
     def at(self) -> float:
         """To be called once, when the launcher has ended."""
         if self._read < 0:
-            return self._made
+            return self._created
         os.set_blocking(self._read, False)
         try:
             return float(os.read(self._read, 100))
         except (OSError, ValueError):
-            return self._made
+            return self._created
         finally:
             os.close(self._read)
 
@@ -112,23 +112,23 @@ def end(mark: str) -> None:
     """Ends the processes of this launch whose parent has ended, with all theirs."""
     ended: set[int] = set()
     for number in range(_ROUNDS):
-        found = _of(mark)
-        if not found:
+        processes = _of(mark)
+        if not processes:
             break
-        ended |= {one.pid for one in found}
-        for one in found:  # psutil compares start times: no stranger with a reused number is hit
+        ended |= {process.pid for process in processes}
+        for process in processes:  # psutil compares start times: no stranger with a reused number is hit
             with contextlib.suppress(psutil.Error):
-                one.terminate() if number == 0 else one.kill()
-        psutil.wait_procs(found, timeout=_GRACE)
+                process.terminate() if number == 0 else process.kill()
+        psutil.wait_procs(processes, timeout=_GRACE)
     for pid in ended:  # those that became children of this process while they ended
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
 
 
 def _of(mark: str) -> list[psutil.Process]:
-    found: set[psutil.Process] = set()
+    processes: set[psutil.Process] = set()
     for child in answer_of(lambda: psutil.Process().children()) or []:
         with contextlib.suppress(psutil.Error):
             if child.status() != psutil.STATUS_ZOMBIE and child.environ().get(MARK) == mark:
-                found |= {child, *child.children(recursive=True)}
-    return list(found)
+                processes |= {child, *child.children(recursive=True)}
+    return list(processes)

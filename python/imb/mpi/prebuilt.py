@@ -47,19 +47,19 @@ def _is_of(mpi: Installation, folder: Path) -> bool:
     """Whether a library of the standard ABI in this folder is of this MPI: that whose own library is beside it; alone it may
     be of any."""
     owners = {
-        one.key
-        for one in INTERFACES
-        if one != STANDARD_INTERFACE and any((folder / name).exists() for name in one.libraries)
+        interface.key
+        for interface in INTERFACES
+        if interface != STANDARD_INTERFACE and any((folder / name).exists() for name in interface.libraries)
     }
-    own = mpi.known.interface
-    return not owners or (own is not None and own.key in owners)
+    own_interface = mpi.known.interface
+    return not owners or (own_interface is not None and own_interface.key in owners)
 
 
 def interface_of(mpi: Installation) -> Interface | None:
     """What the programs choose under this MPI's launcher; None where nothing fits."""
-    own = mpi.known.interface
-    wanted = (own, STANDARD_INTERFACE) if own else ()
-    return next((one for one in wanted if library_with(mpi, one)), None)
+    own_interface = mpi.known.interface
+    interfaces = (own_interface, STANDARD_INTERFACE) if own_interface else ()
+    return next((interface for interface in interfaces if library_with(mpi, interface)), None)
 
 
 def programs_for(mpi: Installation) -> Path | None:

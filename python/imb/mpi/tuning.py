@@ -127,8 +127,8 @@ class Tuner(ABC):
 
     def complained(self, errors: str) -> str | None:
         """The first line of standard error that is a complaint."""
-        found = self.complaint.search(errors)
-        return found[0].strip() if found else None
+        match = self.complaint.search(errors)
+        return match[0].strip() if match else None
 
 
 def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
@@ -162,14 +162,16 @@ def proof(
     wrong, missing, alike = {}, [], []
     for cell in sorted({*measured, *choices}):
         algorithm = choices.get(cell, DEFAULT)
-        own = without.get(cell)
-        expected = own if algorithm == DEFAULT else forced.get((cell.collective, algorithm), {}).get(cell)
-        seen = with_file.get(cell)
-        if not seen or not expected:
+        by_default = without.get(cell)
+        expected = (
+            by_default if algorithm == DEFAULT else forced.get((cell.collective, algorithm), {}).get(cell)
+        )
+        actual = with_file.get(cell)
+        if not actual or not expected:
             missing.append(cell)
-        elif seen != expected:
-            wrong[cell] = f"{_listed(seen)} in place of {_listed(expected)}"
-        elif algorithm != DEFAULT and seen == own:
+        elif actual != expected:
+            wrong[cell] = f"{_listed(actual)} in place of {_listed(expected)}"
+        elif algorithm != DEFAULT and actual == by_default:
             alike.append(cell)
     return Proof(evidence, wrong, tuple(missing), tuple(alike))
 
@@ -186,11 +188,11 @@ def ranges(
     lengths: dict[tuple[str, int], set[int]] = {}
     for cell in {*measured, *choices}:
         lengths.setdefault((cell.collective, cell.ranks), set()).add(cell.bytes)
-    found: dict[tuple[str, int], list[tuple[int, int, Algorithm]]] = {}
-    for key, of_key in lengths.items():
+    by_key: dict[tuple[str, int], list[tuple[int, int, Algorithm]]] = {}
+    for key, key_lengths in lengths.items():
         runs: list[tuple[int, int, Algorithm]] = []
         before = DEFAULT
-        for length in sorted(of_key):
+        for length in sorted(key_lengths):
             algorithm = choices.get(Cell(*key, length), DEFAULT)
             if algorithm != DEFAULT and algorithm == before:
                 runs[-1] = (runs[-1][0], length, algorithm)
@@ -198,8 +200,8 @@ def ranges(
                 runs.append((length, length, algorithm))
             before = algorithm
         if runs:
-            found[key] = runs
-    return dict(sorted(found.items()))
+            by_key[key] = runs
+    return dict(sorted(by_key.items()))
 
 
 def text_of(path: Path) -> str:
@@ -219,7 +221,8 @@ def cells_lines(measured: Iterable[Cell]) -> list[str]:
     for cell in sorted(set(measured)):
         lengths.setdefault((cell.collective, cell.ranks), []).append(cell.bytes)
     return [
-        f"measured {name} {ranks}: {' '.join(map(str, of_key))}" for (name, ranks), of_key in lengths.items()
+        f"measured {name} {ranks}: {' '.join(map(str, key_lengths))}"
+        for (name, ranks), key_lengths in lengths.items()
     ]
 
 
@@ -234,18 +237,18 @@ def cells_in(lines: Iterable[str]) -> Iterator[Cell]:
 def choices_lines(choices: Choices) -> list[str]:
     """`chosen Allreduce 4 1024: ring 4 0 0`: algorithm, number, segment and fan-out, for formats that do not say them."""
     return [
-        f"chosen {cell.collective} {cell.ranks} {cell.bytes}: {used.name} {used.number or 0} {used.segment} {used.fanout}"
-        for cell, used in sorted(choices.items())
+        f"chosen {cell.collective} {cell.ranks} {cell.bytes}: {algorithm.name} {algorithm.number or 0} {algorithm.segment} {algorithm.fanout}"
+        for cell, algorithm in sorted(choices.items())
     ]
 
 
 def choices_in(lines: Iterable[str]) -> dict[Cell, Algorithm]:
     """Reads lines of `choices_lines`, whatever precedes `chosen` in them. Raises ValueError."""
-    found = {}
+    choices = {}
     for line in lines:
         words = line.partition("chosen ")[2].replace(":", " ").split()
         if words:
             collective, ranks, length, name, number, segment, fanout = words
             cell = Cell(collective, int(ranks), int(length))
-            found[cell] = Algorithm(name, int(number) or None, int(segment), int(fanout))
-    return found
+            choices[cell] = Algorithm(name, int(number) or None, int(segment), int(fanout))
+    return choices

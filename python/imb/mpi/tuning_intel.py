@@ -47,10 +47,10 @@ class IntelTuner(Tuner):
         except OSError as error:
             raise ImbError(f"cannot read {path}: {error.strerror}") from error
         pattern = rb"algorithm presets\.[^\0]{0,80}?range: 0-(\d+)[^\0]{0,20}?@Alias:# (I_MPI_ADJUST_\w+)"
-        found = {name.decode(): int(most) for most, name in re.findall(pattern, data)}
-        if not found:
+        presets = {name.decode(): int(most) for most, name in re.findall(pattern, data)}
+        if not presets:
             raise ImbError(f"{self.mpi.version}: its library does not describe presets of collectives")
-        return found
+        return presets
 
     def collectives(self) -> Sequence[str]:
         return [name for name in _COLLECTIVES if _variable(name) in self._presets]
@@ -144,14 +144,14 @@ def _adjusted(choices: Choices, measured: Iterable[Cell]) -> dict[str, str]:
     the library then uses one part for all lengths. So the rules are those of all communicators of a launch."""
     parts: dict[str, list[str]] = {}
     for (collective, ranks), runs in ranges(choices, measured).items():
-        chain, done = parts.setdefault(_variable(collective), []), 0
+        chain, next_length = parts.setdefault(_variable(collective), []), 0
         # Of Reduce_scatter_block the length is that of a block.
         shares = ranks if collective == "Reduce_scatter_block" else 1
-        for first, last, used in runs:
+        for first, last, algorithm in runs:
             low, high = first // shares, last // shares
-            if low > done:
-                chain.append(f"0:{done}-{low - 1}")
-            chain.append(f"{used.number}:{low}-{high}")
-            done = high + 1
-        chain.append(f"0:{done}-{_MOST}")
+            if low > next_length:
+                chain.append(f"0:{next_length}-{low - 1}")
+            chain.append(f"{algorithm.number}:{low}-{high}")
+            next_length = high + 1
+        chain.append(f"0:{next_length}-{_MOST}")
     return {name: ";".join(chain) for name, chain in parts.items()}

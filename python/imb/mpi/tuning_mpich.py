@@ -140,7 +140,7 @@ class MpichTuner(Tuner):
     @cached_property
     def _trees(self) -> dict[str, _Tree]:
         """Those of the library: `algorithm` for any communicator, `composition` for one that spans or fills nodes."""
-        found: dict[str, _Tree] = {}
+        trees: dict[str, _Tree] = {}
         for mark in re.finditer(rb'\{"collective=', self._library):
             end = self._library.find(b"\0", mark.start())
             try:
@@ -152,10 +152,10 @@ class MpichTuner(Tuner):
             if not any(
                 "POSIX" in leaf for leaf in leaves
             ):  # of algorithms in shared memory, which compositions choose
-                found[kind] = tree
-        if set(found) != {"algorithm", "composition"}:
+                trees[kind] = tree
+        if set(trees) != {"algorithm", "composition"}:
             raise ImbError(f"{self.mpi.version}: its library has no selection trees as JSON; {_NEEDED}")
-        return found
+        return trees
 
     @cached_property
     def _variables(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -165,13 +165,13 @@ class MpichTuner(Tuner):
         rows = re.findall(pattern, text)
         if not rows:
             raise ImbError(f"{self.mpi.version}: mpivars lists no variables; install it beside the launcher")
-        return {name: value for name, value, _ in rows}, {name: said for name, _, said in rows}
+        return {name: value for name, value, _ in rows}, {name: description for name, _, description in rows}
 
     @cached_property
     def _leaf_names(self) -> frozenset[str]:
         """Algorithms that a tree can name."""
-        found = re.findall(rb"algorithm=(MPIR_\w+_(?:intra|allcomm)_\w+)\0", self._library)
-        return frozenset(name.decode() for name in found)
+        leaves = re.findall(rb"algorithm=(MPIR_\w+_(?:intra|allcomm)_\w+)\0", self._library)
+        return frozenset(name.decode() for name in leaves)
 
     def collectives(self) -> Sequence[str]:
         names = [name for name in _COLLECTIVES if f"collective={name.lower()}" in self._trees["algorithm"]]
@@ -184,8 +184,8 @@ class MpichTuner(Tuner):
 
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
         """By the description of the variable, whose values are counted in its order, and by what a tree can name."""
-        said = self._variables[1].get(_variable(collective, "INTRA_ALGORITHM"), "")
-        names = re.findall(r"(?m)^(\w+) +- ", said)
+        description = self._variables[1].get(_variable(collective, "INTRA_ALGORITHM"), "")
+        names = re.findall(r"(?m)^(\w+) +- ", description)
         usable = [
             name for name in names if name not in _NEVER and self._leaf(collective, name) in self._leaf_names
         ]
@@ -201,24 +201,31 @@ class MpichTuner(Tuner):
     def _parameters(self, collective: str, name: str) -> dict[str, str] | None:
         """With the values of the variables; None: one is not known here."""
         values = self._variables[0]
-        wanted = PARAMETERS.get((collective, name), {})
-        found = {
-            parameter: values.get(_variable(collective, variable)) for parameter, variable in wanted.items()
+        variables = PARAMETERS.get((collective, name), {})
+        parameters = {
+            parameter: values.get(_variable(collective, variable))
+            for parameter, variable in variables.items()
         }
-        found = {
-            one: value for one, value in found.items() if value is not None or not one.startswith("topo_")
+        parameters = {
+            key: value
+            for key, value in parameters.items()
+            if value is not None or not key.startswith("topo_")
         }
-        return {one: str(value) for one, value in found.items()} if None not in found.values() else None
+        return (
+            {key: str(value) for key, value in parameters.items()}
+            if None not in parameters.values()
+            else None
+        )
 
     def limits(self, cell: Cell) -> str | None:
-        one = _COLLECTIVES.get(cell.collective)
-        if one is None:
+        traits = _COLLECTIVES.get(cell.collective)
+        if traits is None:
             return f"{cell.collective} has no rules by length that all ranks read alike"
         if cell.ranks < 2:
             return "one rank has no choice of algorithms"
         if cell.bytes == 0 and cell.collective != "Barrier":
             return "no algorithm is called for 0 bytes"
-        if cell.bytes * (cell.ranks if one.all else 1) > _MOST_BYTES:
+        if cell.bytes * (cell.ranks if traits.all else 1) > _MOST_BYTES:
             return "trees of MPICH have no lengths of 2 GiB and more"
         if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
             return "MPI rounds the block up, so that the rule would be that of a longer message"
@@ -262,23 +269,25 @@ class MpichTuner(Tuner):
         self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
     ) -> Switch:
         measured = self.expressible(choices, measured)
-        found = ranges(choices, measured)
+        chosen_ranges = ranges(choices, measured)
         comments = [*header, *cells_lines(measured), *choices_lines(choices)]
         folder.mkdir(parents=True, exist_ok=True)
 
-        def algorithm(collective: str, used: Algorithm) -> _Tree:
-            parameters = self._parameters(collective, used.name) or {}
+        def algorithm(collective: str, chosen: Algorithm) -> _Tree:
+            parameters = self._parameters(collective, chosen.name) or {}
             return {
-                f"algorithm={self._leaf(collective, used.name)}": {
-                    f"{one}={value}": {} for one, value in parameters.items()
+                f"algorithm={self._leaf(collective, chosen.name)}": {
+                    f"{key}={value}": {} for key, value in parameters.items()
                 }
             }
 
-        def composition(collective: str, used: Algorithm) -> _Tree:
+        def composition(collective: str, chosen: Algorithm) -> _Tree:
             return self._network_composition(collective)
 
-        (folder / _FILE).write_text(_text(_changed(self._trees["algorithm"], found, algorithm), comments))
-        composed = {key: runs for key, runs in found.items() if self._network_composition(key[0])}
+        (folder / _FILE).write_text(
+            _text(_changed(self._trees["algorithm"], chosen_ranges, algorithm), comments)
+        )
+        composed = {key: runs for key, runs in chosen_ranges.items() if self._network_composition(key[0])}
         if composed:
             tree = _changed(self._trees["composition"], composed, composition)
             (folder / _COMPOSITION_FILE).write_text(_text(tree, comments))
@@ -316,8 +325,8 @@ class MpichTuner(Tuner):
             tree = json.loads(text.partition("*/")[2] if comments else text)
             wrong = [
                 cell
-                for cell, used in choices.items()
-                if _decided(tree, cell) != f"algorithm={self._leaf(cell.collective, used.name)}"
+                for cell, algorithm in choices.items()
+                if _decided(tree, cell) != f"algorithm={self._leaf(cell.collective, algorithm.name)}"
             ]
         except (ValueError, AttributeError, TypeError, KeyError) as error:
             raise ImbError(f"{path}: not a tree that imb tune wrote") from error
@@ -378,33 +387,33 @@ def _leaves(tree: _Tree) -> Iterator[str]:
             yield from _leaves(below)
 
 
-def _below(tree: _Tree, wanted: str) -> Iterator[_Tree]:
+def _below(tree: _Tree, name: str) -> Iterator[_Tree]:
     for key, below in tree.items():
-        if key == wanted:
+        if key == name:
             yield below
-        yield from _below(below, wanted)
+        yield from _below(below, name)
 
 
 def _changed(
     tree: _Tree,
-    found: Mapping[tuple[str, int], Sequence[tuple[int, int, Algorithm]]],
+    chosen_ranges: Mapping[tuple[str, int], Sequence[tuple[int, int, Algorithm]]],
     leaf: Callable[[str, Algorithm], _Tree],
 ) -> _Tree:
     """The tree with leaves for these ranges of lengths; what is not in a range finds what it found before."""
     changed = dict(tree)
-    for collective in dict.fromkeys(name for name, _ in found):
+    for collective in dict.fromkeys(name for name, _ in chosen_ranges):
         key = f"collective={collective.lower()}"
         before = tree[key]["comm_type=intra"]
         sizes: _Tree = {}
         # A tree has no "=": a size is what is not below it. "comm_size<" is not used: the library reads it as "<=" at places.
-        done = 1
-        for (name, ranks), runs in sorted(found.items()):
+        covered = 1
+        for (name, ranks), runs in sorted(chosen_ranges.items()):
             if name == collective:
-                if ranks - 1 > done:
+                if ranks - 1 > covered:
                     sizes[f"comm_size<={ranks - 1}"] = before
                 lengths = _lengths(collective, ranks, runs, before, leaf)
                 sizes[f"comm_size<={ranks}"] = _guarded(collective, lengths, before)
-                done = ranks
+                covered = ranks
         sizes["comm_size=any"] = before
         changed[key] = {**tree[key], "comm_type=intra": sizes}
     return changed
@@ -417,16 +426,16 @@ def _lengths(
     before: _Tree,
     leaf: Callable[[str, Algorithm], _Tree],
 ) -> _Tree:
-    one = _COLLECTIVES[collective]
-    if not one.length:
+    traits = _COLLECTIVES[collective]
+    if not traits.length:
         return leaf(collective, runs[0][2])
-    scale = ranks if one.all else 1
+    scale = ranks if traits.all else 1
     lengths: _Tree = {}
-    for low, high, used in runs:
+    for low, high, algorithm in runs:
         # Equal keys: the range begins where the last one ends.
-        lengths.setdefault(f"{one.length}<={low * scale - 1}", before)
-        lengths[f"{one.length}<={high * scale}"] = leaf(collective, used)
-    lengths[f"{one.length}=any"] = before
+        lengths.setdefault(f"{traits.length}<={low * scale - 1}", before)
+        lengths[f"{traits.length}<={high * scale}"] = leaf(collective, algorithm)
+    lengths[f"{traits.length}=any"] = before
     return lengths
 
 
@@ -447,9 +456,9 @@ def _text(tree: _Tree, comments: Sequence[str]) -> str:
 
 def _decided(tree: _Tree, cell: Cell) -> str:
     """The leaf of a cell, of a sum of numbers on one node."""
-    one = _COLLECTIVES[cell.collective]
-    length = cell.bytes * (cell.ranks if one.all else 1)
-    facts = {"comm_size": cell.ranks, one.length: length}
+    traits = _COLLECTIVES[cell.collective]
+    length = cell.bytes * (cell.ranks if traits.all else 1)
+    facts = {"comm_size": cell.ranks, traits.length: length}
     truths = {
         "comm_type=intra",
         "comm_hierarchy=parent",

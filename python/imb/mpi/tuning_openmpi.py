@@ -113,21 +113,21 @@ class OpenMpiTuner(Tuner):
     @cached_property
     def _parameters(self) -> dict[str, dict[str, str]]:
         """Facts of each parameter of tuned and HAN: value, source, status."""
-        found: dict[str, dict[str, str]] = {}
+        parameters: dict[str, dict[str, str]] = {}
         for component in ("tuned", "han"):
             text = self.mpi.ask("ompi_info", "--param", "coll", component, "--level", "9", "--parsable") or ""
             for name, fact, value in re.findall(r"(?m)^mca:coll:\w+:param:(\w+):(\w+):(.*)$", text):
                 if fact == "enumerator":
                     number, _, label = value.removeprefix("value:").partition(":")
-                    found.setdefault(name, {})[f"enumerator {number}"] = label
+                    parameters.setdefault(name, {})[f"enumerator {number}"] = label
                 else:
-                    found.setdefault(name, {})[fact] = value
-        if f"{TUNED}_use_dynamic_rules" not in found:
+                    parameters.setdefault(name, {})[fact] = value
+        if f"{TUNED}_use_dynamic_rules" not in parameters:
             raise ImbError(
                 f"{self.mpi.version}: ompi_info does not list the parameters of coll/tuned; install it beside the launcher"
             )
-        self._refuse_settings(found)
-        return found
+        self._refuse_settings(parameters)
+        return parameters
 
     def _refuse_settings(self, parameters: Mapping[str, Mapping[str, str]]) -> None:
         """What users set comes before the rules of a file."""
@@ -142,19 +142,23 @@ class OpenMpiTuner(Tuner):
         return parameter in self._parameters
 
     def collectives(self) -> Sequence[str]:
-        return [name for name, one in _COLLECTIVES.items() if self._has(f"{TUNED}_{one.name}_algorithm")]
+        return [
+            name for name, traits in _COLLECTIVES.items() if self._has(f"{TUNED}_{traits.name}_algorithm")
+        ]
 
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
         name = _COLLECTIVES[collective].name if collective in _COLLECTIVES else _OTHERS[collective][1]
         facts = self._parameters.get(f"{TUNED}_{name}_algorithm", {})
-        found = []
+        algorithms = []
         for fact, label in facts.items():
             number = int(fact.removeprefix("enumerator ")) if fact.startswith("enumerator ") else 0
             if number:
                 key = (collective, label)
                 segments = _SEGMENTS.get(key, (0,))
-                found += [Algorithm(label, number, segment, _FANOUTS.get(key, 0)) for segment in segments]
-        return found
+                algorithms += [
+                    Algorithm(label, number, segment, _FANOUTS.get(key, 0)) for segment in segments
+                ]
+        return algorithms
 
     def limits(self, cell: Cell) -> str | None:
         if cell.collective in _OTHERS:
@@ -183,7 +187,10 @@ class OpenMpiTuner(Tuner):
         return _CALLS.get((collective, algorithm.name), ())
 
     def _han_decides(self, collective: str) -> bool:
-        values = [int(self._parameters.get(f"{one}_priority", {}).get("value", -1)) for one in (HAN, TUNED)]
+        values = [
+            int(self._parameters.get(f"{component}_priority", {}).get("value", -1))
+            for component in (HAN, TUNED)
+        ]
         return self.hosts > 1 and values[0] > values[1] and collective in _BY_HAN
 
     # --- Switches ---
@@ -192,16 +199,16 @@ class OpenMpiTuner(Tuner):
         return Switch({f"OMPI_MCA_{TUNED}_use_dynamic_rules": "1"})
 
     def _settings(self, collective: str, algorithm: Algorithm) -> dict[str, str]:
-        one = _COLLECTIVES[collective]
-        prefix = f"{TUNED}_{one.name}_algorithm"
+        traits = _COLLECTIVES[collective]
+        prefix = f"{TUNED}_{traits.name}_algorithm"
         values = {
             prefix: str(algorithm.number),
             f"{prefix}_segmentsize": str(algorithm.segment),
-            f"{prefix}_{one.chain}_fanout": str(algorithm.fanout),
+            f"{prefix}_{traits.chain}_fanout": str(algorithm.fanout),
         }
-        used = (algorithm.number, algorithm.segment, algorithm.fanout)
+        numbers = (algorithm.number, algorithm.segment, algorithm.fanout)
         settings = {
-            name: value for (name, value), is_used in zip(values.items(), used, strict=True) if is_used
+            name: value for (name, value), is_used in zip(values.items(), numbers, strict=True) if is_used
         }
         # Without HAN the whole communicator is left to tuned.
         return {**settings, **({f"{HAN}_priority": "0"} if self._han_decides(collective) else {})}
@@ -228,14 +235,14 @@ class OpenMpiTuner(Tuner):
         self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
     ) -> Switch:
         measured = self.expressible(choices, measured)
-        found = ranges(choices, measured)
+        chosen_ranges = ranges(choices, measured)
         lines = [one_line(line) for line in (*header, *cells_lines(measured))]
         folder.mkdir(parents=True, exist_ok=True)
         if self.mpi.major >= 6:
-            (folder / _JSON).write_text(_json(found, lines))
+            (folder / _JSON).write_text(_json(chosen_ranges, lines))
         else:
-            (folder / _FILE).write_text(_classic(found, lines))
-        by_han = {key: runs for key, runs in found.items() if self._han_decides(key[0])}
+            (folder / _FILE).write_text(_classic(chosen_ranges, lines))
+        by_han = {key: runs for key, runs in chosen_ranges.items() if self._han_decides(key[0])}
         if by_han:
             (folder / _HAN_FILE).write_text(_han(by_han, lines))
         else:
@@ -269,7 +276,7 @@ class OpenMpiTuner(Tuner):
         for cell in measured:
             number, segment, fanout = _decided(rules, cell)
             if number:
-                known = {one.number: one.name for one in self.algorithms(cell.collective)}
+                known = {algorithm.number: algorithm.name for algorithm in self.algorithms(cell.collective)}
                 if number not in known:
                     raise ImbError(
                         f"{path}: {self.mpi.version} has no algorithm {number} of {cell.collective}"
@@ -288,19 +295,19 @@ class OpenMpiTuner(Tuner):
         )
         if plugins and (Path(plugins[1]) / "mca_coll_han.so").exists():
             places.append(Path(plugins[1]) / "mca_coll_han.so")
-        found = {}
+        functions = {}
         for place in places:
             for name, is_defined in symbols(place).items():
                 if is_defined and (base := _BASE.match(name)):
-                    found[name] = Watched(name, base[1], base[2])
+                    functions[name] = Watched(name, base[1], base[2])
                 elif is_defined and (han := _HAN.match(name)):
-                    found[name] = Watched(name, han[1], han[2])
+                    functions[name] = Watched(name, han[1], han[2])
         self._plugin = str(places[-1]) if len(places) > 1 else ""
-        return [found[name] for name in sorted(found)]
+        return [functions[name] for name in sorted(functions)]
 
     def watch(self, folder: Path) -> Watch:
         functions = self._functions
-        if not any(one.function.startswith("ompi_coll_base_") for one in functions):
+        if not any(watched.function.startswith("ompi_coll_base_") for watched in functions):
             return Watch(None, reason=f"{self.mpi.version} does not export its algorithms")
         definitions = ["-DOPEN_MPI_ABI", *([f'-DPLUGIN="{self._plugin}"'] if self._plugin else [])]
         try:
@@ -321,9 +328,11 @@ class OpenMpiTuner(Tuner):
             (re.sub(r"_(?=doubling|ring)|-", "", algorithm.name), algorithm.name.replace("-", "_")),
         )
         collective = _COLLECTIVES[cell.collective].name
-        wanted = {f"{collective}_intra_{name}" for name in names} | {f"{collective}_{name}" for name in names}
-        seen = {what.partition("/")[0] for what in executed.get(cell, ())}
-        return None if not seen or seen <= wanted else " and ".join(sorted(seen - wanted))
+        expected = {f"{collective}_intra_{name}" for name in names} | {
+            f"{collective}_{name}" for name in names
+        }
+        functions = {function.partition("/")[0] for function in executed.get(cell, ())}
+        return None if not functions or functions <= expected else " and ".join(sorted(functions - expected))
 
 
 def _lookup(cell_bytes: int, collective: str, ranks: int) -> int:
@@ -347,35 +356,38 @@ def _steps(runs: Sequence[tuple[int, int, Algorithm]], scale: int) -> list[tuple
     return steps
 
 
-def _by_collective(found: _Ranges) -> dict[str, dict[int, Sequence[tuple[int, int, Algorithm]]]]:
+def _by_collective(chosen_ranges: _Ranges) -> dict[str, dict[int, Sequence[tuple[int, int, Algorithm]]]]:
     grouped: dict[str, dict[int, Sequence[tuple[int, int, Algorithm]]]] = {}
-    for (collective, ranks), runs in found.items():
+    for (collective, ranks), runs in chosen_ranges.items():
         grouped.setdefault(collective, {})[ranks] = runs
     return dict(sorted(grouped.items(), key=lambda item: _COLLECTIVES[item[0]].number))
 
 
 def _sizes(
-    of_ranks: Mapping[int, Sequence[tuple[int, int, Algorithm]]], first: int
+    runs_by_ranks: Mapping[int, Sequence[tuple[int, int, Algorithm]]], first: int
 ) -> list[tuple[int, Sequence[tuple[int, int, Algorithm]]]]:
     """Communicator sizes from which on rules hold: the changed ones, and their neighbors, which keep the default."""
-    sizes = dict.fromkeys((first, *(ranks + 1 for ranks in of_ranks)), ())
-    return sorted({**sizes, **of_ranks}.items())
+    sizes = dict.fromkeys((first, *(ranks + 1 for ranks in runs_by_ranks)), ())
+    return sorted({**sizes, **runs_by_ranks}.items())
 
 
-def _classic(found: _Ranges, comments: Sequence[str]) -> str:
+def _classic(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
     """Of Open MPI 4.1 and 5.0. The line that 5.0 has for version 2 makes 4.1 ignore the file without a word, and has to be the
     first; nothing here needs it. The first communicator size and the first length have to be 0."""
-    grouped = _by_collective(found)
+    grouped = _by_collective(chosen_ranges)
     lines = [*(f"# {line}" for line in comments), f"{len(grouped)} # collectives"]
-    for collective, of_ranks in grouped.items():
-        one = _COLLECTIVES[collective]
-        sizes = _sizes(of_ranks, 0)
-        lines += [f"{one.number} # {collective}", f"{len(sizes)} # communicator sizes"]
+    for collective, runs_by_ranks in grouped.items():
+        traits = _COLLECTIVES[collective]
+        sizes = _sizes(runs_by_ranks, 0)
+        lines += [f"{traits.number} # {collective}", f"{len(sizes)} # communicator sizes"]
         for ranks, runs in sizes:
-            scale = ranks if one.lookup == "total" else 1
+            scale = ranks if traits.lookup == "total" else 1
             steps = _steps(runs, scale) or [(0, DEFAULT)]
             lines += [f"{ranks} {len(steps)}"]
-            lines += [f"{start} {used.number or 0} {used.fanout} {used.segment}" for start, used in steps]
+            lines += [
+                f"{start} {algorithm.number or 0} {algorithm.fanout} {algorithm.segment}"
+                for start, algorithm in steps
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -410,40 +422,40 @@ def _decided(rules: Mapping[int, Mapping[int, Sequence[_Rule]]], cell: Cell) -> 
     return number, segment, fanout
 
 
-def _han(found: _Ranges, comments: Sequence[str]) -> str:
+def _han(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
     """HAN's own file, of Open MPI 5.0: which component serves a whole communicator (topology level 2). The first size has to be
     1. Lengths are those of a rank's message."""
-    grouped = _by_collective(found)
+    grouped = _by_collective(chosen_ranges)
     lines = [*(f"# {line}" for line in comments), str(len(grouped))]
-    for collective, of_ranks in grouped.items():
-        sizes = _sizes(of_ranks, 1)
+    for collective, runs_by_ranks in grouped.items():
+        sizes = _sizes(runs_by_ranks, 1)
         lines += [str(_COLLECTIVES[collective].number), "1", "2", str(len(sizes))]
         for ranks, runs in sizes:
             steps = _steps(runs, 1) or [(0, DEFAULT)]
             lines += [f"{ranks} {len(steps)}"]
-            lines += [f"{start} {'han' if used == DEFAULT else 'tuned'}" for start, used in steps]
+            lines += [f"{start} {'han' if algorithm == DEFAULT else 'tuned'}" for start, algorithm in steps]
     return "\n".join(lines) + "\n"
 
 
-def _json(found: _Ranges, comments: Sequence[str]) -> str:
+def _json(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
     """Of Open MPI 6: the first rule that matches; where none does, the library decides."""
     collectives: dict[str, list[dict[str, object]]] = {}
-    for collective, of_ranks in _by_collective(found).items():
-        one = _COLLECTIVES[collective]
-        for ranks, runs in sorted(of_ranks.items()):
-            scale = ranks if one.lookup == "total" else 1
+    for collective, runs_by_ranks in _by_collective(chosen_ranges).items():
+        traits = _COLLECTIVES[collective]
+        for ranks, runs in sorted(runs_by_ranks.items()):
+            scale = ranks if traits.lookup == "total" else 1
             rules = [
                 {
                     "msg_size_min": low * scale,
                     "msg_size_max": high * scale,
-                    "alg": used.number,
-                    "faninout": used.fanout,
-                    "seg_size": used.segment,
+                    "alg": algorithm.number,
+                    "faninout": algorithm.fanout,
+                    "seg_size": algorithm.segment,
                 }
-                for low, high, used in runs
+                for low, high, algorithm in runs
             ]
             sizes = {"comm_size_min": ranks, "comm_size_max": ranks}
-            collectives.setdefault(one.name, []).append({**sizes, "rules": rules})
+            collectives.setdefault(traits.name, []).append({**sizes, "rules": rules})
     document = {
         "rule_file_version": 3,
         "module": "tuned",
@@ -458,13 +470,13 @@ def _rules_of_json(
 ) -> dict[int, dict[int, list[_Rule]]]:
     """As those of a classic file."""
     rules: dict[int, dict[int, list[_Rule]]] = {}
-    numbers = {one.name: one.number for one in _COLLECTIVES.values()}
-    for name, of_sizes in document["collectives"].items():
+    numbers = {traits.name: traits.number for traits in _COLLECTIVES.values()}
+    for name, entries in document["collectives"].items():
         of_collective = rules.setdefault(numbers[name], {0: [(0, 0, 0, 0)]})
-        for one in of_sizes:
-            size = int(str(one["comm_size_max"]))
+        for entry in entries:
+            size = int(str(entry["comm_size_max"]))
             lines: list[_Rule] = [(0, 0, 0, 0)]
-            for rule in one["rules"]:  # type: ignore[attr-defined]
+            for rule in entry["rules"]:  # type: ignore[attr-defined]
                 lines.append((rule["msg_size_min"], rule["alg"], rule["faninout"], rule["seg_size"]))
                 lines.append((rule["msg_size_max"] + 1, 0, 0, 0))
             of_collective[size] = lines

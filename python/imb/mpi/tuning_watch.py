@@ -35,10 +35,10 @@ class NoWatch(Exception):
 
 def library_of(mpi: Installation) -> Path:
     """The MPI's shared library. Raises ImbError where it is not found."""
-    own = mpi.known.interface
-    path = library_with(mpi, own) if own else None
+    interface = mpi.known.interface
+    path = library_with(mpi, interface) if interface else None
     if path is None:
-        names = " or ".join(own.libraries) if own else "its library"
+        names = " or ".join(interface.libraries) if interface else "its library"
         raise ImbError(f"{mpi.version}: {names} is not beside its launcher: {mpi.launcher}")
     return path
 
@@ -55,7 +55,7 @@ def symbols(library: Path) -> dict[str, bool]:
             *struct.unpack_from(order + "Q", data, 0x28),
             *struct.unpack_from(order + "HH", data, 0x3A),
         )
-        found: dict[str, bool] = {}
+        defined: dict[str, bool] = {}
         sections = [struct.unpack_from(order + "IIQQQQIIQQ", data, at + size * i) for i in range(number)]
         for _, kind, _, _, offset, length, link, _, _, entry in sections:
             if kind != 11:  # SHT_DYNSYM
@@ -64,22 +64,24 @@ def symbols(library: Path) -> dict[str, bool]:
             for place in range(offset, offset + length, entry):
                 name, _, _, index = struct.unpack_from(order + "IBBH", data, place)
                 end = data.index(b"\0", names + name)
-                found[data[names + name : end].decode(errors="replace")] = index != 0
+                defined[data[names + name : end].decode(errors="replace")] = index != 0
     except (OSError, ValueError, IndexError, OverflowError, struct.error) as error:
         raise ImbError(
             f"cannot read the symbols of {library}: {getattr(error, 'strerror', None) or 'not a 64-bit ELF library'}"
         ) from error
-    found.pop("", None)
-    return found
+    defined.pop("", None)
+    return defined
 
 
 def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Sequence[str]) -> Path:
     """The library for this MPI, in the user's cache. Raises NoWatch."""
     source = Path(__file__).with_name("watch.c")
-    lines = [f'WATCH({one.function}, "{one.label}", "{one.collective}")\n' for one in functions]
-    said = [mpi.place, mpi.version, source.read_text(), *lines, *definitions]
+    lines = [
+        f'WATCH({watched.function}, "{watched.label}", "{watched.collective}")\n' for watched in functions
+    ]
+    key_parts = [mpi.place, mpi.version, source.read_text(), *lines, *definitions]
     folder = platformdirs.user_cache_path("openimb") / "watches"
-    library = folder / f"{hashlib.sha256(chr(0).join(said).encode()).hexdigest()[:16]}.so"
+    library = folder / f"{hashlib.sha256(chr(0).join(key_parts).encode()).hexdigest()[:16]}.so"
     if library.exists():
         return library
     compilers = [[path] for name in COMPILERS if (path := shutil.which(name))]
@@ -109,9 +111,9 @@ def executed_in(folder: Path, *, by_rank: bool, rare: float = 0) -> dict[Cell, f
     """What ranks wrote, calls in place left out. `by_rank`: what ranks execute differs in the same algorithm. `rare`: what fewer calls
     executed, of the share that a root has, is left out: connections and communicators that were made then. Raises ImbError where the report of a rank is
     missing or truncated."""
-    found: dict[Cell, set[str]] = {}
+    executed: dict[Cell, set[str]] = {}
     ranks: set[int] = set()
-    wanted = 0
+    expected = 0
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         lines = path.read_text(errors="replace").splitlines()
         first = lines[0].split() if lines else []
@@ -119,20 +121,22 @@ def executed_in(folder: Path, *, by_rank: bool, rare: float = 0) -> dict[Cell, f
             raise ImbError(f"{path}: truncated report of a rank; what collectives execute is not known", 1)
         if first[5] != "0":
             raise ImbError(f"{path}: too many lengths to watch; measure fewer collectives at once", 1)
-        rank, wanted = int(first[1]), int(first[3])
+        rank, expected = int(first[1]), int(first[3])
         ranks.add(rank)
         counts: dict[Cell, dict[str, int]] = {}
         for line in lines[1:-1]:
-            collective, comm, length, in_place, what, calls = line.split()
+            collective, comm, length, in_place, function, calls = line.split()
             if in_place == "0":
-                label = f"rank {rank}: {what}" if by_rank else what
+                label = f"rank {rank}: {function}" if by_rank else function
                 counts.setdefault(Cell(collective, int(comm), int(length)), {})[label] = int(calls)
         for cell, labels in counts.items():
             least = rare * sum(labels.values()) / cell.ranks
-            found.setdefault(cell, set()).update(label for label, calls in labels.items() if calls >= least)
-    if not ranks or len(ranks) < wanted:
+            executed.setdefault(cell, set()).update(
+                label for label, calls in labels.items() if calls >= least
+            )
+    if not ranks or len(ranks) < expected:
         raise ImbError(
-            f"{len(ranks)} of {wanted or 'all'} ranks reported what they execute; is {folder} shared by the hosts?",
+            f"{len(ranks)} of {expected or 'all'} ranks reported what they execute; is {folder} shared by the hosts?",
             1,
         )
-    return {cell: frozenset(labels) for cell, labels in found.items()}
+    return {cell: frozenset(labels) for cell, labels in executed.items()}
