@@ -353,7 +353,7 @@ def _planned(
     defaults = VariantSettings(mpi=mpi, programs=str(programs) if programs else None, memory=memory, gpu=gpu)
     campaign = Campaign(
         name=name or f"ab-{secrets.token_hex(3)}",
-        benchmarks=benchmarks or ["mpi1"],
+        benchmarks=list(benchmarks or ["mpi1"]),
         arguments=arguments,
         common=merged(defaults, both),
         variants=variants,

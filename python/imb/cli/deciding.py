@@ -33,7 +33,7 @@ class Look(NamedTuple):
     @property
     def enough(self) -> bool:
         """Whether there is nothing left to decide."""
-        return self.decided == self.of
+        return self.decided == self.total
 
 
 class Deciding:
