@@ -194,7 +194,9 @@ def test_bytes_asked_for(benchmark: str, processes: int, asked: int) -> None:
 def test_a_ring_over_two_hosts_asks_for_both() -> None:
     one = row("Sendrecv", 4, 1000, 1e-6, "parallel_transfer")
     assert path.traffic_of(one, {0: "a", 1: "a", 2: "b", 3: "b"}) == (200000, 200000)
-    assert path.traffic_of(row("Bcast", 4, 1000, 1e-6, "collective"), {0: "a", 1: "a", 2: "b", 3: "b"}) is None
+    assert (
+        path.traffic_of(row("Bcast", 4, 1000, 1e-6, "collective"), {0: "a", 1: "a", 2: "b", 3: "b"}) is None
+    )
     mapped = row("PingPong", 2, 1000, 1e-6, "single_transfer", groups=[[0, 2]])
     assert path.traffic_of(mapped, {0: "a", 1: "a", 2: "b", 3: "b"}) == (0, 200000)
 
