@@ -99,7 +99,7 @@ def test_a_query_is_asked_again_where_its_files_are_deleted(
     connect = Index.connect
     left = 0
 
-    def deleted_then(index: Index, read: Any = None) -> Any:  # noqa: ANN401
+    def deleted_then(index: Index, read: Any = None) -> Any:
         nonlocal left
         made = connect(index, read)
         if left:
@@ -124,7 +124,7 @@ def test_a_cache_that_is_deleted_again_and_again_is_done_without(
     expected = [imb(*command) for command in CACHE_READERS]
     write = Index._write
 
-    def deleted(index: Index, runs: Any, tables: Mapping[str, Any]) -> None:  # noqa: ANN401
+    def deleted(index: Index, runs: Any, tables: Mapping[str, Any]) -> None:
         write(index, runs, dict(tables))
         if index.folder.is_relative_to(tmp_path / "cache"):
             shutil.rmtree(tmp_path / "cache")
