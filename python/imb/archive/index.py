@@ -80,8 +80,8 @@ class Index:
         self.folder = folder or platformdirs.user_cache_path("openimb") / _FOLDER / name
 
     def _despite_deletion(self, stack: ExitStack, read: Callable[[Index], Kind]) -> Kind:
-        """What `read` returns. Where the cache is deleted meanwhile, it reads again; where that happens again, from an index in a folder
-        of its own, as long as the stack."""
+        """What `read` returns. Where the cache is deleted meanwhile, it reads again; where that happens again, from an index in a
+        temporary folder, which lasts as long as the stack."""
         for _ in range(2):
             with suppress(_Deleted):
                 return read(self)
