@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from imb.archive.durable import write_whole
 from imb.archive.labels import user
@@ -68,9 +69,10 @@ def make(
 
 def _kept(launch: Launch, foreign: bool) -> Kept:
     end: list[Record] = [launch.end] if launch.end else []
-    records: list[Record] = [launch.run, *launch.rows.values(), *launch.failures.values(), *end]
+    run = replace(launch.run, options=None)
+    records: list[Record] = [run, *launch.rows.values(), *launch.failures.values(), *end]
     text = write(records).decode()
-    return Kept(launch.name, launch.facts, text, foreign, launch.content)
+    return Kept(launch.name, launch.facts, text, foreign, launch.content, launch.run.options)
 
 
 def _folder(archive: Archive) -> Path:

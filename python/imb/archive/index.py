@@ -14,11 +14,11 @@ import secrets
 import shutil
 import time
 import zlib
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
 from itertools import chain, compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import platformdirs
@@ -50,6 +50,7 @@ _DAMAGED: tuple[type[Exception], ...] = (
 )  # what reading a file of the cache raises then
 _REPLACED = "replaced"  # a file in a segment that is not read any more
 _KEPT = 3600.0  # seconds after that; no query takes longer
+Kind = TypeVar("Kind")
 
 # Extensions may be fetched from a network, and a query may name variables of this program.
 _ALONE: dict[str, str | bool | int | float | list[str]] = {
@@ -66,41 +67,64 @@ def _schemas() -> dict[str, pa.Schema]:
     return {"results": columnar.RESULTS, "failures": columnar.FAILURES}
 
 
-class Index:
-    """The index of an archive."""
+class _Deleted(Exception):
+    """Files of the cache that were there, or just written, are missing."""
 
-    def __init__(self, archive: Archive) -> None:
+
+class Index:
+    """The index of an archive, in this folder; None: in the user's cache."""
+
+    def __init__(self, archive: Archive, folder: Path | None = None) -> None:
         self.archive = archive
         name = hashlib.sha256(str(archive.folder).encode()).hexdigest()[:16]
-        self.folder = platformdirs.user_cache_path("openimb") / _FOLDER / name
+        self.folder = folder or platformdirs.user_cache_path("openimb") / _FOLDER / name
+
+    def _despite_deletion(self, stack: ExitStack, read: Callable[[Index], Kind]) -> Kind:
+        """What `read` returns. Where the cache is deleted meanwhile, it reads again; where that happens again, from an index in a
+        temporary folder, which lasts as long as the stack."""
+        for _ in range(2):
+            with suppress(_Deleted):
+                return read(self)
+        import tempfile
+
+        note(f"the cache {self.folder} was deleted twice meanwhile; the archive is read without it")
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="imb-index-"))
+        return read(Index(self.archive, Path(folder)))
 
     # --- Writing -------------------------------------------------------------------------------------
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Puts runs into a new segment. One that does not fit into the columns costs a note. Raises ImbError."""
+        with suppress(_Deleted):  # whoever reads next takes them in
+            self._add(entries)
+
+    def _add(self, entries: Sequence[Entry]) -> list[str]:
+        """Returns the names of the runs that are in the segment. Raises ImbError, _Deleted."""
         if not entries:
-            return
+            return []
         from imb.archive.entries import index_tables, runs_of  # read logs and records, which a list does not
 
         try:
             runs, tables = runs_of(entries), index_tables(entries)
         except Exception as error:
             if len(entries) > 1:
-                self.add(entries[: len(entries) // 2])
-                self.add(entries[len(entries) // 2 :])
-                return
+                half = len(entries) // 2
+                return [*self._add(entries[:half]), *self._add(entries[half:])]
             manifest = entries[0].manifest
             words = f"{type(error).__name__}: {error}"[:200]
             note(
                 f"run {manifest.id[:SHORT] if manifest else ''}: cannot be listed, please report this ({words})"
             )
-            return
+            return []
         self._write(runs, tables)
+        return runs["run"]
 
     def _write(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
-        """Raises ImbError where the cache cannot be written; Arrow's errors do not name the file."""
+        """Raises ImbError where the cache cannot be written, Arrow's errors do not name the file; _Deleted."""
         try:
             self._write_segment(runs, tables)
+        except FileNotFoundError as error:
+            raise _Deleted from error
         except OSError as error:
             raise self._refusal(error) from error
 
@@ -147,21 +171,28 @@ class Index:
 
     def segments(self) -> list[Path]:
         """Those that are read, the oldest first."""
-        return [each for each in sorted(self.folder.glob("[0-9]*")) if not (each / _REPLACED).exists()]
+        return [each for each in self._all_segments() if not (each / _REPLACED).exists()]
+
+    def _all_segments(self) -> list[Path]:
+        try:
+            found = sorted(self.folder.iterdir())
+        except OSError:  # none was written; another reason is that of the next write
+            return []
+        return [each for each in found if each.name[0].isdigit()]
 
     def _retire(self, segments: Iterable[Path]) -> None:
         """These are not read any more, and deleted later: a query of another process may still read them."""
         for segment in segments:
             with suppress(OSError):  # another process has deleted it
                 (segment / _REPLACED).touch()
-        for mark in self.folder.glob(f"[0-9]*/{_REPLACED}"):
+        for segment in self._all_segments():
             with suppress(OSError):
-                if time.time() - mark.stat().st_mtime > _KEPT:
-                    shutil.rmtree(mark.parent, ignore_errors=True)
+                if time.time() - (segment / _REPLACED).stat().st_mtime > _KEPT:
+                    shutil.rmtree(segment, ignore_errors=True)
 
     def _refreshed(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, Columns]]:
         """Takes in what the archive has and the index has not. Returns the names of the archive's runs, and these columns of
-        `runs`, with `run` among them, by segment. They are read once if the index was up to date."""
+        `runs`, with `run` among them, by segment. They are read once if the index was up to date. Raises _Deleted."""
         present = set(self.archive.ids())
         tables = self._runs_read(columns)
         known = _names(tables.values())
@@ -170,13 +201,17 @@ class Index:
             tables = self._runs_read(columns)
             known = _names(tables.values())
         if new := sorted(present.difference(known)):
-            self._take_in(new)
+            known += self._take_in(new)
             tables = self._runs_read(columns)
+            if not present.intersection(known).issubset(_names(tables.values())):
+                raise _Deleted
         return present, tables
 
-    def _take_in(self, new: Sequence[str]) -> None:
+    def _take_in(self, new: Sequence[str]) -> list[str]:
+        """Returns the names of those that could be taken in. Raises _Deleted."""
         from imb.archive.entries import entries_of  # as in add
 
+        added: list[str] = []
         batch: list[StoredRun] = []
         size = 0
         for run_id in new:
@@ -189,9 +224,9 @@ class Index:
             batch.append(run)
             size += sum(file.bytes for file in run.manifest.files.values())
             if size > _AT_ONCE:
-                self.add(entries_of(batch))
+                added += self._add(entries_of(batch))
                 batch, size = [], 0
-        self.add(entries_of(batch))
+        return added + self._add(entries_of(batch))
 
     def _runs_read(self, columns: Sequence[str]) -> dict[Path, Columns]:
         """These columns of `runs`, by segment. A damaged segment is dropped: what was in it is taken in again."""
@@ -245,11 +280,12 @@ class Index:
     def rows(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """RUNS, or these of its columns with `run` among them, of all runs that the archive has, refreshed; order
         undefined."""
-        table = self._with_segments(columns)[0]
+        with ExitStack() as stack:
+            table = self._despite_deletion(stack, lambda index: index._with_segments(columns)[0])
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
     def _with_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
-        """As `rows`, by column; also the segments, and whether runs are in them that the archive has not any more."""
+        """As `rows`, by column; also the segments, and whether runs are in them that the archive has not any more. Raises _Deleted."""
         names = columns or list(RUNS)
         present, by_segment = self._refreshed(names)
         table = {
@@ -262,7 +298,7 @@ class Index:
         return table, list(by_segment), removed
 
     def _columns(self, name: str) -> Path:
-        """A file with all columns of a table and no row."""
+        """A file with all columns of a table and no row. Raises _Deleted."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -279,10 +315,12 @@ class Index:
         return path
 
     def _keep(self, path: Path, data: bytes) -> None:
-        """Writes a file of this folder, which can be made anew: it is not synced. Raises ImbError."""
+        """Writes a file of this folder, which can be made anew: it is not synced. Raises ImbError, _Deleted."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, data, sync=False)
+        except FileNotFoundError as error:
+            raise _Deleted from error
         except OSError as error:
             raise self._refusal(error) from error
 
@@ -297,13 +335,30 @@ class Index:
         unknown = (path for path in files if path.name not in known)
         if new := {path.name: change for path, change in self.archive.label_log.changes(unknown)}:
             known |= new
-            self._keep(cache, sealed(msgspec.json.encode(known)))
+            with suppress(_Deleted):  # whoever asks next reads all changes again
+                self._keep(cache, sealed(msgspec.json.encode(known)))
         return replay(known[path.name] for path in files if path.name in known)
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with the views runs, results, failures and labels, refreshed.
+    def answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:
+        """What `question` returns of a connection as of `connect`. It is asked again where files are deleted meanwhile."""
+        with ExitStack() as stack:
+            return self._despite_deletion(stack, lambda index: index._answer(question))
 
-        It reads the files of these views and no others, loads no extension, and cannot be configured any more.
+    def _answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:
+        import duckdb
+
+        files: dict[Path, TableFile] = {}
+        try:
+            return question(self.connect(files))
+        except duckdb.Error:
+            if _states_of(files) == files:
+                raise
+            raise _Deleted from None
+
+    def connect(self, read: dict[Path, TableFile] | None = None) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with the views runs, results, failures and labels, refreshed; `read` gets the files that its queries read.
+
+        It reads the files of these views and no others, loads no extension, and cannot be configured any more. Raises _Deleted.
         """
         import duckdb
         import pyarrow as pa
@@ -316,6 +371,8 @@ class Index:
         for name in ("results", "failures"):
             # Segments leave out columns that are empty; the first file has all of them, and no row.
             files = [self._columns(name), *(segment / f"{name}.parquet" for segment in segments)]
+            if read is not None:
+                read |= _states_of(files)
             quoted = ["'" + str(file).replace("'", "''") + "'" for file in files]
             readable += quoted
             listed = ", ".join(quoted)
@@ -336,6 +393,14 @@ def _state_of(file: Path) -> TableFile:
     """Raises OSError."""
     state = file.stat()
     return TableFile(state.st_size, state.st_mtime_ns)
+
+
+def _states_of(files: Iterable[Path]) -> dict[Path, TableFile]:
+    """Raises _Deleted."""
+    try:
+        return {file: _state_of(file) for file in files}
+    except FileNotFoundError as error:
+        raise _Deleted from error
 
 
 def _names(tables: Iterable[Columns]) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from imb.archive.store import Archive
 from imb.model.errors import ImbError
 from imb.model.text import one_line
+
+if TYPE_CHECKING:
+    import duckdb
 
 _LONGEST = 400  # characters of a message that are shown
 
@@ -32,8 +35,12 @@ def ask(archive: Archive, sql: str) -> QueryResult:
                 f"not one SELECT statement: {one_line(sql)[:_LONGEST]!r};"
                 ' give one query, such as "SELECT count(*) FROM results"'
             )
-        connection = Index(archive).connect()  # held here: an answer of an older DuckDB does not keep it open
-        answer = connection.sql(statements[0])
-        return QueryResult(answer.columns, answer.fetchall()) if answer is not None else QueryResult([], [])
+        return Index(archive).answer(lambda connection: _asked(connection, statements[0]))
     except (duckdb.Error, ValueError, OverflowError) as error:
         raise ImbError(f"query failed: {one_line(' '.join(str(error).split()))[:_LONGEST]}") from error
+
+
+def _asked(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> QueryResult:
+    """The connection is held here: an answer of an older DuckDB does not keep it open."""
+    answer = connection.sql(statement)
+    return QueryResult(answer.columns, answer.fetchall()) if answer is not None else QueryResult([], [])

@@ -173,7 +173,7 @@ class _Size:
                 (),
                 float("nan"),
                 float("nan"),
-                0,
+                _passes(layout),
                 len(layout.a),
                 float("nan"),
                 np.full(count, np.nan),
@@ -549,7 +549,7 @@ class _Size:
         met = np.bincount(np.concatenate([layout.a, layout.b]))
         ends = int(np.count_nonzero(met))
         whole = 2 * len(layout.a) >= ends * (ends - 1)
-        repeats = int(np.median(np.bincount(layout.key[layout.good], minlength=1)))
+        repeats = _passes(layout)
         judged = [end for at in self.whole.chosen for end in self.all.each[at].endpoints]
         if not hosts <= wanted:
             self.unsure = True
@@ -581,6 +581,11 @@ class _Size:
             widened,
             float(np.expm1(of_links)),
         )
+
+
+def _passes(layout: Layout) -> int:
+    """How often a pair was measured, in the median."""
+    return int(np.median(np.bincount(layout.key[layout.good], minlength=1)))
 
 
 def endpoint_effects(fit: Fit, kept: Mask) -> Values:

@@ -9,7 +9,7 @@ import msgspec
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.observations import Launch, Side, launches_of
-from imb.model.records import read
+from imb.model.records import OptionValue, Records, Run, read
 
 FORMAT = "openimb-baseline/1"
 
@@ -47,13 +47,21 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 class Kept(msgspec.Struct, frozen=True):
     """One launch: the name of its run or file, facts, records as JSON lines, and `content` as of Launch. `foreign`: whether another
     user than the one who set the baseline may have written the facts, which have what is executed again; None: an earlier
-    version did not look."""
+    version did not look. `options` are those of the run record, which has none: versions that read other options read it, too."""
 
     name: str
     facts: dict[str, Any]
     records: str
     foreign: bool | None = None
     content: str = ""
+    options: dict[str, OptionValue] | None = None
+
+    def read(self) -> Records:
+        """Its records."""
+        found = read(self.records.encode(), self.name)
+        for run in found.of(Run) if self.options is not None else ():
+            run.options = self.options
+        return found
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +88,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
         """Its launches, to be compared. Raises ImbError."""
         launches: list[Launch] = []
         for kept in self.launches:
-            restored = launches_of(read(kept.records.encode(), kept.name), kept.name, kept.facts)
+            restored = launches_of(kept.read(), kept.name, kept.facts)
             launches += (msgspec.structs.replace(launch, content=kept.content) for launch in restored)
         return Side(name=f"baseline {self}", launches=launches)
 

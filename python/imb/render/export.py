@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -29,12 +29,18 @@ from imb.render.markup import escaped
 from imb.render.tables import failures_of, markdown
 from imb.render.tables import tables_of as tables_for_reading
 
+if TYPE_CHECKING:
+    import duckdb
+
 AnyRun: TypeAlias = StoredRun | FileRun
 
 
 def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
     """The results of these runs with what a reader needs of their run and its labels."""
-    connection = Index(archive).connect()
+    return Index(archive).answer(lambda connection: _results_of(connection, runs))
+
+
+def _results_of(connection: duckdb.DuckDBPyConnection, runs: Sequence[AnyRun]) -> pa.Table:
     from_files = [run for run in runs if isinstance(run, FileRun)]
     tables = {name: name for name in ("runs", "results")}
     if from_files:
