@@ -36,6 +36,7 @@ os.environ.setdefault("OMPI_MCA_mtl", "^ofi")
 AT_ONCE = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 if AT_ONCE > 1:
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
+    os.environ.setdefault("WAITING_RANKS_SLEEP", "1")
 
 
 CATALOG = json.loads((TOP / "schema" / "benchmarks.json").read_text())
