@@ -48,10 +48,13 @@ class Stages:
 
     def __init__(self, archive: Archive, plan: Plan, against: Against | None = None) -> None:
         """`against`: None: as the plan has it. Raises ImbError."""
+        from imb.cli import fabric_judging as judging
+
         self._archive, self._plan = archive, plan
         self.settings = fabric.settings_of(plan)
         self.against = against or against_of(archive, self.settings, [])
-        self.sources: Sources = []
+        earlier = self.settings.earlier
+        self.sources: Sources = judging.sources_named(archive, earlier) if earlier else []
         self.notes: list[str] = []
         self.unreachable: dict[str, str] = {}
         self._over: Mapping[int, Done] = session.done(archive, plan)
@@ -62,8 +65,6 @@ class Stages:
         self._launches: list[PairLaunch] = []
         self._judged: tuple[int, tuple[Judged, Topology | None]] | None = None  # with the number of sources
         self._plans = self._sweep()
-        for run in self.settings.earlier:
-            self._keep(run)
 
     def grow(self, plan: Plan, over: Sequence[Done]) -> Plan | None:
         """The plan with the next launch, then with why there is none; None: no change."""
