@@ -851,7 +851,7 @@ def test_an_interrupted_sweep_goes_on(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: int, behind: bool
 ) -> None:
     """As if it had not been interrupted."""
-    how, more, launches = SWEEPS["two sizes"]
+    how, more, _ = SWEEPS["two sizes"]
     command = [*launched(tmp_path / "mpi", **how), *more, "--seed", "7", "-f", "json"]
     whole = json.loads(imb(*command, "--archive", tmp_path / "whole").out)
     archive = tmp_path / "archive"

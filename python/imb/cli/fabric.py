@@ -176,7 +176,8 @@ def command(
 
     Pairs of endpoints are measured with IMB-FABRIC, on --hosts, in the allocation of a scheduler, or on the cores of this
     host. A component is named if its pairs are slower than those of its peers, and again in passes that confirm it: with a probability of at
-    most 1 %, anything is named on a healthy fabric. Links and switches need --topology. Each launch is kept as a run.
+    most 1 %, anything is named on a healthy fabric. Links and switches need --topology. Each launch is kept as a
+    run; after Ctrl-C or a crash, `imb run --resume` continues.
 
     With NAME, nothing is run; the records of earlier runs are judged. IMB arguments follow --; `IMB-FABRIC -help all` lists them.
 
@@ -404,7 +405,7 @@ def _own_rounds(arguments: Sequence[str]) -> bool:
 def _size(text: str) -> tuple[str, int]:
     """`Pair_Latency:8`. Raises ImbError."""
     name, _, length = text.partition(":")
-    benchmark = next((known for known in BENCHMARKS if known.lower() == name.lower()), None)
+    benchmark = next((spelling for spelling in BENCHMARKS if spelling.lower() == name.lower()), None)
     if benchmark is None or not length.isdecimal() or not 0 <= int(length) < 2**31:
         raise ImbError(
             f"--benchmark: not NAME:BYTES: {text}; give {', '.join(BENCHMARKS)} with a length, such as Pair_Latency:8"

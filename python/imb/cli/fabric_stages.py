@@ -1,7 +1,7 @@
 """What `imb fabric` launches next: a whole sweep or, with --quick, a few rounds; then others or further passes where they decide, and those that confirm suspects.
 
-All of it follows from the plan, from what its launches left and from the time that is left. So a session that was interrupted continues where it was: the
-stages are repeated, and those whose launches are over are not launched.
+All that is decided follows from the plan, from what its launches left, and from the time that is left. An interrupted session repeats the decisions for
+the launches that its plan has, and continues behind them. Launches are planned one at a time, since the limits of each depend on the time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ Sources = list[tuple[str, Path]]
 
 
 class Stages:
-    """Of one session. `notes`: what went wrong with launches, and what was left out; `unreachable`: hosts of launches without records, and why."""
+    """The stages of one session. `sources`: runs with records; `notes`: problems of launches, and what was left out; `unreachable`: hosts that a launcher
+    could not reach, and why."""
 
     def __init__(self, archive: Archive, plan: Plan, against: Against | None = None) -> None:
         """`against`: None: as the plan has it. Raises ImbError."""
@@ -67,7 +68,7 @@ class Stages:
         self._plans = self._sweep()
 
     def grow(self, plan: Plan, over: Sequence[Done]) -> Plan | None:
-        """The plan with the next launch, then with why there is none; None: no change."""
+        """The plan with the next launch, or with the reason why there is none; None: nothing changes any more."""
         self._plan, self._over = plan, {ended.number: ended for ended in over}
         grown = next(self._plans, None)
         self._plan = grown or plan
@@ -100,8 +101,8 @@ class Stages:
     # --- Stages ---
 
     def _sweep(self) -> Iterator[Plan]:
-        """All rounds, as the arguments request them, or few of them (--quick); then what a host that could be missed, or a suspect, needs, as long as there is
-        time for it and launches leave records."""
+        """The plans with each next launch. The sweep ends when nothing is to be decided any more, there is no time for the next stage, or a stage left no
+        records."""
         from imb.cli.fabric_judging import DETECTED
         from imb.fabric.rounds import whole_sweep
         from imb.fabric.stages import Stage, search
@@ -161,12 +162,12 @@ class Stages:
         seed = (settings.seed + max(self._recorded.values(), default=0)) % 2**31
         options = ["-seed", str(seed), "-passes", str(stage.passes)]
         file = None if stage.rounds is None else fabric.rounds_file(self._archive, self._plan, number)
-        for index, measured in enumerate(stage.sizes):
-            item = self._planned(number, measured)
+        for index, benchmark_size in enumerate(stage.sizes):
+            item = self._planned(number, benchmark_size)
             if item is None:
                 share = self._left() / (len(stage.sizes) - index)
-                if (share < _LEAST and self.sources) or self._left_out(number, measured):
-                    self.notes.append(f"--budget is used up; {_listed([measured])} not measured")
+                if (share < _LEAST and self.sources) or self._left_out(number, benchmark_size):
+                    self.notes.append(f"--budget is used up; {_listed([benchmark_size])} not measured")
                     continue
                 if file and stage.rounds is not None:
                     fabric.write_rounds(self._archive, file, stage.rounds)
@@ -174,49 +175,49 @@ class Stages:
                 yield fabric.with_launch(
                     self._plan,
                     settings,
-                    measured,
+                    benchmark_size,
                     stage=number,
                     arguments=[*self._patience(share), *options],
                     rounds=file,
                     timeout=limit if limit < (self._plan.timeout or float("inf")) else None,
                 )
                 item = self._plan.items[-1]
-            if not fabric.is_as_decided(item, settings, measured, options, file):
+            if not fabric.is_as_decided(item, settings, benchmark_size, options, file):
                 self.notes.append(
                     f"launch {item.number} was planned by another version of imb, or for other files; no launch was planned after it"
                 )
                 return False
-            if not self._see(item, measured, stage.passes * self._rounds(stage)):
+            if not self._see(item, benchmark_size, stage.passes * self._rounds(stage)):
                 return False
         return len(self.sources) > sources
 
-    def _planned(self, number: int, measured: Size) -> Item | None:
+    def _planned(self, number: int, benchmark_size: Size) -> Item | None:
         """The launch of a stage, if the plan has it."""
-        place = self._place(number, measured)
+        place = self._place(number, benchmark_size)
         return next((item for item in self._plan.items if (item.turn, item.cell) == place), None)
 
-    def _left_out(self, number: int, measured: Size) -> bool:
+    def _left_out(self, number: int, benchmark_size: Size) -> bool:
         """Whether a launch that the plan does not have was left out earlier, as others follow it or the sweep has ended."""
-        place = self._place(number, measured)
+        place = self._place(number, benchmark_size)
         later = any((item.turn, item.cell) > place for item in self._plan.items)
         return later or self.settings.ended is not None
 
-    def _place(self, number: int, measured: Size) -> tuple[int, int]:
-        return number, self.settings.sizes.index(measured)
+    def _place(self, number: int, benchmark_size: Size) -> tuple[int, int]:
+        return number, self.settings.sizes.index(benchmark_size)
 
-    def _see(self, item: Item, measured: Size, work: int) -> bool:
-        """Takes what a launch of so many rounds, times passes, left; whether it is over."""
+    def _see(self, item: Item, benchmark_size: Size, work: int) -> bool:
+        """Takes what a launch left; whether it is over. `work`: its rounds times its passes."""
         if (ended := self._over.get(item.number)) is None:
             return False
         sources = len(self.sources)
         self._take(item, ended)
         if len(self.sources) > sources:
-            self._recorded[measured] = self._recorded.get(measured, 0) + 1
-            self._took[measured] = _seconds(ended) / max(work, 1)
+            self._recorded[benchmark_size] = self._recorded.get(benchmark_size, 0) + 1
+            self._took[benchmark_size] = _seconds(ended) / max(work, 1)
         return True
 
     def _see_rest(self) -> None:
-        """The same of launches that are not those of a stage."""
+        """Takes what launches left that are not those of these stages."""
         for item in self._plan.items[self._seen :]:
             if ended := self._over.get(item.number):
                 self._take(item, ended)
@@ -225,28 +226,23 @@ class Stages:
 
     def _take(self, item: Item, ended: Done) -> None:
         self._seen = item.number
-        recorded = self._keep(ended.run)
+        run = self._archive.run(ended.run)
+        recorded = "records.jsonl" in run.manifest.files
+        refused = ended.status == USAGE and not recorded and not self.sources
+        if recorded:
+            self.sources.append((run.name, run.folder / "records.jsonl"))
         if not (why := problem_of(self._archive, self._plan, ended)):
             return
-        run = self._archive.run(ended.run)
         if ended.outcome == "timed_out" and item.timeout:
             why = f"killed after {item.timeout:.3g} s (--budget)"
         if recorded:
             self.notes.append(f"{run.name}: {why}")
             return
-        if ended.status == USAGE and not self.sources:
+        if refused:
             raise ImbError(why)
         hosts = self._plan.variants[item.variant].intent.hosts
         self.unreachable |= unreachable_of(run, hosts)
         self.notes.append(f"{why} (launch {run.name})")
-
-    def _keep(self, name: str) -> bool:
-        """Whether a run has records, which are judged."""
-        run = self._archive.run(name)
-        recorded = "records.jsonl" in run.manifest.files
-        if recorded:
-            self.sources.append((run.name, run.folder / "records.jsonl"))
-        return recorded
 
     # --- Time ---
 
@@ -266,7 +262,7 @@ class Stages:
     def _too_long(self, stage: Stage, more: str, passes: int) -> str:
         """Why there is no time for a stage, after so many passes; empty where there is. A quick search has advice of its own on passes."""
         settings, work = self.settings, self._rounds(stage) * stage.passes
-        needed = sum(max(_LEAST, self._took.get(measured, 0) * work) for measured in stage.sizes)
+        needed = sum(max(_LEAST, self._took.get(benchmark_size, 0) * work) for benchmark_size in stage.sizes)
         left = self._left() if settings.budget is not None else _FURTHER - self._spent()
         if needed <= left:
             return ""
@@ -378,29 +374,33 @@ def refuse_own(
     arguments: Sequence[str], benchmarks: Sequence[str], *, quick: bool, rounds: bool, budget: bool
 ) -> None:
     """IMB arguments that `imb fabric` gives itself, that measure nothing, or that are none. Raises ImbError."""
-    own = {
+    instead = {
         "passes": "give --passes",
         "seed": "give --seed",
         "endpoint": "give --endpoint",
         "pairs_file": "run IMB-FABRIC itself",
     }
-    own |= dict.fromkeys(("msgsize", "msgsz", "msglen", "msglog", "include", "exclude"), "give -b NAME:BYTES")
+    instead |= dict.fromkeys(
+        ("msgsize", "msgsz", "msglen", "msglog", "include", "exclude"), "give -b NAME:BYTES"
+    )
     if rounds:
-        own["rounds"] = "give --rounds"
+        instead["rounds"] = "give --rounds"
     if quick:
-        own |= dict.fromkeys(("rounds", "halves"), "omit --quick")
+        instead |= dict.fromkeys(("rounds", "halves"), "omit --quick")
     if budget:
-        own["pair_timeout"] = "omit --budget"
-    known = {benchmark.lower(): benchmark for benchmark in benchmarks}
+        instead["pair_timeout"] = "omit --budget"
+    spelling = {benchmark.lower(): benchmark for benchmark in benchmarks}
     for number, argument in enumerate(arguments):
         name = (
             re.sub("^--?", "", argument).lower() if argument.startswith("-") else ""
         )  # as the suite reads it
-        if name in own:
-            raise ImbError(f"{argument} is set by imb fabric; {own[name]} instead")
+        if name in instead:
+            raise ImbError(f"{argument} is set by imb fabric; {instead[name]} instead")
         if name in ("help", "h", "list", "version"):
             raise ImbError(f"{argument} measures nothing; run IMB-FABRIC {argument} itself")
-        if benchmark := next((known[word] for word in argument.lower().split(",") if word in known), None):
+        if benchmark := next(
+            (spelling[word] for word in argument.lower().split(",") if word in spelling), None
+        ):
             raise ImbError(
                 f"{argument}: a benchmark is not named after --; give -b {benchmark}:BYTES instead"
             )

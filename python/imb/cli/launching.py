@@ -413,8 +413,8 @@ def launch_all(
     grow: Grow | None = None,
 ) -> Carried:
     """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted. `commands`:
-    whether they, and a line of each launch that was measured, are shown. `failures`: whether there is a line of each other launch; False: the
-    caller's report has them. `verbose`: all commands are, whole. `grow`: which launches follow; None: repeats. A plan that grows may be without launches.
+    whether they, and a line of each launch that was measured, are shown. `failures`: whether there is a line of each other launch, and a warning of
+    other processes; False: the caller's report has what is to be known of launches. `verbose`: all commands are, whole. `grow`: which launches follow; None: repeats. A plan that grows may be without launches.
 
     Raises ImbError where another process executes the session.
     """
@@ -556,7 +556,7 @@ def _launch_all(
         stopped = stopped or deciding.at_the_end(over, display.say)
     if stopped:
         session.stop(archive, plan, stopped)
-    if not plan.until and not grows:  # then the last line is the reason for stopping, or of the report
+    if not plan.until and failures and not announced:  # then the last line is the reason for stopping
         warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
     none_else = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
     return Carried(over, left_out, stopped, plan, none_else)

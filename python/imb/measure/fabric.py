@@ -99,8 +99,10 @@ def with_launch(
 
 def _arguments(settings: Settings, size: Size, arguments: Sequence[str], rounds: Path | None) -> list[str]:
     name, length = size
-    own = [name, "-endpoint", settings.endpoint or "host", *arguments, *settings.arguments]
-    return [*own, "-msgsize", str(length), *(() if rounds is None else ("-pairs_file", str(rounds)))]
+    pairs = [] if rounds is None else ["-pairs_file", str(rounds)]
+    assert settings.endpoint is not None  # as in sessions of older versions, which have no more launches
+    of_all = ["-endpoint", settings.endpoint, *arguments, *settings.arguments]
+    return [name, *of_all, "-msgsize", str(length), *pairs]
 
 
 def is_as_decided(
