@@ -413,8 +413,9 @@ def launch_all(
     grow: Grow | None = None,
 ) -> Carried:
     """Runs what of the session is still to be run, or less where it stops when decided; exits with 130 when interrupted. `commands`:
-    whether they, and a line of each launch that was measured, are shown. `failures`: whether there is a line of each other launch, and a warning of
-    other processes; False: the caller's report has what is to be known of launches. `verbose`: all commands are, whole. `grow`: which launches follow; None: repeats. A plan that grows may be without launches.
+    whether they, and a line of each launch that was measured, are shown. `failures`: whether there is a line of each other launch, and a
+    warning of other processes; False: the caller's report has all that concerns launches. `verbose`: all commands are shown, whole. `grow`:
+    which launches follow, also the first ones of a plan that has none; None: repeats.
 
     Raises ImbError where another process executes the session.
     """
