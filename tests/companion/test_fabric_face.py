@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -746,15 +748,243 @@ def test_an_interrupt_names_what_is_kept(
     said = imb(*command)
     sender.join()
     [run] = archive.ids()
+    [session] = sessions(archive)
     assert said.code == 130
-    assert said.err == f"imb: judge what was measured: imb fabric {run[:10]}\nimb: interrupted\n"
+    assert said.err.splitlines()[1:] == [
+        f"imb: judge what was measured: imb fabric {run[:10]}",
+        f"imb: interrupted; continue with `imb run --resume {session}`",
+    ]
     judged = imb("fabric", run[:10])
     assert judged.code == 10
     monkeypatch.delenv("FAKE_END")
+    other_process(monkeypatch)
     resumed = imb("run", "--resume")  # with the verdict of imb fabric, not as a run of benchmarks
     assert resumed.code == 10 and resumed.out.splitlines()[0] == judged.out.splitlines()[0]
-    assert "rows" not in resumed.out + resumed.err and "resumed after an interruption" in resumed.out
+    assert "rows" not in resumed.out + resumed.err
+    assert len(archive.ids()) == 3  # with the launch that confirms it
+
+
+# --- Sessions ---------------------------------------------------------------------------------------------------------
+
+
+def sessions(archive: Archive) -> list[str]:
+    return sorted(path.parent.name for path in archive.folder.glob("sessions/*/plan.json"))
+
+
+def plan_of(archive: Archive) -> dict[str, Any]:
+    [file] = archive.folder.glob("sessions/*/plan.json")
+    plan: dict[str, Any] = json.loads(file.read_text())
+    return plan
+
+
+def other_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows remembers no session."""
+    from imb.cli import fabric_stages
+
+    monkeypatch.setattr(fabric_stages, "_STAGES", {})
+
+
+def interrupted_at(monkeypatch: pytest.MonkeyPatch, launch: int, *, behind: bool = False) -> None:
+    """An interrupt before this launch, or `behind` it, while what it left is judged."""
+    from imb.cli import fabric_judging
+    from imb.measure import execution
+
+    execute, judged_of, count = execution.execute, fabric_judging.judged_of, 0
+
+    def executed(*words: Any, **options: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == launch and not behind:
+            raise KeyboardInterrupt
+        return execute(*words, **options)
+
+    def judged(*words: Any) -> Any:
+        if count == launch and behind:
+            raise KeyboardInterrupt
+        return judged_of(*words)
+
+    monkeypatch.setattr(execution, "execute", executed)
+    monkeypatch.setattr(fabric_judging, "judged_of", judged)
+
+
+# How it is measured, and the launches: their stage, the position of their benchmark and size, their passes, and the rounds of their file.
+SWEEPS: dict[str, tuple[dict[str, Any], list[str], list[tuple[int, int, int, int | None]]]] = {
+    "again": ({"noise": 0.08}, [], [(1, 0, 4, None), (2, 0, 4, None)]),
+    "confirm": ({"slow": {3: 0.5}}, [], [(1, 0, 4, None), (2, 0, 3, 16)]),
+    "wider": ({"noise": 0.08, "most_rounds": 12}, ["--quick"], [(1, 0, 3, 12), (2, 0, 3, 3), (3, 0, 3, None)]),
+    "two sizes": (
+        {"noise": 0.08, "benchmarks": ("Pair_Latency", "Pair_Bandwidth")},
+        ["-b", "Pair_Bandwidth:1048576"],
+        [(1, 0, 4, None), (1, 1, 4, None), (2, 0, 4, None), (3, 0, 8, None), (4, 0, 16, None)],
+    ),
+    "rounds of the arguments": ({"noise": 0.08}, ["--rounds", "15"], [(1, 0, 4, None)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SWEEPS)
+def test_a_sweep_is_one_session_that_is_judged_again_as_it_was(
+    imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    how, more, launches = SWEEPS[kind]
+    said = imb(*launched(tmp_path / "mpi", **how), *more, "--label", "sweep", "-f", "json")
+    plan = plan_of(archive)
+    planned = []
+    for item in plan["items"]:
+        words = item["arguments"]
+        passes, file = words[words.index("-passes") + 1], words[-1] if "-pairs_file" in words else None
+        rounds = len(Path(file).read_text().splitlines()) if file else None
+        planned.append((item["turn"], item["cell"], int(passes), rounds))
+        assert item["labels"] == ["sweep"]
+    assert planned[: len(launches)] == launches, planned
+    assert len(archive.ids()) == len(json.loads(said.out)["sources"]) == len(planned)
+    other_process(monkeypatch)
+    again = imb("run", "--resume")
+    assert (again.code, again.out) == (said.code, said.out)
+    assert len(archive.ids()) == len(planned) and plan_of(archive) == plan
+    by_names = imb("fabric", *json.loads(said.out)["sources"], "-f", "json")
+    assert json.loads(by_names.out)["suspects"] == json.loads(said.out)["suspects"]
+
+
+@pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
+@pytest.mark.parametrize("launch", [1, 2, 3, 4])
+def test_an_interrupted_sweep_goes_on(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: int, behind: bool
+) -> None:
+    """As if it had not been interrupted."""
+    how, more, _ = SWEEPS["two sizes"]
+    command = [*launched(tmp_path / "mpi", **how), *more, "--seed", "7", "-f", "json"]
+    whole = json.loads(imb(*command, "--archive", tmp_path / "whole").out)
+    archive = tmp_path / "archive"
+    with monkeypatch.context() as patched:
+        interrupted_at(patched, launch, behind=behind)
+        stopped = imb(*command, "--archive", archive)
+    judged = [run[:10] for run in Archive(archive).ids()]
+    if stopped.code != 130:  # the first launch alone is not judged
+        assert behind and launch % 2
+        return
+    [advice] = [line for line in stopped.err.splitlines() if "judge what was measured" in line] or [""]
+    assert sorted(advice.partition("imb fabric ")[2].split()) == sorted(judged)
+    other_process(monkeypatch)
+    resumed = imb("run", "--resume", "--archive", archive)
+    found = json.loads(resumed.out)
+    assert len(found["sources"]) == len(whole["sources"])
+    assert {**found, "sources": []} == {**whole, "sources": []}
+    items = plan_of(Archive(archive))["items"]
+    assert items == [
+        item | {"number": number}
+        for number, item in enumerate(plan_of(Archive(tmp_path / "whole"))["items"], 1)
+    ]
+    assert "session " in resumed.err and " rows " not in resumed.err
+
+
+def test_a_sweep_whose_imb_was_killed_goes_on(imb: Imb, tmp_path: Path, archive: Archive) -> None:
+    """In its second launch, whose rounds are in a file. What it left is repeated, and counts once."""
+    command, hold = launched(tmp_path / "mpi", slow={3: 0.5}), tmp_path / "hold"
+    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
+    first, rest = launcher.read_text().split("\n", 1)
+    waits = f'case "$*" in *-pairs_file*) [ -e {hold} ] && exec sleep 60;; esac'
+    launcher.write_text(f"{first}\n{waits}\n{rest}")
+    hold.touch()
+    words = [sys.executable, "-m", "imb", *map(str, command), "--label", "sweep"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while not list(archive.folder.glob("sessions/*/0002.part/facts.json")):
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
+    assert len(archive.ids()) == 1 and len(plan_of(archive)["items"]) == 2
+    hold.unlink()
+    resumed = imb("run", "--resume")
+    assert resumed.code == 10 and resumed.out.startswith("bad: slow: host n014\n"), resumed
+    labeled = [run for run, tags in archive.tags().items() if "sweep" in tags.labels]
+    assert len(labeled) == len(plan_of(archive)["items"])
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        ([], "no time for 4 passes more of Pair_Latency "),
+        (["-b", "Pair_Bandwidth:1048576"], "--budget is used up; Pair_Bandwidth 1 MiB not measured"),
+    ],
+)
+def test_a_sweep_that_its_budget_ended_has_ended(
+    imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch, more: list[str], note: str
+) -> None:
+    """It is judged again with the same notes, and launches nothing."""
+    said = imb(*launched(tmp_path / "mpi", noise=0.08), *more, "--budget", "2", "-f", "json")
+    assert any(line.startswith(note) for line in json.loads(said.out)["notes"]), said
+    runs, plan = archive.ids(), plan_of(archive)
+    other_process(monkeypatch)
+    again = imb("run", "--resume", plan["id"])
+    assert (again.code, again.out) == (said.code, said.out)
+    assert archive.ids() == runs and plan_of(archive) == plan
+
+
+def test_the_budget_of_a_sweep_that_goes_on_is_what_is_left(
+    imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        interrupted_at(patched, 2)
+        command = launched(tmp_path / "mpi", noise=0.08)
+        assert imb(*command, "--budget", "60", "-f", "json").code == 130
+    file = archive.folder / "sessions" / plan_of(archive)["id"] / "0001.json"
+    over = json.loads(file.read_text())
+    file.write_text(json.dumps(over | {"wall": 59.5}))
+    other_process(monkeypatch)
+    resumed = imb("run", "--resume")
+    notes = json.loads(resumed.out)["notes"]
+    assert any(line.startswith("no time for 8 passes more of Pair_Latency ") for line in notes), notes
     assert len(archive.ids()) == 2
+
+
+def test_a_sweep_of_other_launches_is_judged_and_not_continued(
+    imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert imb(*launched(tmp_path / "mpi", noise=0.08)).code == 11
+    runs, plan = archive.ids(), plan_of(archive)
+    arguments = plan["items"][0]["arguments"]
+    arguments[arguments.index("-passes") + 1] = "5"
+    [file] = archive.folder.glob("sessions/*/plan.json")
+    file.write_text(json.dumps(plan))
+    other_process(monkeypatch)
+    again = imb("run", "--resume")
+    assert again.code == 11 and archive.ids() == runs
+    assert "note: launch 1 was planned by another version of imb, or for other files; no launch" in again.out
+
+
+def test_a_session_of_an_older_version_has_one_stage(
+    imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each stage was a session, which lists the runs of those before."""
+    command = launched(tmp_path / "mpi", slow={3: 0.5})
+    assert imb(*command, "--passes", "4").code == 10
+    [earlier] = archive.ids()
+    shutil.rmtree(archive.folder / "sessions" / plan_of(archive)["id"])
+    with monkeypatch.context() as patched:
+        interrupted_at(patched, 1)
+        assert imb(*command, "--passes", "3").code == 130
+    plan = plan_of(archive)
+    plan["report"] = {
+        "relevant": "5%",
+        "topology": None,
+        "baseline": None,
+        "quick": False,
+        "page": None,
+        "format": "json",
+        "earlier": [earlier[:10]],
+        "sizes": [["Pair_Latency", 8]],
+    }
+    [file] = archive.folder.glob("sessions/*/plan.json")
+    file.write_text(json.dumps(plan))
+    other_process(monkeypatch)
+    resumed = imb("run", "--resume")
+    found = json.loads(resumed.out)
+    assert resumed.code == 10 and found["sources"][0] == earlier[:10] and len(found["sources"]) == 2
+    assert any(note.startswith("resumed after an interruption: launches that") for note in found["notes"])
+    assert plan_of(archive) == plan and len(archive.ids()) == 2
 
 
 def test_a_topology_that_is_a_folder(imb: Imb, tmp_path: Path) -> None:
@@ -776,9 +1006,9 @@ def test_values_that_are_refused_are_told_in_plain_words(imb: Imb) -> None:
 def test_a_build_takes_its_time_from_the_budget(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from imb.cli import fabric_stages
+    from imb.cli import fabric as fabric_command
 
-    monkeypatch.setattr(fabric_stages, "build_for", lambda *_: time.sleep(1))
+    monkeypatch.setattr(fabric_command, "build_for", lambda *_: time.sleep(1))
     (tmp_path / "hold").touch()
     monkeypatch.setenv("FAKE_HOLD", str(tmp_path / "hold"))
     said = imb(*launched(tmp_path / "mpi"), "--budget", "3.2")
@@ -810,9 +1040,7 @@ def test_a_quick_sweep_that_is_decided_at_once(
 def test_a_quick_sweep_that_needs_all_pairs(imb: Imb, tmp_path: Path) -> None:
     """Rounds that were not measured yet come before further passes."""
     said = imb(*launched(tmp_path / "mpi", noise=0.08, most_rounds=12), "--quick", "-f", "json")
-    assert said.err.startswith("imb: undecided after 12 rounds: 3 rounds more of Pair_Latency 8 bytes\n"), (
-        said
-    )
+    assert said.err.splitlines()[1] == "imb: undecided after 12 rounds: 3 rounds more of Pair_Latency 8 bytes"
     [note] = [one for one in json.loads(said.out)["notes"] if one.startswith("15 rounds in all, ")]
     assert note.endswith(" passes; a whole sweep has 15")
 

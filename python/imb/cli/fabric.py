@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from imb.archive.names import unreachable_of
 from imb.archive.store import Archive
 from imb.cli import help
 from imb.cli.common import ArchiveOption, LabelOption, VerdictFormatOption, refuse_options, share_of
-from imb.cli.launch_lines import problem_of
 from imb.cli.launching import (
     Carried,
     CpusOption,
@@ -25,7 +23,9 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
+    build_for,
     intent_of,
+    launch_all,
     prepare,
     refuse_missing_cpus,
 )
@@ -36,12 +36,10 @@ from imb.render.terminal import data, say
 
 if TYPE_CHECKING:
     from imb.cli.fabric_judging import Against
-    from imb.cli.fabric_stages import Sources
     from imb.fabric.topology import Topology
-    from imb.fabric.verdict import Verdict
     from imb.measure.drain import Drain
+    from imb.measure.fabric import Settings
     from imb.measure.session import Done, Plan
-    from imb.model.pairs import PairLaunch
     from imb.render.fabric import Judged
 
 EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
@@ -178,7 +176,8 @@ def command(
 
     Pairs of endpoints are measured with IMB-FABRIC, on --hosts, in the allocation of a scheduler, or on the cores of this
     host. A component is named if its pairs are slower than those of its peers, and again in passes that confirm it: with a probability of at
-    most 1 %, anything is named on a healthy fabric. Links and switches need --topology. Each launch is kept as a run.
+    most 1 %, anything is named on a healthy fabric. Links and switches need --topology. Each launch is kept as a
+    run; after Ctrl-C or a crash, `imb run --resume` continues.
 
     With NAME, nothing is run; the records of earlier runs are judged. IMB arguments follow --; `IMB-FABRIC -help all` lists them.
 
@@ -192,9 +191,11 @@ def command(
 
     Exit status: 0 healthy, 10 bad (a component is named, a host does not answer, or a rail is quiet), 11 inconclusive, 2 usage error, 130 interrupted.
     """
-    from imb.cli import fabric_judging as judging
+    from msgspec.structs import replace
+
     from imb.cli.extras import need
-    from imb.cli.fabric_stages import kept_named
+    from imb.cli.fabric_stages import against_of, planned, recorded_named, refuse_own, stages_of
+    from imb.measure import fabric, session
 
     arguments: list[str] = ctx.meta[_ARGUMENTS]
     share_of(relevant, "--relevant")
@@ -211,86 +212,92 @@ def command(
         if page.is_dir() or not page.absolute().parent.is_dir():
             raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
     store = Archive(archive)
-    sources = judging.sources_named(store, names) if names else []
-    options = {
-        "relevant": relevant,
-        "topology": str(topology.absolute()) if topology else None,
-        "baseline": baseline,
-        "quick": quick,
-        "page": str(page.absolute()) if page else None,
-        "format": format,
-    }
-    against = _against(store, options, sources, topology, page)  # before launches, for the errors of files
+    settings = fabric.Settings(
+        relevant=relevant,
+        topology=str(topology) if topology else None,
+        baseline=baseline,
+        quick=quick,
+        page=str(page) if page else None,
+        format=format,
+    )
+    if names:
+        raise typer.Exit(_judge(store, names, settings))
+    against = against_of(store, settings, [])  # before launches, for the errors of files
+    refuse_own(arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None)
+    sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
+    bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
+    kind: fabric.Endpoint = endpoint or ("host" if fabric.hosts_offered(bare.hosts) > 1 else "core")
+    if ppn and kind == "host":
+        raise ImbError("--ppn is of smaller endpoints than hosts; add --endpoint socket, numa or core")
+    intent = fabric.intent_for(bare, kind, ppn=ppn)
+    refuse_missing_cpus(intent)
+    installation, folder = prepare(mpi, programs)
+    pattern = (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
+    settings = replace(
+        settings,
+        topology=str(topology.absolute()) if topology else None,
+        page=str(page.absolute()) if page else None,
+        sizes=sizes,
+        endpoint=kind,
+        arguments=[*pattern, *arguments],
+        passes=passes,
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        budget=budget,
+        labels=label or [],
+        one_stage=bool(rounds) or _own_rounds(arguments),
+    )
+    if dry_run:
+        say(*planned(settings, intent.ranks))
+        return
+    plan = fabric.new_plan(settings, installation, folder, intent, timeout)
+    stages = stages_of(store, plan, against)  # from now on, time is of the budget
+    build_for([fabric.with_launch(plan, settings, sizes[0])], installation, programs)
+    session.save(store, plan)
+    with recorded_named(stages):
+        carried = launch_all(store, plan, results_to_stderr=True, commands=False, failures=False, grow=grow)
+        status = report(store, carried, drain=drain, page=page)
+    raise typer.Exit(status)
+
+
+def _judge(store: Archive, names: Sequence[str], settings: Settings) -> int:
+    """The verdict on earlier records; the exit status. Raises ImbError."""
+    from imb.cli import fabric_judging as judging
+    from imb.cli.fabric_stages import against_of
+
+    sources = judging.sources_named(store, names)
+    against = against_of(store, settings, sources)
     notes: list[str] = []
-    launches: list[PairLaunch] = []
-    read = 0
-    looked: tuple[int, tuple[Judged, Topology | None]] | None = None  # the last verdict, and of how many
-    if not names:
-        from imb.cli.fabric_stages import Stages, refuse_own
-        from imb.fabric.verdict import NOTHING
-        from imb.measure.fabric import hosts_offered, intent_for
+    launches = judging.launches_of(sources, notes)
+    judged, topology = judging.judged_of(launches, sources, against, notes)
+    return _conclude(judged, topology, against, settings)
 
-        refuse_own(arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None)
-        wanted_sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
-        bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
-        wanted: Any = endpoint or ("host" if hosts_offered(bare.hosts) > 1 else "core")
-        if ppn and wanted == "host":
-            raise ImbError("--ppn is of smaller endpoints than hosts; add --endpoint socket, numa or core")
-        intent = intent_for(bare, wanted, ppn=ppn)
-        refuse_missing_cpus(intent)
-        installation, folder = prepare(mpi, programs)
-        drawn = secrets.randbelow(2**31) if seed is None else seed
-        pattern = (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
-        stages = Stages(
-            archive=store,
-            mpi=installation,
-            programs=folder,
-            given=programs,
-            intent=intent,
-            endpoint=wanted,
-            sizes=wanted_sizes,
-            arguments=[*pattern, *arguments],
-            passes=passes,
-            seed=drawn,
-            timeout=timeout,
-            budget=budget,
-            labels=label or [],
-            report={**options, "sizes": wanted_sizes},
-            alone=bool(rounds) or _own_rounds(arguments),
-        )
 
-        def judge(sofar: Sources) -> Verdict:
-            nonlocal read, looked
-            if not sofar:
-                return NOTHING
-            if new := sofar[read:]:
-                launches.extend(judging.launches_of(new, stages.notes))
-                read = len(sofar)
-            looked = len(sofar), judging.judged_of(launches, sofar, against, [])
-            return looked[1][0].verdict
+def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
+    """The session with its next launch."""
+    from imb.cli.fabric_stages import stages_of
 
-        missed = judging.DETECTED * against.least
-        if dry_run:
-            say(*stages.planned(quick=quick))
-            return
-        with kept_named(stages.sources):
-            stages.sweep(judge, missed, quick=quick)
-        sources, notes = stages.sources, stages.notes
-        if not sources:
-            raise _nothing_measured(stages.unreachable, notes)
-    if new := sources[read:]:
-        launches.extend(judging.launches_of(new, notes))
-    if looked and looked[0] == len(sources):
-        judged, known = looked[1]
-        judged = judged._replace(notes=[*notes, *judged.notes])
-    else:
-        with kept_named([] if names else sources):
-            judged, known = judging.judged_of(launches, sources, against, notes)
-    if not names:
-        judged = judging.with_missing(judged, wanted_sizes)
-    if quick:
+    return stages_of(archive, plan).grow(plan, over)
+
+
+def report(store: Archive, carried: Carried, *, drain: bool = False, page: Path | None = None) -> int:
+    """The verdict on a sweep; the exit status. `page`: as the user named it. Raises ImbError."""
+    from msgspec.structs import replace
+
+    from imb.cli import fabric_judging as judging
+    from imb.cli.fabric_stages import stages_of
+
+    stages = stages_of(store, carried.plan)
+    settings = stages.settings
+    if not stages.sources:
+        raise _nothing_measured(stages.unreachable, stages.notes)
+    judged, topology = stages.judged()
+    judged = judged._replace(notes=[*stages.notes, *judged.notes])
+    judged = judging.with_missing(judged, settings.sizes)
+    if settings.quick:
         judged = judging.with_next_of_quick(judged)
-    raise typer.Exit(_conclude(judged, known, against, page, format, drain=drain))
+    if page:
+        settings = replace(settings, page=str(page))
+    return _conclude(judged, topology, stages.against, settings, drain=drain)
 
 
 def _nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:
@@ -301,66 +308,11 @@ def _nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -
     return ImbError(f"inconclusive: no launch has records: {'; '.join(problems) or 'nothing ran'}", status=11)
 
 
-def _unreachable(store: Archive, plan: Plan, over: Sequence[Done]) -> dict[str, str]:
-    hosts = [host for variant in plan.variants for host in variant.intent.hosts or ()]
-    found: dict[str, str] = {}
-    for each in over:
-        found |= unreachable_of(store.run(each.run), hosts)
-    return found
-
-
-def report(store: Archive, carried: Carried) -> int:
-    """The verdict on a launch that was interrupted and those before it; the exit status. Raises ImbError."""
-    from imb.cli import fabric_judging as judging
-
-    plan, options = carried.plan, {"relevant": "5%", "format": "terminal", **carried.plan.report}
-    problems = [why for over in carried.over if (why := problem_of(store, plan, over))]
-    runs = [*options.get("earlier", []), *(over.run for over in carried.over)]
-    recorded = [run for run in map(store.run, runs) if "records.jsonl" in run.manifest.files]
-    if not recorded:
-        raise _nothing_measured(_unreachable(store, plan, carried.over), problems)
-    sources = [(run.name, run.folder / "records.jsonl") for run in recorded]
-    page = Path(options["page"]) if options.get("page") else None
-    topology = Path(options["topology"]) if options.get("topology") else None
-    against = _against(store, options, sources, topology, page)
-    notes = [
-        *problems,
-        "resumed after an interruption: launches that it would have needed next were not planned",
-    ]
-    launches = judging.launches_of(sources, notes)
-    judged, known = judging.judged_of(launches, sources, against, notes)
-    judged = judging.with_missing(judged, [(name, length) for name, length in options.get("sizes", [])])
-    if options.get("quick"):
-        judged = judging.with_next_of_quick(judged)
-    return _conclude(judged, known, against, page, options["format"])
-
-
-def _against(
-    store: Archive, options: Mapping[str, Any], sources: Sources, topology: Path | None, page: Path | None
-) -> Against:
-    """What a sweep is judged by. Raises ImbError, also where the page would replace a file that is read."""
-    from imb.archive.outputs import refuse_overwriting
-    from imb.cli import fabric_judging as judging
-
-    baseline = options.get("baseline")
-    against = judging.Against(share_of(options["relevant"], "--relevant"))
-    past_sources = [] if baseline is None else judging.sources_named(store, [baseline])
-    if page:
-        read = [path for _, path in (*sources, *past_sources)] + ([topology] if topology else [])
-        refuse_overwriting(store, page, read, "--page")
-    if topology:
-        against = against._replace(network=judging.network_in(topology), network_file=topology)
-    if baseline is not None:
-        against = against._replace(past=judging.launches_of(past_sources, []), past_name=baseline)
-    return against
-
-
 def _conclude(
     judged: Judged,
-    known: Topology | None,
+    topology: Topology | None,
     against: Against,
-    page: Path | None,
-    format: str,
+    settings: Settings,
     *,
     drain: bool = False,
 ) -> int:
@@ -371,14 +323,14 @@ def _conclude(
     drains, unnamable = judging.drains_of(judged, against.network)
     results = judging.execute(judged, drains) if drain else {}
     status = EXIT[judged.verdict.state]
-    if page:
+    if settings.page:
         from imb.render.fabric_page import fabric_page
 
         text = fabric_page(
-            judged, known, [str(drain_command) for drain_command in drains], now=datetime.now()
+            judged, topology, [str(drain_command) for drain_command in drains], now=datetime.now()
         )
-        write_output(page, text.encode())
-    if format == "json":
+        write_output(Path(settings.page), text.encode())
+    if settings.format == "json":
         listed = [
             {
                 "node": drain_command.node,
@@ -391,14 +343,14 @@ def _conclude(
         from imb.render.fabric import value
 
         data(value(judged, status, listed))
-    elif format == "junit":
+    elif settings.format == "junit":
         from imb.render import junit
 
         data(junit.document([junit.Suite("imb fabric", judged.verdict.state, junit.of_fabric(judged))]))
     else:
         _print(judged, drains, unnamable, results)
-        if page:
-            say(f"page: {page}")
+        if settings.page:
+            say(f"page: {settings.page}")
     return status
 
 
@@ -453,7 +405,7 @@ def _own_rounds(arguments: Sequence[str]) -> bool:
 def _size(text: str) -> tuple[str, int]:
     """`Pair_Latency:8`. Raises ImbError."""
     name, _, length = text.partition(":")
-    benchmark = next((known for known in BENCHMARKS if known.lower() == name.lower()), None)
+    benchmark = next((spelling for spelling in BENCHMARKS if spelling.lower() == name.lower()), None)
     if benchmark is None or not length.isdecimal() or not 0 <= int(length) < 2**31:
         raise ImbError(
             f"--benchmark: not NAME:BYTES: {text}; give {', '.join(BENCHMARKS)} with a length, such as Pair_Latency:8"

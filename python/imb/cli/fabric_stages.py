@@ -1,233 +1,349 @@
-"""The launches of `imb fabric`: a whole sweep or, with --quick, a few rounds; then others or further passes where they decide, and those that confirm suspects."""
+"""What `imb fabric` launches next: a whole sweep or, with --quick, a few rounds; then others or further passes where they decide, and those that confirm suspects.
+
+All that is decided follows from the plan, from what its launches left, and from the time that is left. An interrupted session repeats the decisions for
+the launches that its plan has, and continues behind them. Launches are planned one at a time, since the limits of each depend on the time.
+"""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from imb.archive.names import unreachable_of
-from imb.archive.store import Archive, StoredRun
+from imb.archive.store import Archive
+from imb.cli.common import share_of
 from imb.cli.launch_lines import problem_of
-from imb.cli.launching import build_for
+from imb.measure import fabric, session
+from imb.measure.fabric import Settings, Size
 from imb.model.errors import ImbError
 from imb.model.units import counted, size
 from imb.render.terminal import say
 
 if TYPE_CHECKING:
+    from imb.cli.fabric_judging import Against
     from imb.fabric.stages import Stage
+    from imb.fabric.topology import Topology
     from imb.fabric.verdict import Verdict
-    from imb.measure.fabric import Endpoint
-    from imb.measure.session import Done, Plan
-    from imb.model.intent import Intent
-    from imb.mpi.installations import Installation
+    from imb.measure.session import Done, Item, Plan
+    from imb.model.pairs import PairLaunch
+    from imb.render.fabric import Judged
 
 USAGE = 2  # exit status of the suite for options that it refuses
+INTERRUPTED = 130
 _LEAST = 2.0  # seconds that a launch needs at least
 FIRST_ALONE = 4  # passes
 _ROUND = 0.1  # seconds of a round, about
 _FURTHER = 600.0  # seconds within which further passes end, without --budget
 Sources = list[tuple[str, Path]]
-Size = tuple[str, int]
 
 
-class Stages(msgspec.Struct, kw_only=True):
-    """What all launches have in common. `given`: the folder of --programs; `arguments` are IMB's; `passes`: None: as many as decide."""
+class Stages:
+    """The stages of one session. `sources`: runs with records; `notes`: problems of launches, and what was left out; `unreachable`: hosts that a launcher
+    could not reach, and why."""
 
-    archive: Archive
-    mpi: Installation
-    programs: Path
-    given: Path | None
-    intent: Intent
-    endpoint: Endpoint
-    sizes: list[tuple[str, int]]
-    arguments: list[str]
-    passes: int | None
-    seed: int
-    timeout: float
-    budget: float | None
-    labels: list[str]
-    report: dict[str, Any]
-    began: float = msgspec.field(default_factory=time.monotonic)
-    sources: Sources = []
-    notes: list[str] = []
-    unreachable: dict[str, str] = {}  # hosts of launches without records, and why
-    alone: bool = False  # rounds are those of the arguments, and no launch follows the first one
-    looked: dict[Size, int] = {}  # stages with records, of each size
-    took: dict[Size, float] = {}  # seconds of the last launch of each, per round and pass
+    def __init__(self, archive: Archive, plan: Plan, against: Against | None = None) -> None:
+        """`against`: None: as the plan has it. Raises ImbError."""
+        from imb.cli import fabric_judging as judging
 
-    def sweep(self, judge: Callable[[Sources], Verdict], wanted: float, *, quick: bool) -> None:
-        """All rounds, as the arguments want them, or few of them (`quick`); then what a host slower by `wanted` that could be missed, or a suspect, needs. With
-        rounds of their own, the launches are not followed by others."""
+        self._archive, self._plan = archive, plan
+        self.settings = fabric.settings_of(plan)
+        self.against = against or against_of(archive, self.settings, [])
+        earlier = self.settings.earlier
+        self.sources: Sources = judging.sources_named(archive, earlier) if earlier else []
+        self.notes: list[str] = []
+        self.unreachable: dict[str, str] = {}
+        self._over: Mapping[int, Done] = session.done(archive, plan)
+        self._began = time.monotonic() - sum(map(_seconds, self._over.values()))
+        self._seen = 0  # launches of the plan
+        self._recorded: dict[Size, int] = {}  # stages with records
+        self._took: dict[Size, float] = {}  # seconds of the last launch, per round and pass
+        self._launches: list[PairLaunch] = []
+        self._judged: tuple[int, tuple[Judged, Topology | None]] | None = None  # with the number of sources
+        self._plans = self._sweep()
+
+    def grow(self, plan: Plan, over: Sequence[Done]) -> Plan | None:
+        """The plan with the next launch, or with the reason why there is none; None: nothing changes any more."""
+        self._plan, self._over = plan, {ended.number: ended for ended in over}
+        grown = next(self._plans, None)
+        self._plan = grown or plan
+        return grown
+
+    def judged(self) -> tuple[Judged, Topology | None]:
+        """The verdict on all that was measured, and the topology. Raises ImbError."""
+        from imb.cli import fabric_judging as judging
+
+        read = self._judged[0] if self._judged else 0
+        if self._judged is None or read < len(self.sources):
+            self._launches += judging.launches_of(self.sources[read:], self.notes)
+            verdict = judging.judged_of(self._launches, self.sources, self.against, [])
+            self._judged = len(self.sources), verdict
+        return self._judged[1]
+
+    def recorded(self) -> list[str]:
+        """Names of all runs with records by now, also of a launch that was interrupted."""
+        over = session.done(self._archive, self._plan)
+        runs = [ended.run for ended in over.values()]
+        for item in self._plan.items:
+            if item.number not in over:
+                runs += session.interrupted_runs(self._archive, self._plan, item)[-1:]
+        stored = map(self._archive.run, runs)
+        return [run.name for run in stored if "records.jsonl" in run.manifest.files]
+
+    def _verdict(self) -> Verdict:
+        return self.judged()[0].verdict
+
+    # --- Stages ---
+
+    def _sweep(self) -> Iterator[Plan]:
+        """The plans with each next launch. The sweep ends when nothing is to be decided any more, there is no time for the next stage, or a stage left no
+        records."""
+        from imb.cli.fabric_judging import DETECTED
         from imb.fabric.rounds import whole_sweep
         from imb.fabric.stages import Stage, search
 
-        verdict: Verdict | None = None
-
-        def look() -> Verdict:
-            nonlocal verdict
-            verdict = judge(self.sources)
-            return verdict
-
-        ranks = self.intent.ranks
-        stages = search(ranks, self.seed, self.sizes, wanted, look, quick=quick, passes=self.passes)
-        if self.alone:
-            stages = iter([Stage(None, self.passes or FIRST_ALONE, self.sizes)])
-        rounds, passes = self._run(stages, lambda: _suspected(verdict) if verdict else "", quick=quick)
-        if quick and rounds:
+        settings, ranks = self.settings, self._plan.variants[0].intent.ranks
+        if settings.endpoint is None:
+            self._see_rest()
             self.notes.append(
-                f"{counted(rounds, 'round')} in all, the first ones in {counted(passes, 'pass')}; "
-                f"a whole sweep has {whole_sweep(ranks)}"
+                "resumed after an interruption: launches that it would have needed next were not planned"
             )
-
-    def planned(self, *, quick: bool) -> list[str]:
-        """The first launches, and those that may follow."""
-        from imb.fabric.inference import FEWEST_ENDPOINTS
-        from imb.fabric.rounds import few_rounds, whole_sweep
-        from imb.fabric.stages import CONFIRMING, DOUBLED, FIRST, QUICK_FIRST
-
-        ranks = self.intent.ranks
-        whole, first = whole_sweep(ranks), QUICK_FIRST if quick else FIRST
-        rounds, passes = few_rounds(ranks) if quick else whole, self.passes or first
-        each = "those of the arguments" if self.alone else counted(rounds, "round")
-        seconds = max(_LEAST, _ROUND * rounds * passes)
-        lines = [
-            f"launch {number}: {name} {size(length)}, {counted(ranks, 'rank')} ({self.endpoint}), {each}, {counted(passes, 'pass')}"
-            + ("" if self.alone else f", about {seconds:.0f} s")
-            for number, (name, length) in enumerate(self.sizes, 1)
-        ]
-        if self.passes is None and not self.alone and ranks >= FEWEST_ENDPOINTS:
-            within = f"{self.budget:g} s (--budget)" if self.budget is not None else f"{_FURTHER:.0f} s"
-            lines += [
-                f"then, while a slow host could be missed: {'other rounds, up to ' + counted(whole, 'round') + ', then ' if quick else ''}"
-                f"as many passes again, up to {first << DOUBLED}, within {within}",
-                f"then, of what is suspected: {counted(2 * CONFIRMING, 'pass')} of {min(whole, 8)} to {counted(whole, 'round')} that confirm it, twice at most",
-            ]
-        return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
-
-    def _run(self, stages: Iterator[Stage], suspected: Callable[[], str], *, quick: bool) -> tuple[int, int]:
-        """As long as there is time for the next one, and it leaves records; different rounds, and passes of the first ones. A quick search has
-        advice of its own on passes."""
-        from imb.fabric.rounds import whole_sweep
-
-        rounds = passes = 0
-        for stage in stages:
+            return
+        stages: Iterator[Stage] = search(
+            ranks,
+            settings.seed,
+            settings.sizes,
+            DETECTED * self.against.least,
+            self._verdict,
+            quick=settings.quick,
+            passes=settings.passes,
+        )
+        if settings.one_stage:
+            stages = iter([Stage(None, settings.passes or FIRST_ALONE, settings.sizes)])
+        rounds = passes = 0  # different rounds, and passes of the first ones
+        ended = ""
+        for number, stage in enumerate(stages, 1):
             again = stage.why == "again"
-            many = whole_sweep(self.intent.ranks) if stage.rounds is None else len(stage.rounds)
-            if rounds:
-                more = (
-                    f"{counted(stage.passes, 'pass')} of {counted(many, 'round')} to confirm {suspected()}"
-                    if stage.why == "confirm"
-                    else f"{counted(many, 'round')} more of {_listed(stage.sizes)}"
-                    if stage.why == "wider"
-                    else f"{counted(stage.passes, 'pass')} more of {_listed(stage.sizes)}"
-                )
-                needed = sum(
-                    max(_LEAST, self.took.get(measured, 0) * many * stage.passes) for measured in stage.sizes
-                )
-                left = self._left() if self.budget is not None else _FURTHER - (time.monotonic() - self.began)
-                if needed > left:
-                    self.notes.append(
-                        f"no time for {more}: some {needed:.0f} s, {max(left, 0):.0f} s left; give --budget"
-                        + (f" or --passes {passes + stage.passes}" if again and not quick else "")
-                    )
+            if rounds and not any(item.turn >= number for item in self._plan.items):
+                if settings.ended is not None:
+                    ended = settings.ended
+                    break
+                more = self._more(stage)
+                if ended := self._too_long(stage, more, passes):
                     break
                 so_far = counted(passes, "pass") if again else counted(rounds, "round")
                 word = "suspected" if stage.why == "confirm" else "undecided"
                 say(f"imb: {word} after {so_far}: {more}", err=True)
-            before = len(self.sources)
-            self._launch(stage)
-            if len(self.sources) == before:
+            if not (yield from self._stage(number, stage)):
                 break
             passes += stage.passes if again or not rounds else 0
             if stage.why != "confirm":
-                rounds = many if stage.rounds is None else rounds + many
-        return rounds, passes
+                rounds = self._rounds(stage) + (rounds if stage.rounds is not None else 0)
+        if self._seen < len(self._plan.items):
+            self._see_rest()
+            return
+        self.notes += [ended] if ended else []
+        if settings.quick and rounds:
+            self.notes.append(
+                f"{counted(rounds, 'round')} in all, the first ones in {counted(passes, 'pass')}; "
+                f"a whole sweep has {whole_sweep(ranks)}"
+            )
+        if settings.ended is None:
+            yield msgspec.structs.replace(self._plan, report={**self._plan.report, "ended": ended})
+
+    def _stage(self, number: int, stage: Stage) -> Generator[Plan, None, bool]:
+        """One launch for each benchmark and size; whether all are over and some left records."""
+        settings, sources = self.settings, len(self.sources)
+        seed = (settings.seed + max(self._recorded.values(), default=0)) % 2**31
+        options = ["-seed", str(seed), "-passes", str(stage.passes)]
+        file = None if stage.rounds is None else fabric.rounds_file(self._archive, self._plan, number)
+        for index, benchmark_size in enumerate(stage.sizes):
+            item = self._planned(number, benchmark_size)
+            if item is None:
+                share = self._left() / (len(stage.sizes) - index)
+                if (share < _LEAST and self.sources) or self._left_out(number, benchmark_size):
+                    self.notes.append(f"--budget is used up; {_listed([benchmark_size])} not measured")
+                    continue
+                if file and stage.rounds is not None:
+                    fabric.write_rounds(self._archive, file, stage.rounds)
+                limit = max(share, _LEAST)
+                yield fabric.with_launch(
+                    self._plan,
+                    settings,
+                    benchmark_size,
+                    stage=number,
+                    arguments=[*self._patience(share), *options],
+                    rounds=file,
+                    timeout=limit if limit < (self._plan.timeout or float("inf")) else None,
+                )
+                item = self._plan.items[-1]
+            if not fabric.is_as_decided(item, settings, benchmark_size, options, file):
+                self.notes.append(
+                    f"launch {item.number} was planned by another version of imb, or for other files; no launch was planned after it"
+                )
+                return False
+            if not self._see(item, benchmark_size, stage.passes * self._rounds(stage)):
+                return False
+        return len(self.sources) > sources
+
+    def _planned(self, number: int, benchmark_size: Size) -> Item | None:
+        """The launch of a stage, if the plan has it."""
+        place = self._place(number, benchmark_size)
+        return next((item for item in self._plan.items if (item.turn, item.cell) == place), None)
+
+    def _left_out(self, number: int, benchmark_size: Size) -> bool:
+        """Whether a launch that the plan does not have was left out earlier, as others follow it or the sweep has ended."""
+        place = self._place(number, benchmark_size)
+        later = any((item.turn, item.cell) > place for item in self._plan.items)
+        return later or self.settings.ended is not None
+
+    def _place(self, number: int, benchmark_size: Size) -> tuple[int, int]:
+        return number, self.settings.sizes.index(benchmark_size)
+
+    def _see(self, item: Item, benchmark_size: Size, work: int) -> bool:
+        """Takes what a launch left; whether it is over. `work`: its rounds times its passes."""
+        if (ended := self._over.get(item.number)) is None:
+            return False
+        sources = len(self.sources)
+        self._take(item, ended)
+        if len(self.sources) > sources:
+            self._recorded[benchmark_size] = self._recorded.get(benchmark_size, 0) + 1
+            self._took[benchmark_size] = _seconds(ended) / max(work, 1)
+        return True
+
+    def _see_rest(self) -> None:
+        """Takes what launches left that are not those of these stages."""
+        for item in self._plan.items[self._seen :]:
+            if ended := self._over.get(item.number):
+                self._take(item, ended)
+            else:
+                self.notes.append(f"launch {item.number} was not executed")
+
+    def _take(self, item: Item, ended: Done) -> None:
+        self._seen = item.number
+        run = self._archive.run(ended.run)
+        recorded = "records.jsonl" in run.manifest.files
+        refused = ended.status == USAGE and not recorded and not self.sources
+        if recorded:
+            self.sources.append((run.name, run.folder / "records.jsonl"))
+        if not (why := problem_of(self._archive, self._plan, ended)):
+            return
+        if ended.outcome == "timed_out" and item.timeout:
+            why = f"killed after {item.timeout:.3g} s (--budget)"
+        if recorded:
+            self.notes.append(f"{run.name}: {why}")
+            return
+        if refused:
+            raise ImbError(why)
+        hosts = self._plan.variants[item.variant].intent.hosts
+        self.unreachable |= unreachable_of(run, hosts)
+        self.notes.append(f"{why} (launch {run.name})")
+
+    # --- Time ---
+
+    def _rounds(self, stage: Stage) -> int:
+        from imb.fabric.rounds import whole_sweep
+
+        return whole_sweep(self._plan.variants[0].intent.ranks) if stage.rounds is None else len(stage.rounds)
+
+    def _more(self, stage: Stage) -> str:
+        """What a stage measures."""
+        rounds = counted(self._rounds(stage), "round")
+        if stage.why == "confirm":
+            return f"{counted(stage.passes, 'pass')} of {rounds} to confirm {_suspected(self._verdict())}"
+        amount = rounds if stage.why == "wider" else counted(stage.passes, "pass")
+        return f"{amount} more of {_listed(stage.sizes)}"
+
+    def _too_long(self, stage: Stage, more: str, passes: int) -> str:
+        """Why there is no time for a stage, after so many passes; empty where there is. A quick search has advice of its own on passes."""
+        settings, work = self.settings, self._rounds(stage) * stage.passes
+        needed = sum(max(_LEAST, self._took.get(benchmark_size, 0) * work) for benchmark_size in stage.sizes)
+        left = self._left() if settings.budget is not None else _FURTHER - self._spent()
+        if needed <= left:
+            return ""
+        advice = (
+            f" or --passes {passes + stage.passes}" if stage.why == "again" and not settings.quick else ""
+        )
+        return f"no time for {more}: some {needed:.0f} s, {max(left, 0):.0f} s left; give --budget{advice}"
+
+    def _spent(self) -> float:
+        """Seconds since the sweep began, without those between processes that executed it."""
+        return time.monotonic() - self._began
 
     def _left(self) -> float:
         """Seconds of the budget."""
-        return float("inf") if self.budget is None else self.budget - (time.monotonic() - self.began)
-
-    def _launch(self, stage: Stage) -> None:
-        """One launch for each benchmark and size; what they leave is kept as runs, whatever comes of them."""
-        from imb.fabric.rounds import whole_sweep
-        from imb.measure import execution, fabric, lock, session
-
-        stages = max(self.looked.values(), default=0)
-        options = ["-seed", str((self.seed + stages) % 2**31), "-passes", str(stage.passes)]
-        rounds = stage.rounds
-        work = stage.passes * (whole_sweep(self.intent.ranks) if rounds is None else len(rounds))
-        for number, benchmark_size in enumerate(stage.sizes):
-
-            def planned(share: float, benchmark_size: Size = benchmark_size) -> Plan:
-                return fabric.plan_sweep(
-                    self.archive,
-                    mpi=self.mpi,
-                    programs=self.programs,
-                    intent=self.intent,
-                    endpoint=self.endpoint,
-                    sizes=[benchmark_size],
-                    arguments=[*self._patience(share), *options, *self.arguments],
-                    timeout=min(self.timeout, max(share, _LEAST)),
-                    labels=self.labels,
-                    rounds=rounds,
-                )
-
-            build_for([planned(_LEAST)], self.mpi, self.given)  # before its share, as it takes time
-            share = self._left() / (len(stage.sizes) - number)
-            if share < _LEAST and self.sources:
-                self.notes.append(f"--budget is used up; {_listed([benchmark_size])} not measured")
-                continue
-            report = {**self.report, "earlier": [name for name, _ in self.sources]}
-            plan = msgspec.structs.replace(planned(share), command="fabric", report=report)
-            session.save(self.archive, plan)
-            if rounds is not None:
-                fabric.write_rounds(self.archive, plan, rounds)
-            with lock.held(self.archive, plan, lambda line: say(f"imb: {line}", err=True)):
-                before, begun = len(self.sources), time.monotonic()
-                self._see(execution.execute, plan)
-                if len(self.sources) > before:
-                    self.looked[benchmark_size] = self.looked.get(benchmark_size, 0) + 1
-                    self.took[benchmark_size] = (time.monotonic() - begun) / max(work, 1)
+        return float("inf") if self.settings.budget is None else self.settings.budget - self._spent()
 
     def _patience(self, share: float) -> list[str]:
         """With --budget, an endpoint that does not answer is left out in time for the others to be measured."""
-        return [] if self.budget is None else ["-pair_timeout", f"{min(30.0, max(1.0, share / 4)):.3g}"]
+        if self.settings.budget is None:
+            return []
+        return [fabric.PATIENCE, f"{min(30.0, max(1.0, share / 4)):.3g}"]
 
-    def _see(self, execute: Callable[..., list[Done]], plan: Plan) -> None:
-        from imb.measure import session
 
-        try:
-            [over] = execute(
-                self.archive, plan, plan.items, on_problem=lambda item, line: say(f"imb: {line}", err=True)
-            )
-        except KeyboardInterrupt:  # behind the launch
-            for ended in session.done(self.archive, plan).values():
-                self._keep(self.archive.run(ended.run))
-            raise
-        run = self.archive.run(over.run)
-        recorded = "records.jsonl" in run.manifest.files
-        if over.outcome == "interrupted":
-            self._keep(run)
-            raise KeyboardInterrupt
-        if why := problem_of(self.archive, plan, over):
-            if over.outcome == "timed_out" and (plan.timeout or 0) < self.timeout:
-                why = f"killed after {plan.timeout:.3g} s (--budget)"
-            if over.status == USAGE and not recorded and not self.sources:
-                raise ImbError(why)
-            if not recorded:
-                self.unreachable |= unreachable_of(run, plan.variants[0].intent.hosts or ())
-            self.notes.append(f"{why} (launch {run.name})" if not recorded else f"{run.name}: {why}")
-        self._keep(run)
+_STAGES: dict[str, Stages] = {}
 
-    def _keep(self, run: StoredRun) -> None:
-        if "records.jsonl" in run.manifest.files:
-            self.sources.append((run.name, run.folder / "records.jsonl"))
+
+def stages_of(archive: Archive, plan: Plan, against: Against | None = None) -> Stages:
+    """Those of a session, once in a process. Raises ImbError."""
+    if plan.id not in _STAGES:
+        _STAGES[plan.id] = Stages(archive, plan, against)
+    return _STAGES[plan.id]
+
+
+def planned(settings: Settings, ranks: int) -> list[str]:
+    """The first launches, and those that may follow."""
+    from imb.fabric.inference import FEWEST_ENDPOINTS
+    from imb.fabric.rounds import few_rounds, whole_sweep
+    from imb.fabric.stages import CONFIRMING, DOUBLED, FIRST, QUICK_FIRST
+
+    quick = settings.quick
+    whole, first = whole_sweep(ranks), QUICK_FIRST if quick else FIRST
+    rounds, passes = few_rounds(ranks) if quick else whole, settings.passes or first
+    each = "those of the arguments" if settings.one_stage else counted(rounds, "round")
+    seconds = max(_LEAST, _ROUND * rounds * passes)
+    lines = [
+        f"launch {number}: {name} {size(length)}, {counted(ranks, 'rank')} ({settings.endpoint}), {each}, {counted(passes, 'pass')}"
+        + ("" if settings.one_stage else f", about {seconds:.0f} s")
+        for number, (name, length) in enumerate(settings.sizes, 1)
+    ]
+    if settings.passes is None and not settings.one_stage and ranks >= FEWEST_ENDPOINTS:
+        budget = settings.budget
+        within = f"{budget:g} s (--budget)" if budget is not None else f"{_FURTHER:.0f} s"
+        lines += [
+            f"then, while a slow host could be missed: {'other rounds, up to ' + counted(whole, 'round') + ', then ' if quick else ''}"
+            f"as many passes again, up to {first << DOUBLED}, within {within}",
+            f"then, of what is suspected: {counted(2 * CONFIRMING, 'pass')} of {min(whole, 8)} to {counted(whole, 'round')} that confirm it, twice at most",
+        ]
+    return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
+
+
+def against_of(store: Archive, settings: Settings, sources: Sources) -> Against:
+    """What a sweep is judged by. Raises ImbError, also where the page would replace a file that is read."""
+    from imb.archive.outputs import refuse_overwriting
+    from imb.cli import fabric_judging as judging
+
+    topology = Path(settings.topology) if settings.topology else None
+    against = judging.Against(share_of(settings.relevant, "--relevant"))
+    past_sources = [] if settings.baseline is None else judging.sources_named(store, [settings.baseline])
+    if settings.page:
+        read = [path for _, path in (*sources, *past_sources)] + ([topology] if topology else [])
+        refuse_overwriting(store, Path(settings.page), read, "--page")
+    if topology:
+        against = against._replace(network=judging.network_in(topology), network_file=topology)
+    if settings.baseline is not None:
+        past = judging.launches_of(past_sources, [])
+        against = against._replace(past=past, past_name=settings.baseline)
+    return against
+
+
+def _seconds(ended: Done) -> float:
+    return ended.wall or ended.seconds or 0.0
 
 
 def _suspected(verdict: Verdict) -> str:
@@ -243,14 +359,14 @@ def _listed(sizes: Sequence[Size]) -> str:
 
 
 @contextmanager
-def kept_named(sources: Sources) -> Iterator[None]:
+def recorded_named(stages: Stages) -> Iterator[None]:
     """When interrupted, prints how to judge the runs that have records by then."""
     try:
         yield
-    except KeyboardInterrupt:
-        if sources:
-            names = " ".join(name for name, _ in sources)
-            say(f"imb: judge what was measured: imb fabric {names}", err=True)
+    except (KeyboardInterrupt, ImbError) as error:
+        interrupted = isinstance(error, KeyboardInterrupt) or error.status == INTERRUPTED
+        if interrupted and (names := stages.recorded()):
+            say(f"imb: judge what was measured: imb fabric {' '.join(names)}", err=True)
         raise
 
 
@@ -258,29 +374,33 @@ def refuse_own(
     arguments: Sequence[str], benchmarks: Sequence[str], *, quick: bool, rounds: bool, budget: bool
 ) -> None:
     """IMB arguments that `imb fabric` gives itself, that measure nothing, or that are none. Raises ImbError."""
-    own = {
+    instead = {
         "passes": "give --passes",
         "seed": "give --seed",
         "endpoint": "give --endpoint",
         "pairs_file": "run IMB-FABRIC itself",
     }
-    own |= dict.fromkeys(("msgsize", "msgsz", "msglen", "msglog", "include", "exclude"), "give -b NAME:BYTES")
+    instead |= dict.fromkeys(
+        ("msgsize", "msgsz", "msglen", "msglog", "include", "exclude"), "give -b NAME:BYTES"
+    )
     if rounds:
-        own["rounds"] = "give --rounds"
+        instead["rounds"] = "give --rounds"
     if quick:
-        own |= dict.fromkeys(("rounds", "halves"), "omit --quick")
+        instead |= dict.fromkeys(("rounds", "halves"), "omit --quick")
     if budget:
-        own["pair_timeout"] = "omit --budget"
-    known = {benchmark.lower(): benchmark for benchmark in benchmarks}
+        instead["pair_timeout"] = "omit --budget"
+    spelling = {benchmark.lower(): benchmark for benchmark in benchmarks}
     for number, argument in enumerate(arguments):
         name = (
             re.sub("^--?", "", argument).lower() if argument.startswith("-") else ""
         )  # as the suite reads it
-        if name in own:
-            raise ImbError(f"{argument} is set by imb fabric; {own[name]} instead")
+        if name in instead:
+            raise ImbError(f"{argument} is set by imb fabric; {instead[name]} instead")
         if name in ("help", "h", "list", "version"):
             raise ImbError(f"{argument} measures nothing; run IMB-FABRIC {argument} itself")
-        if benchmark := next((known[word] for word in argument.lower().split(",") if word in known), None):
+        if benchmark := next(
+            (spelling[word] for word in argument.lower().split(",") if word in spelling), None
+        ):
             raise ImbError(
                 f"{argument}: a benchmark is not named after --; give -b {benchmark}:BYTES instead"
             )

@@ -373,7 +373,13 @@ def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
     module = importlib.import_module(f"imb.cli.{name}")
     grow = getattr(module, "grow", None)  # where launches depend on those before
     executed = launch_all(
-        archive, plan, results_to_stderr=True, commands=show_launches and not grow, verbose=verbose, grow=grow
+        archive,
+        plan,
+        results_to_stderr=True,
+        commands=show_launches and not grow,
+        failures=name != "fabric",
+        verbose=verbose,
+        grow=grow,
     )
     raise typer.Exit(module.report(archive, executed))
 
@@ -402,12 +408,14 @@ def launch_all(
     *,
     results_to_stderr: bool = False,
     commands: bool = True,
+    failures: bool = True,
     verbose: bool = False,
     grow: Grow | None = None,
 ) -> Carried:
     """Runs the launches of the session that are not done yet, or fewer where it stops when decided; exits with 130 when interrupted.
-    `commands`: whether they, and a line of each launch that was measured, are shown. `verbose`: all commands are shown, whole.
-    `grow`: which launches follow; None: repeats.
+    `commands`: whether they, and a line of each launch that was measured, are shown. `failures`: whether there is a line of each other
+    launch, and a warning of other processes; False: the caller's report has all that concerns launches. `verbose`: all commands are
+    shown, whole. `grow`: which launches follow, also the first ones of a plan that has none; None: repeats.
 
     Raises ImbError where another process executes the session.
     """
@@ -420,18 +428,23 @@ def launch_all(
                 warn_of_ignored_variables(variant)
             # The variants of a session that grows are on the same CPUs: one is examined.
             for variant in plan.variants[:1] if grow else plan.variants:
-                most_ranks = max(item.ranks or variant.intent.ranks for item in plan.items)
+                ranks = [item.ranks or variant.intent.ranks for item in plan.items]
+                most_ranks = max(ranks, default=variant.intent.ranks)
                 examine_shared_cpus(variant.intent, most_ranks, variant.name)
             options = {
                 "results_to_stderr": results_to_stderr,
                 "commands": commands,
+                "failures": failures,
                 "verbose": verbose,
                 "grows": bool(grow),
             }
-            executed = _launch_all(archive, plan, **options)
+            executed = Carried([], 0, None, plan, usage_errors=False)
+            if plan.items:
+                executed = _launch_all(archive, plan, **options)
             while extended := (grow or with_repeats)(archive, executed.plan, executed.over):
                 session.extend(archive, extended)
-                executed = _launch_all(archive, extended, **options, announced=bool(grow))
+                announced = bool(grow and executed.plan.items)
+                executed = _launch_all(archive, extended, **options, announced=announced)
             return executed
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
@@ -445,6 +458,7 @@ def _launch_all(
     *,
     results_to_stderr: bool,
     commands: bool,
+    failures: bool,
     verbose: bool,
     grows: bool,
     announced: bool = False,
@@ -531,7 +545,7 @@ def _launch_all(
                 display.end()
             over += now_over
             for ended in now_over:
-                if commands or ended.outcome != "measured":
+                if commands if ended.outcome == "measured" else failures:
                     say(launch_line(archive, plan, ended), err=results_to_stderr)
             refused |= {
                 plan.items[ended.number - 1].like() for ended in now_over if is_usage_error(archive, ended)
@@ -543,7 +557,7 @@ def _launch_all(
         stopped = stopped or deciding.at_the_end(over, display.say)
     if stopped:
         session.stop(archive, plan, stopped)
-    if not plan.until and not announced:  # with `until`, the last line is the reason for stopping
+    if not plan.until and failures and not announced:  # with `until`, the last line is the reason for stopping
         warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
     all_refused = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
     return Carried(over, left_out, stopped, plan, all_refused)

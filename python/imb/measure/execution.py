@@ -31,6 +31,8 @@ from imb.measure.session import (
     elsewhere,
     folder_of,
     intent_of,
+    interrupted_file,
+    interrupted_runs,
     refuse_missing_programs,
     reporting_archive,
     secrets_of,
@@ -395,15 +397,14 @@ def _over(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Do
 def _finish(archive: Archive, plan: Plan, item: Item, over: Done) -> None:
     """From now on this launch is over, unless it was interrupted. Its interrupted runs lose their labels then: the launch
     counts once."""
-    interrupted = folder_of(archive, plan.id) / f"{item.number:04d}.interrupted"
-    text = interrupted.read_text(errors="replace") if interrupted.exists() else ""
-    runs = [run for run in text.split() if len(run) == 64 and run.isalnum()]
+    interrupted, runs = interrupted_file(archive, plan, item), interrupted_runs(archive, plan, item)
     if over.outcome == "interrupted":
-        if item.labels and not plan.campaign:
+        if not plan.campaign:
             write_whole(interrupted, "\n".join([*runs, over.run]).encode())
     else:
-        for run in set(runs) - {over.run}:
-            archive.label(run, remove=item.labels, note=f"interrupted; repeated as {over.run[:SHORT]}")
+        if item.labels:
+            for run in set(runs) - {over.run}:
+                archive.label(run, remove=item.labels, note=f"interrupted; repeated as {over.run[:SHORT]}")
         interrupted.unlink(missing_ok=True)
         write_whole(
             folder_of(archive, plan.id) / f"{item.number:04d}.json", msgspec.json.encode(over) + b"\n"

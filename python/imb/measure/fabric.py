@@ -7,59 +7,132 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from imb.archive.durable import write_whole
 from imb.archive.store import Archive
-from imb.measure.session import Item, Plan, Variant, folder_of, plan_of
+from imb.measure.session import Item, Plan, Variant, examine, folder_of, new_id
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
+from imb.model.text import now
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
 from imb.mpi.installations import Installation
 
 Endpoint = Literal["host", "socket", "numa", "core"]
 BINDS: Mapping[str, Literal["core", "socket", "numa"]] = {"core": "core", "socket": "socket", "numa": "numa"}
+Size = tuple[str, int]  # benchmark and bytes
+PATIENCE = "-pair_timeout"  # the only argument of a launch that depends on the time that is left
 
 
-def plan_sweep(
-    archive: Archive,
-    *,
-    mpi: Installation,
-    programs: Path,
-    intent: Intent,
-    endpoint: Endpoint,
-    sizes: Sequence[tuple[str, int]],
-    arguments: Sequence[str],
-    timeout: float | None,
-    labels: Sequence[str],
-    rounds: Iterable[Iterable[tuple[int, int]]] | None = None,
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """`report` of the plan: how a sweep is judged, and what its launches have in common. `arguments` are IMB's; `passes`: None: as many as
+    decide; `one_stage`: rounds are those of the arguments, and no stage follows the first one. `ended`: no launch follows, for this reason, "": none is
+    needed; None: launches may follow. Sessions of older versions have one stage each and no `endpoint`; `earlier` are the runs of those before."""
+
+    relevant: str = "5%"
+    topology: str | None = None
+    baseline: str | None = None
+    quick: bool = False
+    page: str | None = None
+    format: Literal["terminal", "json", "junit"] = "terminal"
+    sizes: list[Size] = []
+    endpoint: Endpoint | None = None
+    arguments: list[str] = []
+    passes: int | None = None
+    seed: int = 0
+    budget: float | None = None
+    labels: list[str] = []
+    one_stage: bool = False
+    ended: str | None = None
+    earlier: list[str] = []
+
+
+def new_plan(
+    settings: Settings, mpi: Installation, programs: Path, intent: Intent, timeout: float | None
 ) -> Plan:
-    """One launch for each benchmark and size. `rounds`: exactly these, of endpoints by number. The folder of the session has
-    their file. Raises ImbError."""
-    words = ["-endpoint", endpoint, *arguments]
-    items = [
-        Item(n, "FABRIC", [name, *words, "-msgsize", str(length)], labels=list(labels), cell=n - 1)
-        for n, (name, length) in enumerate(sizes, 1)
-    ]
-    variant = Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)
-    made = plan_of(items, variant, timeout)
-    if rounds is not None:
-        path = folder_of(archive, made.id) / "rounds.txt"
-        for item in items:
-            item.arguments.extend(["-pairs_file", str(path)])
-    return made
+    """A session without launches yet."""
+    return Plan(
+        id=new_id(),
+        created=now(),
+        timeout=timeout,
+        variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
+        items=[],
+        command="fabric",
+        report=msgspec.to_builtins(settings),
+    )
 
 
-def write_rounds(archive: Archive, made: Plan, rounds: Iterable[Iterable[tuple[int, int]]]) -> None:
-    """The file of a plan that is saved. Raises ImbError."""
+def settings_of(plan: Plan) -> Settings:
+    """Raises ImbError."""
     try:
-        write_whole(folder_of(archive, made.id) / "rounds.txt", rounds_text(rounds).encode())
+        return msgspec.convert(plan.report, Settings)
+    except msgspec.ValidationError as error:
+        raise ImbError(f"session {plan.id}: plan.json: report: {error}") from error
+
+
+def with_launch(
+    plan: Plan,
+    settings: Settings,
+    size: Size,
+    *,
+    stage: int = 1,
+    arguments: Sequence[str] = (),
+    rounds: Path | None = None,
+    timeout: float | None = None,
+) -> Plan:
+    """The plan with a launch of this benchmark and size behind the others. `arguments`: IMB's, besides those of all launches; `rounds`: a file with the
+    only ones, of endpoints by number; `timeout`: None: the plan's. Raises ImbError where a launcher does not support what is requested."""
+    item = Item(
+        len(plan.items) + 1,
+        "FABRIC",
+        _arguments(settings, size, arguments, rounds),
+        turn=stage,
+        labels=settings.labels,
+        cell=settings.sizes.index(size),
+        timeout=timeout,
+    )
+    extended = msgspec.structs.replace(plan, items=[*plan.items, item])
+    examine(extended)
+    return extended
+
+
+def _arguments(settings: Settings, size: Size, arguments: Sequence[str], rounds: Path | None) -> list[str]:
+    name, length = size
+    pairs = [] if rounds is None else ["-pairs_file", str(rounds)]
+    assert settings.endpoint is not None  # as in sessions of older versions, which have no more launches
+    of_all = ["-endpoint", settings.endpoint, *arguments, *settings.arguments]
+    return [name, *of_all, "-msgsize", str(length), *pairs]
+
+
+def is_as_decided(
+    item: Item, settings: Settings, size: Size, arguments: Sequence[str], rounds: Path | None
+) -> bool:
+    """Whether a planned launch is the one that would be planned now, apart from the time that was left and the path of the archive."""
+    planned = list(item.arguments)
+    if settings.budget is not None and PATIENCE in planned:
+        at = planned.index(PATIENCE)
+        del planned[at : at + 2]
+    decided = _arguments(settings, size, arguments, rounds)
+    return [*planned[:-1], Path(planned[-1]).name] == [*decided[:-1], Path(decided[-1]).name]
+
+
+def rounds_file(archive: Archive, plan: Plan, stage: int) -> Path:
+    """The rounds of a stage that has not all pairs."""
+    return folder_of(archive, plan.id) / f"rounds-{stage}.txt"
+
+
+def write_rounds(archive: Archive, file: Path, rounds: Iterable[Iterable[tuple[int, int]]]) -> None:
+    """In the folder of a plan that is saved. Raises ImbError."""
+    try:
+        write_whole(file, rounds_text(rounds).encode())
     except OSError as error:
         raise archive.refusal(error) from error
 
 
 def rounds_text(rounds: Iterable[Iterable[tuple[int, int]]]) -> str:
     """For -pairs_file: a round per line."""
-    return "".join(" ".join(f"{a}-{b}" for a, b in one) + "\n" for one in rounds)
+    return "".join(" ".join(f"{a}-{b}" for a, b in pairs) + "\n" for pairs in rounds)
 
 
 def hosts_offered(hosts: Sequence[str], environment: Mapping[str, str] | None = None) -> int:

@@ -3,6 +3,8 @@
 ARCHIVE/sessions/ID/plan.json    what is to be launched
     0003.json                    launch 3 is over: its run and how it ended
     0003.part/                   launch 3 while it runs; adopted by --resume where its `imb` was killed
+    0003.interrupted             the runs that launch 3 left when it was interrupted, until it is over
+    rounds-2.txt                 rounds of stage 2 of `imb fabric`
     stopped.json                 why no more launches follow, of a session that stops when decided
     lock, owner.json             the process that executes it (imb.measure.lock)
     standing.json, setup.log     which variant is set up, and output of setups and teardowns (imb.measure.setup_teardown)
@@ -281,6 +283,18 @@ def done(archive: Archive, plan: Plan) -> dict[int, Done]:
     files = done_files(folder_of(archive, plan.id)).items()
     stored = {number: readable_json(file, Done) for number, file in files if number in planned}
     return {number: ended for number, ended in stored.items() if ended and ended.number == number}
+
+
+def interrupted_file(archive: Archive, plan: Plan, item: Item) -> Path:
+    """Names of the runs that an interrupted launch left."""
+    return folder_of(archive, plan.id) / f"{item.number:04d}.interrupted"
+
+
+def interrupted_runs(archive: Archive, plan: Plan, item: Item) -> list[str]:
+    """The runs that a launch left when it was interrupted, the last one last; none where it is over."""
+    file = interrupted_file(archive, plan, item)
+    text = file.read_text(errors="replace") if file.exists() else ""
+    return list(dict.fromkeys(run for run in text.split() if len(run) == 64 and run.isalnum()))
 
 
 def stop(archive: Archive, plan: Plan, reason: str) -> None:
