@@ -19,7 +19,7 @@ from imb.cli.common import (
 )
 from imb.cli.compare import show
 from imb.cli.launching import (
-    Carried,
+    SessionEnd,
     ClassicOption,
     ClassOption,
     GpuOption,
@@ -279,7 +279,7 @@ def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
     return file
 
 
-def report(store: Archive, executed: Carried) -> int:
+def report(store: Archive, executed: SessionEnd) -> int:
     """Print the comparison; the exit status. Raises ImbError."""
     import msgspec
 

@@ -24,7 +24,7 @@ from imb.cli.compare import show as show_comparison
 from imb.cli.compare import worst
 from imb.cli.help import Command
 from imb.cli.launching import (
-    Carried,
+    SessionEnd,
     MpiOption,
     ProgramsOption,
     TimeoutOption,
@@ -325,7 +325,7 @@ def check(
     raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True, verbose=verbose)))
 
 
-def report(store: Archive, executed: Carried) -> int:
+def report(store: Archive, executed: SessionEnd) -> int:
     """Print the check of the launches; the exit status. Raises ImbError."""
     from imb.archive import names
 

@@ -15,7 +15,7 @@ from imb.archive.store import Archive
 from imb.cli import help
 from imb.cli.common import ArchiveOption, LabelOption, VerdictFormatOption, refuse_options, share_of
 from imb.cli.launching import (
-    Carried,
+    SessionEnd,
     CpusOption,
     EnvOption,
     LauncherOption,
@@ -254,8 +254,8 @@ def command(
     build_for([fabric.with_launch(plan, settings, sizes[0])], installation, programs)
     session.save(store, plan)
     with recorded_named(stages):
-        carried = launch_all(store, plan, results_to_stderr=True, commands=False, failures=False, grow=grow)
-        status = report(store, carried, drain=drain, page=page)
+        executed = launch_all(store, plan, results_to_stderr=True, commands=False, failures=False, grow=grow)
+        status = report(store, executed, drain=drain, page=page)
     raise typer.Exit(status)
 
 
@@ -279,14 +279,14 @@ def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
     return stages_of(archive, plan).grow(plan, over)
 
 
-def report(store: Archive, carried: Carried, *, drain: bool = False, page: Path | None = None) -> int:
+def report(store: Archive, executed: SessionEnd, *, drain: bool = False, page: Path | None = None) -> int:
     """The verdict on a sweep; the exit status. `page`: as the user named it. Raises ImbError."""
     from msgspec.structs import replace
 
     from imb.cli import fabric_judging as judging
     from imb.cli.fabric_stages import stages_of
 
-    stages = stages_of(store, carried.plan)
+    stages = stages_of(store, executed.plan)
     settings = stages.settings
     if not stages.sources:
         raise _nothing_measured(stages.unreachable, stages.notes)

@@ -11,7 +11,7 @@ from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launch_lines import problem_of
 from imb.cli.launching import (
-    Carried,
+    SessionEnd,
     ClassicOption,
     CpusOption,
     EnvOption,
@@ -126,7 +126,7 @@ def command(
     )
 
 
-def report(store: Archive, executed: Carried) -> int:
+def report(store: Archive, executed: SessionEnd) -> int:
     """Print the latency of these launches; the exit status. Raises ImbError."""
     from imb.archive.names import launches_in
 

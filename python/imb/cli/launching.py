@@ -339,7 +339,7 @@ def built(
             finished.set()
 
 
-class Carried(NamedTuple):
+class SessionEnd(NamedTuple):
     """A session after its launches."""
 
     over: list[Done]  # the launches that ended
@@ -384,7 +384,7 @@ def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
     raise typer.Exit(module.report(archive, executed))
 
 
-def all_measured(executed: Carried) -> bool:
+def all_measured(executed: SessionEnd) -> bool:
     """Whether every launch was complete; reports on standard error if not."""
     over, left_out = executed.over, executed.left_out
     incomplete = sum(ended.outcome != "measured" for ended in over)
@@ -411,7 +411,7 @@ def launch_all(
     failures: bool = True,
     verbose: bool = False,
     grow: Grow | None = None,
-) -> Carried:
+) -> SessionEnd:
     """Runs the launches of the session that are not done yet, or fewer where it stops when decided; exits with 130 when interrupted.
     `commands`: whether they, and a line of each launch that was measured, are shown. `failures`: whether there is a line of each other
     launch, and a warning of other processes; False: the caller's report has all that concerns launches. `verbose`: all commands are
@@ -438,7 +438,7 @@ def launch_all(
                 "verbose": verbose,
                 "grows": bool(grow),
             }
-            executed = Carried([], 0, None, plan, usage_errors=False)
+            executed = SessionEnd([], 0, None, plan, usage_errors=False)
             if plan.items:
                 executed = _launch_all(archive, plan, **options)
             while extended := (grow or with_repeats)(archive, executed.plan, executed.over):
@@ -462,7 +462,7 @@ def _launch_all(
     verbose: bool,
     grows: bool,
     announced: bool = False,
-) -> Carried:
+) -> SessionEnd:
     """`grows`: launches follow that are not planned yet; `announced`: the caller has printed what follows."""
     from imb.cli.deciding import Deciding
     from imb.cli.show import print_tables
@@ -557,10 +557,12 @@ def _launch_all(
         stopped = stopped or deciding.at_the_end(over, display.say)
     if stopped:
         session.stop(archive, plan, stopped)
-    if not plan.until and failures and not announced:  # with `until`, the last line is the reason for stopping
+    if (
+        not plan.until and failures and not announced
+    ):  # with `until`, the last line is the reason for stopping
         warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
     all_refused = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
-    return Carried(over, left_out, stopped, plan, all_refused)
+    return SessionEnd(over, left_out, stopped, plan, all_refused)
 
 
 # Prefixes of variables, and the MPIs that read them. "mpich" includes the libraries that are made from it.

@@ -10,7 +10,7 @@ from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launch_lines import problem_of
 from imb.cli.launching import (
-    Carried,
+    SessionEnd,
     EnvOption,
     HostsOption,
     LauncherOption,
@@ -104,7 +104,7 @@ def command(
     )
 
 
-def report(store: Archive, executed: Carried) -> int:
+def report(store: Archive, executed: SessionEnd) -> int:
     """Print the sum and the share of each rail; the exit status. Raises ImbError."""
     from itertools import chain
     from statistics import median

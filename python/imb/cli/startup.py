@@ -11,7 +11,7 @@ from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, FormatOption, LabelOption
 from imb.cli.launching import (
     BindOption,
-    Carried,
+    SessionEnd,
     CpusOption,
     EnvOption,
     HostsOption,
@@ -109,7 +109,7 @@ def command(
     )
 
 
-def report(store: Archive, executed: Carried) -> int:
+def report(store: Archive, executed: SessionEnd) -> int:
     """Print where the time of the launches went; the exit status."""
     plan = executed.plan
     summaries = summaries_of(store, plan)

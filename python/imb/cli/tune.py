@@ -24,7 +24,7 @@ from imb.cli.display import in_time
 from imb.cli.launch_lines import warn_of_others
 from imb.cli.launching import (
     BindOption,
-    Carried,
+    SessionEnd,
     CpusOption,
     EnvOption,
     HostsOption,
@@ -268,7 +268,7 @@ def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
     return stages_of(archive, plan).grow(plan, over)
 
 
-def report(store: Archive, executed: Carried) -> int:
+def report(store: Archive, executed: SessionEnd) -> int:
     """Print the result; the exit status. Raises ImbError."""
     import msgspec
 
