@@ -175,10 +175,10 @@ class Index:
 
     def _all_segments(self) -> list[Path]:
         try:
-            found = sorted(self.folder.iterdir())
+            present = sorted(self.folder.iterdir())
         except OSError:  # none was written; another reason is that of the next write
             return []
-        return [each for each in found if each.name[0].isdigit()]
+        return [each for each in present if each.name[0].isdigit()]
 
     def _retire(self, segments: Iterable[Path]) -> None:
         """These are not read any more, and deleted later: a query of another process may still read them."""

@@ -19,7 +19,6 @@ from imb.cli.common import (
 )
 from imb.cli.compare import show
 from imb.cli.launching import (
-    SessionEnd,
     ClassicOption,
     ClassOption,
     GpuOption,
@@ -28,6 +27,7 @@ from imb.cli.launching import (
     MpiOption,
     PrecisionOption,
     ProgramsOption,
+    SessionEnd,
     TimeoutOption,
     VerboseOption,
     all_measured,

@@ -24,9 +24,9 @@ from imb.cli.compare import show as show_comparison
 from imb.cli.compare import worst
 from imb.cli.help import Command
 from imb.cli.launching import (
-    SessionEnd,
     MpiOption,
     ProgramsOption,
+    SessionEnd,
     TimeoutOption,
     VerboseOption,
     all_measured,

@@ -149,7 +149,7 @@ def _show(diagnosis: Diagnosis) -> None:
         )
         say("", "t(n) = latency + n / bandwidth, 95 % intervals", *table)
     if diagnosis.variance and (
-        lines := block(diagnosis.variance, told={finding.rule for finding in diagnosis.findings})
+        lines := block(diagnosis.variance, printed={finding.rule for finding in diagnosis.findings})
     ):
         say("", *(part for line in lines for part in wrapped(line)))
     for note in diagnosis.notes:

@@ -15,7 +15,6 @@ from imb.archive.store import Archive
 from imb.cli import help
 from imb.cli.common import ArchiveOption, LabelOption, VerdictFormatOption, refuse_options, share_of
 from imb.cli.launching import (
-    SessionEnd,
     CpusOption,
     EnvOption,
     LauncherOption,
@@ -23,6 +22,7 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
+    SessionEnd,
     build_for,
     intent_of,
     launch_all,

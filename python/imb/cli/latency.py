@@ -11,7 +11,6 @@ from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launch_lines import problem_of
 from imb.cli.launching import (
-    SessionEnd,
     ClassicOption,
     CpusOption,
     EnvOption,
@@ -20,6 +19,7 @@ from imb.cli.launching import (
     LimitOption,
     MpiOption,
     ProgramsOption,
+    SessionEnd,
     VerboseOption,
     build_for,
     intent_of,

@@ -10,12 +10,12 @@ from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launch_lines import problem_of
 from imb.cli.launching import (
-    SessionEnd,
     EnvOption,
     HostsOption,
     LauncherOption,
     MpiOption,
     ProgramsOption,
+    SessionEnd,
     TimeoutOption,
     VerboseOption,
     all_measured,

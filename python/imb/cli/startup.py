@@ -11,7 +11,6 @@ from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, FormatOption, LabelOption
 from imb.cli.launching import (
     BindOption,
-    SessionEnd,
     CpusOption,
     EnvOption,
     HostsOption,
@@ -20,6 +19,7 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
+    SessionEnd,
     VerboseOption,
     build_for,
     intent_of,

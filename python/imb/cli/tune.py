@@ -24,7 +24,6 @@ from imb.cli.display import in_time
 from imb.cli.launch_lines import warn_of_others
 from imb.cli.launching import (
     BindOption,
-    SessionEnd,
     CpusOption,
     EnvOption,
     HostsOption,
@@ -32,6 +31,7 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
+    SessionEnd,
     TimeoutOption,
     VerboseOption,
     build_for,

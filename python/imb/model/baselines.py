@@ -58,10 +58,10 @@ class Kept(msgspec.Struct, frozen=True):
 
     def read(self) -> Records:
         """Its records."""
-        found = read(self.records.encode(), self.name)
-        for run in found.of(Run) if self.options is not None else ():
+        records = read(self.records.encode(), self.name)
+        for run in records.of(Run) if self.options is not None else ():
             run.options = self.options
-        return found
+        return records
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):

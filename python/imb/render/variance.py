@@ -27,10 +27,10 @@ _DOMINANT = (
 )
 
 
-def block(variance: Variance, *, told: Collection[str] = ()) -> list[str]:
-    """Lines: the components, the largest one, how to reduce it, notes. `told`: rules of a diagnosis that have printed
+def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
+    """Lines: the components, the largest one, how to reduce it, notes. `printed`: rules of a diagnosis that have printed
     some of this already; it is omitted."""
-    left_out = set(words(variance.unusual)) if "usual-state" in told else set()
+    left_out = set(words(variance.unusual)) if "usual-state" in printed else set()
     rows = [row for row in variance.rows if row.launches]
     if not rows or not variance.parts:
         return [f"! {line}" for line in words(variance.unusual) if line not in left_out]
@@ -51,7 +51,7 @@ def block(variance: Variance, *, told: Collection[str] = ()) -> list[str]:
         worst = f"; {most}: {part.worst_row!s}" if part.worst > part.typical and most != typical else ""
         lines.append(f"  {titles[part.name]:{width}}  {typical:>7}{wide}{limits(part)}{worst}")
     sentences = " ".join(filter(None, map(_sentence, (verdict(variance, figures=False), remedy(variance)))))
-    shown = [*([] if "variance" in told else [*lines, sentences]), *noted]
+    shown = [*([] if "variance" in printed else [*lines, sentences]), *noted]
     return [*shown, *([_DOMINANT] if any("dominant state" in line for line in shown) else [])]
 
 
