@@ -10,8 +10,9 @@
 
 namespace {
 
-constexpr unsigned patience =
-    64;  // polls that found nothing, before a rank sleeps: ranks with a CPU each wait for less
+// Of so many polls in sequence that found nothing, the last one is followed by a sleep: where ranks have a
+// CPU each, a message takes fewer.
+constexpr unsigned patience = 64;
 
 void give_the_cpu_away(unsigned idle_polls) {
   static const bool sleeps = std::getenv("WAITING_RANKS_SLEEP") != nullptr;
