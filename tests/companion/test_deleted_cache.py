@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +141,20 @@ def test_a_cache_that_is_deleted_again_and_again_is_done_without(
     assert not list((tmp_path / "tmp").iterdir())
     said = imb("import", tmp_path / "0.log", "--label", "again")
     assert (said.code, said.err) == (0, "")
+
+
+def test_runs_that_two_processes_take_in_are_counted_once(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(imb, archive, tmp_path)
+    expected = [imb(*command) for command in CACHE_READERS]
+    take_in = Index._take_in
+
+    def with_another(index: Index, new: Sequence[str]) -> list[str]:
+        take_in(index, new)
+        return take_in(index, new)
+
+    monkeypatch.setattr(Index, "_take_in", with_another)
+    for command, before in zip(CACHE_READERS, expected, strict=True):
+        shutil.rmtree(tmp_path / "cache")
+        assert imb(*command) == before, command

@@ -68,7 +68,7 @@ def _schemas() -> dict[str, pa.Schema]:
 
 
 class _Deleted(Exception):
-    """Files of the cache that were there, or just written, are missing."""
+    """Files of the cache that were there, or just written, are missing, or others have parts of what is in them."""
 
 
 class Index:
@@ -203,8 +203,10 @@ class Index:
         if new := sorted(present.difference(known)):
             known += self._take_in(new)
             tables = self._runs_read(columns)
-            if not present.intersection(known).issubset(_names(tables.values())):
-                raise _Deleted
+        tables = _without_copies(tables)
+        names = _names(tables.values())
+        if len(names) != len(set(names)) or not present.intersection(known).issubset(names):
+            raise _Deleted
         return present, tables
 
     def _take_in(self, new: Sequence[str]) -> list[str]:
@@ -405,6 +407,17 @@ def _states_of(files: Iterable[Path]) -> dict[Path, TableFile]:
 
 def _names(tables: Iterable[Columns]) -> list[str]:
     return [run for table in tables for run in table["run"]]
+
+
+def _without_copies(tables: dict[Path, Columns]) -> dict[Path, Columns]:
+    """Without segments whose runs are all in larger ones: processes that read at the same time take in the same runs."""
+    seen: set[str] = set()
+    copies: set[Path] = set()
+    for segment, table in sorted(tables.items(), key=lambda item: -len(item[1]["run"])):
+        if seen.issuperset(table["run"]):
+            copies.add(segment)
+        seen.update(table["run"])
+    return {segment: table for segment, table in tables.items() if segment not in copies}
 
 
 def _with_all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:

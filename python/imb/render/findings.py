@@ -38,7 +38,9 @@ def findings_markdown(diagnosis: Diagnosis) -> str:
             "",
             *(
                 f"- {escaped(line)}"
-                for line in block(diagnosis.variance, printed={finding.rule for finding in diagnosis.findings})
+                for line in block(
+                    diagnosis.variance, printed={finding.rule for finding in diagnosis.findings}
+                )
             ),
         ]
     lines += ["", *(f"Not checked: {escaped(note)}." for note in diagnosis.notes)] if diagnosis.notes else []
