@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from imb.render.fabric import Judged
 
 LEVEL = 0.01
-DETECTED = 2.0  # times the smallest relevant slowdown: a sweep that would miss such a host is inconclusive
 MOST_PASSES = 100  # in an advice
 _LISTED = 4  # names in a line
 MOST_DRAINED = 0.25  # of the hosts: if more are slow, the cause is rarely in them
@@ -194,11 +193,12 @@ def with_missing(judged: Judged, sizes: Sequence[tuple[str, int]]) -> Judged:
 
 def with_next_of_quick(judged: Judged) -> Judged:
     """Adds a note on what to measure after a quick search that ends undecided."""
+    from imb.fabric.sensitivity import MISSED
     from imb.fabric.stages import after_quick
 
-    least = DETECTED * judged.least
-    words = after_quick(judged.verdict, len(judged.endpoints), least, MOST_PASSES)
-    return judged._replace(notes=[*judged.notes, words]) if words else judged
+    wanted = MISSED * judged.least
+    note = after_quick(judged.verdict, len(judged.endpoints), wanted, MOST_PASSES)
+    return judged._replace(notes=[*judged.notes, note]) if note else judged
 
 
 def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str]) -> Topology:

@@ -103,8 +103,8 @@ class Stages:
     def _sweep(self) -> Iterator[Plan]:
         """The plans with each next launch. The sweep ends when nothing is to be decided any more, there is no time for the next stage, or a stage left no
         records."""
-        from imb.cli.fabric_judging import DETECTED
         from imb.fabric.rounds import whole_sweep
+        from imb.fabric.sensitivity import MISSED
         from imb.fabric.stages import Stage, search
 
         settings, ranks = self.settings, self._plan.variants[0].intent.ranks
@@ -118,7 +118,7 @@ class Stages:
             ranks,
             settings.seed,
             settings.sizes,
-            DETECTED * self.against.least,
+            MISSED * self.against.least,
             self._verdict,
             quick=settings.quick,
             passes=settings.passes,

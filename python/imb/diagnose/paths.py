@@ -109,7 +109,7 @@ def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launc
     return Finding(
         level="warning",
         rule="path",
-        where="messages within a host" if way.placement == "intra-node" else "messages between hosts",
+        where=_where(way.placement),
         found=f"{title}{in_launches}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
         f"{counted(way.rows, 'row')} asked for ({way.share:.0%} in the median row)"
         + (f"; {reported}" if reported else "")
@@ -132,7 +132,7 @@ def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Fi
     return Finding(
         level="warning",
         rule="path",
-        where="messages within a host" if placement == "intra-node" else "messages between hosts",
+        where=_where(placement),
         found="launches took different paths: "
         + ", ".join(
             f"{name} in {number}" for name, number in sorted(counts.items(), key=lambda item: -item[1])
@@ -141,6 +141,10 @@ def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Fi
         evidence={"launches": counts},
         weight=2.0,
     )
+
+
+def _where(placement: str) -> str:
+    return "messages within a host" if placement == "intra-node" else "messages between hosts"
 
 
 def _number(count: int) -> str:

@@ -161,10 +161,9 @@ def _rectangle(column: Numbers, first: Indices, second: Indices) -> Numbers:
 def hardly_measured(sweep: Sweep) -> list[str]:
     """Endpoints that met too few others to be judged; a meeting without an answer counts."""
     count = len(sweep.endpoints)
-    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
     measured = np.zeros(count * count, dtype=bool)
-    measured[low * count + high] = True
+    measured[sweep.pair_codes()] = True
     met = np.flatnonzero(measured)
-    many = np.bincount(np.concatenate([met // count, met % count]), minlength=count)
+    partners = np.bincount(np.concatenate([met // count, met % count]), minlength=count)
     fewest = min(FEWEST, count - 1)
-    return [endpoint.name for endpoint in sweep.endpoints if many[endpoint.index] < fewest]
+    return [endpoint.name for endpoint in sweep.endpoints if partners[endpoint.index] < fewest]

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from imb.fabric.classes import distances, leaves_of, near_groups, of_groups, of_populations, two_populations
-from imb.fabric.components import Components, components_of
+from imb.fabric.components import FEWEST, Components, components_of
 from imb.fabric.judge import (
     RANK,
     Result,
@@ -32,9 +32,9 @@ from imb.fabric.judge import (
 )
 from imb.fabric.launches import leveled
 from imb.fabric.pairs import silent_endpoints, silent_together, unanswered, without_answer
-from imb.fabric.parts import FEWEST, Fit, Layout, Part, bounded_mean
+from imb.fabric.parts import Fit, Layout, Part, bounded_mean
 from imb.fabric.rails import quiet_rails, shares
-from imb.fabric.sensitivity import remedy
+from imb.fabric.sensitivity import MISSED, remedy
 from imb.fabric.sweep import Sweep
 from imb.fabric.topology import Topology
 from imb.fabric.verdict import (
@@ -56,7 +56,6 @@ _RAILS = 0.1  # of `level` for quiet rails, where they are judged
 _UNDECIDED = 0.05  # p-value of a suspect that more passes may confirm
 _TAIL = 0.05  # p-value of a pair by the tail of all others
 _DOUBTED = 0.5  # the same, of a pair that is measured once more
-_MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
 _FEW = 0.1  # of the links have fewer pairs
 _SEVERAL = 0.1  # share of slow pairs beyond which slow hosts may be among them
 _ALIKE = 1.5  # times the effect of a link: what a pair that crosses it may have
@@ -117,14 +116,12 @@ def judge_sweeps(
 def _layout(sweep: Sweep, topology: Topology | None, before: Layout | None) -> Layout:
     """Components are those of the sweep before, if it has the same pairs."""
     count = len(sweep.endpoints)
-    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
-    every = low * count + high
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
-    each, at = numbered(every[good], count * count)
-    key = np.zeros(len(every), dtype=np.int64)
+    codes, at = numbered(sweep.pair_codes()[good], count * count)
+    key = np.zeros(len(good), dtype=np.int64)
     key[good] = at
-    a, b = (each // count).astype(np.int32), (each % count).astype(np.int32)
-    logs = np.zeros(len(every))
+    a, b = (codes // count).astype(np.int32), (codes % count).astype(np.int32)
+    logs = np.zeros(len(good))
     logs[good] = np.log(sweep.seconds[good])
     components: Components
     if (
@@ -545,7 +542,7 @@ class _Size:
         if links:
             of_links, wider = detectable(self.whole, self.least, "link", _FEW)
             of_links = 0.0 if wider > 2.0 else of_links
-        wanted = float(np.log1p(_MISSES * float(np.expm1(self.least))))
+        wanted = float(np.log1p(MISSED * float(np.expm1(self.least))))
         met = np.bincount(np.concatenate([layout.a, layout.b]))
         ends = int(np.count_nonzero(met))
         whole = 2 * len(layout.a) >= ends * (ends - 1)

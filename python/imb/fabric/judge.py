@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from imb.fabric.parts import FEWEST, Fit, Layout, Part, huber
+from imb.fabric.components import FEWEST
+from imb.fabric.parts import Fit, Layout, Part, huber
 from imb.stats.arrays import Mask, Values
 from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import LEAST_SPREAD

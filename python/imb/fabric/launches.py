@@ -25,14 +25,13 @@ def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
     if len(numbers) < 2 or not good.any():
         return sweep
     count = len(sweep.endpoints)
-    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
-    each, at = numbered((low * count + high)[good], count * count)
-    a, b = each // count, each % count
+    codes, at = numbered(sweep.pair_codes()[good], count * count)
+    a, b = codes // count, codes % count
     classes, _ = distances(sweep.endpoints, a, b, topology)
     logs, launch = np.log(sweep.seconds[good]), np.asarray(sweep.launches)[good]
-    if np.bincount(at[launch == numbers[0]], minlength=len(each)).all():
+    if np.bincount(at[launch == numbers[0]], minlength=len(codes)).all():
         return sweep  # each pair has times of its own to be compared with
-    before = np.full(len(each), np.nan)  # level of each pair
+    before = np.full(len(codes), np.nan)  # level of each pair
     met = np.zeros(count, dtype=bool)
     slower = np.zeros(len(logs))
     for number in numbers:

@@ -19,13 +19,13 @@ def without_answer(sweep: Sweep) -> list[tuple[int, int]]:
     if good.all():
         return []
     count = len(sweep.endpoints)
-    every = np.minimum(sweep.a, sweep.b).astype(np.int64) * count + np.maximum(sweep.a, sweep.b)
-    failed = np.setdiff1d(every[~good], every[good])
+    codes = sweep.pair_codes()
+    failed = np.setdiff1d(codes[~good], codes[good])
     if np.isnan(sweep.seconds).any():
-        last = _last_of(every)
-        failed = np.union1d(failed, every[last[np.isnan(sweep.seconds[last])]])
+        last = _last_of(codes)
+        failed = np.union1d(failed, codes[last[np.isnan(sweep.seconds[last])]])
         failed = failed[:0] if unanswered(sweep) else failed
-    return [divmod(pair, count) for pair in failed.tolist()]
+    return [divmod(code, count) for code in failed.tolist()]
 
 
 def _last_of(key: Indices) -> Indices:
@@ -57,7 +57,7 @@ def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
 def _last_meetings(sweep: Sweep) -> tuple[Numbers, Numbers]:
     """Pairs that answered when they last met, and those that failed."""
     low, high = np.minimum(sweep.a, sweep.b), np.maximum(sweep.a, sweep.b)
-    last = _last_of(low.astype(np.int64) * len(sweep.endpoints) + high)
+    last = _last_of(sweep.pair_codes())
     answers = ~np.isnan(sweep.seconds[last])
     ends = np.stack([low[last], high[last]], axis=1)
     return ends[answers], ends[~answers]

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from imb.fabric.components import Component, Components
+from imb.fabric.components import FEWEST, Component, Components
 from imb.fabric.sweep import Sweep
 from imb.stats.arrays import Indices, Mask, Numbers, Values
-from imb.stats.medians import by_index, median, middles, robust_deviation, table_by_index
+from imb.stats.medians import EFFICIENCY, by_index, median, middles, robust_deviation, table_by_index
 from imb.stats.shift import LEAST_SPREAD
 
-FEWEST = 3  # pairs of a component or of a class
 BOTH_WAYS = ("Pair_Latency", "Pair_Bidirectional")  # a time is that of both directions
 _BOUND = 3.0  # standard deviations: what is farther away counts as this far
 _WHOLE = 0.9  # share of a class that a component may have before the class has no level of its own
@@ -28,7 +27,6 @@ _FAST = 25  # percentile
 _FROM_FAST = 0.6745  # standard deviations from there to the median
 _KIND = 4  # components: of fewer, nothing is known of how they vary
 _ROBUST = 10  # endpoints of which the median absolute deviation is taken; a slow link makes others slow, whose pairs cross it, too
-_OF_A_DEVIATION = 0.37  # efficiency of the median absolute deviation
 
 
 @dataclass(frozen=True)
@@ -257,7 +255,7 @@ class Fit:
             inside = scores[(self.part.kinds == kind) & np.isfinite(scores)]
             factor, few = 1.0, len(inside) - 1.0
             if len(inside) >= _ROBUST or kind not in self.part.ends:
-                few *= _OF_A_DEVIATION
+                few *= EFFICIENCY
                 if len(inside) >= _KIND:
                     factor = robust_deviation(inside - median(inside))
             elif len(inside) >= _KIND:  # of few endpoints, the median absolute deviation is often far off

@@ -22,12 +22,11 @@ from imb.fabric.verdict import QuietRail
 from imb.model.path import LOOPBACK
 from imb.model.records import Result
 from imb.stats.arrays import Indices, Mask, Numbers, Values
-from imb.stats.medians import TO_DEVIATION, nanmedian
+from imb.stats.medians import EFFICIENCY, TO_DEVIATION, nanmedian
 
 PART = 0.1  # of all bytes: rails that carry less are not in use
 _LESS = 0.5  # of the share of its peers
 _LEAST_SPREAD = 0.02  # of shares: headers and background
-_OF_A_DEVIATION = 0.37  # efficiency of the median absolute deviation
 _BETTER = 10.0  # times the degrees of freedom, at most
 _MOSTLY = 0.8  # of the bytes of a pair
 _FEWEST_HOSTS = 4
@@ -132,7 +131,7 @@ def quiet_rails(by_host: Shares, level: float) -> tuple[QuietRail, ...]:
         between = TO_DEVIATION * np.median(np.abs(part - usual), axis=0)
         spread = np.maximum(np.maximum(between, by_host.error[rails]), _LEAST_SPREAD)
         # Where the spread is not that of few hosts, it is known better (Satterthwaite).
-        degrees = max(_OF_A_DEVIATION * (len(hosts) - 1), 1.0) * np.minimum(
+        degrees = max(EFFICIENCY * (len(hosts) - 1), 1.0) * np.minimum(
             spread / np.maximum(between, 1e-9), _BETTER
         )
         p = np.minimum(1.0, stdtr(degrees, (part - usual) / spread) * tests)

@@ -17,7 +17,7 @@ from imb.model import sequential_design
 from imb.model.observations import Key
 from imb.model.units import as_percent
 from imb.stats import shift as stats
-from imb.stats.arrays import Values
+from imb.stats.arrays import LARGEST_LOG, Values
 from imb.stats.multiplicity import Family, family_of
 from imb.stats.shift import FEWEST, Shift
 
@@ -36,7 +36,6 @@ EXIT: dict[Verdict, int] = {
 }
 BANDS_WEIGHT = 4.0  # of all bands at Holm's method, of all rows 1
 _UNKNOWN = (None, None)
-LARGEST_LOG = 700.0  # of which the exponential is still a number
 _BARELY = 1e-9  # a logarithm: less than this is no difference
 
 

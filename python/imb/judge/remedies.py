@@ -7,6 +7,7 @@ import math
 from imb.judge.usual import FEWEST, words
 from imb.judge.variance import CONFIDENCE, NAMES, TARGET, Name, Part, Variance
 from imb.model.units import NOT_KNOWN, counted, known_width
+from imb.stats.arrays import LARGEST_LOG
 
 PARTS: dict[Name, str] = {
     "within": "within a launch",
@@ -31,7 +32,7 @@ UNKNOWN: dict[Name, str] = {
 
 def percent(deviation: float) -> str:
     """Of a standard deviation of logarithms: `0.42 %`, `4.2 %`, `42 %`."""
-    return share(math.expm1(min(deviation, 700.0)))
+    return share(math.expm1(min(deviation, LARGEST_LOG)))
 
 
 def share(value: float) -> str:

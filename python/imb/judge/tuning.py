@@ -23,7 +23,7 @@ from scipy.special import stdtr, stdtrit
 
 from imb.judge.usual import split
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
-from imb.stats.arrays import Mask, Values
+from imb.stats.arrays import LARGEST_LOG, Mask, Values
 from imb.stats.medians import nanmedian
 from imb.stats.multiplicity import holm
 from imb.stats.shift import FEWEST, errors_of_pairs, moments
@@ -35,7 +35,6 @@ PROPOSED = 0.5  # of the margin: a smaller estimated gain is not worth a line in
 LOOKS = (5, 10, 20, 40)  # pairs
 SPARE = 3  # times the pairs of a look are launched at most, where launches are outside the dominant state
 FAMILY = 0.01
-_MOST = 700.0  # a logarithm
 RESERVE = 1.2  # halves of its interval that a gain has at least from the second confirmation that failed on
 RESERVE_AT_END = 1.5  # the same when the budget ends: there is time for one more confirmation at most
 CONFIRMATIONS = 5  # 0.5, 0.25, ... %; cells that fail even then are many, and there is no file
@@ -358,7 +357,7 @@ def judged(
         elif slower[at]:
             verdict = "slower"
         speedup, least, most = (
-            float(np.exp(min(values[at], _MOST))) for values in (estimates.mean, low, high)
+            float(np.exp(min(values[at], LARGEST_LOG))) for values in (estimates.mean, low, high)
         )
         cells.append(Judged(verdict, speedup, least, most, int(estimates.pairs[at])))
     return cells

@@ -25,7 +25,7 @@ from imb.judge.usual import Ranks, Unusual, ranks_of, references_of, unusual
 from imb.model.observations import METRICS, Key, Launch, Side, bytes_counted
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import Passes, Result
-from imb.stats.arrays import Values
+from imb.stats.arrays import LARGEST_LOG, Values
 from imb.stats.medians import known_median
 from imb.stats.shift import LEAST_SPREAD
 
@@ -123,7 +123,8 @@ def _half_width_of_mean(deviation: float | None, count: int) -> float | None:
     """Of the 95 % interval of the mean of so many launches with this standard deviation, by Student's t."""
     if deviation is None or count < 2:
         return None
-    return math.expm1(min(float(stdtrit(count - 1, 0.975)) * deviation / math.sqrt(count), 700.0))
+    reach = float(stdtrit(count - 1, 0.975)) * deviation / math.sqrt(count)
+    return math.expm1(min(reach, LARGEST_LOG))
 
 
 def parts_of(

@@ -12,7 +12,7 @@ import msgspec
 from imb.fabric.history import RATIO_OF_ONE
 from imb.fabric.inference import FEWEST_ENDPOINTS
 from imb.fabric.pairs import cause_of, unanswered
-from imb.fabric.sensitivity import DIFFERENT, HUGE, LACKING, beyond_passes, lack_hosts
+from imb.fabric.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, beyond_passes, lack_hosts
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
 from imb.model.units import and_more, as_percent, counted, size, us
@@ -140,7 +140,7 @@ def _why_unsure(judged: Judged) -> str:
         return f"too few pairs: {_a(judged)} may be missed however slow it is; measure more pairs"
     if missed > expm1(HUGE):
         return f"too noisy: {_a(judged)} may be missed however slow it is; measure on an idle fabric"
-    if missed > 2 * judged.least and not verdict.populations:
+    if missed > MISSED * judged.least and not verdict.populations:
         worst = max(
             verdict.per_size,
             key=lambda result: result.detectable if result.detectable == result.detectable else 0,
@@ -157,7 +157,7 @@ def _remedy(judged: Judged, worst: SizeResult) -> str:
     why = beyond_passes(
         worst.passes,
         log1p(worst.detectable),
-        log1p(2 * judged.least),
+        log1p(MISSED * judged.least),
         whole=2 * worst.pairs >= met * (met - 1),
     )
     return why or f"measure more than {counted(worst.passes, 'pass')} (--passes), or on an idle fabric"
