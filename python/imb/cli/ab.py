@@ -10,6 +10,7 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import (
+    USUAL_RELEVANT,
     ArchiveOption,
     FormatOption,
     RelevantOption,
@@ -51,7 +52,7 @@ from imb.cli.submitting import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import data, explained, say
+from imb.render.terminal import explained, json_data, say
 
 if TYPE_CHECKING:
     from imb.measure.campaign import Campaign
@@ -150,7 +151,7 @@ def command(
     timeout: TimeoutOption = None,
     verbose: VerboseOption = False,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the random order.")] = None,
-    relevant: RelevantOption = "5%",
+    relevant: RelevantOption = USUAL_RELEVANT,
     metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
     rows: RowsOption = False,
     format: FormatOption = "terminal",
@@ -247,7 +248,7 @@ def command(
         session.save(store, plan)
     if submit:
         status = hand_over(store, plans, job)
-        judging = [] if relevant == "5%" else ["--relevant", relevant]
+        judging = [] if relevant == USUAL_RELEVANT else ["--relevant", relevant]
         judging += [] if metric == "time" else ["--metric", metric]
         judging += (["--rows"] if rows else []) + ([] if format == "terminal" else ["--format", format])
         for plan in plans:
@@ -311,7 +312,7 @@ def report(store: Archive, executed: SessionEnd) -> int:
         looks = msgspec.structs.replace(comparison.sequential, stopped=executed.stopped)
         comparison = msgspec.structs.replace(comparison, sequential=looks)
     if options["format"] == "json":
-        data(msgspec.json.format(msgspec.json.encode(comparison)) + b"\n")
+        json_data(comparison)
     else:
         show(comparison, all_rows=options["rows"])
     return EXIT[comparison.verdict]

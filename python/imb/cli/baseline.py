@@ -36,7 +36,7 @@ from imb.cli.launching import (
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.units import counted
-from imb.render.terminal import columns, data, say
+from imb.render.terminal import columns, data, json_data, say
 
 if TYPE_CHECKING:
     from imb.measure.session import Plan
@@ -176,13 +176,11 @@ def list_(archive: ArchiveOption = None) -> None:
 @app.command("show", cls=Command)
 def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption = None) -> None:
     """Show the versions of a baseline with machine, runs and commands."""
-    import msgspec
-
     from imb.archive import baselines
 
     versions = baselines.baseline_versions(Archive(archive), name)
     if format == "json":
-        data(msgspec.json.format(msgspec.json.encode(versions)) + b"\n")
+        json_data(versions)
         return
     for version in versions:
         say(_line(version))
@@ -373,8 +371,7 @@ def _judge(
     if options["format"] == "json":
         import msgspec
 
-        document = {"verdict": verdict, **msgspec.to_builtins(judged)}
-        data(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+        json_data({"verdict": verdict, **msgspec.to_builtins(judged)})
     elif options["format"] == "junit":
         from imb.render import junit
 
@@ -397,6 +394,7 @@ def _judge(
 
 def _to_measure_again(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
     """The baseline to measure again on this machine."""
+    from imb.judge.baseline import placements_of
     from imb.measure import recheck
 
     matching = [
@@ -406,13 +404,8 @@ def _to_measure_again(versions: list[Baseline], placement: str | None, force: bo
         and (force or version.machine.same(recheck.this_machine(version.machine.nodes or 1)) is not False)
     ]
     if not matching:
-        available = "; ".join(
-            dict.fromkeys(
-                f"{version.placement or 'unknown placement'} on {version.machine}" for version in versions
-            )
-        )
         raise ImbError(
-            f"baseline {versions[-1].name} has nothing for {placement or 'launches'} on this machine, only: {available}"
+            f"baseline {versions[-1].name} has nothing for {placement or 'launches'} on this machine, only: {placements_of(versions)}"
         )
     if len({version.placement for version in matching}) > 1:
         raise ImbError(

@@ -10,6 +10,7 @@ import typer
 
 from imb.archive.labels import checked
 from imb.archive.store import Archive
+from imb.cli.extras import need
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import explained
@@ -68,6 +69,7 @@ RunArgument = Annotated[
 FORMAT = typer.Option("--format", "-f", help="Output format.")  # the type of the parameter has the formats
 FormatOption = Annotated[Literal["terminal", "json"], FORMAT]
 VerdictFormatOption = Annotated[Literal["terminal", "json", "junit"], FORMAT]
+USUAL_RELEVANT = "5%"
 RelevantOption = Annotated[
     str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.")
 ]
@@ -132,6 +134,13 @@ def sides_named(archive: Archive, *names: str) -> list[Side]:
 PLANNED = (
     "cannot be combined with --resume, which executes the recorded plan; omit --resume to start a new session"
 )
+
+
+def examine_page(command: str, page: Path) -> None:
+    """Raises ImbError where the libraries of a page are missing, or its file cannot be written."""
+    need(f"{command} --page", "jinja2", "plotly")
+    if page.is_dir() or not page.absolute().parent.is_dir():
+        raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
 
 
 def names_and_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:

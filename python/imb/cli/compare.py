@@ -13,6 +13,7 @@ from imb.cli.common import (
     FORMAT,
     SIDE,
     USUAL_BANDS,
+    USUAL_RELEVANT,
     ArchiveOption,
     AssumeOneSessionOption,
     AssumeStableOption,
@@ -26,7 +27,7 @@ from imb.cli.common import (
 )
 from imb.cli.extras import need
 from imb.model.units import counted
-from imb.render.terminal import data, explained
+from imb.render.terminal import data, explained, json_data
 
 if TYPE_CHECKING:
     from imb.judge.compare import Comparison, Verdict
@@ -47,7 +48,7 @@ FIRST = (
 def command(
     a: Annotated[str, typer.Argument(metavar="A", help=f"Reference. {SIDE}")],
     b: Annotated[str, typer.Argument(metavar="B", help="Sample set to judge against A; named as A.")],
-    relevant: RelevantOption = "5%",
+    relevant: RelevantOption = USUAL_RELEVANT,
     metric: Annotated[
         str,
         typer.Option(
@@ -125,9 +126,7 @@ def command(
     with explained(f"comparing {counted(len(launches), 'launch')}"):
         comparison = compare(*sides, settings, earlier(store, launches))
     if format == "json":
-        import msgspec
-
-        data(msgspec.json.format(msgspec.json.encode(comparison)) + b"\n")
+        json_data(comparison)
     elif format == "junit":
         from imb.render import junit
 

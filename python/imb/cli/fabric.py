@@ -13,7 +13,14 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli import help
-from imb.cli.common import ArchiveOption, LabelOption, VerdictFormatOption, refuse_options, share_of
+from imb.cli.common import (
+    ArchiveOption,
+    LabelOption,
+    VerdictFormatOption,
+    examine_page,
+    refuse_options,
+    share_of,
+)
 from imb.cli.launching import (
     CpusOption,
     EnvOption,
@@ -105,7 +112,7 @@ def command(
             "-b",
             metavar="NAME:BYTES",
             help="Measure this; may be repeated.",
-            show_default="Pair_Latency:8 and Pair_Bandwidth:1048576",
+            show_default=" and ".join(f"{name}:{length}" for name, length in SIZES),
         ),
     ] = None,
     passes: Annotated[
@@ -193,7 +200,6 @@ def command(
     """
     from msgspec.structs import replace
 
-    from imb.cli.extras import need
     from imb.cli.fabric_stages import against_of, planned, recorded_named, refuse_own, stages_of
     from imb.measure import fabric, session
 
@@ -208,9 +214,7 @@ def command(
     if quick and (rounds or serial):
         raise ImbError("--quick has rounds of its own; omit --rounds and --serial")
     if page:
-        need("imb fabric --page", "jinja2", "plotly")
-        if page.is_dir() or not page.absolute().parent.is_dir():
-            raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
+        examine_page("imb fabric", page)
     store = Archive(archive)
     settings = fabric.Settings(
         relevant=relevant,
@@ -304,8 +308,11 @@ def _nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -
     """A host that the launcher cannot reach does not answer, which is bad."""
     if unreachable:
         text = "; ".join(f"host {host} cannot be reached ({why})" for host, why in unreachable.items())
-        return ImbError(f"bad: {text}; nothing was measured", status=10)
-    return ImbError(f"inconclusive: no launch has records: {'; '.join(problems) or 'nothing ran'}", status=11)
+        return ImbError(f"bad: {text}; nothing was measured", status=EXIT["bad"])
+    return ImbError(
+        f"inconclusive: no launch has records: {'; '.join(problems) or 'nothing ran'}",
+        status=EXIT["inconclusive"],
+    )
 
 
 def _conclude(

@@ -83,13 +83,16 @@ def command(
             "-b",
             metavar="NAME",
             help="With --learn: watch this benchmark; may be repeated.",
-            show_default="PingPong and Allreduce",
+            show_default=" and ".join(BENCHMARKS),
         ),
     ] = None,
     lengths: Annotated[
         str | None,
         typer.Option(
-            "--bytes", metavar="N[,N]", help="With --learn: message lengths.", show_default="8 and 1048576"
+            "--bytes",
+            metavar="N[,N]",
+            help="With --learn: message lengths.",
+            show_default=LENGTHS.replace(",", " and "),
         ),
     ] = None,
     mpi: MpiOption = None,

@@ -54,7 +54,12 @@ def command(
     budget: Annotated[
         float | None,
         typer.Option(
-            "--budget", min=0.1, max=1e7, metavar="SECONDS", help="Duration of each launch.", show_default="2"
+            "--budget",
+            min=0.1,
+            max=1e7,
+            metavar="SECONDS",
+            help="Duration of each launch.",
+            show_default=f"{SECONDS:g}",
         ),
     ] = None,
     classic: ClassicOption = False,
@@ -65,7 +70,7 @@ def command(
             min=1,
             metavar="N",
             help="Round trips of a classic launch; implies --classic.",
-            show_default="10000",
+            show_default=str(REPETITIONS),
         ),
     ] = None,
     timeout: LimitOption = 60,

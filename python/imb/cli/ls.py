@@ -57,7 +57,9 @@ def command(
     ] = None,
     newest: Annotated[
         int | None,
-        typer.Option("--newest", "-n", min=1, metavar="N", help="Show the newest N runs.", show_default="30"),
+        typer.Option(
+            "--newest", "-n", min=1, metavar="N", help="Show the newest N runs.", show_default=str(_NEWEST)
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Show all runs.")] = False,
     label: Annotated[

@@ -15,6 +15,7 @@ from imb.cli.common import (
     ArchiveOption,
     FormatOption,
     RowsOption,
+    examine_page,
     is_given,
     names_and_arguments,
     refuse_options,
@@ -42,7 +43,7 @@ from imb.cli.launching import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import data, say
+from imb.render.terminal import json_data, say
 
 if TYPE_CHECKING:
     from imb.judge.tuning import Tuned
@@ -151,7 +152,6 @@ def command(
 
     import msgspec
 
-    from imb.cli.extras import need
     from imb.cli.tune_stages import stages_of
     from imb.measure import session, tuning
     from imb.measure.campaign import examine_name
@@ -205,9 +205,7 @@ def command(
         rows=rows,
     )
     if page is not None:
-        need("imb tune --page", "jinja2", "plotly")
-        if page.is_dir() or not page.absolute().parent.is_dir():
-            raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
+        examine_page("imb tune", page)
     if verify is None:
         _refuse_used(Path(settings.output))
     plan = tuning.new_plan(settings, installation, folder, intent, timeout)
@@ -270,8 +268,6 @@ def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
 
 def report(store: Archive, executed: SessionEnd) -> int:
     """Print the result; the exit status. Raises ImbError."""
-    import msgspec
-
     from imb.cli.tune_stages import stages_of
     from imb.render import tuning
     from imb.render.terminal import Screen
@@ -286,7 +282,7 @@ def report(store: Archive, executed: SessionEnd) -> int:
     result = stages.result
     if settings.format == "json":
         document = tuning.value(result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify)
-        data(msgspec.json.format(msgspec.json.encode(document)).decode() + "\n")
+        json_data(document)
     else:
         say(tuning.headline(result, settings.margin, verify=verify))
         table = list(tuning.rows(result, every=settings.rows))

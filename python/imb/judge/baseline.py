@@ -42,16 +42,20 @@ def choose(baselines: Sequence[Baseline], machine: Hardware, placement: str | No
         and (None in (baseline.placement, placement) or baseline.placement == placement)
     ]
     if not fits:
-        have = "; ".join(
-            dict.fromkeys(
-                f"{baseline.placement or 'unknown placement'} on {baseline.machine}" for baseline in baselines
-            )
-        )
         raise ImbError(
-            f"baseline {baselines[-1].name} has nothing for {placement or 'unknown placement'} on {machine}, only: {have};"
+            f"baseline {baselines[-1].name} has nothing for {placement or 'unknown placement'} on {machine}, only: {placements_of(baselines)};"
             " set one of this kind with `imb baseline set`, or use --force"
         )
     return fits[-1]
+
+
+def placements_of(baselines: Sequence[Baseline]) -> str:
+    """`intra-node on 8 cores ...; inter-node on ...`, each once."""
+    return "; ".join(
+        dict.fromkeys(
+            f"{baseline.placement or 'unknown placement'} on {baseline.machine}" for baseline in baselines
+        )
+    )
 
 
 def check(

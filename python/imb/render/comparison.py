@@ -305,22 +305,22 @@ def _print_rows(screen: Screen, comparison: Comparison, all_rows: bool) -> None:
         return
     title = "Rows" if all_rows else f"Rows that changed; --rows lists all {len(comparison.rows)}"
     screen.line((title, "bold"))
-    unit = unit_of(comparison.settings.metric)[0]
     screen.table(
-        ("row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"),
-        [
-            (
-                str(row),
-                figure(row.a, comparison),
-                figure(row.b, comparison),
-                percent(row.b / row.a),
-                (_speedup_text(row.effect), _color(row.effect)),
-            )
-            for row in rows
-        ],
+        _row_headings(comparison),
+        [(*_row_figures(row, comparison), (_speedup_text(row.effect), _color(row.effect))) for row in rows],
         right=(1, 2, 3),
         fold=[0],
     )
+
+
+def _row_headings(comparison: Comparison) -> list[str]:
+    unit = unit_of(comparison.settings.metric)[0]
+    return ["row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"]
+
+
+def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str, str]:
+    """The cells under `_row_headings`, but for the speedup."""
+    return str(row), figure(row.a, comparison), figure(row.b, comparison), percent(row.b / row.a)
 
 
 def _without_change(comparison: Comparison) -> str:
@@ -381,24 +381,11 @@ def comparison_markdown(comparison: Comparison, *, all_rows: bool = False) -> st
         ]
     rows = rows_to_show(comparison, all_rows)
     if rows:
-        unit = unit_of(comparison.settings.metric)[0]
         lines += ["", "### Rows" if all_rows else "### Rows that changed", ""]
-        lines += [
-            pipes(["row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"]),
-            "|---|---:|---:|---:|---|",
-        ]
-        lines += [
-            pipes(
-                [
-                    escaped(str(row)),
-                    figure(row.a, comparison),
-                    figure(row.b, comparison),
-                    percent(row.b / row.a),
-                    _speedup_text(row.effect),
-                ]
-            )
-            for row in rows
-        ]
+        lines += [pipes(_row_headings(comparison)), "|---|---:|---:|---:|---|"]
+        for row in rows:
+            name, *figures = _row_figures(row, comparison)
+            lines.append(pipes([escaped(name), *figures, _speedup_text(row.effect)]))
     return "\n".join(lines) + "\n"
 
 

@@ -24,7 +24,7 @@ from imb.render.fabric import (
     sweep_headline,
 )
 from imb.render.fabric_matrix import drawn_matrices, relative
-from imb.render.page import rendered
+from imb.render.page import made_at, rendered
 
 _SHOWN = 30  # components that are listed
 _LOOKS = {"healthy": ("faster", "✓"), "bad": ("slower", "✗"), "inconclusive": ("inconclusive", "?")}
@@ -76,7 +76,7 @@ def fabric_page(
         ],
         "sizes": [f"{result.benchmark} {size(result.bytes)}" for result in verdict.per_size],
         "effects": _effects(judged),
-        "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
+        "made": made_at(now),
     }
     return rendered(
         "fabric.html.j2",
