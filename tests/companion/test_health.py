@@ -707,10 +707,10 @@ def test_what_a_check_sees(noise: float, least: float, most: float) -> None:
     for _ in range(100):
         drawn = np.exp(random.normal(0, noise, (50, judge.LAUNCHES)))
         sessions = [{"a": values.tolist()} for values in drawn]
-        [sight] = judge.sight(sessions)
-        seen.append(sight.slowdown)
+        [sensitivity] = judge.sensitivity(sessions)
+        seen.append(sensitivity.slowdown)
         check = judge.Check(judge.limits_of(sessions), {})
-        for value in np.exp(random.normal(0, noise, judge.LAUNCHES)) * (1 + sight.slowdown):
+        for value in np.exp(random.normal(0, noise, judge.LAUNCHES)) * (1 + sensitivity.slowdown):
             check.add({"a": float(value)})
         found += check.verdict(ago())[0] == "suspect"
     assert least < np.median(seen) < most

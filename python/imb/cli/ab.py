@@ -248,14 +248,16 @@ def command(
         session.save(store, plan)
     if submit:
         status = hand_over(store, plans, job)
-        judging = [] if relevant == USUAL_RELEVANT else ["--relevant", relevant]
-        judging += [] if metric == "time" else ["--metric", metric]
-        judging += (["--rows"] if rows else []) + ([] if format == "terminal" else ["--format", format])
+        compare_options = [] if relevant == USUAL_RELEVANT else ["--relevant", relevant]
+        compare_options += [] if metric == "time" else ["--metric", metric]
+        compare_options += (["--rows"] if rows else []) + (
+            [] if format == "terminal" else ["--format", format]
+        )
         for plan in plans:
             sides = [f"{plan.campaign}/{variant}" for variant in "ab"]
             if a_cvar or b_cvar:
                 sides = [*[f"{plan.campaign}/ab"] * 2, "--variants", "a,b"]
-            say(shlex.join(["imb", "compare", *sides, *judging]))
+            say(shlex.join(["imb", "compare", *sides, *compare_options]))
         raise typer.Exit(status)
     raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True, verbose=verbose)))
 
@@ -292,7 +294,8 @@ def report(store: Archive, executed: SessionEnd) -> int:
     all_measured(executed)
     plan, options = executed.plan, executed.plan.report
     settings = CompareSettings(metric=options["metric"], relevant=options["relevant"])
-    kept = [done for done in executed.over if done.outcome != "stopped"]  # those have lost their partner
+    # A stopped launch has lost its partner.
+    kept = [done for done in executed.over if done.outcome != "stopped"]
     if options.get("cvars"):
         both = side_of(store, [done.run for done in kept], plan.campaign or "")
         sides = [of_variant(both, label) for label in "ab"]
@@ -329,8 +332,8 @@ def _planned(
     name: str | None,
     **keys: Any,
 ) -> tuple[Campaign, list[Plan]]:
-    """A campaign, and its plan, or one per pair of hosts. `texts`: --a, --b, --both, or --both alone, of launches
-    with both variants. `options`: --mpi, --programs, --memory, --gpu; `keys` are those of a campaign's file."""
+    """A campaign, and its plan, or one plan per pair of hosts. `texts`: --a, --b and --both; or --both alone, where each launch has both
+    variants. `options`: --mpi, --programs, --memory, --gpu; `keys`: those of a campaign's file."""
     import secrets
 
     import msgspec

@@ -159,13 +159,20 @@ def _of_variants(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
     return of_variant(sides[0], labels[0]), of_variant(sides[1], labels[1])
 
 
-# The worst first.
-_ORDER: tuple[Verdict, ...] = ("slower", "mixed", "differs", "inconclusive", "not slower", "faster", "same")
+_WORST_FIRST: tuple[Verdict, ...] = (
+    "slower",
+    "mixed",
+    "differs",
+    "inconclusive",
+    "not slower",
+    "faster",
+    "same",
+)
 
 
 def worst(comparisons: Sequence[Comparison]) -> Verdict:
-    """The verdict of several comparisons together."""
-    return min((comparison.verdict for comparison in comparisons), key=_ORDER.index)
+    """The worst verdict of several comparisons."""
+    return min((comparison.verdict for comparison in comparisons), key=_WORST_FIRST.index)
 
 
 def show(comparison: Comparison, *, all_rows: bool = False) -> None:

@@ -161,7 +161,7 @@ def _show(diagnosis: Diagnosis) -> None:
 
 
 def failed_among(runs: Iterable[StoredRun | FileRun], side: Side | None = None) -> list[FailedLaunch]:
-    """The launches among these runs that have no row in `side` (the sample set of the runs) and were not repeated; why each failed."""
+    """The launches among these runs that have no row in `side` (the sample set of the runs) and were not repeated, and why each failed."""
     from imb import diagnose
     from imb.archive.names import reason_of
 

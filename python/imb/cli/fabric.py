@@ -53,12 +53,12 @@ EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
 _ARGUMENTS = "imb.fabric.arguments"
-# What the form with NAME uses; all else is of launches.
-_OF_JUDGING = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
+# The options of the form with NAME; the others are for launches.
+_JUDGE_OPTIONS = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
 
 
 class Command(help.Command):
-    """Words behind `--` are kept apart: a NAME may look like a benchmark."""
+    """Keeps words after `--` apart from NAMEs: a NAME may look like a benchmark."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
@@ -200,7 +200,7 @@ def command(
     """
     from msgspec.structs import replace
 
-    from imb.cli.fabric_stages import against_of, planned, recorded_named, refuse_own, stages_of
+    from imb.cli.fabric_stages import against_of, judge_command_on_interrupt, planned, refuse_own, stages_of
     from imb.measure import fabric, session
 
     arguments: list[str] = ctx.meta[_ARGUMENTS]
@@ -208,7 +208,7 @@ def command(
     if drain and names:
         raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
     if names:
-        refuse_options(ctx, _OF_JUDGING, "cannot be combined with NAME, which is judged, not run; omit it")
+        refuse_options(ctx, _JUDGE_OPTIONS, "cannot be combined with NAME, which is judged, not run; omit it")
         if arguments:
             raise ImbError(f"NAME is judged, not run; omit the IMB arguments {' '.join(arguments)}")
     if quick and (rounds or serial):
@@ -257,7 +257,7 @@ def command(
     stages = stages_of(store, plan, against)  # from now on, time is of the budget
     build_for([fabric.with_launch(plan, settings, sizes[0])], installation, programs)
     session.save(store, plan)
-    with recorded_named(stages):
+    with judge_command_on_interrupt(stages):
         executed = launch_all(store, plan, results_to_stderr=True, commands=False, failures=False, grow=grow)
         status = report(store, executed, drain=drain, page=page)
     raise typer.Exit(status)
@@ -305,7 +305,7 @@ def report(store: Archive, executed: SessionEnd, *, drain: bool = False, page: P
 
 
 def _nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:
-    """A host that the launcher cannot reach does not answer, which is bad."""
+    """The error of a sweep without records. A host that the launcher cannot reach does not answer, so the fabric is bad."""
     if unreachable:
         text = "; ".join(f"host {host} cannot be reached ({why})" for host, why in unreachable.items())
         return ImbError(f"bad: {text}; nothing was measured", status=EXIT["bad"])
@@ -364,7 +364,7 @@ def _conclude(
 def _print(
     judged: Judged, drains: Sequence[Drain], unnamable: Sequence[str], results: Mapping[Drain, str | None]
 ) -> None:
-    """The verdict first."""
+    """Print the verdict, then what it is based on."""
     from imb.render.fabric import HEADINGS, after_table, basis, sweep_headline, table_rows
     from imb.render.terminal import Screen
 
@@ -401,7 +401,7 @@ def _expanded(hosts: str | None) -> str | None:
 
 
 def _own_rounds(arguments: Sequence[str]) -> bool:
-    """Whether IMB arguments choose the pairs: no other launch has the same load."""
+    """Whether IMB arguments choose the pairs. Then no launch with other pairs has the same load, and there is one stage."""
     return any(
         re.sub("^--?", "", argument).lower() in ("rounds", "halves")
         for argument in arguments

@@ -165,7 +165,7 @@ def report(store: Archive, executed: SessionEnd) -> int:
 
 
 def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) -> None:
-    """Print one line on standard error where the figure was disturbed, with the disturbances."""
+    """Print a warning on standard error where the latency was disturbed, with the disturbances."""
     from imb.cli.peers import earlier
     from imb.judge.usual import unusual, words
 

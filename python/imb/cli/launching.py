@@ -17,7 +17,7 @@ import typer
 
 from imb.archive.store import Archive, ArchiveFull
 from imb.cli.display import Display
-from imb.cli.launch_lines import called, is_usage_error, launch_line, title_of, warn_of_others
+from imb.cli.launch_lines import is_usage_error, launch_line, launch_name, title_of, warn_of_others
 from imb.measure.passes import Sampling
 from imb.model.errors import ImbError
 from imb.model.mpis import mpi_named
@@ -531,14 +531,14 @@ def _launch_all(
                     items,
                     on_start=display.show_command,
                     on_progress=display.show,
-                    on_problem=lambda item, line: display.warn(f"imb: {called(plan, item)}: {line}"),
+                    on_problem=lambda item, line: display.warn(f"imb: {launch_name(plan, item)}: {line}"),
                     on_measured=show_table,
                 )
             except session.NotStarted as error:
                 missing |= {item.like() for item in items}
                 if not over and missing.issuperset(item.like() for item in todo):
                     raise
-                display.say(f"imb: {called(plan, items[0])}: {error}; skipped, also in later rounds")
+                display.say(f"imb: {launch_name(plan, items[0])}: {error}; skipped, also in later rounds")
                 left_out += len(items)
                 continue
             finally:

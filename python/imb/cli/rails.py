@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LENGTH = 1 << 20
 IN_FLIGHT = 64  # messages of a pair
-IDLE = 0.5  # of an equal share
+IDLE = 0.5  # of an equal share of the bytes: a rail with less is named
 FIRST = ("--hosts", "--pairs", "--launches", "--mpi", "--env", "--launcher", "--label", "--programs")
 
 

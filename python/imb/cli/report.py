@@ -159,7 +159,7 @@ def command(
 
 
 def _format_and_file(format: Format | None, output: Path | None) -> tuple[Format, Path | None]:
-    """The format (if not given, that of the file's name) and the file; None: the terminal. Raises ImbError."""
+    """The format, which the name of the file gives where no option does, and the file; None: the terminal. Raises ImbError."""
     suffix = output.suffix.lower().removeprefix(".") if output else ""
     if format == "terminal":
         if output:

@@ -11,7 +11,7 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import (
-    PLANNED,
+    NOT_WITH_RESUME,
     ArchiveOption,
     FormatOption,
     RowsOption,
@@ -21,7 +21,7 @@ from imb.cli.common import (
     refuse_options,
     share_of,
 )
-from imb.cli.display import in_time
+from imb.cli.display import duration_text
 from imb.cli.launch_lines import warn_of_others
 from imb.cli.launching import (
     BindOption,
@@ -160,7 +160,7 @@ def command(
     from imb.mpi.tuning import tuner_of
 
     if resume:
-        refuse_options(context, _RESUME_OPTIONS, PLANNED)
+        refuse_options(context, _RESUME_OPTIONS, NOT_WITH_RESUME)
         new_budget = _seconds(budget) if is_given(context, "budget") else None
         _resumed(Archive(archive), names or [], new_budget, verbose=verbose)
         return
@@ -250,7 +250,7 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
             old_budget = settings.raised[-1][1] if settings.raised else settings.budget
             if budget <= old_budget:
                 raise ImbError(
-                    f"--budget: session {plan.id} has {in_time(old_budget)}; give more than that, or omit it"
+                    f"--budget: session {plan.id} has {duration_text(old_budget)}; give more than that, or omit it"
                 )
             raised = [*settings.raised, (len(plan.items), budget)]
             settings = msgspec.structs.replace(settings, raised=raised)
@@ -416,20 +416,20 @@ def _planned(settings: Settings, tuner: Tuner) -> list[str]:
     fixed_seconds = check_seconds * (2 * len(groups) + candidates)
     least = fixed_seconds + FIRST * round_seconds + LOOKS[0] * pair_seconds
     most = fixed_seconds + MOST * round_seconds + 2 * LOOKS[-1] * pair_seconds
-    budget_clause = f"; --budget {in_time(settings.budget)}" + (
+    budget_clause = f"; --budget {duration_text(settings.budget)}" + (
         " may end it before" if most > settings.budget else ""
     )
     lines = [f"reference: {counted(len(groups), 'launch')} with -check, the library's own choice"]
     lines += [
-        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {in_time(check_seconds * candidates)}"
+        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {duration_text(check_seconds * candidates)}"
     ]
     if not settings.verify:
         lines += [
-            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {in_time(round_seconds)} each at first"
+            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {duration_text(round_seconds)} each at first"
         ]
     lines += [
-        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {in_time(pair_seconds)} each;"
+        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {duration_text(pair_seconds)} each;"
         " again where cells go back to the default",
-        f"about {in_time(least)} to {in_time(most)} in all{budget_clause}; nothing was run",
+        f"about {duration_text(least)} to {duration_text(most)} in all{budget_clause}; nothing was run",
     ]
     return lines

@@ -20,7 +20,7 @@ import numpy as np
 from imb import __version__
 from imb.archive.durable import write_whole
 from imb.archive.store import Archive
-from imb.cli.display import in_time
+from imb.cli.display import duration_text
 from imb.judge.tuning import FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
 from imb.measure import tuned_files, tuning
 from imb.measure.session import Done, Plan, folder_of
@@ -113,7 +113,7 @@ class Stages:
                 )
 
     def _report(self, line: str) -> None:
-        say(f"imb: {in_time(self._spent)} of {in_time(self._budget)}: {line}", err=True)
+        say(f"imb: {duration_text(self._spent)} of {duration_text(self._budget)}: {line}", err=True)
 
     def _lengthen(self, groups: Iterable[Group], results: Iterable[Figures]) -> None:
         """Launches are longer from now on where rows had no sample."""
@@ -497,7 +497,7 @@ class Stages:
             elif judge.launched >= LOOKS[0]:
                 judge.end()
             else:
-                needs = f"{LOOKS[0]} pairs of launches need {in_time(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
+                needs = f"{LOOKS[0]} pairs of launches need {duration_text(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
                 when = "before the proof" if confirmation == 1 else f"before confirmation {confirmation}"
                 self.result.stopped = self._too_long(when, f" and {needs}", ranks)
                 break
@@ -601,7 +601,7 @@ class Stages:
 
     def _too_long(self, when: str, needed: str = "", ranks: int = 0) -> str:
         """`ranks`: of a proof, which has a share of the time where there are several numbers of ranks."""
-        budget, spent = in_time(self._budget), in_time(self._spent)
+        budget, spent = duration_text(self._budget), duration_text(self._spent)
         if ranks and len(self.settings.ranks) > 1:
             # Launches of other ranks may follow, which a session that goes on would have to repeat.
             share = f"its share of the budget of {budget} ends {when}: {spent} are spent in all{needed}"
