@@ -250,9 +250,8 @@ def command(
         status = hand_over(store, plans, job)
         compare_options = [] if relevant == USUAL_RELEVANT else ["--relevant", relevant]
         compare_options += [] if metric == "time" else ["--metric", metric]
-        compare_options += (["--rows"] if rows else []) + (
-            [] if format == "terminal" else ["--format", format]
-        )
+        compare_options += ["--rows"] if rows else []
+        compare_options += [] if format == "terminal" else ["--format", format]
         for plan in plans:
             sides = [f"{plan.campaign}/{variant}" for variant in "ab"]
             if a_cvar or b_cvar:

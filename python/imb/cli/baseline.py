@@ -122,7 +122,7 @@ def set_(
 
 
 def _lack(baseline: Baseline) -> str | None:
-    """The launches and sessions of a baseline that has too few, with advice; None: it has enough."""
+    """How many launches and sessions a baseline has, if these are too few, with advice; None: they are enough."""
     from imb.judge.pairing import separate_sessions, session_of
     from imb.judge.prediction import FEWEST
     from imb.judge.session_bound import FACTOR
@@ -441,7 +441,7 @@ def _planned(
     with_old: bool,
     setting: str | None,
 ) -> Plan:
-    """The launches of the baseline again; with_old: also those of its MPI and programs."""
+    """The plan that launches the baseline again; with_old: beside launches with its own MPI and programs."""
     from imb.measure import recheck
     from imb.measure.campaign import spoken
     from imb.mpi import installations

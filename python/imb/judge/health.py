@@ -45,7 +45,8 @@ FEWEST = next(sessions for sessions in count(1) if rank_of_limit(sessions))
 
 
 def limits_of(sessions: Sequence[Session]) -> dict[str, float]:
-    """The limit of each figure. A session gives one value: the first session that of its first launch, the second that of its second, and so on, so that the order of launches in a session has no effect."""
+    """The limit of each figure. A session gives one value: the first session that of its first launch, the second one that of its second,
+    and so on in turn, so that no launch of a session has limits of its own."""
     return _limits(list(enumerate(sessions)))
 
 
