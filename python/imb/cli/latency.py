@@ -167,9 +167,9 @@ def report(store: Archive, executed: SessionEnd) -> int:
 def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) -> None:
     """Print a warning on standard error where the latency was disturbed, with the disturbances."""
     from imb.cli.peers import earlier
-    from imb.judge.usual import unusual, words
+    from imb.judge.usual import sentences_of, unusual
 
-    disturbances = words(unusual(launches, earlier(archive, launches)))
+    disturbances = sentences_of(unusual(launches, earlier(archive, launches)))
     if (half_width := _half_width(rows)) is not None and half_width > WIDE:
         disturbances.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
     if disturbances:
