@@ -20,19 +20,19 @@ from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import LEAST_SPREAD
 
 SCREEN = 0.02  # healthy sweeps that the screen suspects, about
-MOST = 24  # components
-_TRIED = 12
+MOST = 24  # slow components
+_TRIED = 12  # components with the highest scores, of which the best one is chosen
 _FEW_PEERS = 10  # links or switches
 _FEW = 8  # endpoints: one has a quarter of all pairs or more
-_NEAR = 0.8  # of the least effect: so slow in one part
-_FAR = 4.0  # standard deviations of a pair
-_PAIRS = 8  # suspects
-_ASYMMETRIC = 4
+_NEAR = 0.8  # of the least effect: a component must be so slow in each part of the passes
+_FAR = 4.0  # standard deviations by which a suspected pair is slower than others
+_PAIRS = 8  # suspected pairs at most
+_ASYMMETRIC = 4  # suspected asymmetric pairs at most
 _MANY = 0.01  # share of all pairs: so many slow ones are a population
-_FEWEST_MANY = 10
+_FEWEST_MANY = 10  # pairs: fewer are no population
 _TAIL = 0.05  # share of pairs that show the tail
 RANK = 0.01  # chance that a pair is among the slowest by its rank alone
-_POWER = 0.99
+_POWER = 0.99  # of sweeps that find a detectable effect
 
 
 class Result(NamedTuple):
@@ -119,20 +119,21 @@ def limits_of(fit: Fit) -> dict[int, float]:
 
 
 def significant(fit: Fit, component: int, least: float) -> bool:
-    """Of a slow component by itself."""
+    """Whether a slow component is significant and large enough by itself."""
     return (
-        far(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
+        standard_errors(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
         and fit.effect(component) >= _NEAR * least
     )
 
 
-def far(fit: Fit, component: int) -> float:
-    """In standard errors. A score is bounded, and of few pairs ends below the limit of few peers; an effect is small where some of the pairs are not slow."""
+def standard_errors(fit: Fit, component: int) -> float:
+    """The effect of a component in standard errors, the larger of two figures: a score is bounded, so that of few pairs is below the limit for few peers; and
+    the ratio of effect and error is small if some of the pairs are not slow."""
     return max(fit.score(component), fit.ratio(component))
 
 
 def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> dict[int, Result]:
-    """Of components, by their index, if both parts have them."""
+    """The result of each of these components that both parts have, by its index."""
     shared = tuple(component for component in chosen if component < min(len(first.each), len(fresh.each)))
     earlier, fit = Fit(first, shared), Fit(fresh, shared)
     results = {}
@@ -143,7 +144,7 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
         controls[list(shared)] = False
         score = fit.score(component)
         factor, freedom = wider[kind]
-        p = float(stdtr(freedom, -far(fit, component))) * len(shared)
+        p = float(stdtr(freedom, -standard_errors(fit, component))) * len(shared)
         slower = scores[controls] / factor >= score
         again = not slower.any() and fit.mean(component) >= _NEAR * least
         results[component] = Result(min(1.0, p), again and significant(earlier, component, least))
@@ -195,7 +196,7 @@ def slow_pairs(fit: Fit, least: float) -> Singles:
 
 
 def asymmetric_pairs(fit: Fit, least: float) -> Singles:
-    """How much longer the way from the lower endpoint takes; suspects are negative (-1 - pair) where the other way does."""
+    """How much longer each pair takes from its lower endpoint than back. A suspect is a pair, or -1 - pair where the way back takes longer."""
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:
         return Singles(np.full(pairs, np.nan), [])
@@ -256,7 +257,7 @@ def beyond_tail(away: Values, pair: int, share: float) -> float:
 
 
 def _both(values: Values, fit: Fit) -> Values:
-    """Mean of both ways, of pairs that are slow in both if they are in one."""
+    """Mean of both ways; at most 0 for a pair that is slow in one way only."""
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:
         return values
@@ -287,8 +288,8 @@ def _of_kind(kind: str, wanted: str) -> bool:
 
 
 def halves(layout: Layout) -> tuple[Mask, Mask]:
-    """Records that are screened, and those that confirm: of several launches the last one, of one the later half of its passes; of each launch, where
-    these have other endpoints."""
+    """Records that are screened, and those that confirm: the last of several launches, or the later half of the passes of one; the later half of each
+    launch, if launches have different endpoints."""
     sweep = layout.sweep
     launches = np.zeros(len(sweep.a), dtype=np.int64) if sweep.launches is None else sweep.launches
     numbers = np.unique(launches).tolist()

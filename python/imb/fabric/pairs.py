@@ -10,7 +10,7 @@ from imb.fabric.sweep import Sweep
 from imb.model.units import size
 from imb.stats.arrays import Indices, Numbers
 
-FEWEST_ANSWERING = 4  # endpoints: where fewer answer, most of the others are not at fault
+FEWEST_ANSWERING = 4  # endpoints; if fewer answer, the others are rarely at fault
 
 
 def without_answer(sweep: Sweep) -> list[tuple[int, int]]:
@@ -77,10 +77,10 @@ def unanswered(sweep: Sweep) -> str:
     causes = {sweep.causes.get((a, b), "") for a, b in failed.tolist()}
     if not ends and len(causes) == 1 and (cause := causes.pop()):
         return f"{name}all pairs failed: {cause}"
-    words = f"only {ends} of {met} endpoints answer" if ends else "no pair answered"
+    reason = f"only {ends} of {met} endpoints answer" if ends else "no pair answered"
     if not ends and np.isfinite(sweep.seconds).any():
-        words = "no pair answers any more"
-    return f"{name}{words}; check the network and the launcher, or give more time (-- -pair_timeout SECONDS)"
+        reason = "no pair answers any more"
+    return f"{name}{reason}; check the network and the launcher, or give more time (-- -pair_timeout SECONDS)"
 
 
 def cause_of(sweeps: Sequence[Sweep], endpoint: int) -> str:

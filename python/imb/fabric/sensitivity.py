@@ -1,4 +1,4 @@
-"""What would show a slow host that a sweep may miss: figures and words. Pure."""
+"""What would show a slow host that a sweep may miss: figures and sentences. Pure."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
 
 
 def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
-    """Launches that are slow as a whole: by a quarter or more, and by five times the spread of the others."""
+    """Launches that are slow as a whole: by more than a quarter, and by more than five times the spread of launches."""
     if len(side.launches) < 4:
         return
     level = np.nan_to_num(levels_of_launches(logs))

@@ -389,7 +389,7 @@ def _stays(
     launches: Sequence[Launch],
     left_out: set[tuple[str, Ranks]],
 ) -> Stays | None:
-    """The stays that those ranks saw which saw the machine away from its dominant state most."""
+    """Stays by the probes of those ranks that saw the largest share away from the dominant state."""
     candidates: list[Stays] = []
     lines = {launch.name: timelines(launch) for launch in launches}
     for ranks in dict.fromkeys(ranks for launch in launches for ranks in references_of(launch)):
