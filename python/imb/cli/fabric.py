@@ -347,9 +347,9 @@ def _conclude(
             | ({"error": results[drain_command]} if results.get(drain_command) else {})
             for drain_command in drains
         ]
-        from imb.render.fabric import value
+        from imb.render.fabric import fabric_json
 
-        data(value(judged, status, listed))
+        data(fabric_json(judged, status, listed))
     elif settings.format == "junit":
         from imb.render import junit
 

@@ -281,7 +281,9 @@ def report(store: Archive, executed: SessionEnd) -> int:
         return 2 if executed.usage_errors else 1
     result = stages.result
     if settings.format == "json":
-        document = tuning.value(result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify)
+        document = tuning.tuning_json(
+            result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify
+        )
         json_data(document)
     else:
         say(tuning.headline(result, settings.margin, verify=verify))

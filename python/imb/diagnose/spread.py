@@ -21,7 +21,7 @@ def rank_spread(case: Case) -> Iterator[Finding]:
         least = curve.numbers(lambda row: row.time_min_seconds)
         most = curve.numbers(lambda row: row.time_max_seconds)
         ratios = nanmedian(most / np.where(least > 0, least, np.nan))
-        # Without a byte to move a collective only returns; how quickly is no matter of communication.
+        # A collective of 0 bytes moves no message: how quickly it returns shows nothing about communication.
         moved = np.array([key.bytes != 0 or curve.transfer for key in curve.keys])
         over = np.flatnonzero((ratios > limit) & moved)
         if not len(over):
@@ -49,7 +49,7 @@ def rank_spread(case: Case) -> Iterator[Finding]:
 
 
 def slowest_rank(case: Case) -> Iterator[Finding]:
-    """One rank that is the slowest far more often than chance has it (binomial test), where three or more take part."""
+    """One rank of three or more that is the slowest far more often than by chance (binomial test)."""
     from scipy.special import bdtrc
 
     excess, share = case.thresholds.slowest_excess, case.thresholds.slowest_share

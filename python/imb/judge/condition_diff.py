@@ -57,7 +57,10 @@ def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None
         for id in sorted(of_a.keys() & of_b.keys(), key=order)
         if _differ(id, of_a[id], of_b[id]) and not of_each_launch(id, [*of_a[id], *of_b[id]], launches)
     ]
-    return [*(_with_interface(difference, of_a, of_b) for difference in differing), *_apart(a, b)]
+    return [
+        *(_with_interface(difference, of_a, of_b) for difference in differing),
+        *_numeric_differences(a, b),
+    ]
 
 
 def names_of_sides(differing: Sequence[Difference]) -> tuple[str, str] | None:
@@ -152,7 +155,7 @@ def values_of(*sides: Side) -> list[Values]:
     return values
 
 
-def _apart(a: Side, b: Side) -> Iterator[Difference]:
+def _numeric_differences(a: Side, b: Side) -> Iterator[Difference]:
     """Conditions that are numbers, as their range over launches."""
     for row in CONDITIONS:
         if isinstance(row.compare, Apart):

@@ -130,12 +130,12 @@ class Check:
         for figure in self.suspects:
             since[figure] = min(self.watched[figure].suspect or now, now)  # the clock may have been set back
             self.watched[figure] = Watched(suspect=since[figure])
-        if any(_apart(first, now) for first in since.values()):
+        if any(_are_apart(first, now) for first in since.values()):
             return "bad", since
         return ("suspect" if since else "inconclusive" if self.undecided else "healthy"), since
 
 
-def _apart(first: str, then: str) -> bool:
+def _are_apart(first: str, then: str) -> bool:
     return datetime.fromisoformat(then) - datetime.fromisoformat(first) >= APART
 
 

@@ -15,7 +15,6 @@ from imb.model.units import abridged, as_percent, counted, decimal, size, unit_o
 from imb.render.marks import (
     CHANGED,
     MARKS,
-    apart,
     bracketed,
     factor,
     interval_of,
@@ -23,6 +22,7 @@ from imb.render.marks import (
     percent,
     short_speedup,
     size_of,
+    slower_or_faster,
     speedup,
     word_of,
 )
@@ -214,7 +214,7 @@ def differing(comparison: Comparison, b: str = "B") -> str:
     for number, (effect, where) in enumerate(places):
         if effect.verdict == "differs":
             shown = interval_of(effect)
-            word, share, low, high = apart(effect.speed, *(shown[:2] if shown else (None, None)))
+            word, share, low, high = slower_or_faster(effect.speed, *(shown[:2] if shown else (None, None)))
             confidence = f"{100 * (effect.confidence or 0):.3g} %"
             ranked.append(
                 (
@@ -325,7 +325,7 @@ def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str,
 
 def _without_change(comparison: Comparison) -> str:
     """That no row is called different, which an inconclusive comparison does not show: how many rows are what; where rows could not be
-    judged, how far the farthest is apart."""
+    judged, how far the farthest is slower_or_faster."""
     number = counted(len(comparison.rows), "row")
     if not comparison.rows or (not comparison.inconclusive and comparison.verdict != "inconclusive"):
         return f"No significant difference in {number}"
@@ -403,7 +403,7 @@ def _speedup_text(effect: Effect) -> str:
 
 
 def _layout(curve: Key) -> str:
-    """What a curve is of, but for its benchmark: `8 ranks`."""
-    words = str(curve).removeprefix(curve.benchmark).removeprefix(", ")
-    words = words or "unknown number of ranks"
-    return f"{curve.component}, {words}" if curve.component else words
+    """The layout of a curve, without its benchmark: `8 ranks`."""
+    layout = str(curve).removeprefix(curve.benchmark).removeprefix(", ")
+    layout = layout or "unknown number of ranks"
+    return f"{curve.component}, {layout}" if curve.component else layout

@@ -16,11 +16,11 @@ from imb.render.fabric import (
     Judged,
     after_table,
     basis,
+    certainty,
     components,
     detectable_effect,
     line_of,
     silent_by_cause,
-    standing,
     sweep_headline,
 )
 from imb.render.fabric_matrix import drawn_matrices, relative
@@ -96,7 +96,7 @@ def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
     return {
         "number": number,
         "named": first.named,
-        "standing": standing(first, level),
+        "certainty": certainty(first, level),
         "kind": first.kind,
         "name": first.name,
         "lines": [line_of(suspect) for suspect in same],

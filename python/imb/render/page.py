@@ -84,8 +84,8 @@ def report_page(
             if any(
                 panel.interval == IN_PASSES
                 for section in sections
-                for variant in section.variants
-                for panel in variant.panels
+                for layout in section.layouts
+                for panel in layout.panels
                 if not panel.speed
             )
             else ""

@@ -1,4 +1,4 @@
-"""What a page has beside its charts: verdicts, heat maps, rows that changed, conditions."""
+"""Parts of a page that are no charts: verdicts, heat maps, rows that changed, conditions."""
 
 from __future__ import annotations
 
@@ -118,10 +118,10 @@ def _middle(rows: Sequence[RowEffect], unit: str, factor: float) -> str:
 def _speed_cell(effect: Effect | None, middle: str) -> dict[str, str] | None:
     if effect is None:
         return None
-    far = max(effect.speed, 1 / effect.speed)
+    ratio = max(effect.speed, 1 / effect.speed)
     shade = ""
     if effect.verdict in CHANGED:
-        shade = ("f" if effect.speed > 1 else "l") + ("3" if far >= 2 else "2" if far >= 1.2 else "1")
+        shade = ("f" if effect.speed > 1 else "l") + ("3" if ratio >= 2 else "2" if ratio >= 1.2 else "1")
     return {
         "shade": shade,
         "text": speedup(effect),

@@ -99,7 +99,7 @@ def json_data(value: Any) -> None:
 
 @contextlib.contextmanager
 def _written(err: bool = False) -> Iterator[None]:
-    """An error of standard output, such as a full disk, has its name, as one of a file. A message that standard error does not
+    """An error of standard output, such as a full disk, names it as an error of a file names the file. A message that standard error does not
     take is lost: it ends no launch, and the exit status remains."""
     try:
         yield
