@@ -324,8 +324,8 @@ def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str,
 
 
 def _without_change(comparison: Comparison) -> str:
-    """That no row is called different, which an inconclusive comparison does not show: how many rows are what; where rows could not be
-    judged, how far the farthest is slower_or_faster."""
+    """The line in place of rows, where none is called different. In an inconclusive comparison it has the number of rows by verdict or, where
+    rows could not be judged, the largest difference."""
     number = counted(len(comparison.rows), "row")
     if not comparison.rows or (not comparison.inconclusive and comparison.verdict != "inconclusive"):
         return f"No significant difference in {number}"
