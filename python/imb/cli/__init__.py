@@ -48,6 +48,7 @@ GROUPS = {
 COMMANDS = tuple(name for summaries in GROUPS.values() for name in summaries)
 
 
+INTERRUPTED = 130  # the exit status after Ctrl-C, as in a shell
 # Allocations between two garbage collections. With Python's default, collections take a sixth of the time of a long list.
 _OBJECTS = 100_000
 BAD = 111  # the status of `imb health` for a bad host, which no error has; `main` exits with 1 for it
@@ -88,7 +89,7 @@ def _status(words: list[str]) -> int:
     except UnicodeEncodeError as error:  # an argument of the command line, which would get into JSON
         return _complain(f"not valid UTF-8: {error.object[:60]!r}; give text", 2)
     except KeyboardInterrupt:
-        return _complain("interrupted", 130)
+        return _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:  # `imb ls | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

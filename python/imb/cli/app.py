@@ -15,7 +15,7 @@ import typer.core
 import typer.main
 
 from imb import __version__
-from imb.cli import COMMANDS, GROUPS
+from imb.cli import COMMANDS, GROUPS, INTERRUPTED
 from imb.cli.help import Command
 from imb.model import moved
 from imb.model.errors import ImbError
@@ -91,7 +91,7 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*words, **options)
         except KeyboardInterrupt:
-            raise ImbError("interrupted", status=130) from None
+            raise ImbError("interrupted", status=INTERRUPTED) from None
 
     return wrapped
 

@@ -44,7 +44,7 @@ class Deciding:
         self._archive, self._plan = archive, plan
         self._launches_by_run: dict[str, list[Launch]] = {}
         self._earlier: list[Launch] | None = None
-        self._began = time.monotonic() - sum(ended.wall or ended.seconds or 0.0 for ended in over)
+        self._began = time.monotonic() - sum(ended.counted_seconds for ended in over)
         self._round = 0
 
     def before(self, turn: int, over: Sequence[Done], say: Say) -> str | None:

@@ -17,6 +17,7 @@ import msgspec
 
 from imb.archive.names import unreachable_of
 from imb.archive.store import Archive
+from imb.cli import INTERRUPTED
 from imb.cli.common import share_of
 from imb.cli.launch_lines import problem_of
 from imb.measure import fabric, session
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from imb.render.fabric import Judged
 
 USAGE = 2  # exit status of the suite for options that it refuses
-INTERRUPTED = 130
 _LEAST = 2.0  # seconds that a launch needs at least
 FIRST_ALONE = 4  # passes
 _ROUND = 0.1  # seconds of a round, about
@@ -59,7 +59,7 @@ class Stages:
         self.notes: list[str] = []
         self.unreachable: dict[str, str] = {}
         self._over: Mapping[int, Done] = session.done(archive, plan)
-        self._began = time.monotonic() - sum(map(_seconds, self._over.values()))
+        self._began = time.monotonic() - sum(ended.counted_seconds for ended in self._over.values())
         self._launches_read = 0  # number of the last launch of the plan that was read
         self._recorded: dict[Size, int] = {}  # stages with records
         self._round_seconds: dict[Size, float] = {}  # seconds of the last launch, per round and per pass
@@ -213,7 +213,7 @@ class Stages:
         self._read_launch(item, ended)
         if len(self.sources) > sources:
             self._recorded[benchmark_size] = self._recorded.get(benchmark_size, 0) + 1
-            self._round_seconds[benchmark_size] = _seconds(ended) / max(work, 1)
+            self._round_seconds[benchmark_size] = ended.counted_seconds / max(work, 1)
         return True
 
     def _read_rest(self) -> None:
@@ -342,10 +342,6 @@ def against_of(store: Archive, settings: Settings, sources: Sources) -> Against:
         past = judging.launches_of(past_sources, [])
         against = against._replace(past=past, past_name=settings.baseline)
     return against
-
-
-def _seconds(ended: Done) -> float:
-    return ended.wall or ended.seconds or 0.0
 
 
 def _suspected(verdict: Verdict) -> str:

@@ -29,9 +29,8 @@ LENGTHS = "8,1048576"
 BUDGET = "0.2"  # seconds of the passes of a launch
 LIMIT = 60.0  # seconds of a launch of a session
 RESERVED = 0.3  # seconds of a check, to judge, write and exit
-SESSIONS_APART = timedelta(
-    minutes=50
-)  # an hourly job may start some minutes early (as imb.judge.pairing.APART, which imports too much)
+# An hourly job may start some minutes early. As imb.judge.pairing.APART, which imports more than a check has time for.
+SESSIONS_APART = timedelta(minutes=50)
 FIRST = ("--learn", "--within", "--strict", "--file", "--np", "--benchmark", "--mpi", "--programs")
 STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
 _STYLES = {"healthy": "bold green", "bad": "bold red"}

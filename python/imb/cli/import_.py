@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import SHORT, Archive
+from imb.cli import INTERRUPTED
 from imb.cli.common import ArchiveOption, LabelOption, named_path
 from imb.model.errors import ImbError
 from imb.model.units import counted
@@ -69,7 +70,7 @@ def command(
             _render(_live(reports, len(files)), names=len(files) <= _FEW, notes=notes)
     except KeyboardInterrupt:
         message = "interrupted; files read so far are kept; repeat the command to read the rest"
-        raise ImbError(message, status=130) from None
+        raise ImbError(message, status=INTERRUPTED) from None
 
 
 def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 import typer
 
 from imb.archive.store import Archive, ArchiveFull
+from imb.cli import INTERRUPTED
 from imb.cli.display import Display
 from imb.cli.launch_lines import is_usage_error, launch_line, launch_name, title_of, warn_of_others
 from imb.measure.passes import Sampling
@@ -449,7 +450,9 @@ def launch_all(
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
     except KeyboardInterrupt:
-        raise ImbError(f"interrupted; continue with `imb run --resume {plan.id}`", status=130) from None
+        raise ImbError(
+            f"interrupted; continue with `imb run --resume {plan.id}`", status=INTERRUPTED
+        ) from None
 
 
 def _launch_all(
