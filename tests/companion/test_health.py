@@ -22,7 +22,9 @@ import numpy as np
 import pytest
 from companion import cluster, fake_mpi
 from companion.door import Imb, Said
+from imb.cli.health import SESSIONS_APART
 from imb.judge import health as judge
+from imb.judge import pairing
 from imb.measure import health
 from imb.model.errors import ImbError
 from imb.model.health import Watched
@@ -108,6 +110,7 @@ def site(tmp_path: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def test_sessions_are_learned_an_hour_apart(site: Site, tmp_path: Path) -> None:
+    assert SESSIONS_APART == pairing.APART
     other = fake_mpi.make(tmp_path / "other")[1]
     site.learn(1)
     assert site.launches == judge.LAUNCHES
