@@ -113,13 +113,13 @@ def command(
     refuse_missing_cpus(intent)
     installation, folder = prepare(mpi, programs)
     store = Archive(archive)
-    words = ["-msgsize", str(length)]
+    arguments = ["-msgsize", str(length)]
     if classic or repetitions is not None:
-        words += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
+        arguments += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
     else:
-        words += ["-budget", f"{_seconds(budget, timeout):g}"]
+        arguments += ["-budget", f"{_seconds(budget, timeout):g}"]
     plan = session.run_plan(
-        mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=words,
+        mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=arguments,
         launches=launches, timeout=timeout, labels=label or [],
         sampling=passes.Sampling(classic=classic or repetitions is not None),
     )  # fmt: skip

@@ -132,19 +132,20 @@ def placed(case: Case) -> Iterator[Finding]:
             astray.setdefault(sentence, []).append(launch)
     for problem, by_sentence in (("share", shared), ("astray", astray)):
         for sentence, launches in by_sentence.items():
-            many = len(case.side.launches)
+            launch_count = len(case.side.launches)
             yield Finding(
                 level="warning",
                 rule="placement",
                 where=f"launch {launches[0].name}"
                 if len(launches) == 1
                 else counted(len(launches), "launch"),
-                found=sentence + (f" in {len(launches)} of {counted(many, 'launch')}" if many > 1 else ""),
+                found=sentence
+                + (f" in {len(launches)} of {counted(launch_count, 'launch')}" if launch_count > 1 else ""),
                 advice=f"{case.bind_advice}; times are those of the scheduler"
                 if problem == "share"
                 else "see the launcher's binding (mpiexec --report-bindings, HYDRA_TOPO_DEBUG=1), cpusets and cgroups",
                 evidence={"launches": [launch.name for launch in launches]},
-                weight=len(launches) / many,
+                weight=len(launches) / launch_count,
             )
 
 

@@ -57,10 +57,10 @@ def leaves_of(endpoints: Sequence[Endpoint], topology: Topology) -> Indices:
 
 def of_populations(classes: Classes, slow: Mask, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Classes:
     """Classes of pairs with no, one and two endpoints of the slower population."""
-    words = ("", ", one of the slower group", ", both of the slower group")
+    suffixes = ("", ", one of the slower group", ", both of the slower group")
     parts = slow[a].astype(np.int64) + slow[b]
     return _compact(
-        classes.of * 3 + parts, [f"{name}{word}" for name in classes.names for word in words], FEWEST
+        classes.of * 3 + parts, [f"{name}{suffix}" for name in classes.names for suffix in suffixes], FEWEST
     )
 
 
@@ -119,7 +119,7 @@ def of_groups(classes: Classes, label: Indices, a: npt.NDArray[Any], b: npt.NDAr
     parts = (label[a] == label[b]).astype(np.int64)
     return _compact(
         classes.of * 2 + parts,
-        [f"{name}{word}" for name in classes.names for word in (", between groups", ", in a group")],
+        [f"{name}{suffix}" for name in classes.names for suffix in (", between groups", ", in a group")],
         FEWEST,
     )
 

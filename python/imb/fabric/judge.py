@@ -114,8 +114,11 @@ def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
 
 def limits_of(fit: Fit) -> dict[int, float]:
     """Scores from which components are suspected, by kind: Student's, Bonferroni over all components."""
-    many = max(len(fit.part.each), 1)
-    return {kind: -float(stdtrit(freedom, SCREEN / many)) for kind, (_, freedom) in fit.scores[2].items()}
+    component_count = max(len(fit.part.each), 1)
+    return {
+        kind: -float(stdtrit(freedom, SCREEN / component_count))
+        for kind, (_, freedom) in fit.scores[2].items()
+    }
 
 
 def significant(fit: Fit, component: int, least: float) -> bool:
@@ -247,13 +250,15 @@ def beyond_tail(away: Values, pair: int, share: float) -> float:
     passes do not show it, as pairs that differ by nature differ in all of them."""
     others = np.delete(away, pair)
     others = share * others[np.isfinite(others)]
-    many = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
-    if many < 3:
+    tail_count = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
+    if tail_count < 3:
         return 1.0
-    slowest = np.partition(others, len(others) - many - 1)[-many - 1 :]
+    slowest = np.partition(others, len(others) - tail_count - 1)[-tail_count - 1 :]
     begin = float(slowest.min())
-    excess = max(float(slowest.sum() - begin * len(slowest)) / many, LEAST_SPREAD)
-    return float(many / len(others) * (1 + max(away[pair] - begin, 0.0) / (many * excess)) ** -many)
+    excess = max(float(slowest.sum() - begin * len(slowest)) / tail_count, LEAST_SPREAD)
+    return float(
+        tail_count / len(others) * (1 + max(away[pair] - begin, 0.0) / (tail_count * excess)) ** -tail_count
+    )
 
 
 def _both(values: Values, fit: Fit) -> Values:
@@ -277,8 +282,8 @@ def detectable(fit: Fit, least: float, kind: str, share: float) -> tuple[float, 
     ]
     if not candidates:
         return float("inf"), 1.0
-    many = float(np.sort(counts[candidates])[int(share * (len(candidates) - 1))])
-    error = fit.error(candidates[0], many)
+    pair_count = float(np.sort(counts[candidates])[int(share * (len(candidates) - 1))])
+    error = fit.error(candidates[0], pair_count)
     reach = max(limits_of(fit)[int(part.kinds[candidates[0]])] * error, _NEAR * least)
     return max(reach + float(ndtri(_POWER)) * error, least), fit.scores[2][int(part.kinds[candidates[0]])][0]
 

@@ -97,5 +97,5 @@ def _disjoint(a: Indices, b: Indices, enough: int) -> bool:
 def _medians(at: Indices, values: Values) -> tuple[Indices, Values]:
     """Each index that occurs, and the lower median of its values."""
     indices, places = numbered(at, int(at.max(initial=-1)) + 1)
-    table, many = table_by_index(places, len(indices), values)
-    return indices, np.sort(table, axis=0)[(many - 1) // 2, np.arange(len(indices))]
+    table, counts = table_by_index(places, len(indices), values)
+    return indices, np.sort(table, axis=0)[(counts - 1) // 2, np.arange(len(indices))]
