@@ -22,7 +22,9 @@ import numpy as np
 import pytest
 from companion import cluster, fake_mpi
 from companion.door import Imb, Said
+from imb.cli.health import SESSIONS_APART
 from imb.judge import health as judge
+from imb.judge import pairing
 from imb.measure import health
 from imb.model.errors import ImbError
 from imb.model.health import Watched
@@ -108,6 +110,7 @@ def site(tmp_path: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def test_sessions_are_learned_an_hour_apart(site: Site, tmp_path: Path) -> None:
+    assert SESSIONS_APART == pairing.APART
     other = fake_mpi.make(tmp_path / "other")[1]
     site.learn(1)
     assert site.launches == judge.LAUNCHES
@@ -707,10 +710,10 @@ def test_what_a_check_sees(noise: float, least: float, most: float) -> None:
     for _ in range(100):
         drawn = np.exp(random.normal(0, noise, (50, judge.LAUNCHES)))
         sessions = [{"a": values.tolist()} for values in drawn]
-        [sight] = judge.sight(sessions)
-        seen.append(sight.slowdown)
+        [sensitivity] = judge.sensitivity(sessions)
+        seen.append(sensitivity.slowdown)
         check = judge.Check(judge.limits_of(sessions), {})
-        for value in np.exp(random.normal(0, noise, judge.LAUNCHES)) * (1 + sight.slowdown):
+        for value in np.exp(random.normal(0, noise, judge.LAUNCHES)) * (1 + sensitivity.slowdown):
             check.add({"a": float(value)})
         found += check.verdict(ago())[0] == "suspect"
     assert least < np.median(seen) < most

@@ -50,6 +50,16 @@ def test_the_terminal_shows_both_sides(imb: Imb, file: Path, tmp_path: Path) -> 
     assert drawing.count("A") > 10 and drawing.count("B") > 10
 
 
+def test_the_ninth_side_has_the_mark_of_its_legend(imb: Imb, tmp_path: Path) -> None:
+    files = []
+    for factor in range(1, 10):
+        rows = curve(lambda size, factor=factor: factor * message(size))
+        files.append(save(tmp_path / f"{factor}.jsonl", launch(rows)))
+    said = imb("report", *files, "--benchmark", "pingpong", "--format", "terminal")
+    drawing, legend = said.out.split("\nA ")
+    assert "\nI " in legend and drawing.count("I") > 10
+
+
 def test_lines_are_medians_and_percentiles_of_launches(archive: Archive, tmp_path: Path) -> None:
     times = (1e-6, 2e-6, 3e-6, 4e-6, 5e-6)
     rows = [record for t in times for record in launch(curve(lambda n, t=t: t))]  # type: ignore[misc]

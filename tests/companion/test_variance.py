@@ -222,7 +222,7 @@ def test_launches_that_are_all_slow_are_compared_with_each_other() -> None:
     assert len(found.unusual) == 4
     assert found.launches == 4
     assert found.part("launches") is not None
-    (said,) = usual.words(found.unusual)
+    (said,) = usual.sentences_of(found.unusual)
     assert said.startswith("launches launch6, launch7, launch8, launch9 were outside the dominant state")
     assert "(6 other launches)" in said
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from imb import __version__
 from imb.render.terminal import IN_ASCII, say
 
-# By what people do, in the order of `imb --help`, each with its summary. The module imb.cli.NAME (NAME_ where NAME is a Python keyword) has a
-# function `command`, whose docstring is the rest of the help, or a Typer `app` of several. Slow imports are inside the function.
+# Commands by what people do, in the order of `imb --help`, each with its summary. The module imb.cli.NAME (NAME_ where NAME is a Python keyword)
+# has a function `command`, whose docstring is the rest of the help, or a Typer `app` with several commands. Slow imports are inside the function.
 GROUPS = {
     "Measure": {
         "run": "Run benchmarks and keep records, output, errors, exit status and conditions.",
@@ -48,10 +48,11 @@ GROUPS = {
 COMMANDS = tuple(name for summaries in GROUPS.values() for name in summaries)
 
 
+INTERRUPTED = 130  # the exit status after Ctrl-C, as in a shell
 # Allocations between two garbage collections. With Python's default, collections take a sixth of the time of a long list.
 _OBJECTS = 100_000
 BAD = 111  # the status of `imb health` for a bad host, which no error has; `main` exits with 1 for it
-_OWN_ERROR = 3
+_OWN_ERROR = 3  # the status of `imb health --strict` for an error of imb
 
 
 def main(words: list[str] | None = None) -> None:
@@ -59,7 +60,8 @@ def main(words: list[str] | None = None) -> None:
     words = sys.argv[1:] if words is None else words
     if words[:1] != ["health"]:
         sys.exit(_status(words))
-    # A scheduler drains a host whose health check does not exit with 0. So an error is 0, and with --strict never 1, which is a bad host.
+    # A scheduler drains a host whose health check does not exit with 0. So the status of an error is 0. With --strict it is not 0, but never 1,
+    # which is the status of a bad host.
     try:
         status = _status(words)
     except Exception as error:
@@ -72,7 +74,7 @@ def _status(words: list[str]) -> int:
     gc.set_threshold(_OBJECTS)
     if sys.stderr is None:  # closed, `2>&-`
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    if sys.stdout is None:  # the next file that is opened would take its place
+    if sys.stdout is None:  # the next file that is opened would get its number
         return _complain("standard output is closed; redirect it, for example to /dev/null", 2)
     for stream in (sys.stdout, sys.stderr):
         # File names may hold any bytes, and a terminal may lack characters.
@@ -87,7 +89,7 @@ def _status(words: list[str]) -> int:
     except UnicodeEncodeError as error:  # an argument of the command line, which would get into JSON
         return _complain(f"not valid UTF-8: {error.object[:60]!r}; give text", 2)
     except KeyboardInterrupt:
-        return _complain("interrupted", 130)
+        return _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:  # `imb ls | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

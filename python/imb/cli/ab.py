@@ -10,6 +10,7 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import (
+    USUAL_RELEVANT,
     ArchiveOption,
     FormatOption,
     RelevantOption,
@@ -51,7 +52,7 @@ from imb.cli.submitting import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import data, explained, say
+from imb.render.terminal import explained, json_data, say
 
 if TYPE_CHECKING:
     from imb.measure.campaign import Campaign
@@ -150,7 +151,7 @@ def command(
     timeout: TimeoutOption = None,
     verbose: VerboseOption = False,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the random order.")] = None,
-    relevant: RelevantOption = "5%",
+    relevant: RelevantOption = USUAL_RELEVANT,
     metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
     rows: RowsOption = False,
     format: FormatOption = "terminal",
@@ -247,14 +248,15 @@ def command(
         session.save(store, plan)
     if submit:
         status = hand_over(store, plans, job)
-        judging = [] if relevant == "5%" else ["--relevant", relevant]
-        judging += [] if metric == "time" else ["--metric", metric]
-        judging += (["--rows"] if rows else []) + ([] if format == "terminal" else ["--format", format])
+        compare_options = [] if relevant == USUAL_RELEVANT else ["--relevant", relevant]
+        compare_options += [] if metric == "time" else ["--metric", metric]
+        compare_options += ["--rows"] if rows else []
+        compare_options += [] if format == "terminal" else ["--format", format]
         for plan in plans:
             sides = [f"{plan.campaign}/{variant}" for variant in "ab"]
             if a_cvar or b_cvar:
                 sides = [*[f"{plan.campaign}/ab"] * 2, "--variants", "a,b"]
-            say(shlex.join(["imb", "compare", *sides, *judging]))
+            say(shlex.join(["imb", "compare", *sides, *compare_options]))
         raise typer.Exit(status)
     raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True, verbose=verbose)))
 
@@ -291,7 +293,8 @@ def report(store: Archive, executed: SessionEnd) -> int:
     all_measured(executed)
     plan, options = executed.plan, executed.plan.report
     settings = CompareSettings(metric=options["metric"], relevant=options["relevant"])
-    kept = [done for done in executed.over if done.outcome != "stopped"]  # those have lost their partner
+    # A stopped launch has lost its partner.
+    kept = [done for done in executed.over if done.outcome != "stopped"]
     if options.get("cvars"):
         both = side_of(store, [done.run for done in kept], plan.campaign or "")
         sides = [of_variant(both, label) for label in "ab"]
@@ -311,7 +314,7 @@ def report(store: Archive, executed: SessionEnd) -> int:
         looks = msgspec.structs.replace(comparison.sequential, stopped=executed.stopped)
         comparison = msgspec.structs.replace(comparison, sequential=looks)
     if options["format"] == "json":
-        data(msgspec.json.format(msgspec.json.encode(comparison)) + b"\n")
+        json_data(comparison)
     else:
         show(comparison, all_rows=options["rows"])
     return EXIT[comparison.verdict]
@@ -328,8 +331,8 @@ def _planned(
     name: str | None,
     **keys: Any,
 ) -> tuple[Campaign, list[Plan]]:
-    """A campaign, and its plan, or one per pair of hosts. `texts`: --a, --b, --both, or --both alone, of launches
-    with both variants. `options`: --mpi, --programs, --memory, --gpu; `keys` are those of a campaign's file."""
+    """A campaign, and its plan, or one plan per pair of hosts. `texts`: --a, --b and --both; or --both alone, where each launch has both
+    variants. `options`: --mpi, --programs, --memory, --gpu; `keys`: those of a campaign's file."""
     import secrets
 
     import msgspec

@@ -15,7 +15,7 @@ import typer.core
 import typer.main
 
 from imb import __version__
-from imb.cli import COMMANDS, GROUPS
+from imb.cli import COMMANDS, GROUPS, INTERRUPTED
 from imb.cli.help import Command
 from imb.model import moved
 from imb.model.errors import ImbError
@@ -91,7 +91,7 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*words, **options)
         except KeyboardInterrupt:
-            raise ImbError("interrupted", status=130) from None
+            raise ImbError("interrupted", status=INTERRUPTED) from None
 
     return wrapped
 
@@ -124,7 +124,7 @@ def run(words: list[str]) -> int:
     words, lines = moved.current(words)
     if lines:
         say(*(f"imb: note: {line}" for line in lines), err=True)
-    unread: dict[str, bool] = {}  # lines in order; whether rows of a named file are missing
+    unread: dict[str, bool] = {}  # by line, in order: whether rows of a named file are missing
     try:
         with _notes(unread):
             status = _status(words)
@@ -200,12 +200,13 @@ def _message(error: Exception) -> str:
 
 
 def _usage(error: Exception, arguments: list[str]) -> str:
-    words = " ".join(_message(error).split())
+    """The message of a usage error, and where the options are listed."""
+    message = " ".join(_message(error).split())
     for pattern, plain in _PLAIN_MESSAGES:
-        words = re.sub(pattern, plain, words)
+        message = re.sub(pattern, plain, message)
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "imb"
     before_dashes = itertools.takewhile(lambda word: word != "--", arguments)
     if path == "imb run" and any(re.fullmatch(r"-[a-z_]{2,}", word) for word in before_dashes):
-        words = f"{words.rstrip('.')}; IMB arguments follow `--`"
-    return f"{words.rstrip('.')}; see `{path} --help`"
+        message = f"{message.rstrip('.')}; IMB arguments follow `--`"
+    return f"{message.rstrip('.')}; see `{path} --help`"

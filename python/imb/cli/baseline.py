@@ -36,7 +36,7 @@ from imb.cli.launching import (
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.units import counted
-from imb.render.terminal import columns, data, say
+from imb.render.terminal import columns, data, json_data, say
 
 if TYPE_CHECKING:
     from imb.measure.session import Plan
@@ -122,7 +122,7 @@ def set_(
 
 
 def _lack(baseline: Baseline) -> str | None:
-    """The launches and sessions of a baseline that has too few, with advice; None: it has enough."""
+    """How many launches and sessions a baseline has, if these are too few, with advice; None: they are enough."""
     from imb.judge.pairing import separate_sessions, session_of
     from imb.judge.prediction import FEWEST
     from imb.judge.session_bound import FACTOR
@@ -176,13 +176,11 @@ def list_(archive: ArchiveOption = None) -> None:
 @app.command("show", cls=Command)
 def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption = None) -> None:
     """Show the versions of a baseline with machine, runs and commands."""
-    import msgspec
-
     from imb.archive import baselines
 
     versions = baselines.baseline_versions(Archive(archive), name)
     if format == "json":
-        data(msgspec.json.format(msgspec.json.encode(versions)) + b"\n")
+        json_data(versions)
         return
     for version in versions:
         say(_line(version))
@@ -373,8 +371,7 @@ def _judge(
     if options["format"] == "json":
         import msgspec
 
-        document = {"verdict": verdict, **msgspec.to_builtins(judged)}
-        data(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+        json_data({"verdict": verdict, **msgspec.to_builtins(judged)})
     elif options["format"] == "junit":
         from imb.render import junit
 
@@ -397,6 +394,7 @@ def _judge(
 
 def _to_measure_again(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
     """The baseline to measure again on this machine."""
+    from imb.judge.baseline import placements_of
     from imb.measure import recheck
 
     matching = [
@@ -406,13 +404,8 @@ def _to_measure_again(versions: list[Baseline], placement: str | None, force: bo
         and (force or version.machine.same(recheck.this_machine(version.machine.nodes or 1)) is not False)
     ]
     if not matching:
-        available = "; ".join(
-            dict.fromkeys(
-                f"{version.placement or 'unknown placement'} on {version.machine}" for version in versions
-            )
-        )
         raise ImbError(
-            f"baseline {versions[-1].name} has nothing for {placement or 'launches'} on this machine, only: {available}"
+            f"baseline {versions[-1].name} has nothing for {placement or 'launches'} on this machine, only: {placements_of(versions)}"
         )
     if len({version.placement for version in matching}) > 1:
         raise ImbError(
@@ -448,7 +441,7 @@ def _planned(
     with_old: bool,
     setting: str | None,
 ) -> Plan:
-    """The launches of the baseline again; with_old: also those of its MPI and programs."""
+    """The plan that launches the baseline again; with_old: beside launches with its own MPI and programs."""
     from imb.measure import recheck
     from imb.measure.campaign import spoken
     from imb.mpi import installations

@@ -9,7 +9,7 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
-from imb.cli.display import in_time
+from imb.cli.display import duration_text
 from imb.cli.launching import (
     TimeoutOption,
     VerboseOption,
@@ -155,9 +155,9 @@ def _print_dry_run(store: Archive, plan: session.Plan) -> None:
     seconds = session.remaining_seconds(
         plan, session.done(store, plan).values(), stored_sessions.usual_seconds(store, plan)
     )
-    words = "duration unknown" if seconds is None else f"about {in_time(seconds)}"
+    duration = "duration unknown" if seconds is None else f"about {duration_text(seconds)}"
     limit = " at most" if plan.until else f", at most {plan.repeats} repeats" if plan.repeats else ""
-    say(f"{len(plan.items)} launches{limit}, seed {plan.seed}: {words}", err=True)
+    say(f"{len(plan.items)} launches{limit}, seed {plan.seed}: {duration}", err=True)
 
 
 def _campaign_of(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the functions that read them."""
+"""Options that several commands share, and the functions that read their values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from imb.archive.labels import checked
 from imb.archive.store import Archive
+from imb.cli.extras import need
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.render.terminal import explained
@@ -28,7 +29,7 @@ BenchmarkOption = Annotated[
 
 
 def named_path(text: str) -> Path:
-    """Raises ImbError for an empty name, such as that of an unset shell variable. As a path it would be the current folder."""
+    """Raises ImbError for an empty name, such as the value of an unset shell variable: as a path it would be the current folder."""
     if not text.strip():
         raise ImbError("a name of a file or folder is empty; give one, or . for the current folder")
     return Path(text)
@@ -65,9 +66,10 @@ RunArgument = Annotated[
         help="First digits of a run's name (4 or more), a label that only one run has, or a file that is stored.",
     ),
 ]
-FORMAT = typer.Option("--format", "-f", help="Output format.")  # the type of the parameter has the formats
+FORMAT = typer.Option("--format", "-f", help="Output format.")  # the type of a parameter lists its formats
 FormatOption = Annotated[Literal["terminal", "json"], FORMAT]
 VerdictFormatOption = Annotated[Literal["terminal", "json", "junit"], FORMAT]
+USUAL_RELEVANT = "5%"
 RelevantOption = Annotated[
     str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.")
 ]
@@ -125,13 +127,21 @@ def sides_from(runs: Sequence[Sequence[StoredRun | FileRun]], names: Sequence[st
 
 
 def sides_named(archive: Archive, *names: str) -> list[Side]:
-    """As `imb.archive.names.load` of each. Raises ImbError."""
+    """The sample set of each name, as `imb.archive.names.load` reads it. Raises ImbError."""
     return sides_from(runs_named(archive, names), names)
 
 
-PLANNED = (
+# Why --resume refuses an option.
+NOT_WITH_RESUME = (
     "cannot be combined with --resume, which executes the recorded plan; omit --resume to start a new session"
 )
+
+
+def examine_page(command: str, page: Path) -> None:
+    """Raises ImbError where the libraries of a page are missing, or its file cannot be written."""
+    need(f"{command} --page", "jinja2", "plotly")
+    if page.is_dir() or not page.absolute().parent.is_dir():
+        raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
 
 
 def names_and_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:

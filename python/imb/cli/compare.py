@@ -13,6 +13,7 @@ from imb.cli.common import (
     FORMAT,
     SIDE,
     USUAL_BANDS,
+    USUAL_RELEVANT,
     ArchiveOption,
     AssumeOneSessionOption,
     AssumeStableOption,
@@ -26,7 +27,7 @@ from imb.cli.common import (
 )
 from imb.cli.extras import need
 from imb.model.units import counted
-from imb.render.terminal import data, explained
+from imb.render.terminal import data, explained, json_data
 
 if TYPE_CHECKING:
     from imb.judge.compare import Comparison, Verdict
@@ -47,7 +48,7 @@ FIRST = (
 def command(
     a: Annotated[str, typer.Argument(metavar="A", help=f"Reference. {SIDE}")],
     b: Annotated[str, typer.Argument(metavar="B", help="Sample set to judge against A; named as A.")],
-    relevant: RelevantOption = "5%",
+    relevant: RelevantOption = USUAL_RELEVANT,
     metric: Annotated[
         str,
         typer.Option(
@@ -125,9 +126,7 @@ def command(
     with explained(f"comparing {counted(len(launches), 'launch')}"):
         comparison = compare(*sides, settings, earlier(store, launches))
     if format == "json":
-        import msgspec
-
-        data(msgspec.json.format(msgspec.json.encode(comparison)) + b"\n")
+        json_data(comparison)
     elif format == "junit":
         from imb.render import junit
 
@@ -160,13 +159,20 @@ def _of_variants(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
     return of_variant(sides[0], labels[0]), of_variant(sides[1], labels[1])
 
 
-# The worst first.
-_ORDER: tuple[Verdict, ...] = ("slower", "mixed", "differs", "inconclusive", "not slower", "faster", "same")
+_WORST_FIRST: tuple[Verdict, ...] = (
+    "slower",
+    "mixed",
+    "differs",
+    "inconclusive",
+    "not slower",
+    "faster",
+    "same",
+)
 
 
 def worst(comparisons: Sequence[Comparison]) -> Verdict:
-    """The verdict of several comparisons together."""
-    return min((comparison.verdict for comparison in comparisons), key=_ORDER.index)
+    """The worst verdict of several comparisons."""
+    return min((comparison.verdict for comparison in comparisons), key=_WORST_FIRST.index)
 
 
 def show(comparison: Comparison, *, all_rows: bool = False) -> None:

@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 
 
 class Look(NamedTuple):
-    """How many bands (rows, where there are no bands) are faster, slower or the same, of how many."""
+    """How many bands are decided (faster, slower or the same), of how many; without bands, how many rows."""
 
     decided: int
     total: int
@@ -37,18 +37,18 @@ class Look(NamedTuple):
 
 
 class Deciding:
-    """Looks at what a session has so far; without `Plan.until` it never stops anything."""
+    """Looks at what a session has measured so far. A session without `Plan.until` is never stopped."""
 
     def __init__(self, archive: Archive, plan: Plan, over: Sequence[Done]) -> None:
-        """`over`: what earlier processes launched, whose time counts in the budget too."""
+        """`over`: launches of earlier processes, whose time counts in the budget, too."""
         self._archive, self._plan = archive, plan
         self._launches_by_run: dict[str, list[Launch]] = {}
         self._earlier: list[Launch] | None = None
-        self._began = time.monotonic() - sum(ended.wall or ended.seconds or 0.0 for ended in over)
+        self._began = time.monotonic() - sum(ended.counted_seconds for ended in over)
         self._round = 0
 
     def before(self, turn: int, over: Sequence[Done], say: Say) -> str | None:
-        """At the beginning of a round: why it is not launched, which is also printed; None: it is launched."""
+        """At the beginning of a round: the reason why it is not launched, which is also printed; None: it is launched."""
         until = self._plan.until
         if until is None or turn == self._round:
             return None
@@ -59,7 +59,7 @@ class Deciding:
         return self._stops(until, turn - 1, over, say)
 
     def at_the_end(self, over: Sequence[Done], say: Say) -> str | None:
-        """After the last round: why the session stops, which is also printed; None: it has no such rule."""
+        """After the last round: the reason why the session stopped, which is also printed; None: the session has no such rule."""
         until = self._plan.until
         if until is None:
             return None
@@ -69,13 +69,13 @@ class Deciding:
         seconds = time.monotonic() - self._began
         look: Look | None = None
         reason: str | None = None
-        words = f"first look after round {until.design.first}"
+        status = f"first look after round {until.design.first}"
         if rounds >= until.design.first:
             try:
                 look = self.look(over)
-                words = str(look)
+                status = str(look)
             except ImbError as error:
-                reason, words = "nothing to compare", str(error)
+                reason, status = "nothing to compare", str(error)
         if look and look.enough:
             reason = "decided"
         elif rounds >= until.design.most:
@@ -87,9 +87,9 @@ class Deciding:
                 "decided": "",
                 "budget spent": f", budget spent (another round would exceed {until.budget or 0:g} s)",
             }.get(reason, f", {reason}")
-            say(f"stopped after {counted(rounds, 'round')}{detail}: {words}")
+            say(f"stopped after {counted(rounds, 'round')}{detail}: {status}")
         elif look:
-            say(f"round {rounds}: {words}")
+            say(f"round {rounds}: {status}")
         return reason
 
     def look(self, over: Iterable[Done]) -> Look:
@@ -137,8 +137,8 @@ class Deciding:
 
 
 def with_repeats(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
-    """The plan with the launches that are to be repeated, which one line on standard error names; None: there are none, or they are
-    in the plan already."""
+    """The plan, with launches that are repeated at its end; a line on standard error names them. None: there are none, or the plan has them
+    already."""
     by_number = {ended.number: ended for ended in over}
     if not plan.repeats or any(item.repeats for item in plan.items) or len(by_number) < len(plan.items):
         return None

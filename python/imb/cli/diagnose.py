@@ -11,15 +11,13 @@ from imb.cli.common import FORMAT, ArchiveOption, SideArgument, refuse_options
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.model.units import counted
-from imb.render.terminal import Screen, columns, data, say, text_width, wrapped
+from imb.render.terminal import LEVEL_MARKS, Screen, columns, data, say, text_width, wrapped
 
 if TYPE_CHECKING:
     from imb.archive.files import FileRun
     from imb.archive.store import StoredRun
     from imb.diagnose import Diagnosis, FailedLaunch
     from imb.model.observations import Side
-
-_MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "information": ("i", "cyan")}
 
 
 def command(
@@ -130,13 +128,13 @@ def command(
 
 
 def _show(diagnosis: Diagnosis) -> None:
-    from imb.render.findings import MODEL_HEADINGS, model_rows
+    from imb.render.findings import MODEL, MODEL_HEADINGS, model_rows
     from imb.render.variance import block
 
     screen = Screen(width=text_width())
     screen.line(f"{diagnosis.side}: {counted(diagnosis.launches, 'launch')}")
     for finding in diagnosis.findings:
-        mark, color = _MARKS[finding.level]
+        mark, color = LEVEL_MARKS[finding.level]
         screen.line()
         screen.line((f"{mark} {finding.level}, {finding.rule}", color), f"  {finding.where}")
         say(*wrapped(f"    {finding.found}", indent=0), *wrapped(f"    next: {finding.advice}"))
@@ -147,7 +145,7 @@ def _show(diagnosis: Diagnosis) -> None:
             width=text_width(),
             least={"lines": 0, "worst": 0, "curve": 16},
         )
-        say("", "t(n) = latency + n / bandwidth, 95 % intervals", *table)
+        say("", MODEL, *table)
     if diagnosis.variance and (
         lines := block(diagnosis.variance, printed={finding.rule for finding in diagnosis.findings})
     ):
@@ -163,7 +161,7 @@ def _show(diagnosis: Diagnosis) -> None:
 
 
 def failed_among(runs: Iterable[StoredRun | FileRun], side: Side | None = None) -> list[FailedLaunch]:
-    """The launches among these runs that have no row in `side` (the sample set of the runs) and were not repeated; why each failed."""
+    """The launches among these runs that have no row in `side` (the sample set of the runs) and were not repeated, and why each failed."""
     from imb import diagnose
     from imb.archive.names import reason_of
 

@@ -12,10 +12,10 @@ from imb.render.terminal import Screen, folded, text_width
 if TYPE_CHECKING:
     from imb.measure.session import Done, Item, Plan
 
-LONGEST_SILENCE = 4.0  # seconds, where no bar moves
+LONGEST_SILENCE = 4.0  # seconds without a line, where there is no bar
 
 
-def in_time(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """40 s, 12 min, 3.5 h."""
     if seconds < 100:
         return f"{seconds:.0f} s"
@@ -23,8 +23,8 @@ def in_time(seconds: float) -> str:
 
 
 class Display:
-    """Live on a terminal: which launch, benchmark and length, and the time left; elsewhere the commands only, and the
-    time left at the beginning of a round. `commands`: whether they are shown; `verbose`: all of them, whole; `grows`: launches follow
+    """On a terminal a bar: which launch, benchmark and length, and the time left. Elsewhere lines: the commands, and the time left at the
+    beginning of a round. `commands`: whether commands are shown; `verbose`: the whole command of every launch; `grows`: launches follow
     that are not planned yet, so their number and the time left are not shown."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Display:
         self.screen.line(line)
 
     def show_time_left(self, over: list[Done], turn: int | None) -> None:
-        """At the beginning of a round of a campaign, where the time left is known."""
+        """Print the time left at the beginning of a round of a campaign, if it is known."""
         from imb.measure import session
 
         rounds = max(item.turn for item in self.plan.items)
@@ -84,7 +84,7 @@ class Display:
         if self.plan.campaign and turn not in (None, self.turn) and seconds_left is not None:
             self.turn = turn or 0
             limit = " at most" if self.plan.until else ""
-            self.say(f"round {turn} of{limit} {rounds}: about {in_time(seconds_left)} left{limit}")
+            self.say(f"round {turn} of{limit} {rounds}: about {duration_text(seconds_left)} left{limit}")
 
     def begin(self, items: Sequence[Item], over: list[Done]) -> None:
         """Before `items` are launched, all at the same time."""
@@ -99,7 +99,7 @@ class Display:
             self.say(f"launch {self.number}" if self.grows else f"launch {self.number} of {self.total}")
 
     def show_command(self, item: Item, command: object) -> None:
-        """Shown once for launches that are alike, without the file of records; the facts of each run have the whole command."""
+        """Print the command once for launches that are alike, without the file of records; the facts of each run have the whole command."""
         if self.verbose:
             self.say(f"$ {command}")
         elif self.commands and item.like() not in self.commands_shown:
@@ -129,7 +129,7 @@ class Display:
                 f"launch {self.number}{total}{in_pass} {progress.benchmark or 'starting'}{length}"
             ),
             completed=self.count + progress.fraction,
-            left="" if seconds_left is None or self.grows else f"{in_time(seconds_left)} left",
+            left="" if seconds_left is None or self.grows else f"{duration_text(seconds_left)} left",
         )
 
     def end(self) -> None:

@@ -10,12 +10,10 @@ import typer
 from imb.cli.common import FormatOption
 from imb.cli.launching import MpiOption
 from imb.model.units import counted
-from imb.render.terminal import Screen, data, say
+from imb.render.terminal import LEVEL_MARKS, Screen, data, say
 
 if TYPE_CHECKING:
     from imb.mpi.doctor import Check
-
-_MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
 
 
 def command(
@@ -47,7 +45,7 @@ def command(
         if format == "json":
             data(msgspec.json.encode(finding).decode() + "\n")
             continue
-        mark, color = _MARKS[finding.level]
+        mark, color = LEVEL_MARKS[finding.level]
         screen.line((mark, color), f" {finding.what}: {finding.found}")
         if finding.advice:
             screen.line(f"    {finding.advice}")

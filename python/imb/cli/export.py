@@ -84,8 +84,9 @@ def command(
     if separator is None:
         separator = ","
     if len(separator) != 1 or separator in '"\n\r.+-' or separator.isalnum():
-        words = "not one punctuation character that no number has"
-        raise ImbError(f"--separator: {words}: {separator!r}; give one such as ';'")
+        raise ImbError(
+            f"--separator: not one punctuation character that no number has: {separator!r}; give one such as ';'"
+        )
     if output is None and format in ("parquet", "log"):
         raise ImbError(f"{format} needs --output {'FOLDER' if format == 'log' else 'FILE'}")
     if samples and format not in ("csv", "parquet"):

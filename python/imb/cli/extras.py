@@ -1,4 +1,4 @@
-"""Libraries that not every installation has, by the extra of the package that brings them."""
+"""Optional libraries, by the extra of the package that installs them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ EXTRAS = {
     "plot": ("matplotlib", "plotext"),
     "submit": ("psij",),
 }
-_PACKAGES = {"psij": "psij-python", "plotext": "'plotext<7'"}  # where not named as the library
+# Packages that are not named as their library, or have a limit of the version.
+_PACKAGES = {"psij": "psij-python", "plotext": "'plotext<7'"}
 
 
 def has(library: str) -> bool:
@@ -21,9 +22,9 @@ def has(library: str) -> bool:
 
 
 def need(feature: str, *libraries: str) -> None:
-    """Raises ImbError where one of the libraries is missing. `feature`: the command, with the option, that needs them."""
+    """Raises ImbError where one of the libraries is missing. `feature`: the command and its option that need them."""
     absent = [library for library in libraries if not has(library)]
     if absent:
-        # Names of packages, not of the extra: an index has them, but not the wheel, which is built where it is needed.
+        # The packages and not the extra: pip finds them in an index, which does not have OpenIMB's own wheel.
         packages = " ".join(_PACKAGES.get(library, library) for library in absent)
         raise ImbError(f"{feature} needs {' and '.join(absent)}; pip install {packages}")

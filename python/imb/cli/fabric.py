@@ -13,7 +13,14 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli import help
-from imb.cli.common import ArchiveOption, LabelOption, VerdictFormatOption, refuse_options, share_of
+from imb.cli.common import (
+    ArchiveOption,
+    LabelOption,
+    VerdictFormatOption,
+    examine_page,
+    refuse_options,
+    share_of,
+)
 from imb.cli.launching import (
     CpusOption,
     EnvOption,
@@ -46,12 +53,12 @@ EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
 _ARGUMENTS = "imb.fabric.arguments"
-# What the form with NAME uses; all else is of launches.
-_OF_JUDGING = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
+# The options of the form with NAME; the others are for launches.
+_JUDGE_OPTIONS = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
 
 
 class Command(help.Command):
-    """Words behind `--` are kept apart: a NAME may look like a benchmark."""
+    """Keeps words after `--` apart from NAMEs: a NAME may look like a benchmark."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
@@ -105,7 +112,7 @@ def command(
             "-b",
             metavar="NAME:BYTES",
             help="Measure this; may be repeated.",
-            show_default="Pair_Latency:8 and Pair_Bandwidth:1048576",
+            show_default=" and ".join(f"{name}:{length}" for name, length in SIZES),
         ),
     ] = None,
     passes: Annotated[
@@ -193,8 +200,7 @@ def command(
     """
     from msgspec.structs import replace
 
-    from imb.cli.extras import need
-    from imb.cli.fabric_stages import against_of, planned, recorded_named, refuse_own, stages_of
+    from imb.cli.fabric_stages import against_of, judge_command_on_interrupt, planned, refuse_own, stages_of
     from imb.measure import fabric, session
 
     arguments: list[str] = ctx.meta[_ARGUMENTS]
@@ -202,15 +208,13 @@ def command(
     if drain and names:
         raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
     if names:
-        refuse_options(ctx, _OF_JUDGING, "cannot be combined with NAME, which is judged, not run; omit it")
+        refuse_options(ctx, _JUDGE_OPTIONS, "cannot be combined with NAME, which is judged, not run; omit it")
         if arguments:
             raise ImbError(f"NAME is judged, not run; omit the IMB arguments {' '.join(arguments)}")
     if quick and (rounds or serial):
         raise ImbError("--quick has rounds of its own; omit --rounds and --serial")
     if page:
-        need("imb fabric --page", "jinja2", "plotly")
-        if page.is_dir() or not page.absolute().parent.is_dir():
-            raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
+        examine_page("imb fabric", page)
     store = Archive(archive)
     settings = fabric.Settings(
         relevant=relevant,
@@ -253,7 +257,7 @@ def command(
     stages = stages_of(store, plan, against)  # from now on, time is of the budget
     build_for([fabric.with_launch(plan, settings, sizes[0])], installation, programs)
     session.save(store, plan)
-    with recorded_named(stages):
+    with judge_command_on_interrupt(stages):
         executed = launch_all(store, plan, results_to_stderr=True, commands=False, failures=False, grow=grow)
         status = report(store, executed, drain=drain, page=page)
     raise typer.Exit(status)
@@ -301,11 +305,14 @@ def report(store: Archive, executed: SessionEnd, *, drain: bool = False, page: P
 
 
 def _nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:
-    """A host that the launcher cannot reach does not answer, which is bad."""
+    """The error of a sweep without records. A host that the launcher cannot reach does not answer, so the fabric is bad."""
     if unreachable:
         text = "; ".join(f"host {host} cannot be reached ({why})" for host, why in unreachable.items())
-        return ImbError(f"bad: {text}; nothing was measured", status=10)
-    return ImbError(f"inconclusive: no launch has records: {'; '.join(problems) or 'nothing ran'}", status=11)
+        return ImbError(f"bad: {text}; nothing was measured", status=EXIT["bad"])
+    return ImbError(
+        f"inconclusive: no launch has records: {'; '.join(problems) or 'nothing ran'}",
+        status=EXIT["inconclusive"],
+    )
 
 
 def _conclude(
@@ -340,9 +347,9 @@ def _conclude(
             | ({"error": results[drain_command]} if results.get(drain_command) else {})
             for drain_command in drains
         ]
-        from imb.render.fabric import value
+        from imb.render.fabric import fabric_json
 
-        data(value(judged, status, listed))
+        data(fabric_json(judged, status, listed))
     elif settings.format == "junit":
         from imb.render import junit
 
@@ -357,7 +364,7 @@ def _conclude(
 def _print(
     judged: Judged, drains: Sequence[Drain], unnamable: Sequence[str], results: Mapping[Drain, str | None]
 ) -> None:
-    """The verdict first."""
+    """Print the verdict, then what it is based on."""
     from imb.render.fabric import HEADINGS, after_table, basis, sweep_headline, table_rows
     from imb.render.terminal import Screen
 
@@ -394,7 +401,7 @@ def _expanded(hosts: str | None) -> str | None:
 
 
 def _own_rounds(arguments: Sequence[str]) -> bool:
-    """Whether IMB arguments choose the pairs: no other launch has the same load."""
+    """Whether IMB arguments choose the pairs. Then no launch with other pairs has the same load, and there is one stage."""
     return any(
         re.sub("^--?", "", argument).lower() in ("rounds", "halves")
         for argument in arguments

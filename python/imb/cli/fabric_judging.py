@@ -1,4 +1,4 @@
-"""From files of records to what `imb fabric` shows: launches, topology, past, verdict, hosts to drain."""
+"""From files of records to what `imb fabric` shows: launches, topology, earlier launches, verdict, hosts to drain."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from imb.render.fabric import Judged
 
 LEVEL = 0.01
-DETECTED = 2.0  # times the smallest relevant slowdown: a sweep that would miss such a host is inconclusive
-MOST_PASSES = 100  # in an advice
+MOST_PASSES = 100  # that an advice names
 _LISTED = 4  # names in a line
-MOST_DRAINED = 0.25  # of the hosts: if more are slow, the cause is rarely in them
+MOST_DRAINED = 0.25  # of the hosts: if more are slow, the cause is rarely the hosts
 
 
 class Against(NamedTuple):
-    """What a sweep is judged by, besides itself."""
+    """What a sweep is judged by: the smallest relevant slowdown, the network, earlier launches of its pairs."""
 
     least: float
     network: Network | None = None
@@ -116,9 +115,8 @@ def judged_of(
         all_endpoints = endpoints_of(against.past, endpoints)
         past = [leveled(sweep, topology) for sweep in sweeps_of(against.past, all_endpoints)]
         sweeps = [leveled(sweep, topology) for sweep in sweeps]
-        past_names = {
-            endpoint.name for endpoint in endpoints_of(against.past)
-        }  # by name, as their indices differ
+        # By name, as indices differ.
+        past_names = {endpoint.name for endpoint in endpoints_of(against.past)}
         new = [endpoint.name for endpoint in endpoints if endpoint.name not in past_names]
         if missing := [endpoint.name for endpoint in all_endpoints[len(endpoints) :]]:
             all_notes.append(f"in {against.past_name}, but not measured now: {and_more(missing, _LISTED)}")
@@ -188,21 +186,22 @@ def with_missing(judged: Judged, sizes: Sequence[tuple[str, int]]) -> Judged:
     if not missing or judged.verdict.state != "healthy":
         return judged
     past = f", or not in {judged.baseline}" if judged.baseline else ""
-    words = f"not measured{past}: {', '.join(missing)}"
-    return judged._replace(verdict=_at_most_inconclusive(judged.verdict, words))
+    reason = f"not measured{past}: {', '.join(missing)}"
+    return judged._replace(verdict=_at_most_inconclusive(judged.verdict, reason))
 
 
 def with_next_of_quick(judged: Judged) -> Judged:
     """Adds a note on what to measure after a quick search that ends undecided."""
+    from imb.fabric.sensitivity import MISSED
     from imb.fabric.stages import after_quick
 
-    least = DETECTED * judged.least
-    words = after_quick(judged.verdict, len(judged.endpoints), least, MOST_PASSES)
-    return judged._replace(notes=[*judged.notes, words]) if words else judged
+    wanted = MISSED * judged.least
+    note = after_quick(judged.verdict, len(judged.endpoints), wanted, MOST_PASSES)
+    return judged._replace(notes=[*judged.notes, note]) if note else judged
 
 
 def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str]) -> Topology:
-    """The network with the names that hosts have in records: a full name stands for its first part, and the other way round.
+    """The network with the names that hosts have in records. A full name and its first part (`n1.example.org`, `n1`) are the same host.
     Raises ImbError where no host is known."""
     from imb.fabric.topology import graph
 
@@ -238,14 +237,14 @@ def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str
 
 
 def _of_one_distance(topology: Topology | None) -> Topology | None:
-    """The topology with equal distances, for pairs in units of their own past, which has the effect of distance in it. So a link
-    that all pairs of a distance cross can be named."""
+    """The topology with equal distances: pairs are compared with their own earlier times, which have the effect of distance already. So a
+    link that all pairs of a distance cross can be named."""
     return topology and replace(topology, hops=np.ones_like(topology.hops))
 
 
 def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], list[str]]:
-    """Commands for the hosts that are slow or do not answer, with the names of nodes that the topology has; and hosts whose names Slurm
-    cannot have. A silent host that may only have waited for another one is left out."""
+    """Commands that drain the hosts that are slow or do not answer, by the names of nodes in the topology; and hosts whose names are no
+    names of Slurm nodes. A silent host that may only have waited for another one is left out."""
     from imb.fabric.pairs import cause_of
     from imb.measure.drain import drain_of
     from imb.render.fabric import longer
@@ -258,9 +257,9 @@ def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], lis
         if suspect.named and suspect.kind in ("host", "core") and suspect.endpoints:
             host = endpoints[suspect.endpoints[0]].host
             core = endpoints[suspect.endpoints[0]].place if suspect.kind == "core" else ""
-            words = f"imb fabric: {core + ' ' if core else ''}{suspect.benchmark} {size(suspect.bytes)} {longer(suspect.effect)}"
-            words += f" as {suspect.way}" if suspect.way else ""
-            reasons.setdefault(host, words)
+            reason = f"imb fabric: {core + ' ' if core else ''}{suspect.benchmark} {size(suspect.bytes)} {longer(suspect.effect)}"
+            reason += f" as {suspect.way}" if suspect.way else ""
+            reasons.setdefault(host, reason)
     waiting = {index for group in verdict.silent_together for index in group}
     for index in (index for index in verdict.silent if index not in waiting):
         cause = cause_of(judged.sweeps, index)
@@ -275,8 +274,8 @@ def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], lis
 
 
 def execute(judged: Judged, drains: Sequence[Drain]) -> dict[Drain, str | None]:
-    """Drains the hosts; for each the reason why it was not drained, or None. Where they are more than one and more than a quarter of all
-    hosts, none is drained."""
+    """Drains the hosts; for each the reason why it was not drained, or None. No host is drained where they are more than one and more than
+    MOST_DRAINED of all hosts."""
     from imb.measure import drain
 
     hosts = len({endpoint.host for endpoint in judged.endpoints})

@@ -1,7 +1,7 @@
 """What `imb fabric` launches next: a whole sweep or, with --quick, a few rounds; then others or further passes where they decide, and those that confirm suspects.
 
-All that is decided follows from the plan, from what its launches left, and from the time that is left. An interrupted session repeats the decisions for
-the launches that its plan has, and continues behind them. Launches are planned one at a time, since the limits of each depend on the time.
+All decisions follow from the plan, from the records of its launches, and from the time that remains. A resumed session repeats the decisions for
+the launches that its plan has, and continues after them. Launches are planned one at a time, since the limits of each depend on the time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 
 from imb.archive.names import unreachable_of
 from imb.archive.store import Archive
+from imb.cli import INTERRUPTED
 from imb.cli.common import share_of
 from imb.cli.launch_lines import problem_of
 from imb.measure import fabric, session
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from imb.render.fabric import Judged
 
 USAGE = 2  # exit status of the suite for options that it refuses
-INTERRUPTED = 130
 _LEAST = 2.0  # seconds that a launch needs at least
 FIRST_ALONE = 4  # passes
 _ROUND = 0.1  # seconds of a round, about
@@ -48,7 +48,7 @@ class Stages:
     could not reach, and why."""
 
     def __init__(self, archive: Archive, plan: Plan, against: Against | None = None) -> None:
-        """`against`: None: as the plan has it. Raises ImbError."""
+        """`against`: None: what the settings of the plan name. Raises ImbError."""
         from imb.cli import fabric_judging as judging
 
         self._archive, self._plan = archive, plan
@@ -59,10 +59,10 @@ class Stages:
         self.notes: list[str] = []
         self.unreachable: dict[str, str] = {}
         self._over: Mapping[int, Done] = session.done(archive, plan)
-        self._began = time.monotonic() - sum(map(_seconds, self._over.values()))
-        self._seen = 0  # launches of the plan
+        self._began = time.monotonic() - sum(ended.counted_seconds for ended in self._over.values())
+        self._launches_read = 0  # number of the last launch of the plan that was read
         self._recorded: dict[Size, int] = {}  # stages with records
-        self._took: dict[Size, float] = {}  # seconds of the last launch, per round and pass
+        self._round_seconds: dict[Size, float] = {}  # seconds of the last launch, per round and per pass
         self._launches: list[PairLaunch] = []
         self._judged: tuple[int, tuple[Judged, Topology | None]] | None = None  # with the number of sources
         self._plans = self._sweep()
@@ -101,15 +101,15 @@ class Stages:
     # --- Stages ---
 
     def _sweep(self) -> Iterator[Plan]:
-        """The plans with each next launch. The sweep ends when nothing is to be decided any more, there is no time for the next stage, or a stage left no
+        """The plans, each with the next launch. The sweep ends when nothing is undecided, there is no time for the next stage, or a stage has no
         records."""
-        from imb.cli.fabric_judging import DETECTED
         from imb.fabric.rounds import whole_sweep
+        from imb.fabric.sensitivity import MISSED
         from imb.fabric.stages import Stage, search
 
         settings, ranks = self.settings, self._plan.variants[0].intent.ranks
         if settings.endpoint is None:
-            self._see_rest()
+            self._read_rest()
             self.notes.append(
                 "resumed after an interruption: launches that it would have needed next were not planned"
             )
@@ -118,7 +118,7 @@ class Stages:
             ranks,
             settings.seed,
             settings.sizes,
-            DETECTED * self.against.least,
+            MISSED * self.against.least,
             self._verdict,
             quick=settings.quick,
             passes=settings.passes,
@@ -144,8 +144,8 @@ class Stages:
             passes += stage.passes if again or not rounds else 0
             if stage.why != "confirm":
                 rounds = self._rounds(stage) + (rounds if stage.rounds is not None else 0)
-        if self._seen < len(self._plan.items):
-            self._see_rest()
+        if self._launches_read < len(self._plan.items):
+            self._read_rest()
             return
         self.notes += [ended] if ended else []
         if settings.quick and rounds:
@@ -166,7 +166,7 @@ class Stages:
             item = self._planned(number, benchmark_size)
             if item is None:
                 share = self._left() / (len(stage.sizes) - index)
-                if (share < _LEAST and self.sources) or self._left_out(number, benchmark_size):
+                if (share < _LEAST and self.sources) or self._was_left_out(number, benchmark_size):
                     self.notes.append(f"--budget is used up; {_listed([benchmark_size])} not measured")
                     continue
                 if file and stage.rounds is not None:
@@ -177,7 +177,7 @@ class Stages:
                     settings,
                     benchmark_size,
                     stage=number,
-                    arguments=[*self._patience(share), *options],
+                    arguments=[*self._pair_timeout(share), *options],
                     rounds=file,
                     timeout=limit if limit < (self._plan.timeout or float("inf")) else None,
                 )
@@ -187,7 +187,7 @@ class Stages:
                     f"launch {item.number} was planned by another version of imb, or for other files; no launch was planned after it"
                 )
                 return False
-            if not self._see(item, benchmark_size, stage.passes * self._rounds(stage)):
+            if not self._read_planned(item, benchmark_size, stage.passes * self._rounds(stage)):
                 return False
         return len(self.sources) > sources
 
@@ -196,7 +196,7 @@ class Stages:
         place = self._place(number, benchmark_size)
         return next((item for item in self._plan.items if (item.turn, item.cell) == place), None)
 
-    def _left_out(self, number: int, benchmark_size: Size) -> bool:
+    def _was_left_out(self, number: int, benchmark_size: Size) -> bool:
         """Whether a launch that the plan does not have was left out earlier, as others follow it or the sweep has ended."""
         place = self._place(number, benchmark_size)
         later = any((item.turn, item.cell) > place for item in self._plan.items)
@@ -205,27 +205,27 @@ class Stages:
     def _place(self, number: int, benchmark_size: Size) -> tuple[int, int]:
         return number, self.settings.sizes.index(benchmark_size)
 
-    def _see(self, item: Item, benchmark_size: Size, work: int) -> bool:
-        """Takes what a launch left; whether it is over. `work`: its rounds times its passes."""
+    def _read_planned(self, item: Item, benchmark_size: Size, work: int) -> bool:
+        """Reads what a launch of a stage recorded; whether the launch is over. `work`: its rounds times its passes."""
         if (ended := self._over.get(item.number)) is None:
             return False
         sources = len(self.sources)
-        self._take(item, ended)
+        self._read_launch(item, ended)
         if len(self.sources) > sources:
             self._recorded[benchmark_size] = self._recorded.get(benchmark_size, 0) + 1
-            self._took[benchmark_size] = _seconds(ended) / max(work, 1)
+            self._round_seconds[benchmark_size] = ended.counted_seconds / max(work, 1)
         return True
 
-    def _see_rest(self) -> None:
-        """Takes what launches left that are not those of these stages."""
-        for item in self._plan.items[self._seen :]:
+    def _read_rest(self) -> None:
+        """Reads what the remaining launches of the plan recorded, which are not those of these stages."""
+        for item in self._plan.items[self._launches_read :]:
             if ended := self._over.get(item.number):
-                self._take(item, ended)
+                self._read_launch(item, ended)
             else:
                 self.notes.append(f"launch {item.number} was not executed")
 
-    def _take(self, item: Item, ended: Done) -> None:
-        self._seen = item.number
+    def _read_launch(self, item: Item, ended: Done) -> None:
+        self._launches_read = item.number
         run = self._archive.run(ended.run)
         recorded = "records.jsonl" in run.manifest.files
         refused = ended.status == USAGE and not recorded and not self.sources
@@ -252,7 +252,7 @@ class Stages:
         return whole_sweep(self._plan.variants[0].intent.ranks) if stage.rounds is None else len(stage.rounds)
 
     def _more(self, stage: Stage) -> str:
-        """What a stage measures."""
+        """What a stage would measure, as a message has it."""
         rounds = counted(self._rounds(stage), "round")
         if stage.why == "confirm":
             return f"{counted(stage.passes, 'pass')} of {rounds} to confirm {_suspected(self._verdict())}"
@@ -260,9 +260,11 @@ class Stages:
         return f"{amount} more of {_listed(stage.sizes)}"
 
     def _too_long(self, stage: Stage, more: str, passes: int) -> str:
-        """Why there is no time for a stage, after so many passes; empty where there is. A quick search has advice of its own on passes."""
+        """Why there is no time for a stage, after so many passes; empty if there is. Without advice on passes for a quick search, whose last note has that."""
         settings, work = self.settings, self._rounds(stage) * stage.passes
-        needed = sum(max(_LEAST, self._took.get(benchmark_size, 0) * work) for benchmark_size in stage.sizes)
+        needed = sum(
+            max(_LEAST, self._round_seconds.get(benchmark_size, 0) * work) for benchmark_size in stage.sizes
+        )
         left = self._left() if settings.budget is not None else _FURTHER - self._spent()
         if needed <= left:
             return ""
@@ -279,7 +281,7 @@ class Stages:
         """Seconds of the budget."""
         return float("inf") if self.settings.budget is None else self.settings.budget - self._spent()
 
-    def _patience(self, share: float) -> list[str]:
+    def _pair_timeout(self, share: float) -> list[str]:
         """With --budget, an endpoint that does not answer is left out in time for the others to be measured."""
         if self.settings.budget is None:
             return []
@@ -290,7 +292,7 @@ _STAGES: dict[str, Stages] = {}
 
 
 def stages_of(archive: Archive, plan: Plan, against: Against | None = None) -> Stages:
-    """Those of a session, once in a process. Raises ImbError."""
+    """The stages of a session, made once in a process. Raises ImbError."""
     if plan.id not in _STAGES:
         _STAGES[plan.id] = Stages(archive, plan, against)
     return _STAGES[plan.id]
@@ -342,10 +344,6 @@ def against_of(store: Archive, settings: Settings, sources: Sources) -> Against:
     return against
 
 
-def _seconds(ended: Done) -> float:
-    return ended.wall or ended.seconds or 0.0
-
-
 def _suspected(verdict: Verdict) -> str:
     names = [suspect.name for suspect in verdict.suspects]
     return (
@@ -359,8 +357,8 @@ def _listed(sizes: Sequence[Size]) -> str:
 
 
 @contextmanager
-def recorded_named(stages: Stages) -> Iterator[None]:
-    """When interrupted, prints how to judge the runs that have records by then."""
+def judge_command_on_interrupt(stages: Stages) -> Iterator[None]:
+    """When interrupted, print the command that judges the runs which have records."""
     try:
         yield
     except (KeyboardInterrupt, ImbError) as error:
@@ -373,7 +371,7 @@ def recorded_named(stages: Stages) -> Iterator[None]:
 def refuse_own(
     arguments: Sequence[str], benchmarks: Sequence[str], *, quick: bool, rounds: bool, budget: bool
 ) -> None:
-    """IMB arguments that `imb fabric` gives itself, that measure nothing, or that are none. Raises ImbError."""
+    """Raises ImbError for IMB arguments that `imb fabric` gives itself, for those that measure nothing, and for words that are no arguments."""
     instead = {
         "passes": "give --passes",
         "seed": "give --seed",
@@ -391,9 +389,8 @@ def refuse_own(
         instead["pair_timeout"] = "omit --budget"
     spelling = {benchmark.lower(): benchmark for benchmark in benchmarks}
     for number, argument in enumerate(arguments):
-        name = (
-            re.sub("^--?", "", argument).lower() if argument.startswith("-") else ""
-        )  # as the suite reads it
+        # As the suite reads it.
+        name = re.sub("^--?", "", argument).lower() if argument.startswith("-") else ""
         if name in instead:
             raise ImbError(f"{argument} is set by imb fabric; {instead[name]} instead")
         if name in ("help", "h", "list", "version"):

@@ -29,7 +29,8 @@ LENGTHS = "8,1048576"
 BUDGET = "0.2"  # seconds of the passes of a launch
 LIMIT = 60.0  # seconds of a launch of a session
 RESERVED = 0.3  # seconds of a check, to judge, write and exit
-SESSIONS_APART = timedelta(minutes=50)  # what an hourly job keeps, also if it starts some minutes early
+# An hourly job may start some minutes early. As imb.judge.pairing.APART, which imports more than a check has time for.
+SESSIONS_APART = timedelta(minutes=50)
 FIRST = ("--learn", "--within", "--strict", "--file", "--np", "--benchmark", "--mpi", "--programs")
 STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
@@ -83,13 +84,16 @@ def command(
             "-b",
             metavar="NAME",
             help="With --learn: watch this benchmark; may be repeated.",
-            show_default="PingPong and Allreduce",
+            show_default=" and ".join(BENCHMARKS),
         ),
     ] = None,
     lengths: Annotated[
         str | None,
         typer.Option(
-            "--bytes", metavar="N[,N]", help="With --learn: message lengths.", show_default="8 and 1048576"
+            "--bytes",
+            metavar="N[,N]",
+            help="With --learn: message lengths.",
+            show_default=LENGTHS.replace(",", " and "),
         ),
     ] = None,
     mpi: MpiOption = None,
@@ -171,7 +175,7 @@ def _list(path: Path) -> int:
             unreadable = True
     if not hosts:
         raise ImbError(f"no files of imb health in {folder}; measure sessions with `imb health --learn`")
-    ranks = ("bad", "suspect", "inconclusive", "not checked", "learning", "healthy")
+    worst_first = ("bad", "suspect", "inconclusive", "not checked", "learning", "healthy")
 
     def state(kept: Kept) -> str:
         if kept.last:
@@ -182,7 +186,7 @@ def _list(path: Path) -> int:
 
     def order(kept: Kept) -> tuple[object, ...]:
         name = state(kept)
-        return ranks.index(name) if name in ranks else -1, natural(kept.host)
+        return worst_first.index(name) if name in worst_first else -1, natural(kept.host)
 
     rows = [
         (
@@ -207,7 +211,7 @@ def _list(path: Path) -> int:
 
 
 def _began() -> float:
-    """When this process began, by the monotonic clock: Python's start counts, too."""
+    """When this process began, by the monotonic clock. The time that Python takes to start counts."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
@@ -259,7 +263,7 @@ def _asks_for_other(
     benchmark: Sequence[str] | None,
     lengths: str | None,
 ) -> bool:
-    """Whether what is given on the command line is not what the sessions measured. Raises ImbError."""
+    """Whether the command line asks for something else than the sessions measured. Raises ImbError."""
     from imb.measure import selection
     from imb.mpi import installations
 
@@ -323,11 +327,11 @@ def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
             err=True,
         )
     if len(kept.sessions) >= judge.FEWEST:
-        say(*_sight(kept))
+        say(*_sensitivity(kept))
 
 
 def _last(last: Checked | None, watched: Mapping[str, Watched], verdict: str) -> Checked:
-    """What `--list` prints of the host. An inconclusive check does not hide a suspect that no check has found healthy since."""
+    """The check that `--list` prints of the host: this one, but an inconclusive one does not hide a suspect or bad verdict that is still open."""
     from imb.measure.health import Checked
 
     open_suspect = any(figure.suspect for figure in watched.values())
@@ -450,7 +454,7 @@ def _print(kept: Kept, check: Check, verdict: Verdict, since: dict[str, str], re
             )
     Screen().line((verdict, _STYLES.get(verdict, "bold yellow")), f": {kept.host}: {'; '.join(details)}")
     if verdict == "healthy":
-        say(*_sight(kept))
+        say(*_sensitivity(kept))
 
 
 def _medians(sessions: Sequence[Session]) -> str:
@@ -463,15 +467,15 @@ def _medians(sessions: Sequence[Session]) -> str:
     )
 
 
-def _sight(kept: Kept) -> list[str]:
+def _sensitivity(kept: Kept) -> list[str]:
     """What a check can see, and how often it is wrong."""
     from imb.judge import health as judge
 
     sessions = kept.values()
     count = len(sessions)
     slowdowns = ", ".join(
-        f"{as_percent(sight.slowdown) if sight.slowdown < 1 else f'a factor of {1 + sight.slowdown:.1f}'} ({sight.figure})"
-        for sight in judge.sight(sessions)
+        f"{as_percent(entry.slowdown) if entry.slowdown < 1 else f'a factor of {1 + entry.slowdown:.1f}'} ({entry.figure})"
+        for entry in judge.sensitivity(sessions)
     )
     share = judge.false_alarms(count, judge.rank_of_limit(count)) * len(sessions[0])
     lines = [

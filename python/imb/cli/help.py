@@ -13,7 +13,7 @@ import typer.core
 
 from imb.render.terminal import say
 
-FIRST = 8  # options of a first page, without --help itself
+FIRST = 8  # options that a first page has at most, without --help itself
 _ALL = "--help-all"
 # The group of an option, in the order of a page; the others are "Options".
 _GROUPS = {
@@ -104,7 +104,7 @@ def _name(param: Any) -> str:
 
 
 def short(text: str) -> str:
-    """Help without ranges, which messages name, and with one pair of brackets around a default."""
+    """Help without ranges, which the messages of errors have, and with one pair of brackets around a default."""
     return re.sub(r"default: \((.*)\)(?=[;\]])", r"default: \1", _RANGE.sub("", text)).replace("  [", " [")
 
 

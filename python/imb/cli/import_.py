@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.archive.store import SHORT, Archive
+from imb.cli import INTERRUPTED
 from imb.cli.common import ArchiveOption, LabelOption, named_path
 from imb.model.errors import ImbError
 from imb.model.units import counted
@@ -68,8 +69,8 @@ def command(
         with closing(import_files(files, store, labels=label or [], jobs=jobs)) as reports:
             _render(_live(reports, len(files)), names=len(files) <= _FEW, notes=notes)
     except KeyboardInterrupt:
-        words = "interrupted; files read so far are kept; repeat the command to read the rest"
-        raise ImbError(words, status=130) from None
+        message = "interrupted; files read so far are kept; repeat the command to read the rest"
+        raise ImbError(message, status=INTERRUPTED) from None
 
 
 def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
@@ -89,8 +90,8 @@ def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
         for note in report.notes if notes else ():
             say(str(note))
         if report.notes and not notes:
-            words = f"{counted(len(report.notes), 'line')} of other text skipped"
-            say(f"{report.file}: {words}, first: line {report.notes[0].line} (--notes)")
+            skipped = f"{counted(len(report.notes), 'line')} of other text skipped"
+            say(f"{report.file}: {skipped}, first: line {report.notes[0].line} (--notes)")
         for last in report.cut_off:
             position = f"after {last}" if last else "before the first row"
             say(f"{report.file}: no end: probably cut off {position}")

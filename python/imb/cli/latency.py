@@ -54,7 +54,12 @@ def command(
     budget: Annotated[
         float | None,
         typer.Option(
-            "--budget", min=0.1, max=1e7, metavar="SECONDS", help="Duration of each launch.", show_default="2"
+            "--budget",
+            min=0.1,
+            max=1e7,
+            metavar="SECONDS",
+            help="Duration of each launch.",
+            show_default=f"{SECONDS:g}",
         ),
     ] = None,
     classic: ClassicOption = False,
@@ -65,7 +70,7 @@ def command(
             min=1,
             metavar="N",
             help="Round trips of a classic launch; implies --classic.",
-            show_default="10000",
+            show_default=str(REPETITIONS),
         ),
     ] = None,
     timeout: LimitOption = 60,
@@ -108,13 +113,13 @@ def command(
     refuse_missing_cpus(intent)
     installation, folder = prepare(mpi, programs)
     store = Archive(archive)
-    words = ["-msgsize", str(length)]
+    arguments = ["-msgsize", str(length)]
     if classic or repetitions is not None:
-        words += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
+        arguments += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
     else:
-        words += ["-budget", f"{_seconds(budget, timeout):g}"]
+        arguments += ["-budget", f"{_seconds(budget, timeout):g}"]
     plan = session.run_plan(
-        mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=words,
+        mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=arguments,
         launches=launches, timeout=timeout, labels=label or [],
         sampling=passes.Sampling(classic=classic or repetitions is not None),
     )  # fmt: skip
@@ -160,11 +165,11 @@ def report(store: Archive, executed: SessionEnd) -> int:
 
 
 def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) -> None:
-    """Print one line on standard error where the figure was disturbed, with the disturbances."""
+    """Print a warning on standard error where the latency was disturbed, with the disturbances."""
     from imb.cli.peers import earlier
-    from imb.judge.usual import unusual, words
+    from imb.judge.usual import sentences_of, unusual
 
-    disturbances = words(unusual(launches, earlier(archive, launches)))
+    disturbances = sentences_of(unusual(launches, earlier(archive, launches)))
     if (half_width := _half_width(rows)) is not None and half_width > WIDE:
         disturbances.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
     if disturbances:

@@ -34,14 +34,14 @@ def launch_line(archive: Archive, plan: Plan, ended: Done) -> str:
     problem = problem_of(archive, plan, ended)
     reason = f": {problem}" if problem else ""
     item = plan.items[ended.number - 1]
-    number, comma, cell = called(plan, item).partition(", ")
+    number, comma, cell = launch_name(plan, item).partition(", ")
     launch = f"{number} of {len(plan.items)}{comma}{cell}, IMB-{item.component}, round {item.turn}"
     note = f" ({ended.note})" if ended.note else ""
     return f"{ended.run[:SHORT]}  {launch}: {session.measured_amount(archive, ended)} in {ended.seconds or 0:.1f} s{reason}{note}"
 
 
 def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
-    """Why a launch is incomplete; empty where it was measured."""
+    """Why a launch is incomplete; empty if it was measured."""
     match ended.outcome:
         case "failed":
             return f"{_failure(ended.status or 0)}{_reason(archive, plan, ended)}"
@@ -72,8 +72,8 @@ def is_usage_error(archive: Archive, ended: Done) -> bool:
     return not run.part("records.jsonl") and (reason_of(run) or "").startswith("IMB-")
 
 
-def called(plan: Plan, item: Item) -> str:
-    """`launch 3`, in a campaign with the variant and the ranks."""
+def launch_name(plan: Plan, item: Item) -> str:
+    """`launch 3`; of a campaign `launch 3, NAME/VARIANT, 8 ranks`."""
     if not plan.campaign:
         return f"launch {item.number}"
     return f"launch {item.number}, {plan.campaign}/{plan.variants[item.variant].name}, {item.ranks} ranks"

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 import typer
 
 from imb.archive.store import Archive, ArchiveFull
+from imb.cli import INTERRUPTED
 from imb.cli.display import Display
-from imb.cli.launch_lines import called, is_usage_error, launch_line, title_of, warn_of_others
+from imb.cli.launch_lines import is_usage_error, launch_line, launch_name, title_of, warn_of_others
 from imb.measure.passes import Sampling
 from imb.model.errors import ImbError
 from imb.model.mpis import mpi_named
@@ -142,7 +143,7 @@ def sampling_of(classic: bool, precision: str | None, budget: float | None) -> S
 
 
 def _share(text: str) -> float:
-    """0.02 of `2%` or `2`. Raises ImbError where the suite would refuse it."""
+    """0.02 from `2%` or `2`. Raises ImbError where the suite would refuse it."""
     try:
         share = float(text.strip().removesuffix("%")) / 100
     except ValueError:
@@ -153,7 +154,7 @@ def _share(text: str) -> float:
 
 
 def note_classic(reason: str | None) -> None:
-    """Print that IMB arguments exclude passes; None: they do not."""
+    """Print why rows are measured classic, not in passes; None: they are measured as the options have it."""
     if reason:
         say(f"imb: note: measuring classic, one burst per row, because of {reason}", err=True)
 
@@ -232,12 +233,12 @@ def prepare(
         return installations.find_for(choice, programs), programs
     mpi = installations.find(choice)
     if word := choice or os.environ.get("IMB_MPI"):
-        name_others(word, mpi.launcher)
+        name_ambiguous_mpi(word, mpi.launcher)
     return mpi, build.place_of(mpi, compiler)
 
 
 @functools.cache  # one line, however many variants use the MPI
-def name_others(word: str, launcher: str) -> None:
+def name_ambiguous_mpi(word: str, launcher: str) -> None:
     """Print which MPI a word like `mpich` means, where it fits several; `launcher` is that of the chosen one."""
     from imb.mpi import installations
 
@@ -290,7 +291,7 @@ def ready(mpi: Installation, compiler: str | None, components: Collection[str] =
     return place if build.has(place, components) else built(mpi, compiler, components)
 
 
-BUILD_BEAT = 4.0  # seconds between lines about a build where there is no terminal
+BUILD_BEAT = 4.0  # seconds between lines of progress of a build, without a terminal
 
 
 def built(
@@ -344,7 +345,7 @@ class SessionEnd(NamedTuple):
 
     over: list[Done]  # the launches that ended
     left_out: int  # launches whose variant could not be set up or started
-    stopped: str | None  # why no more were launched, where the session stops when decided
+    stopped: str | None  # why no more were launched, if the session stops when decided
     plan: Plan  # with the launches that were repeated
     usage_errors: bool = False  # the suite refused the arguments of all launches
 
@@ -398,7 +399,7 @@ def all_measured(executed: SessionEnd) -> bool:
     return not incomplete and not left_out
 
 
-# A session and its launches that ended -> the session with the launches that follow; None: none follow.
+# From a session and its launches that ended: the session with the launches that follow; None: none follow.
 Grow: TypeAlias = "Callable[[Archive, Plan, Sequence[Done]], Plan | None]"
 
 
@@ -449,7 +450,9 @@ def launch_all(
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
     except KeyboardInterrupt:
-        raise ImbError(f"interrupted; continue with `imb run --resume {plan.id}`", status=130) from None
+        raise ImbError(
+            f"interrupted; continue with `imb run --resume {plan.id}`", status=INTERRUPTED
+        ) from None
 
 
 def _launch_all(
@@ -531,14 +534,14 @@ def _launch_all(
                     items,
                     on_start=display.show_command,
                     on_progress=display.show,
-                    on_problem=lambda item, line: display.warn(f"imb: {called(plan, item)}: {line}"),
+                    on_problem=lambda item, line: display.warn(f"imb: {launch_name(plan, item)}: {line}"),
                     on_measured=show_table,
                 )
             except session.NotStarted as error:
                 missing |= {item.like() for item in items}
                 if not over and missing.issuperset(item.like() for item in todo):
                     raise
-                display.say(f"imb: {called(plan, items[0])}: {error}; skipped, also in later rounds")
+                display.say(f"imb: {launch_name(plan, items[0])}: {error}; skipped, also in later rounds")
                 left_out += len(items)
                 continue
             finally:
@@ -557,9 +560,8 @@ def _launch_all(
         stopped = stopped or deciding.at_the_end(over, display.say)
     if stopped:
         session.stop(archive, plan, stopped)
-    if (
-        not plan.until and failures and not announced
-    ):  # with `until`, the last line is the reason for stopping
+    # With `until`, the last line is the reason for stopping.
+    if not plan.until and failures and not announced:
         warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
     all_refused = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
     return SessionEnd(over, left_out, stopped, plan, all_refused)

@@ -36,12 +36,8 @@ _INDEX_COLUMNS = [
 
 _HEADINGS = ("RUN", "DATE", "PROGRAM", "MPI", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS")
 _USUAL_VALUES = {"FAILED": "", "STATE": "complete"}  # columns that are left out where all runs have this
-_LEAST_WIDTHS = {
-    "BENCHMARKS": 0,
-    "LABELS": 16,
-    "MPI": 10,
-    "PROGRAM": 8,
-}  # characters that are kept where the terminal is narrow
+# Characters that are kept where the terminal is narrow.
+_LEAST_WIDTHS = {"BENCHMARKS": 0, "LABELS": 16, "MPI": 10, "PROGRAM": 8}
 
 _NEWEST = 30  # runs that are shown without --newest
 
@@ -57,7 +53,9 @@ def command(
     ] = None,
     newest: Annotated[
         int | None,
-        typer.Option("--newest", "-n", min=1, metavar="N", help="Show the newest N runs.", show_default="30"),
+        typer.Option(
+            "--newest", "-n", min=1, metavar="N", help="Show the newest N runs.", show_default=str(_NEWEST)
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Show all runs.")] = False,
     label: Annotated[
@@ -124,11 +122,11 @@ def command(
     if not runs:
         if names or label is not None:
             lack = "can be read" if label is None else "has this label"
-            words = f"none of these runs {f'has benchmark {benchmark!r}' if benchmark else lack}"
+            message = f"none of these runs {f'has benchmark {benchmark!r}' if benchmark else lack}"
         else:
             scope = f"no run of benchmark {benchmark!r} in" if benchmark else "the archive is empty:"
-            words = f"{scope} {index.archive.folder}; add runs with `imb run` or `imb import`"
-        say(f"imb: {words}", err=True)
+            message = f"{scope} {index.archive.folder}; add runs with `imb run` or `imb import`"
+        say(f"imb: {message}", err=True)
         return
     cells = [_cells(run) for run in listed_runs]
     left_out = {
@@ -161,7 +159,7 @@ def _cells(run: dict[str, Any]) -> list[str]:
 
 
 def _memory(run: dict[str, Any]) -> str | None:
-    """Where messages are, if not in the host's memory."""
+    """The memory of messages, if it is not the host's."""
     return f"({run['memory']})" if run["memory"] not in (None, "host") else None
 
 

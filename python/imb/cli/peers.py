@@ -19,8 +19,8 @@ MOST = 16  # earlier launches of one kind: reading one takes some 30 ms
 
 
 def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
-    """Launches in passes on the same hosts, with the same MPI, number of ranks and memory, that are not among these; of each kind
-    the MOST newest."""
+    """Launches in passes that are not among these, on the same hosts, with the same MPI, number of ranks and memory: of each such kind the
+    newest, MOST of them."""
     kinds = {_kind(launch) for launch in launches if _in_passes(launch)}
     if not kinds:
         return []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LENGTH = 1 << 20
 IN_FLIGHT = 64  # messages of a pair
-IDLE = 0.5  # of an equal share
+IDLE = 0.5  # of an equal share of the bytes: a rail with less is named
 FIRST = ("--hosts", "--pairs", "--launches", "--mpi", "--env", "--launcher", "--label", "--programs")
 
 
@@ -90,9 +90,9 @@ def command(
     if host_count != 2:
         raise ImbError(f"rails are measured between two hosts, not {host_count}; give --hosts A,B")
     installation, folder = prepare(mpi, programs)
-    words = ["-npmin", str(2 * pair_count), "-msgsize", str(LENGTH), "-window_size", str(IN_FLIGHT)]
+    arguments = ["-npmin", str(2 * pair_count), "-msgsize", str(LENGTH), "-window_size", str(IN_FLIGHT)]
     plan = session.run_plan(
-        mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["Uniband"]}, arguments=words,
+        mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["Uniband"]}, arguments=arguments,
         launches=launches, timeout=timeout, labels=label or [], sampling=passes.Sampling(),
     )  # fmt: skip
     store = Archive(archive)

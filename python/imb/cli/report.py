@@ -10,12 +10,14 @@ import typer
 from imb.archive.store import Archive
 from imb.cli.common import (
     SIDE,
+    USUAL_RELEVANT,
     ArchiveOption,
     AssumeOneSessionOption,
     AssumeStableOption,
     BenchmarkOption,
     ForceOption,
     RelevantOption,
+    is_given,
     refuse_options,
     runs_named,
     share_of,
@@ -70,7 +72,7 @@ def command(
             help="Of curves: time, time_min, time_max, pure, p50, p90, p99, bandwidth, messages, overlap.",
         ),
     ] = "time",
-    relevant: RelevantOption = "5%",
+    relevant: RelevantOption = USUAL_RELEVANT,
     link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="See imb diagnose.")] = None,
     memory: Annotated[
         str | None,
@@ -131,7 +133,7 @@ def command(
     )
     if output_format != "html":
         refuse_options(context, _CURVE_OPTIONS, "is of an HTML report; omit it, or give --format html")
-    elif benchmark or context.get_parameter_source("metric").name == "COMMANDLINE":  # type: ignore[union-attr]
+    elif benchmark or is_given(context, "metric"):
         name = "--benchmark" if benchmark else "--metric"
         raise ImbError(f"{name} is of curves; add --format png, svg, pdf or terminal")
     elif len(sides) == 1:
@@ -157,7 +159,7 @@ def command(
 
 
 def _format_and_file(format: Format | None, output: Path | None) -> tuple[Format, Path | None]:
-    """The format (if not given, that of the file's name) and the file; None: the terminal. Raises ImbError."""
+    """The format, which the name of the file gives where no option does, and the file; None: the terminal. Raises ImbError."""
     suffix = output.suffix.lower().removeprefix(".") if output else ""
     if format == "terminal":
         if output:

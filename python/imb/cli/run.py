@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.archive.store import Archive
-from imb.cli.common import PLANNED, ArchiveOption, LabelOption, names_and_arguments, refuse_options
+from imb.cli.common import NOT_WITH_RESUME, ArchiveOption, LabelOption, names_and_arguments, refuse_options
 from imb.cli.launching import (
     BindOption,
     BudgetOption,
@@ -176,7 +176,7 @@ def command(
     if force_owner and not resume:
         raise ImbError("--force-owner is an option of --resume; omit it, or add --resume")
     if resume:
-        refuse_options(context, _RESUME_OPTIONS, PLANNED)
+        refuse_options(context, _RESUME_OPTIONS, NOT_WITH_RESUME)
         if len(words) > 1:
             raise ImbError(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST = 1000  # rows of a table that are shown
-LAST = 20  # lines of output that are shown of a failed launch
+LAST = 20  # last lines of the output of a failed launch that are shown
 
 
 def command(
@@ -105,7 +105,7 @@ def command(
     draw = sys.stdout.isatty() and has("plotext") if chart is None else chart
     print_tables(records, lower_names, chart=draw)
     if _without_result(source, records):
-        _print_ends(source)
+        _print_last_lines(source)
 
 
 def _show_several(
@@ -164,13 +164,13 @@ def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[st
 
 
 def _without_result(source: StoredRun | FileRun, records: Records) -> bool:
-    """Whether its launch failed or timed out, or has no row."""
+    """Whether the launch failed or timed out, or has no row."""
     if source.facts().get("outcome") in ("failed", "timed_out"):
         return True
     return next(records.of(Result), None) is None
 
 
-def _print_ends(source: StoredRun | FileRun) -> None:
+def _print_last_lines(source: StoredRun | FileRun) -> None:
     """The last lines of what the launch wrote."""
     for title, name in (("stderr", "stderr.txt"), ("output", "output.txt")):
         lines = (source.part(name) or b"").decode(errors="replace").splitlines()
@@ -221,7 +221,7 @@ def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None
 
     set_by_user = transport_settings(run, source.facts())
     settings = ", ".join(f"{name}={value}" for name, value in set_by_user.items())
-    details = "; ".join(filter(None, [path.own_word(source.facts()), settings]))
+    details = "; ".join(filter(None, [path.reported_transport(source.facts()), settings]))
     mean = path.mean_repetitions(source.records(samples=True).of(Sample))
     summary = path.paths_summary(path.ways(run, path.with_repetitions(records.of(Result), mean)))
     return f"{summary}{f' ({details})' if details else ''}" if summary else None

@@ -29,7 +29,7 @@ from imb.cli.launching import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import data, say
+from imb.render.terminal import json_data, say
 
 if TYPE_CHECKING:
     from imb.measure.session import Plan
@@ -156,7 +156,7 @@ def _print_json(plan: Plan, summaries: Sequence[Summary]) -> None:
         "unit": "seconds",
         "ranks": msgspec.to_builtins(summaries),
     }
-    data(msgspec.json.format(msgspec.json.encode(document)).decode() + "\n")
+    json_data(document)
 
 
 def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:

@@ -11,16 +11,17 @@ import typer
 
 from imb.archive.store import Archive
 from imb.cli.common import (
-    PLANNED,
+    NOT_WITH_RESUME,
     ArchiveOption,
     FormatOption,
     RowsOption,
+    examine_page,
     is_given,
     names_and_arguments,
     refuse_options,
     share_of,
 )
-from imb.cli.display import in_time
+from imb.cli.display import duration_text
 from imb.cli.launch_lines import warn_of_others
 from imb.cli.launching import (
     BindOption,
@@ -42,7 +43,7 @@ from imb.cli.launching import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import data, say
+from imb.render.terminal import json_data, say
 
 if TYPE_CHECKING:
     from imb.judge.tuning import Tuned
@@ -151,7 +152,6 @@ def command(
 
     import msgspec
 
-    from imb.cli.extras import need
     from imb.cli.tune_stages import stages_of
     from imb.measure import session, tuning
     from imb.measure.campaign import examine_name
@@ -160,7 +160,7 @@ def command(
     from imb.mpi.tuning import tuner_of
 
     if resume:
-        refuse_options(context, _RESUME_OPTIONS, PLANNED)
+        refuse_options(context, _RESUME_OPTIONS, NOT_WITH_RESUME)
         new_budget = _seconds(budget) if is_given(context, "budget") else None
         _resumed(Archive(archive), names or [], new_budget, verbose=verbose)
         return
@@ -205,9 +205,7 @@ def command(
         rows=rows,
     )
     if page is not None:
-        need("imb tune --page", "jinja2", "plotly")
-        if page.is_dir() or not page.absolute().parent.is_dir():
-            raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
+        examine_page("imb tune", page)
     if verify is None:
         _refuse_used(Path(settings.output))
     plan = tuning.new_plan(settings, installation, folder, intent, timeout)
@@ -252,7 +250,7 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
             old_budget = settings.raised[-1][1] if settings.raised else settings.budget
             if budget <= old_budget:
                 raise ImbError(
-                    f"--budget: session {plan.id} has {in_time(old_budget)}; give more than that, or omit it"
+                    f"--budget: session {plan.id} has {duration_text(old_budget)}; give more than that, or omit it"
                 )
             raised = [*settings.raised, (len(plan.items), budget)]
             settings = msgspec.structs.replace(settings, raised=raised)
@@ -270,8 +268,6 @@ def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
 
 def report(store: Archive, executed: SessionEnd) -> int:
     """Print the result; the exit status. Raises ImbError."""
-    import msgspec
-
     from imb.cli.tune_stages import stages_of
     from imb.render import tuning
     from imb.render.terminal import Screen
@@ -285,8 +281,10 @@ def report(store: Archive, executed: SessionEnd) -> int:
         return 2 if executed.usage_errors else 1
     result = stages.result
     if settings.format == "json":
-        document = tuning.value(result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify)
-        data(msgspec.json.format(msgspec.json.encode(document)).decode() + "\n")
+        document = tuning.tuning_json(
+            result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify
+        )
+        json_data(document)
     else:
         say(tuning.headline(result, settings.margin, verify=verify))
         table = list(tuning.rows(result, every=settings.rows))
@@ -420,20 +418,20 @@ def _planned(settings: Settings, tuner: Tuner) -> list[str]:
     fixed_seconds = check_seconds * (2 * len(groups) + candidates)
     least = fixed_seconds + FIRST * round_seconds + LOOKS[0] * pair_seconds
     most = fixed_seconds + MOST * round_seconds + 2 * LOOKS[-1] * pair_seconds
-    budget_clause = f"; --budget {in_time(settings.budget)}" + (
+    budget_clause = f"; --budget {duration_text(settings.budget)}" + (
         " may end it before" if most > settings.budget else ""
     )
     lines = [f"reference: {counted(len(groups), 'launch')} with -check, the library's own choice"]
     lines += [
-        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {in_time(check_seconds * candidates)}"
+        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {duration_text(check_seconds * candidates)}"
     ]
     if not settings.verify:
         lines += [
-            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {in_time(round_seconds)} each at first"
+            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {duration_text(round_seconds)} each at first"
         ]
     lines += [
-        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {in_time(pair_seconds)} each;"
+        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {duration_text(pair_seconds)} each;"
         " again where cells go back to the default",
-        f"about {in_time(least)} to {in_time(most)} in all{budget_clause}; nothing was run",
+        f"about {duration_text(least)} to {duration_text(most)} in all{budget_clause}; nothing was run",
     ]
     return lines

@@ -1,7 +1,7 @@
 """What `imb tune` launches next: reference, screening, rounds of the search, looks of the proof, the final file.
 
-All that is decided follows from the plan and from what its launches left, so a session that was interrupted continues where it was: the
-stages are repeated, and those whose launches are over are not launched.
+All decisions follow from the plan and from the records of its launches. So a session that was interrupted continues where it was: the stages
+are repeated, and launches that are over are read instead of launched.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from imb import __version__
 from imb.archive.durable import write_whole
 from imb.archive.store import Archive
-from imb.cli.display import in_time
+from imb.cli.display import duration_text
 from imb.judge.tuning import FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
 from imb.measure import tuned_files, tuning
 from imb.measure.session import Done, Plan, folder_of
@@ -35,11 +35,9 @@ from imb.render.terminal import say
 if TYPE_CHECKING:
     from imb.stats.arrays import Values
 
-SEARCH_SHARE = (
-    0.4  # of the budget, after which a search ends that has its first rounds; FIRST_SHARE: with fewer
-)
-FIRST_SHARE = 0.7
-CORRECTED = 3  # times that cells in which the file does not act go back to the default
+SEARCH_SHARE = 0.4  # of the budget, after which a search ends that has its first rounds
+FIRST_SHARE = 0.7  # the same for a search without them
+CORRECTED = 3  # times that a file is written again without the cells in which it does not act
 _LONGEST = 32.0  # times the usual duration of a launch
 _AT_ONCE = 6  # candidates whose launches are interleaved with one of the default
 
@@ -51,13 +49,12 @@ _REVERTED = {
 
 Forced: TypeAlias = Mapping[tuple[str, Algorithm], Executed]
 _T = TypeVar("_T")
-Stage: TypeAlias = Generator[
-    list[Launch], list[Figures], _T
-]  # yields launches, gets what they left, returns a _T
+# Yields launches, receives their figures, returns a _T.
+Stage: TypeAlias = Generator[list[Launch], list[Figures], _T]
 
 
 class Stages:
-    """Of one session."""
+    """The stages of one session. `finished`: no launch follows, and `result` is complete."""
 
     def __init__(self, archive: Archive, plan: Plan) -> None:
         self.archive = archive
@@ -72,13 +69,13 @@ class Stages:
         self.finished = False
         self._spent = 0.0
         self._pair_seconds = 0.0  # of launches of the usual duration
-        self._acting_seconds = 0.0  # of launches that show that a file acts
+        self._acting_seconds = 0.0  # of the launches that show whether a file acts
         self._spent_before = 0.0  # when the present proof began
         self._proofs_left = 1  # numbers of ranks to be proven, which share what is left of the budget
         self._unwatchable = ""  # why no more launches are watched
         self._longer: dict[Group, float] = {}
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
-        self._over = 0  # launches that the stages have got
+        self._over = 0  # launches whose figures the stages have received
         self._steps = self._all()
         self._next_launches: list[Launch] | None = next(self._steps, None)
 
@@ -104,7 +101,7 @@ class Stages:
         return None
 
     def _refuse_others(self, plan: Plan, launches: Sequence[Launch]) -> None:
-        """Raises ImbError where other launches were planned than these stages want."""
+        """Raises ImbError where the plan has other launches than these stages would plan."""
         for item, launch in zip(plan.items[self._over :], launches, strict=False):
             planned = item.arguments, item.ranks, item.turn, plan.variants[item.variant].name
             if planned != (launch.arguments, launch.ranks, launch.turn, launch.name):
@@ -113,10 +110,10 @@ class Stages:
                 )
 
     def _report(self, line: str) -> None:
-        say(f"imb: {in_time(self._spent)} of {in_time(self._budget)}: {line}", err=True)
+        say(f"imb: {duration_text(self._spent)} of {duration_text(self._budget)}: {line}", err=True)
 
     def _lengthen(self, groups: Iterable[Group], results: Iterable[Figures]) -> None:
-        """Launches are longer from now on where rows had no sample."""
+        """Makes later launches of these groups longer, if some rows had no sample."""
         if any(figures.short for figures in results):
             for group in groups:
                 self._longer[group] = min(2 * self._longer.get(group, 1.0), _LONGEST)
@@ -194,10 +191,10 @@ class Stages:
         """The library's own choice with -check: lengths, what it executes, how long it takes."""
         launches = {}
         for group in groups:
-            words = self._checking(group)
-            limit = tuning.time_limit(words, group.ranks)
+            arguments = self._checking(group)
+            limit = tuning.time_limit(arguments, group.ranks)
             launches[f"default-{group.collective}-{group.ranks}"] = Launch(
-                "reference", group.ranks, words, self.tuner.base(), limit
+                "reference", group.ranks, arguments, self.tuner.base(), limit
             )
         results = yield from self._watched(launches)
         cells: dict[Group, list[Cell]] = {}
@@ -265,14 +262,14 @@ class Stages:
             forced.setdefault((group.collective, algorithm), {}).update(executed)
             for cell in usable:
                 is_measured = Row(cell.collective, "", cell.bytes) in figures.seconds
-                out_here = (
+                problem = (
                     why
                     or ("" if is_measured else "not measured")
                     or self.tuner.replaced(cell, algorithm, executed)
                 )
-                if out_here:
-                    reasons[group, algorithm][cell] = out_here
-                alive[cell, algorithm] = not out_here
+                if problem:
+                    reasons[group, algorithm][cell] = problem
+                alive[cell, algorithm] = not problem
         for (group, algorithm), excluded in reasons.items():
             for why in dict.fromkeys(excluded.values()):
                 count = sum(reason == why for reason in excluded.values())
@@ -305,31 +302,31 @@ class Stages:
             )
         turn = 0
         next_seconds = 0.0  # seconds of the next round
-        while open_ := {group: race for group, race in races.items() if race[1].rounds_needed()}:
+        while unsettled := {group: race for group, race in races.items() if race[1].rounds_needed()}:
             share = SEARCH_SHARE if turn >= FIRST else FIRST_SHARE
             if self._spent + next_seconds > share * self._budget:
                 if not turn:
                     self.result.stopped = self._too_long("before the search")
                     return {}, {}
-                undecided = sum(int((~race.settled).sum()) for _, race in open_.values())
+                undecided = sum(int((~race.settled).sum()) for _, race in unsettled.values())
                 self.result.notes.append(
                     f"search ended after {counted(turn, 'round')} by the budget; {counted(undecided, 'cell')} chosen by estimates"
                 )
                 break
             turn += 1
             before, longer = self._spent, dict(self._longer)
-            order = list(open_)
+            order = list(unsettled)
             Random(f"{self.settings.seed}/{turn}").shuffle(order)
-            launches = {group: self._round(group, cells[group], *open_[group], turn) for group in order}
+            launches = {group: self._round(group, cells[group], *unsettled[group], turn) for group in order}
             if turn == 1 or turn % 5 == 0:
-                undecided = sum(int((~race.settled).sum()) for _, race in open_.values())
+                undecided = sum(int((~race.settled).sum()) for _, race in unsettled.values())
                 self._report(
                     f"search, round {turn} of {MOST} at most: {counted(undecided, 'cell')} without a clear choice"
                 )
             results = iter((yield [launch for planned in launches.values() for launch in planned]))
             for group, planned in launches.items():
                 figures = [next(results) for _ in planned]
-                algorithms, race = open_[group]
+                algorithms, race = unsettled[group]
                 self._lengthen([group], figures)
                 race.add(self._logs(cells[group], algorithms, figures)[None])
             growth = max(
@@ -366,13 +363,13 @@ class Stages:
             if not path.exists():
                 self._file(path, text)
             longer = self._longer.get(group, 1.0)
-            words = tuning.alternating(group, lengths, path, len(needed) + 1, self.settings, longer)
-            limit = tuning.time_limit(words, group.ranks)
-            return [Launch("search", group.ranks, words, self.tuner.base(), limit, turn)]
+            arguments = tuning.alternating(group, lengths, path, len(needed) + 1, self.settings, longer)
+            limit = tuning.time_limit(arguments, group.ranks)
+            return [Launch("search", group.ranks, arguments, self.tuner.base(), limit, turn)]
         launches = []
         for begin in range(0, len(needed), _AT_ONCE):
             batch = [DEFAULT, *needed[begin : begin + _AT_ONCE]]
-            words, _ = tuning.interleaved(
+            arguments, _ = tuning.interleaved(
                 [group.collective],
                 group.ranks,
                 lengths,
@@ -380,7 +377,7 @@ class Stages:
                 len(batch),
                 self._longer.get(group, 1.0),
             )
-            limit = tuning.time_limit(words, group.ranks, len(batch))
+            limit = tuning.time_limit(arguments, group.ranks, len(batch))
             number = (
                 1
                 + begin // _AT_ONCE
@@ -394,23 +391,23 @@ class Stages:
                     else self.tuner.forced(group.collective, algorithm)
                 )
                 name = f"search-{tuning.label_of(algorithm)}"
-                launches.append(Launch(name, group.ranks, words, switch, limit, turn, number))
+                launches.append(Launch(name, group.ranks, arguments, switch, limit, turn, number))
         return launches
 
     def _logs(
         self, cells: Sequence[Cell], algorithms: Sequence[Algorithm], figures: Sequence[Figures]
     ) -> Values:
-        """Logarithms of seconds, shape (cells, candidates). Of interleaved launches, less the level of each launch, and against the
-        default that ran beside it."""
+        """Logarithms of seconds, shape (cells, candidates). Those of interleaved launches are relative to the default of their batch, without
+        what the launches differ by in rows that no file changes."""
         logs = np.full((len(cells), len(algorithms)), np.nan)
         if len(figures) == 1:
-            for place, cell in enumerate(cells):
-                for at, algorithm in enumerate(algorithms):
+            for cell_index, cell in enumerate(cells):
+                for algorithm_index, algorithm in enumerate(algorithms):
                     seconds = figures[0].seconds.get(
                         Row(cell.collective, tuning.label_of(algorithm), cell.bytes)
                     )
                     if seconds is not None:
-                        logs[place, at] = math.log(seconds)
+                        logs[cell_index, algorithm_index] = math.log(seconds)
             return logs
         return self._logs_of_launches(cells, algorithms, figures, logs)
 
@@ -429,12 +426,12 @@ class Stages:
             if default is None or launched.why or default.why:
                 continue
             level = launched.control() - default.control()
-            for place, cell in enumerate(cells):
+            for cell_index, cell in enumerate(cells):
                 row = Row(cell.collective, "", cell.bytes)
                 seconds, default_seconds = launched.seconds.get(row), default.seconds.get(row)
                 if seconds is not None and default_seconds is not None:
                     # The default is at 0 in every batch.
-                    logs[place, column] = (
+                    logs[cell_index, column] = (
                         0.0
                         if column == 0
                         else math.log(seconds / default_seconds) - (level if math.isfinite(level) else 0.0)
@@ -497,7 +494,7 @@ class Stages:
             elif judge.launched >= LOOKS[0]:
                 judge.end()
             else:
-                needs = f"{LOOKS[0]} pairs of launches need {in_time(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
+                needs = f"{LOOKS[0]} pairs of launches need {duration_text(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
                 when = "before the proof" if confirmation == 1 else f"before confirmation {confirmation}"
                 self.result.stopped = self._too_long(when, f" and {needs}", ranks)
                 break
@@ -524,7 +521,7 @@ class Stages:
     def _seconds_of_pair(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> float:
         pair_seconds = self._pair_seconds * self._longer_of(cells)
         if not judge.launched:  # the pairs before may have had fewer ranks
-            _, seconds = self._words_of_pair(cells)
+            _, seconds = self._arguments_of_pair(cells)
             pair_seconds = max(pair_seconds, seconds + 2 * tuning.START)
         return pair_seconds
 
@@ -536,10 +533,11 @@ class Stages:
         return judge.affordable(max(0, int(remaining / pair_seconds)), self._acting_seconds / pair_seconds)
 
     def _longer_of(self, cells: Iterable[Group]) -> float:
+        """The factor by which launches of these groups are longer than usual."""
         return max(self._longer.get(group, 1.0) for group in cells)
 
-    def _words_of_pair(self, cells: Mapping[Group, list[Cell]]) -> tuple[list[str], float]:
-        """IMB arguments of its launches, and the seconds that they measure."""
+    def _arguments_of_pair(self, cells: Mapping[Group, list[Cell]]) -> tuple[list[str], float]:
+        """IMB arguments of the launches of a pair, and the seconds that they measure."""
         lengths = sorted({cell.bytes for group_cells in cells.values() for cell in group_cells})
         names = [group.collective for group in cells]
         ranks = next(iter(cells)).ranks
@@ -550,17 +548,17 @@ class Stages:
     ) -> Stage[list[tuple[Figures, Figures]]]:
         """Launches so many more pairs, with the file and without, each pair in random order."""
         longer, confirmation = self._longer_of(cells), judge.confirmation
-        words, _ = self._words_of_pair(cells)
+        arguments, _ = self._arguments_of_pair(cells)
         self._report(
             f"proof, confirmation {confirmation}, {counted(ranks, 'rank')}: {counted(pairs, 'pair')} of launches, with the file and without"
         )
-        limit = tuning.time_limit(words, ranks, 2)
+        limit = tuning.time_limit(arguments, ranks, 2)
         launches = []
         for number in range(judge.launched + 1, judge.launched + pairs + 1):
             turn = 1000 * confirmation + number
             sides = [
-                Launch("none", ranks, words, Switch({}), limit, turn, ranks),
-                Launch("file", ranks, words, file, limit, turn, ranks),
+                Launch("none", ranks, arguments, Switch({}), limit, turn, ranks),
+                Launch("file", ranks, arguments, file, limit, turn, ranks),
             ]
             launches += (
                 sides if Random(f"{self.settings.seed}/{ranks}/{turn}").random() < 0.5 else sides[::-1]
@@ -583,12 +581,12 @@ class Stages:
     ) -> tuple[Values, Values, Values]:
         """Logarithms of the speedup by pair and cell, probes of both launches, and the gain of the rows that no file changes."""
         gains = np.full((len(pairs), len(all_cells)), np.nan)
-        for at, (none, file) in enumerate(pairs):
-            for place, cell in enumerate(all_cells):
+        for pair_index, (none, file) in enumerate(pairs):
+            for cell_index, cell in enumerate(all_cells):
                 row = Row(cell.collective, "", cell.bytes)
                 before, after = none.seconds.get(row), file.seconds.get(row)
                 if before is not None and after is not None:
-                    gains[at, place] = math.log(before / after)
+                    gains[pair_index, cell_index] = math.log(before / after)
         probes = np.array([[none.probe, file.probe] for none, file in pairs])
         control = np.array([none.control() - file.control() for none, file in pairs])
         return gains, probes, control
@@ -600,8 +598,8 @@ class Stages:
         return raised[-1] if raised else self.settings.budget
 
     def _too_long(self, when: str, needed: str = "", ranks: int = 0) -> str:
-        """`ranks`: of a proof, which has a share of the time where there are several numbers of ranks."""
-        budget, spent = in_time(self._budget), in_time(self._spent)
+        """Why a session stops undecided, and what to do. `ranks`: of a proof, which has a share of the time if there are several numbers of ranks."""
+        budget, spent = duration_text(self._budget), duration_text(self._spent)
         if ranks and len(self.settings.ranks) > 1:
             # Launches of other ranks may follow, which a session that goes on would have to repeat.
             share = f"its share of the budget of {budget} ends {when}: {spent} are spent in all{needed}"
@@ -702,9 +700,9 @@ class Stages:
             f"{label}-{group.collective}-{group.ranks}": Launch(
                 "check",
                 group.ranks,
-                words := self._checking(group),
+                arguments := self._checking(group),
                 file,
-                tuning.time_limit(words, group.ranks),
+                tuning.time_limit(arguments, group.ranks),
             )
             for group in cells
         }
@@ -741,7 +739,7 @@ class Stages:
         without: Executed,
         forced: Forced,
     ) -> Stage[None]:
-        """The file of all numbers of ranks, where the user wants it."""
+        """Writes the file of all numbers of ranks into the folder of --output."""
         all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         tried = self._write_files(final, all_cells, "final")
         wrong, why = yield from self._acts(cells, final, without, forced, tried, "final")
@@ -840,7 +838,7 @@ class Stages:
         return watch.switch or Switch({})
 
     def _unread(self, switch: Switch, figures: Figures) -> str:
-        # Only under `watch` the library reports what it reads.
+        # The library reports what it reads only while it is watched.
         file = "" if self._unwatchable else self.tuner.unread(switch, figures.output + figures.errors)
         return f"the library did not read {file}" if file else ""
 

@@ -108,8 +108,8 @@ def after_session(archive: Archive, plan: Plan, over: Sequence[Done]) -> None:
 def of_one_run(archive: Archive, run: StoredRun | FileRun, records: Records) -> list[str]:
     """Whether the launches of a run were outside the dominant state of their machine, as sentences."""
     from imb.cli.peers import earlier
-    from imb.judge.usual import unusual, words
+    from imb.judge.usual import sentences_of, unusual
     from imb.model.observations import launches_of
 
     launches = list(launches_of(records, run.name, run.facts()))
-    return words(unusual(launches, earlier(archive, launches)))
+    return sentences_of(unusual(launches, earlier(archive, launches)))

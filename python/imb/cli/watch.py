@@ -19,7 +19,7 @@ from imb.cli.common import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import data, explained, say
+from imb.render.terminal import data, explained, json_data, say
 
 
 def command(
@@ -75,9 +75,7 @@ def command(
     with explained(f"judging {counted(len(launches), 'launch')}"):
         judged = history(Side(name=", ".join(names), launches=launches), settings)
     if format == "json":
-        import msgspec
-
-        data(msgspec.json.format(msgspec.json.encode(judged)).decode() + "\n")
+        json_data(judged)
     elif format == "html":
         from imb.render.page import history_page
 

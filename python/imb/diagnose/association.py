@@ -1,7 +1,7 @@
 """Association of disturbances with slowness: tests of series and of launches with bounded false alarms. Pure.
 
-Arrays in, figures out; every function returns a p-value of "it does not", one-sided. docs/evidence-diagnosis.md has
-the reasons for these tests.
+Arrays in, figures out. A test returns the one-sided p-value of the null hypothesis that the disturbance has no association with
+slowness. docs/evidence-diagnosis.md has the reasons for these tests.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from imb.stats.arrays import Values
 
 Groups = npt.NDArray[np.intp]
 
-BLOCKS, FEWEST_BLOCKS = 20, 8
-AROUND = 4
-FEWEST_LAUNCHES = 6  # of five orders of launches one in 120 is the worst: too many for several causes
+BLOCKS, FEWEST_BLOCKS = 20, 8  # of time, in a launch
+AROUND = 4  # samples before and after a sample that are its neighbors
+FEWEST_LAUNCHES = (
+    6  # five launches have 120 orders: a p-value of 1/120 is too large where several causes are tested
+)
 _DRAWS = 20000
 
 
@@ -45,7 +47,7 @@ def ranks_within(values: Values, groups: Groups) -> Values:
 
 
 def within(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
-    """Of samples in the order of time. `amounts`: of the disturbance in each; `seconds`: how long it took; `slowness`:
+    """The test of the samples of a launch, in the order of time. `amounts`: of the disturbance in each; `seconds`: how long it took; `slowness`:
     `ranks_within` of `beside_neighbors`; `groups`: number of its row. None: too few samples.
 
     A slow sample lasts longer, so more happens in it by chance. What counts is therefore the amount less what the row's mean
@@ -65,8 +67,8 @@ def trimmed_share(lost: Values, seconds: Values) -> float:
     """Share of the seconds that was lost, without the tenth of the samples (one at least) that lost most; 0 where less than
     five are left.
 
-    For what is a part of the time itself, as waiting for a CPU is: where all samples have it alike, as under a process that
-    takes turns with a rank, none stands out, and nothing needs to. One disturbance, however large, is trimmed.
+    For what is a part of the time itself, such as waiting for a CPU. All samples may have it alike, for example if a process alternates with
+    a rank on its CPU: then none stands out, and none needs to. One disturbance, however large, is trimmed.
     """
     kept = np.argsort(lost, kind="stable")[: len(lost) - max(1, -(-len(lost) // 10))]
     total = seconds[kept].sum()
@@ -86,11 +88,11 @@ def _above_zero(values: Values) -> float | None:
 
 
 def between(rates: Values, slowness: Values) -> float | None:
-    """Of launches: correlation of values, by permutation of the launches. None: too few launches.
+    """The test of launches: correlation of values, by permutation of the launches. None: too few launches.
 
-    Launches are interleaved, so under "it does not" every order of them is as likely as another. Values and not ranks: where
+    Launches are interleaved, so under the null hypothesis all orders of them are equally likely. Values and not ranks: where
     five launches of ten are disturbed, ranks within the five are chance, and no correlation of ranks would be certain.
-    One launch that stands out in both is one of ten in one order of ten.
+    One launch of ten that stands out in both does so by chance in one order of ten.
     """
     count = len(rates)
     if count < FEWEST_LAUNCHES:

@@ -82,10 +82,10 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
             name = name.strip().replace("-", "_")
             if name not in self.__struct_fields__:
                 near = get_close_matches(name, self.__struct_fields__, 1)
-                names = (
+                hint = (
                     f"did you mean {near[0]}?" if near else f"choose from {', '.join(self.__struct_fields__)}"
                 )
-                raise ImbError(f"unknown threshold: {name}; {names}")
+                raise ImbError(f"unknown threshold: {name}; {hint}")
             try:
                 changes[name] = float(value)
             except ValueError:
@@ -199,7 +199,7 @@ class Curve:
     def shape(self) -> tuple[Values, Values, Values]:
         """Lengths (n,), median times (n,) and times by launch (launches, n) of the rows that have both.
 
-        A collective of no bytes only returns: its row belongs to no curve.
+        A collective of 0 bytes moves no message: its row is left out.
         """
         least = 1 if self.kind == "collective" else 0
         good = [
@@ -221,7 +221,7 @@ class Curve:
         return curves.segments(*self.shape[:2])
 
     def numbers(self, take: Callable[[Result], float | None]) -> Values:
-        """Of every row, shape (launches, lengths); NaN where a row lacks it."""
+        """A figure of every row, shape (launches, lengths); NaN where a row lacks it."""
         values = [[None if row is None else take(row) for row in rows] for rows in self.rows]
         return np.array(
             [[np.nan if value is None else value for value in row] for row in values], dtype=np.float64

@@ -24,7 +24,7 @@ from imb.model.records import Evidence
 from imb.model.text import numbers_in
 from imb.model.units import and_others, counted, duration
 
-# Probability of naming any cause in a side that has none, by samples and by launches: 1.5 % together.
+# Probability that any cause is named in a side without one, by samples and by launches: 1.5 % together.
 OF_SAMPLES, OF_LAUNCHES = 0.005, 0.01
 
 
@@ -95,12 +95,12 @@ def disturbances(case: Case) -> Iterator[Finding]:
     for cause in CAUSES:
         tests = possible * max(len(series), 1)
         inside = [
-            along
+            candidate
             for of_launch in series
-            if (along := _within(cause, of_launch)) is not None
+            if (candidate := _within(cause, of_launch)) is not None
             and (
-                along.waited >= case.thresholds.cause
-                or (along.p <= OF_SAMPLES / tests and along.lost >= case.thresholds.cause)
+                candidate.waited >= case.thresholds.cause
+                or (candidate.p <= OF_SAMPLES / tests and candidate.lost >= case.thresholds.cause)
             )
         ]
         over = [
@@ -132,19 +132,20 @@ def placed(case: Case) -> Iterator[Finding]:
             astray.setdefault(sentence, []).append(launch)
     for problem, by_sentence in (("share", shared), ("astray", astray)):
         for sentence, launches in by_sentence.items():
-            many = len(case.side.launches)
+            launch_count = len(case.side.launches)
             yield Finding(
                 level="warning",
                 rule="placement",
                 where=f"launch {launches[0].name}"
                 if len(launches) == 1
                 else counted(len(launches), "launch"),
-                found=sentence + (f" in {len(launches)} of {counted(many, 'launch')}" if many > 1 else ""),
+                found=sentence
+                + (f" in {len(launches)} of {counted(launch_count, 'launch')}" if launch_count > 1 else ""),
                 advice=f"{case.bind_advice}; times are those of the scheduler"
                 if problem == "share"
                 else "see the launcher's binding (mpiexec --report-bindings, HYDRA_TOPO_DEBUG=1), cpusets and cgroups",
                 evidence={"launches": [launch.name for launch in launches]},
-                weight=len(launches) / many,
+                weight=len(launches) / launch_count,
             )
 
 
@@ -248,9 +249,9 @@ def _first(cause: Cause, evidence: Sequence[Evidence]) -> str | None:
 
 
 def _finding(
-    case: Case, cause: Cause, inside: Sequence[Within], outside: Sequence[Between], judged: int
+    case: Case, cause: Cause, inside: Sequence[Within], outside: Sequence[Between], series_count: int
 ) -> Finding:
-    words: list[str] = []
+    sentences: list[str] = []
     evidence: dict[str, Any] = {"cause": cause.name}
     where, weight = "all rows", 1.0
     if inside:
@@ -258,12 +259,12 @@ def _finding(
         rows = Tally(str(within.worst) for within in inside).most_common()
         where = and_others(rows[0][0], [name for name, _ in rows[1:]])
         weight = max(most.lost, most.waited) / max(case.thresholds.cause, 1e-9)
-        words.append(
+        sentences.append(
             _sentence(cause, most)
-            + (f", in {len(inside)} of {counted(judged, 'launch')}" if judged > 1 else "")
+            + (f", in {len(inside)} of {counted(series_count, 'launch')}" if series_count > 1 else "")
         )
         if most.slower > 1 and most.lost > 0:
-            words.append(
+            sentences.append(
                 f"samples with more of it are {most.slower:.2f} times slower in the median and cost {most.lost:.0%} of the time"
             )
         evidence |= {
@@ -277,7 +278,7 @@ def _finding(
         }
     if outside:
         best = min(outside, key=lambda between: between.p)
-        words.append(
+        sentences.append(
             f"{'launches' if inside else cause.name + ': launches'} with most of it ({_label(best.counter)}) are "
             f"{best.slower:.2f} times slower than those with least (correlation over {best.launches}, p {best.p:.2g})"
         )
@@ -286,7 +287,7 @@ def _finding(
         level="warning",
         rule="cause",
         where=where,
-        found="; ".join(words),
+        found="; ".join(sentences),
         advice=cause.advice or case.bind_advice,
         evidence=evidence,
         weight=weight,
@@ -316,7 +317,7 @@ def _sentence(cause: Cause, within: Within) -> str:
 
 
 def _ranks(within: Within) -> list[int]:
-    """That have most of it, and those that have half as much; at most three. Of each sample the worst rank is known."""
+    """The ranks with most of the disturbance, and those with at least half as much; at most three. Only the worst rank of each sample is known."""
     ranks, most = within.series.ranks[within.counter], within.series.most[within.counter]
     totals = {int(rank): float(most[ranks == rank].sum()) for rank in np.unique(ranks) if rank >= 0}
     limit = max(totals.values(), default=0.0) / 2

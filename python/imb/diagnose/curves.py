@@ -17,7 +17,7 @@ from imb.stats.arrays import Values
 from imb.stats.medians import TO_DEVIATION, percentiles
 
 _AT_ENDS = float(np.log(1.25))  # misfit of latency and bandwidth, which are the ends of a curve
-_ANYWHERE = float(np.log(2.0))  # of a length between
+_ANYWHERE = float(np.log(2.0))  # misfit of a length between the ends
 _LEAST = 3  # points that a segment needs to be distinguished from its neighbor
 
 

@@ -13,6 +13,7 @@ from imb.model.units import counted, duration, megabytes, size, us
 from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
 
+_LONG = 65536  # bytes: from this length on, a message shows the bandwidth
 # Bytes in one direction of a link per repetition, in lengths.
 _ONE_WAY = {"sendrecv": 1.0, "exchange": 2.0}
 
@@ -25,7 +26,7 @@ def latency(case: Case) -> Iterator[Finding]:
         )
         return
     for curve in case.curves:
-        if curve.key.benchmark.lower() not in ("pingpong", "osu_latency") or not curve.transfer:
+        if not _is_pingpong(curve):
             continue
         lengths, medians, _ = curve.shape
         short = medians[lengths <= 8]
@@ -59,7 +60,7 @@ def pair_rates(case: Case) -> Iterator[tuple[Curve, Values, Values]]:
             or not len(lengths)
         ):
             continue
-        if (curve.key.group_count or 1) > 1 or lengths[-1] < 65536:
+        if (curve.key.group_count or 1) > 1 or lengths[-1] < _LONG:
             continue
         yield curve, lengths, factor * lengths / medians
 
@@ -143,13 +144,13 @@ def peak_bandwidth(case: Case) -> Iterator[Finding]:
 def collectives(case: Case) -> Iterator[Finding]:
     """A collective takes many times what PingPong implies."""
     limit = case.thresholds.collective
-    pairs = [c for c in case.curves if c.key.benchmark.lower() in ("pingpong", "osu_latency") and c.transfer]
-    if not pairs or len(pairs[0].shape[0]) < 2:
+    pingpong = next(filter(_is_pingpong, case.curves), None)
+    if pingpong is None or len(pingpong.shape[0]) < 2:
         if any(collective_models.family(c.key.benchmark) for c in case.curves):
             case.note("collectives against point-to-point: needs PingPong in the same launches")
         return
     local = next((c for c in case.curves if c.key.benchmark == "Reduce_local" and len(c.shape[0]) > 1), None)
-    message = _interpolation(pairs[0])
+    message = _interpolation(pingpong)
     combine = _interpolation(local) if local else message  # no slower than to send it: a lenient guess
     for curve in case.curves:
         processes = curve.key.processes
@@ -199,7 +200,7 @@ def overlap(case: Case) -> Iterator[Finding]:
     for curve in case.curves:
         hidden = nanmedian(curve.numbers(lambda row: row.overlap_percent))
         long = [
-            i for i, key in enumerate(curve.keys) if (key.bytes or 0) >= 65536 and not np.isnan(hidden[i])
+            i for i, key in enumerate(curve.keys) if (key.bytes or 0) >= _LONG and not np.isnan(hidden[i])
         ]
         drift = nanmedian(np.abs(curve.numbers(lambda row: row.load_drift)))
         if len(over := np.flatnonzero(drift > case.thresholds.load_drift)):
@@ -265,6 +266,10 @@ def overlapped(case: Case) -> Iterator[Finding]:
             },
             weight=float(excess[at] / limit),
         )
+
+
+def _is_pingpong(curve: Curve) -> bool:
+    return curve.transfer and curve.key.benchmark.lower() in ("pingpong", "osu_latency")
 
 
 def _interpolation(curve: Curve) -> Callable[[float], float]:

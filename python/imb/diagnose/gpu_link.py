@@ -14,7 +14,7 @@ from imb.model.units import size
 
 
 class Limit(NamedTuple):
-    """Bytes per second in one direction, and what has it."""
+    """A rate in bytes per second in one direction, and the link that has it."""
 
     rate: float
     name: str
@@ -63,7 +63,7 @@ def _finding(case: Case, best: Best, limit: Limit) -> Finding:
 
 
 def _limit(case: Case) -> Limit | str:
-    """Of the slowest launch; or why there is none."""
+    """The smallest limit of all launches; or why it is not known."""
     by_launch = [_of_launch(case, launch) for launch in case.side.launches]
     limits = [limit for limit in by_launch if isinstance(limit, Limit)]
     return (

@@ -55,12 +55,12 @@ def failures(case: Case) -> Iterator[Finding]:
             row = (key, failure.detail or "")
             by_cause.setdefault((key.curve(), failure.cause or "failure"), []).append(row)
     for (key, cause), rows in by_cause.items():
-        natural = cause in ("invalid_processes", "unavailable")
+        is_expected = cause in ("invalid_processes", "unavailable")
         lengths = sorted({row_key.bytes for row_key, _ in rows if row_key.bytes is not None})
         at = f" at {sizes(lengths)}" if lengths else ""
         detail = next((text for _, text in rows if text), "")
         yield Finding(
-            level="information" if natural else "problem" if cause == "io_error" else "warning",
+            level="information" if is_expected else "problem" if cause == "io_error" else "warning",
             rule="failures",
             where=str(key),
             found=f"{cause.replace('_', ' ')}{at}, {counted(len(rows), 'row')} not measured"
@@ -79,7 +79,7 @@ _ALONE = (
 
 
 def alone(case: Case) -> Iterator[Finding]:
-    """Each process of a launch was a launch of its own, so benchmarks that need several were not measured."""
+    """Processes that were started alone, each as a launch of one process: benchmarks that need several were not measured."""
     by_source: dict[str, list[Launch]] = {}  # by file or run
     for launch in case.side.launches:
         processes = {key.processes for key in (*launch.rows, *launch.failures)}
@@ -95,14 +95,14 @@ def alone(case: Case) -> Iterator[Finding]:
         count = f"{counted(many, 'launch')} of 1 process" + (" each" if many > 1 else "")
         if requested > 1:
             count += f" instead of {requested} processes"
-        words = (
+        problem = (
             "every process was started alone" if certain else "1 process was started, or every process alone"
         )
         yield Finding(
             level="problem" if certain else "warning",
             rule="started alone",
             where=launches[0].name if len(launches) == 1 else name,
-            found=f"{words}: {count}; {benchmarks} needs at least 2 processes",
+            found=f"{problem}: {count}; {benchmarks} needs at least 2 processes",
             advice=_ALONE,
             evidence={"launches": [launch.name for launch in launches], "asked": requested},
             weight=float(many),
@@ -115,7 +115,7 @@ def _invalid(launch: Launch) -> list[str]:
 
 
 def _requested_ranks(launch: Launch) -> int:
-    """1 where the number of ranks is not known."""
+    """The number of ranks that was requested; 1 where it is not known."""
     if (ranks := fact(int, launch.facts, "intent", "ranks")) is not None:
         return ranks
     words = launch.facts.get("command") or launch.run.command_line or []
@@ -143,7 +143,7 @@ def unreadable(case: Case) -> Iterator[Finding]:
 
 
 def failed_launch(name: str, facts: Mapping[str, Any], reason: str | None) -> Finding:
-    """Of a FailedLaunch."""
+    """The finding of a FailedLaunch."""
     status, outcome = facts.get("exit_status"), str(facts.get("outcome", "failed")).replace("_", " ")
     why = facts.get("problem") or reason or "no reason was printed"
     return Finding(

@@ -11,7 +11,7 @@ from imb.model.units import counted
 
 
 def usual_state(case: Case) -> Iterator[Finding]:
-    """Launches in passes whose fastest state is slower than the usual one."""
+    """Launches in passes whose fastest state is slower than the dominant state."""
     for group in alike(case.variance.unusual):
         yield Finding(
             level="warning",
@@ -31,7 +31,7 @@ def usual_state(case: Case) -> Iterator[Finding]:
 
 
 def variance(case: Case) -> Iterator[Finding]:
-    """The largest part of variance, where rows are off by it noticeably; takes launches in passes."""
+    """The largest variance component of launches in passes, if it is above the threshold."""
     components, limit = case.variance, case.thresholds.variance
     first = components.dominates
     if not components.in_passes or first is None or first.typical <= limit:

@@ -68,7 +68,7 @@ def _within(launch: Launch, way: Way) -> tuple[str, str] | None:
 
 
 def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
-    """The same of messages between hosts."""
+    """Title and advice, where messages between hosts left interfaces idle that are faster or as fast."""
     offered = offered_interfaces(launch)
     carrying = [interface for interface in offered if interface.name in way.interfaces]
     idle = [interface for interface in offered if interface.name not in {*way.interfaces, *way.above}]
@@ -103,17 +103,17 @@ def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
 
 def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launches: int) -> Finding:
     settings = transport_settings(launch.run, launch.facts)
-    words = ", ".join(f"{name}={value}" for name, value in settings.items())
-    reported = path.own_word(launch.facts)
+    settings_text = ", ".join(f"{name}={value}" for name, value in settings.items())
+    reported = path.reported_transport(launch.facts)
     in_launches = f" in {same} of {counted(launches, 'launch')}" if launches > 1 else ""
     return Finding(
         level="warning",
         rule="path",
-        where="messages within a host" if way.placement == "intra-node" else "messages between hosts",
+        where=_where(way.placement),
         found=f"{title}{in_launches}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
         f"{counted(way.rows, 'row')} asked for ({way.share:.0%} in the median row)"
         + (f"; {reported}" if reported else "")
-        + (f"; settings of the MPI: {words}" if words else ""),
+        + (f"; settings of the MPI: {settings_text}" if settings_text else ""),
         advice=advice,
         evidence={
             "path": way.name,
@@ -132,7 +132,7 @@ def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Fi
     return Finding(
         level="warning",
         rule="path",
-        where="messages within a host" if placement == "intra-node" else "messages between hosts",
+        where=_where(placement),
         found="launches took different paths: "
         + ", ".join(
             f"{name} in {number}" for name, number in sorted(counts.items(), key=lambda item: -item[1])
@@ -141,6 +141,10 @@ def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Fi
         evidence={"launches": counts},
         weight=2.0,
     )
+
+
+def _where(placement: str) -> str:
+    return "messages within a host" if placement == "intra-node" else "messages between hosts"
 
 
 def _number(count: int) -> str:

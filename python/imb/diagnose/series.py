@@ -34,7 +34,7 @@ class SampleSeries(NamedTuple):
 
 
 def series_of(launch: Launch) -> SampleSeries | None:
-    """None where there are no such samples."""
+    """The samples of a launch that were observed; None where there are none."""
     sampled: Sequence[tuple[Key, Sample | Result]]
     repetitions: dict[int, int] = {}
     if any(row.passes for row in launch.rows.values()):
@@ -76,12 +76,12 @@ def series_of(launch: Launch) -> SampleSeries | None:
 
 
 def amount_of(evidence: Evidence, counter: str) -> float:
-    """Of all ranks together; of `moved_ranks` how many moved."""
+    """The amount of a counter over all ranks; of `moved_ranks`, how many ranks moved."""
     return _counted(evidence, counter)[0]
 
 
 def _counted(evidence: Evidence, counter: str) -> tuple[float, float, int]:
-    """Over all ranks, on the worst one, and which that is."""
+    """The amount over all ranks, that of the worst rank, and which rank that is."""
     value: Counter | list[int] | None = getattr(evidence, counter)
     if not value:
         return 0.0, 0.0, -1
@@ -91,6 +91,6 @@ def _counted(evidence: Evidence, counter: str) -> tuple[float, float, int]:
 
 
 def _pure(sample: Sample | Result) -> float:
-    """Seconds of the part without load of a sample of overlap, which comes before."""
+    """Seconds of the transfer without computation, which a sample of overlap measures first."""
     loaded = sample.time_overlapped_seconds is not None
     return (sample.repetitions or 1) * (sample.time_pure_seconds or 0.0) if loaded else 0.0

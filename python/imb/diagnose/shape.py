@@ -38,32 +38,32 @@ def cliffs(case: Case) -> Iterator[Finding]:
         measured = (~np.isnan(times[:, 1:]) & ~np.isnan(times[:, :-1])).sum(axis=0)
         often = drops.sum(axis=0) / np.maximum(measured, 1)
         for i in np.flatnonzero((kept < 1 - limit) & (often >= 0.8)):
-            back = np.flatnonzero(rates[i + 1 :] >= rates[i])
+            regained = np.flatnonzero(rates[i + 1 :] >= rates[i])
             places.setdefault((int(lengths[i]), int(lengths[i + 1])), []).append(
                 {
                     "curve": str(curve.key),
                     "lost": float(1 - kept[i]),
                     "from": float(rates[i]),
                     "to": float(rates[i + 1]),
-                    "regained_at_bytes": int(lengths[i + 1 + back[0]]) if len(back) else None,
+                    "regained_at_bytes": int(lengths[i + 1 + regained[0]]) if len(regained) else None,
                     "launches_with_it": float(often[i]),
                 }
             )
     for (before, after), curves_there in places.items():
         first, *others = sorted(curves_there, key=lambda fall: -float(fall["lost"]))
-        again = first["regained_at_bytes"]
+        regained_at = first["regained_at_bytes"]
         yield Finding(
             level="warning",
             rule="cliff",
             where=and_others(first["curve"], [other["curve"] for other in others]),
             found=f"bandwidth falls by {first['lost']:.0%} from {size(before)} to {size(after)} "
             f"({megabytes(first['from'])} to {megabytes(first['to'])}) and is "
-            + (f"regained at {size(again)}" if again else "not regained"),
+            + (f"regained at {size(regained_at)}" if regained_at else "not regained"),
             advice=_ADVICE_SHORT
             if before < _SHORT
             else "the protocol or algorithm that starts at this length is slower than the previous one: move its "
             "threshold (UCX_RNDV_THRESH, I_MPI_EAGER_THRESHOLD, MPIR_CVAR_*, btl_*_eager_limit) or choose another"
-            if again
+            if regained_at
             else "long messages exceed a resource: a cache (imb doctor lists sizes), a registration "
             "cache, an MTU or a flow limit; compare with -off_cache -1 and with another transport",
             evidence={"from_bytes": before, "to_bytes": after, "curves": curves_there, **_caches(case.side)},
@@ -72,7 +72,7 @@ def cliffs(case: Case) -> Iterator[Finding]:
 
 
 def plateaus(case: Case) -> Iterator[Finding]:
-    """Bandwidth that stops growing where the model of the shorter lengths has it grow on."""
+    """Bandwidth that stops growing although the model of the shorter lengths predicts more."""
     limit = case.thresholds.plateau
     for curve in case.curves:
         lengths, medians, _ = curve.shape
@@ -83,7 +83,7 @@ def plateaus(case: Case) -> Iterator[Finding]:
         rates = lengths / medians
         flat = np.abs(rates / np.median(rates[-3:]) - 1) < 0.1
         start = len(rates) - int(np.argmin(flat[::-1])) if not flat.all() else 0
-        # Up to where it is flat, and with something of the bandwidth in it: else shorter lengths promise nothing.
+        # Shorter lengths predict a bandwidth only if they are enough, and the last of them takes much longer than the first.
         if len(rates) - start < 3 or start < 5 or medians[start - 1] < 2 * medians[0]:
             continue
         before = curves.fit(lengths[:start], medians[:start])
@@ -113,7 +113,7 @@ def plateaus(case: Case) -> Iterator[Finding]:
 
 
 def switches(case: Case) -> Iterator[Finding]:
-    """One finding for all curves in which protocol change between the same two lengths."""
+    """One finding for all curves in which the protocol changes between the same two lengths."""
     limit = case.thresholds.switch
     places: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for curve in case.curves:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from imb.diagnose.case import Case, Finding
+from imb.diagnose.case import Case, Curve, Finding
 from imb.model import collective_models
 from imb.model.observations import Launch
 from imb.model.units import and_others, counted, size, sizes, us
@@ -21,18 +21,13 @@ def rank_spread(case: Case) -> Iterator[Finding]:
         least = curve.numbers(lambda row: row.time_min_seconds)
         most = curve.numbers(lambda row: row.time_max_seconds)
         ratios = nanmedian(most / np.where(least > 0, least, np.nan))
-        # Without a byte to move a collective only returns; how quickly is no matter of communication.
+        # A collective of 0 bytes moves no message: how quickly it returns shows nothing about communication.
         moved = np.array([key.bytes != 0 or curve.transfer for key in curve.keys])
         over = np.flatnonzero((ratios > limit) & moved)
         if not len(over):
             continue
         at = int(over[np.argmax(ratios[over])])
-        rooted = (collective_models.family(curve.key.benchmark) or "") in (
-            "bcast",
-            "scatter",
-            "gather",
-            "reduce",
-        )
+        rooted = _is_rooted(curve)
         slowest = _most_often(row.slowest_rank for rows in curve.rows if (row := rows[at]) is not None)
         lengths = [curve.keys[i].bytes for i in over]
         yield Finding(
@@ -54,7 +49,7 @@ def rank_spread(case: Case) -> Iterator[Finding]:
 
 
 def slowest_rank(case: Case) -> Iterator[Finding]:
-    """One rank that is the slowest far more often than chance has it (binomial test), where three or more take part."""
+    """One rank of three or more that is the slowest far more often than by chance (binomial test)."""
     from scipy.special import bdtrc
 
     excess, share = case.thresholds.slowest_excess, case.thresholds.slowest_share
@@ -62,12 +57,7 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
     slower: dict[int, list[float]] = {}
     for curve in case.curves:
         processes = curve.key.processes or 0
-        if processes < 3 or (collective_models.family(curve.key.benchmark) or "") in (
-            "bcast",
-            "scatter",
-            "gather",
-            "reduce",
-        ):
+        if processes < 3 or _is_rooted(curve):
             continue
         for row in (row for rows in curve.rows for row in rows if row is not None):
             if (
@@ -168,6 +158,11 @@ def tails(case: Case) -> Iterator[Finding]:
             evidence={"ratio": float(ratios[at]), "bytes": [curve.keys[i].bytes for i in over]},
             weight=float(ratios[at] / limit),
         )
+
+
+def _is_rooted(curve: Curve) -> bool:
+    """Whether it is a collective of one root: its ranks differ by design."""
+    return collective_models.family(curve.key.benchmark) in ("bcast", "scatter", "gather", "reduce")
 
 
 def _most_often(ranks: Iterator[int | None]) -> int | None:

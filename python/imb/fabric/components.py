@@ -20,7 +20,7 @@ from imb.fabric.verdict import Kind
 from imb.stats.arrays import Indices, Numbers, Values
 
 FEWEST = 3  # pairs of a component that is judged
-# Of components that the same pairs cross, which one is named.
+# Of components that the same pairs cross, the one with the lowest number is named.
 _RANK = {"core": 0, "host": 1, "link": 2, "rail": 3, "switch": 4, "group": 5, "pair": 6}
 
 
@@ -108,7 +108,7 @@ def components_of(
 def _candidates(
     endpoints: Sequence[Endpoint], column: Numbers, topology: Topology | None
 ) -> Iterator[tuple[Component, Numbers]]:
-    """The first of several with the same pairs is the one that is named."""
+    """All components with their pairs. Of several with the same pairs, the first one is named."""
     hosts: dict[str, list[int]] = {}
     for endpoint in endpoints:
         hosts.setdefault(endpoint.host, []).append(endpoint.index)
@@ -136,13 +136,13 @@ def _candidates(
             pairs = _rectangle(column, ours, theirs)
             crossing.append(np.unique(pairs) if same else pairs)
             ends.update(ours.tolist(), theirs.tolist())
-        few = min((first for first, _ in group.parts), key=np.count_nonzero)
-        short = (
-            tuple(np.flatnonzero(np.append(few, False)[where]).tolist())
+        smallest = min((first for first, _ in group.parts), key=np.count_nonzero)
+        members = (
+            tuple(np.flatnonzero(np.append(smallest, False)[where]).tolist())
             if len(group.parts) == 1
             else tuple(sorted(ends))
         )
-        yield Component(group.kind, group.name, short, group.alternatives), np.concatenate(crossing)
+        yield Component(group.kind, group.name, members, group.alternatives), np.concatenate(crossing)
 
 
 def _rails(
@@ -153,6 +153,7 @@ def _rails(
 
 
 def _rectangle(column: Numbers, first: Indices, second: Indices) -> Numbers:
+    """The measured pairs between two sets of endpoints."""
     block = column[np.ix_(first, second)].ravel()
     columns: Numbers = block[block >= 0]
     return columns
@@ -161,10 +162,9 @@ def _rectangle(column: Numbers, first: Indices, second: Indices) -> Numbers:
 def hardly_measured(sweep: Sweep) -> list[str]:
     """Endpoints that met too few others to be judged; a meeting without an answer counts."""
     count = len(sweep.endpoints)
-    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
     measured = np.zeros(count * count, dtype=bool)
-    measured[low * count + high] = True
+    measured[sweep.pair_codes()] = True
     met = np.flatnonzero(measured)
-    many = np.bincount(np.concatenate([met // count, met % count]), minlength=count)
+    partners = np.bincount(np.concatenate([met // count, met % count]), minlength=count)
     fewest = min(FEWEST, count - 1)
-    return [endpoint.name for endpoint in sweep.endpoints if many[endpoint.index] < fewest]
+    return [endpoint.name for endpoint in sweep.endpoints if partners[endpoint.index] < fewest]

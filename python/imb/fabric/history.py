@@ -1,4 +1,4 @@
-"""Sweeps against earlier sweeps of the same endpoints: each pair in units of its own past. Pure."""
+"""Sweeps against earlier sweeps of the same endpoints: the time of each pair over its earlier times. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from imb.fabric.sweep import Sweep
 from imb.model.units import counted, size
 
-RATIO_OF_ONE = 1e-6  # seconds that stand for it in a sweep of ratios
+RATIO_OF_ONE = 1e-6  # seconds that stand for a ratio of 1 in a sweep of ratios
 
 
 def against(
@@ -19,8 +19,8 @@ def against(
     """Sweeps whose times are divided by those of the same pair in `past`, which has the same indices of endpoints; notes; and
     the largest median of a sweep. So a component that always was slower does not stand out; one that became slower does.
 
-    A time is divided by one time of the past, the next by the next: so the noise of both is in the spread over passes, from
-    which the judge estimates it. Pairs that were not measured in the past are left out.
+    The first time of a pair is divided by its first earlier time, the second by the second, and so on. So the spread over passes has the noise
+    of both, and the judge estimates it from that. Pairs that were not measured in the past are left out.
     """
     by_size = {(sweep.benchmark, sweep.bytes): sweep for sweep in past}
     compared: list[Sweep] = []
@@ -61,7 +61,7 @@ def against(
 
 
 def _ratios(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """By the past of the same direction; where it has none, of the other one. NaN: failed now; infinite: not in the past."""
+    """Each time over an earlier time of its pair in the same direction, else in the other one. NaN: failed now; infinite: not in the past."""
     ratios = _ratios_of(sweep, past)
     if np.isinf(ratios).any():
         ratios = np.where(np.isinf(ratios), _ratios_of(sweep, replace(past, a=past.b, b=past.a)), ratios)
@@ -78,12 +78,12 @@ def _ratios_of(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.
     by_pair = np.argsort(pairs, kind="stable")
     sorted_pairs = pairs[by_pair]
     # Of each time, its number among the times of its pair.
-    turn = np.arange(len(pairs)) - np.searchsorted(sorted_pairs, sorted_pairs)
+    occurrence = np.arange(len(pairs)) - np.searchsorted(sorted_pairs, sorted_pairs)
     first = np.searchsorted(keys, sorted_pairs)
-    many = np.searchsorted(keys, sorted_pairs, side="right") - first
+    counts = np.searchsorted(keys, sorted_pairs, side="right") - first
     ratios = np.full(len(pairs), np.inf)
-    has_past = many > 0
+    has_past = counts > 0
     ratios[by_pair[has_past]] = (
-        sweep.seconds[by_pair[has_past]] / seconds[first[has_past] + turn[has_past] % many[has_past]]
+        sweep.seconds[by_pair[has_past]] / seconds[first[has_past] + occurrence[has_past] % counts[has_past]]
     )
     return ratios

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from imb.fabric.classes import distances, leaves_of, near_groups, of_groups, of_populations, two_populations
-from imb.fabric.components import Components, components_of
+from imb.fabric.components import FEWEST, Components, components_of
 from imb.fabric.judge import (
     RANK,
     Result,
@@ -24,17 +24,17 @@ from imb.fabric.judge import (
     confirm,
     confirm_pairs,
     detectable,
-    far,
     halves,
     in_common,
     screen,
     slow_pairs,
+    standard_errors,
 )
 from imb.fabric.launches import leveled
 from imb.fabric.pairs import silent_endpoints, silent_together, unanswered, without_answer
-from imb.fabric.parts import FEWEST, Fit, Layout, Part, bounded_mean
+from imb.fabric.parts import Fit, Layout, Part, bounded_mean
 from imb.fabric.rails import quiet_rails, shares
-from imb.fabric.sensitivity import remedy
+from imb.fabric.sensitivity import MISSED, remedy
 from imb.fabric.sweep import Sweep
 from imb.fabric.topology import Topology
 from imb.fabric.verdict import (
@@ -52,12 +52,11 @@ from imb.stats.arrays import Indices, Mask, Values
 from imb.stats.medians import median, middles, numbered
 
 FEWEST_ENDPOINTS = 4
-_RAILS = 0.1  # of `level` for quiet rails, where they are judged
+_RAILS = 0.1  # share of `level` that quiet rails have, if they are judged
 _UNDECIDED = 0.05  # p-value of a suspect that more passes may confirm
-_TAIL = 0.05  # p-value of a pair by the tail of all others
-_DOUBTED = 0.5  # the same, of a pair that is measured once more
-_MISSES = 2.0  # times least_effect: a verdict that would miss such a host is inconclusive
-_FEW = 0.1  # of the links have fewer pairs
+_TAIL = 0.05  # p-value, by the tail of all others, of a pair that is named
+_DOUBTED = 0.5  # the same of a pair that is measured once more
+_FEW = 0.1  # of the links have fewer pairs than the one whose sensitivity is reported
 _SEVERAL = 0.1  # share of slow pairs beyond which slow hosts may be among them
 _ALIKE = 1.5  # times the effect of a link: what a pair that crosses it may have
 _95 = 1.96
@@ -115,16 +114,14 @@ def judge_sweeps(
 
 
 def _layout(sweep: Sweep, topology: Topology | None, before: Layout | None) -> Layout:
-    """Components are those of the sweep before, if it has the same pairs."""
+    """The layout of a sweep. It has the components of the sweep before, if that has the same pairs."""
     count = len(sweep.endpoints)
-    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
-    every = low * count + high
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
-    each, at = numbered(every[good], count * count)
-    key = np.zeros(len(every), dtype=np.int64)
+    codes, at = numbered(sweep.pair_codes()[good], count * count)
+    key = np.zeros(len(good), dtype=np.int64)
     key[good] = at
-    a, b = (each // count).astype(np.int32), (each % count).astype(np.int32)
-    logs = np.zeros(len(every))
+    a, b = (codes // count).astype(np.int32), (codes % count).astype(np.int32)
+    logs = np.zeros(len(good))
     logs[good] = np.log(sweep.seconds[good])
     components: Components
     if (
@@ -182,20 +179,20 @@ class _Size:
         self.classes = distances(sweep.endpoints, layout.a, layout.b, topology)
         first, later = halves(self.layout)
         self.whole = screen(Part(self.layout, first | later), self.least)
-        self.near: Indices | None = None
+        self.group_of: Indices | None = None
         rails = any(self.whole.part.each[at].kind == "rail" for at in self.whole.chosen)
-        if topology is None and not rails and self._group():  # a slow rail may look like groups
+        if topology is None and not rails and self._find_groups():  # a slow rail may look like groups
             self.whole = screen(Part(self.layout, first | later), self.least)
-        if self._populate():
+        if self._find_populations():
             self.whole = screen(Part(self.layout, first | later), self.least)
-        self.all, self.fresh = self.whole.part, Part(self.layout, later)
+        self.all_passes, self.fresh = self.whole.part, Part(self.layout, later)
         self.first = Part(self.layout, first)
-        self.once = sweep.launches is None or len(np.unique(sweep.launches)) < 2
+        self.one_launch = sweep.launches is None or len(np.unique(sweep.launches)) < 2
         self._judge_components()
         self._judge_pairs()
         self._judge_rails()
-        self._leave_out()
-        self._sense()
+        self._list_unjudged()
+        self._judge_sensitivity()
 
     def _failed(self) -> list[Suspect]:
         """Pairs that did not answer when they last met, of endpoints that do answer."""
@@ -216,8 +213,8 @@ class _Size:
     def _pair(self, a: int, b: int, word: str = "-") -> str:
         return f"{self.sweep.endpoints[a].name} {word} {self.sweep.endpoints[b].name}"
 
-    def _group(self) -> bool:
-        """Switches are known from times only."""
+    def _find_groups(self) -> bool:
+        """Finds groups of endpoints by their times, as the switches are not known; whether there are any."""
         layout = self.layout
         middle = middles(layout.key[layout.good], len(layout.a), layout.logs[layout.good])
         for index in range(len(self.classes.names)):
@@ -225,7 +222,7 @@ class _Size:
         label = near_groups(len(self.sweep.endpoints), layout.a, layout.b, middle, self.least)
         if label is None:
             return False
-        self.near = label
+        self.group_of = label
         self.classes = of_groups(self.classes, label, layout.a, layout.b)
         self.layout = replace(layout, of=self.classes.of)
         groups = np.bincount(label[label >= 0])
@@ -233,8 +230,8 @@ class _Size:
             self.notes.append(f"{self.name}: {counted(len(groups), 'group')} of endpoints by their times")
         return True
 
-    def _populate(self) -> bool:
-        """More than a quarter of the endpoints is slower: another kind of host, not a list of bad ones."""
+    def _find_populations(self) -> bool:
+        """Whether more than a quarter of the endpoints are slower: they are another kind of host, not bad ones."""
         layout, count = self.layout, len(self.sweep.endpoints)
         part = self.whole.part
         links = tuple(at for at in self.whole.chosen if part.each[at].kind not in ("core", "host"))
@@ -245,14 +242,15 @@ class _Size:
         self.classes = of_populations(self.classes, slow, layout.a, layout.b)
         self.layout = replace(layout, of=self.classes.of)
         slower = float(np.expm1(by))
-        self._apart(np.flatnonzero(slow).tolist(), slower)
+        self._add_population(np.flatnonzero(slow).tolist(), slower)
         self.notes.append(
             f"{self.name}: two groups of endpoints; the pairs of {int(slow.sum())} of {count} take {as_percent(slower, 1)} longer per endpoint"
         )
         return True
 
-    def _apart(self, group: Sequence[int], slower: float, *, unsure: bool = True) -> None:
-        """No list of slow hosts. The cores of one host differ by design."""
+    def _add_population(self, group: Sequence[int], slower: float, *, unsure: bool = True) -> None:
+        """Records a group of slower endpoints as a population, instead of a list of slow hosts. The cores of one host may differ by design, so they do
+        not make the verdict `unsure`."""
         share = len(group) / len(self.sweep.endpoints)
         self.populations.append(
             Populations("endpoints", tuple(group), share, slower, self.sweep.benchmark, self.sweep.bytes)
@@ -273,18 +271,18 @@ class _Size:
                 self.suspects.append(suspect)
             if suspect is None or suspect.named or suspect.undecided:
                 slow.append(at)
-        self.final = Fit(self.all, tuple(slow))
+        self.final = Fit(self.all_passes, tuple(slow))
         self._whole_groups()
 
     def _suspect(self, at: int, result: Result | None, apart: set[int]) -> Suspect | None:
         """Named where fresh passes confirm it, and no other component explains its pairs about as well."""
-        component = self.all.each[at]
+        component = self.all_passes.each[at]
         if component.kind in ("core", "host") and set(component.endpoints) <= apart:
             return None
         effect, error = self.final.effect(at), self.final.error(at)
         p = 1.0 if result is None else result.p_value
         confirmed = result is not None and result.again and p <= self.level and effect >= self.least
-        others = [self.all.each[other].name for other in alike(self.final, at)]
+        others = [self.all_passes.each[other].name for other in alike(self.final, at)]
         kind, name, advice, separable = component.kind, component.name, "", True
         if not component.way or confirmed:
             route = self._route(at, effect)
@@ -307,26 +305,26 @@ class _Size:
         undecided = (
             bool(others)
             if confirmed
-            else result is None or self.once or (p <= _UNDECIDED and effect >= self.least)
+            else result is None or self.one_launch or (p <= _UNDECIDED and effect >= self.least)
         )
         return Suspect(
             kind, name, component.endpoints, float(np.expm1(effect)),
             (float(np.expm1(effect - _95 * error)), float(np.expm1(effect + _95 * error))),
             p, self.sweep.benchmark, self.sweep.bytes, confirmed and not others,
             tuple(dict.fromkeys((*component.alternatives, *others))), advice, separable, component.way, undecided,
-            far(self.final, at),
+            standard_errors(self.final, at),
         )  # fmt: skip
 
     def _noise_is_of_passes(self) -> bool:
-        """Else pairs differ by nature, whatever the number of passes."""
-        return bool(self.final.spread < 1.5 * self.all.error)
+        """Whether the spread of pairs is that of their passes. Else pairs differ by nature, whatever the number of passes."""
+        return bool(self.final.spread < 1.5 * self.all_passes.error)
 
     def _whole_groups(self) -> None:
-        """All hosts of a group are named: what they share may be slow instead."""
+        """Adds a note where all hosts of a group are named, as what they share may be slow instead."""
         slow = {suspect.endpoints[0] for suspect in self.suspects if suspect.named and suspect.kind == "host"}
-        groups = [] if self.near is None else range(int(self.near.max()) + 1)
+        groups = [] if self.group_of is None else range(int(self.group_of.max()) + 1)
         for group in groups if len(groups) > 2 else ():
-            inside = np.flatnonzero(self.near == group).tolist()
+            inside = np.flatnonzero(self.group_of == group).tolist()
             if len(inside) >= FEWEST and slow.issuperset(inside):
                 some = ", ".join(self.sweep.endpoints[endpoint].name for endpoint in inside[:3])
                 self.notes.append(
@@ -344,9 +342,9 @@ class _Size:
         return self.topology.leaves[leaf] if self.topology.leaves else "its switch"
 
     def _route(self, at: int, effect: float) -> str:
-        """Whether a host is slow below its own switch, too, as slow hosts are: "" if it is, "route" if it is not; where that is not known,
-        the name of the other suspect."""
-        component = self.all.each[at]
+        """Whether a host is slow to hosts below its own switch, too: "" if it is, as slow hosts are; "route" if it is not; else, where that is not
+        known, the name of the other suspect."""
+        component = self.all_passes.each[at]
         if self.topology is None or component.kind != "host" or len(component.endpoints) != 1:
             return ""
         leaf = leaves_of(self.sweep.endpoints, self.topology)
@@ -368,10 +366,10 @@ class _Size:
         )
 
     def _groups_apart(self, chosen: Sequence[int]) -> set[int]:
-        """Without a topology: suspected hosts that are near each other are a group below another switch, or its uplink is slow."""
+        """Without a topology, endpoints of suspected hosts that are near each other: they are below another switch, or its uplink is slow."""
         if self.topology is not None or self.populations:
             return set()
-        each = self.all.each
+        each = self.all_passes.each
         ends = {
             at: each[at].endpoints[0]
             for at in chosen
@@ -379,15 +377,15 @@ class _Size:
         }
         if not ends:
             return set()
-        fit, effects = self.final, endpoint_effects(self.final, self.all.there)
+        fit, effects = self.final, endpoint_effects(self.final, self.all_passes.there)
         group: set[int] = set()
         for at, end in ends.items():
             like = np.flatnonzero(np.nan_to_num(effects) >= self.final.effect(at) / 2)
             if end not in like or len(like) < FEWEST:
                 continue
             pair = np.flatnonzero(np.isin(self.layout.a, like) & np.isin(self.layout.b, like))
-            pair = np.concatenate([pair, pair + len(self.layout.a)]) if self.all.directed else pair
-            pair = pair[self.all.there[pair]]
+            pair = np.concatenate([pair, pair + len(self.layout.a)]) if self.all_passes.directed else pair
+            pair = pair[self.all_passes.there[pair]]
             values, ways = fit.residual[pair], pair % len(self.layout.a)
             if len(values) < FEWEST or median(values) >= self.final.effect(at) / 2:
                 continue
@@ -398,11 +396,11 @@ class _Size:
         if group:
             slower = float(np.expm1(median(effects[sorted(group)])))
             # Of two switches it is not known which one is farther from the other.
-            several = self.near is None
-            if self.near is not None:
-                others = np.delete(self.near, sorted(group))
+            several = self.group_of is None
+            if self.group_of is not None:
+                others = np.delete(self.group_of, sorted(group))
                 several = int(np.count_nonzero(np.bincount(others[others >= 0]) > 1)) > 1
-            self._apart(sorted(group), slower, unsure=several)
+            self._add_population(sorted(group), slower, unsure=several)
             self.notes.append(
                 f"{self.name}: {counted(len(group), 'endpoint')} stand apart: near each other, and {as_percent(slower, 1)} longer to all others: "
                 "another switch, or a slow uplink; give the switches (--topology), or compare with --baseline"
@@ -422,7 +420,7 @@ class _Size:
                 if not self.populations:
                     self._many_pairs(every.share, every.effect)
                 continue
-            nature = 1.0 if self.once else in_common(first.value, last.value)
+            nature = 1.0 if self.one_launch else in_common(first.value, last.value)
             results = confirm_pairs(first, last.value, self.least, both_signs=both_signs)
             suspects = [
                 *first.suspects,
@@ -459,7 +457,7 @@ class _Size:
             )
             return
         # Else it is not slow enough to be measured again.
-        undecided = not named and tail <= _DOUBTED and self.once
+        undecided = not named and tail <= _DOUBTED and self.one_launch
         if not named and not undecided:
             return
         reach = _95 * 1.25 * self.final.spread
@@ -473,8 +471,8 @@ class _Size:
         )  # fmt: skip
 
     def _on_a_slow_route(self, pair: int, effect: float) -> bool:
-        """Whether a pair is about as slow as a named link that one of its shortest routes crosses, or as a named route out of its switch, whose cable it may
-        share."""
+        """Whether a pair may be slow because of a named link or route: it is about as slow as a link that one of its shortest routes crosses, or as a route
+        out of its switch, whose cable it may share."""
         if self.topology is None:
             return False
         ends = [int(column[pair]) for column in (self.layout.a, self.layout.b)]
@@ -520,11 +518,11 @@ class _Size:
                 f"{', '.join(rail_shares.names)}: an unused rail, or a network for another purpose"
             )
 
-    def _leave_out(self) -> None:
-        """A component that all pairs of a distance cross has no peers: trunks of one class are compared where there are three or more."""
+    def _list_unjudged(self) -> None:
+        """Lists links that all pairs of a distance cross: they have no peers to be compared with."""
         confounded = [
             self.layout.components.each[at]
-            for at in np.flatnonzero(self.all.confounded[0]).tolist()
+            for at in np.flatnonzero(self.all_passes.confounded[0]).tolist()
             if at < len(self.layout.components.each)
         ]
         links = [component for component in confounded if component.kind in ("link", "group")]
@@ -536,21 +534,21 @@ class _Size:
                 f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
             )
 
-    def _sense(self) -> None:
+    def _judge_sensitivity(self) -> None:
         sweep, layout = self.sweep, self.layout
-        effects = endpoint_effects(self.final, self.all.there)
+        effects = endpoint_effects(self.final, self.all_passes.there)
         hosts, widened = detectable(self.whole, self.least, "host", 0.5)
         links = [component for component in layout.components.each if component.kind == "link"]
         of_links = 0.0
         if links:
             of_links, wider = detectable(self.whole, self.least, "link", _FEW)
             of_links = 0.0 if wider > 2.0 else of_links
-        wanted = float(np.log1p(_MISSES * float(np.expm1(self.least))))
+        wanted = float(np.log1p(MISSED * float(np.expm1(self.least))))
         met = np.bincount(np.concatenate([layout.a, layout.b]))
         ends = int(np.count_nonzero(met))
         whole = 2 * len(layout.a) >= ends * (ends - 1)
         repeats = _passes(layout)
-        judged = [end for at in self.whole.chosen for end in self.all.each[at].endpoints]
+        judged = [end for at in self.whole.chosen for end in self.all_passes.each[at].endpoints]
         if not hosts <= wanted:
             self.unsure = True
             self.notes.append(
@@ -566,13 +564,13 @@ class _Size:
             (name, float(np.exp(value)))
             for name, value in zip(self.classes.names, self.final.levels, strict=True)
         )
-        error = float(np.nan_to_num(self.all.error))
+        error = float(np.nan_to_num(self.all_passes.error))
         self.result = SizeResult(
             sweep.benchmark,
             sweep.bytes,
             min((seconds for _, seconds in named), default=float("nan")),
             named,
-            self.all.noise,
+            self.all_passes.noise,
             float(np.sqrt(max(self.final.spread**2 - error**2, 0.0))),
             repeats,
             len(layout.a),

@@ -13,25 +13,26 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from imb.fabric.parts import FEWEST, Fit, Layout, Part, huber
+from imb.fabric.components import FEWEST
+from imb.fabric.parts import Fit, Layout, Part, huber
 from imb.stats.arrays import Mask, Values
 from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import LEAST_SPREAD
 
 SCREEN = 0.02  # healthy sweeps that the screen suspects, about
-MOST = 24  # components
-_TRIED = 12
+MOST = 24  # slow components
+_TRIED = 12  # components with the highest scores, of which the best one is chosen
 _FEW_PEERS = 10  # links or switches
 _FEW = 8  # endpoints: one has a quarter of all pairs or more
-_NEAR = 0.8  # of the least effect: so slow in one part
-_FAR = 4.0  # standard deviations of a pair
-_PAIRS = 8  # suspects
-_ASYMMETRIC = 4
+_NEAR = 0.8  # of the least effect: a component must be so slow in each part of the passes
+_FAR = 4.0  # standard deviations by which a suspected pair is slower than others
+_PAIRS = 8  # suspected pairs at most
+_ASYMMETRIC = 4  # suspected asymmetric pairs at most
 _MANY = 0.01  # share of all pairs: so many slow ones are a population
-_FEWEST_MANY = 10
+_FEWEST_MANY = 10  # pairs: fewer are no population
 _TAIL = 0.05  # share of pairs that show the tail
 RANK = 0.01  # chance that a pair is among the slowest by its rank alone
-_POWER = 0.99
+_POWER = 0.99  # of sweeps that find a detectable effect
 
 
 class Result(NamedTuple):
@@ -113,25 +114,29 @@ def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
 
 def limits_of(fit: Fit) -> dict[int, float]:
     """Scores from which components are suspected, by kind: Student's, Bonferroni over all components."""
-    many = max(len(fit.part.each), 1)
-    return {kind: -float(stdtrit(freedom, SCREEN / many)) for kind, (_, freedom) in fit.scores[2].items()}
+    component_count = max(len(fit.part.each), 1)
+    return {
+        kind: -float(stdtrit(freedom, SCREEN / component_count))
+        for kind, (_, freedom) in fit.scores[2].items()
+    }
 
 
 def significant(fit: Fit, component: int, least: float) -> bool:
-    """Of a slow component by itself."""
+    """Whether a slow component is significant and large enough by itself."""
     return (
-        far(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
+        standard_errors(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
         and fit.effect(component) >= _NEAR * least
     )
 
 
-def far(fit: Fit, component: int) -> float:
-    """In standard errors. A score is bounded, and of few pairs ends below the limit of few peers; an effect is small where some of the pairs are not slow."""
+def standard_errors(fit: Fit, component: int) -> float:
+    """The effect of a component in standard errors, the larger of two figures: a score is bounded, so that of few pairs is below the limit for few peers; and
+    the ratio of effect and error is small if some of the pairs are not slow."""
     return max(fit.score(component), fit.ratio(component))
 
 
 def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> dict[int, Result]:
-    """Of components, by their index, if both parts have them."""
+    """The result of each of these components that both parts have, by its index."""
     shared = tuple(component for component in chosen if component < min(len(first.each), len(fresh.each)))
     earlier, fit = Fit(first, shared), Fit(fresh, shared)
     results = {}
@@ -142,7 +147,7 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
         controls[list(shared)] = False
         score = fit.score(component)
         factor, freedom = wider[kind]
-        p = float(stdtr(freedom, -far(fit, component))) * len(shared)
+        p = float(stdtr(freedom, -standard_errors(fit, component))) * len(shared)
         slower = scores[controls] / factor >= score
         again = not slower.any() and fit.mean(component) >= _NEAR * least
         results[component] = Result(min(1.0, p), again and significant(earlier, component, least))
@@ -194,7 +199,7 @@ def slow_pairs(fit: Fit, least: float) -> Singles:
 
 
 def asymmetric_pairs(fit: Fit, least: float) -> Singles:
-    """How much longer the way from the lower endpoint takes; suspects are negative (-1 - pair) where the other way does."""
+    """How much longer each pair takes from its lower endpoint than back. A suspect is a pair, or -1 - pair where the way back takes longer."""
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:
         return Singles(np.full(pairs, np.nan), [])
@@ -245,17 +250,19 @@ def beyond_tail(away: Values, pair: int, share: float) -> float:
     passes do not show it, as pairs that differ by nature differ in all of them."""
     others = np.delete(away, pair)
     others = share * others[np.isfinite(others)]
-    many = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
-    if many < 3:
+    tail_count = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
+    if tail_count < 3:
         return 1.0
-    slowest = np.partition(others, len(others) - many - 1)[-many - 1 :]
+    slowest = np.partition(others, len(others) - tail_count - 1)[-tail_count - 1 :]
     begin = float(slowest.min())
-    excess = max(float(slowest.sum() - begin * len(slowest)) / many, LEAST_SPREAD)
-    return float(many / len(others) * (1 + max(away[pair] - begin, 0.0) / (many * excess)) ** -many)
+    excess = max(float(slowest.sum() - begin * len(slowest)) / tail_count, LEAST_SPREAD)
+    return float(
+        tail_count / len(others) * (1 + max(away[pair] - begin, 0.0) / (tail_count * excess)) ** -tail_count
+    )
 
 
 def _both(values: Values, fit: Fit) -> Values:
-    """Mean of both ways, of pairs that are slow in both if they are in one."""
+    """Mean of both ways; at most 0 for a pair that is slow in one way only."""
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:
         return values
@@ -275,8 +282,8 @@ def detectable(fit: Fit, least: float, kind: str, share: float) -> tuple[float, 
     ]
     if not candidates:
         return float("inf"), 1.0
-    many = float(np.sort(counts[candidates])[int(share * (len(candidates) - 1))])
-    error = fit.error(candidates[0], many)
+    pair_count = float(np.sort(counts[candidates])[int(share * (len(candidates) - 1))])
+    error = fit.error(candidates[0], pair_count)
     reach = max(limits_of(fit)[int(part.kinds[candidates[0]])] * error, _NEAR * least)
     return max(reach + float(ndtri(_POWER)) * error, least), fit.scores[2][int(part.kinds[candidates[0]])][0]
 
@@ -286,8 +293,8 @@ def _of_kind(kind: str, wanted: str) -> bool:
 
 
 def halves(layout: Layout) -> tuple[Mask, Mask]:
-    """Records that are screened, and those that confirm: of several launches the last one, of one the later half of its passes; of each launch, where
-    these have other endpoints."""
+    """Records that are screened, and those that confirm: the last of several launches, or the later half of the passes of one; the later half of each
+    launch, if launches have different endpoints."""
     sweep = layout.sweep
     launches = np.zeros(len(sweep.a), dtype=np.int64) if sweep.launches is None else sweep.launches
     numbers = np.unique(launches).tolist()

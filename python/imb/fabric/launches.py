@@ -17,22 +17,22 @@ from imb.stats.medians import median, numbered, table_by_index
 
 
 def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
-    """The times of each launch but the first one, divided by the factor by which it is slower than earlier ones. New pairs give the factor, by their
-    distance, if half of the endpoints are in disjoint ones: pairs of one endpoint show the endpoint as much as the launch. Endpoints that no earlier
-    launch measured do not count. Else pairs that were measured before give it; where there are none, or the first launch has all pairs, nothing is changed."""
+    """The times of each launch but the first one, divided by the factor by which the launch is slower than earlier ones. The factor is that of new pairs,
+    compared with pairs of the same distance, if half of the endpoints are in disjoint new pairs: pairs of one endpoint show the endpoint as much as the
+    launch. Pairs with an endpoint that no earlier launch measured do not count. Else the factor is that of pairs that were measured before. Where there are
+    none, or the first launch has all pairs, nothing is changed."""
     numbers = [] if sweep.launches is None else np.flatnonzero(np.bincount(sweep.launches)).tolist()
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
     if len(numbers) < 2 or not good.any():
         return sweep
     count = len(sweep.endpoints)
-    low, high = np.minimum(sweep.a, sweep.b).astype(np.int64), np.maximum(sweep.a, sweep.b)
-    each, at = numbered((low * count + high)[good], count * count)
-    a, b = each // count, each % count
+    codes, at = numbered(sweep.pair_codes()[good], count * count)
+    a, b = codes // count, codes % count
     classes, _ = distances(sweep.endpoints, a, b, topology)
     logs, launch = np.log(sweep.seconds[good]), np.asarray(sweep.launches)[good]
-    if np.bincount(at[launch == numbers[0]], minlength=len(each)).all():
+    if np.bincount(at[launch == numbers[0]], minlength=len(codes)).all():
         return sweep  # each pair has times of its own to be compared with
-    before = np.full(len(each), np.nan)  # level of each pair
+    before = np.full(len(codes), np.nan)  # level of each pair
     met = np.zeros(count, dtype=bool)
     slower = np.zeros(len(logs))
     for number in numbers:
@@ -61,7 +61,8 @@ def _offset(
     ends: tuple[Indices, Indices],
     met: Mask,
 ) -> float:
-    """Of these `pairs`, which take `now`. `before`: of all pairs, NaN where there is none; `classes`: of their distances."""
+    """The logarithm of the factor of a launch with these `pairs`, which take `now`. `before`: levels of all pairs, NaN: not measured; `classes`: their distances;
+    `met`: endpoints that were measured before."""
     finite = np.isfinite(before)
     levels = np.array(
         [median(before[finite & (classes == distance)]) for distance in range(int(classes.max()) + 1)]
@@ -77,7 +78,7 @@ def _offset(
 
 
 def _disjoint(a: Indices, b: Indices, enough: int) -> bool:
-    """Whether so many of these pairs have no endpoint in common, if each endpoint takes the first partner that is free. The pairs are sorted."""
+    """Whether `enough` of these pairs have no endpoint in common, if each endpoint takes its first free partner. The pairs are sorted."""
     used = np.zeros(int(max(a.max(initial=-1), b.max(initial=-1))) + 1, dtype=bool)
     disjoint = 0
     each, first = np.unique(a, return_index=True)
@@ -96,5 +97,5 @@ def _disjoint(a: Indices, b: Indices, enough: int) -> bool:
 def _medians(at: Indices, values: Values) -> tuple[Indices, Values]:
     """Each index that occurs, and the lower median of its values."""
     indices, places = numbered(at, int(at.max(initial=-1)) + 1)
-    table, many = table_by_index(places, len(indices), values)
-    return indices, np.sort(table, axis=0)[(many - 1) // 2, np.arange(len(indices))]
+    table, counts = table_by_index(places, len(indices), values)
+    return indices, np.sort(table, axis=0)[(counts - 1) // 2, np.arange(len(indices))]

@@ -17,7 +17,7 @@ from imb.stats.arrays import Numbers
 
 
 def endpoints_of(launches: Sequence[PairLaunch], earlier: Sequence[Endpoint] = ()) -> tuple[Endpoint, ...]:
-    """Of all launches; an endpoint is the same in two where host and place are. `earlier` ones keep their indices."""
+    """The endpoints of all launches, each once: host and place identify it. `earlier` ones keep their indices."""
     by_name = {(endpoint.host, endpoint.place): endpoint for endpoint in earlier}
     for launch in launches:
         for host, place in named(launch.run):
@@ -26,8 +26,8 @@ def endpoints_of(launches: Sequence[PairLaunch], earlier: Sequence[Endpoint] = (
 
 
 def sweeps_of(launches: Sequence[PairLaunch], endpoints: tuple[Endpoint, ...]) -> list[Sweep]:
-    """All launches together, of these endpoints; passes and rounds of a later one are counted on. Empty where no pair was
-    measured. Raises ImbError where launches of one benchmark and size have different loads."""
+    """A sweep for each benchmark and size, of all launches together. Passes and rounds of later launches continue the numbers of earlier ones.
+    Empty where no pair was measured. Raises ImbError where launches of one benchmark and size have different loads."""
     index = {(endpoint.host, endpoint.place): endpoint.index for endpoint in endpoints}
     tables = [np.array([index[name] for name in named(launch.run)], dtype=np.int32) for launch in launches]
     keys = {
@@ -88,8 +88,8 @@ def _sweep(
 
 
 def load_of(launch: PairLaunch) -> str:
-    """What was under way beside a pair, in words; empty where the records do not have it. Rounds of -pairs_file and those of all
-    pairs are the same load: --quick has both."""
+    """The load beside a pair, as text; empty where the records do not have it. Rounds of -pairs_file and those of all pairs are the
+    same load: --quick has both."""
     run = launch.run
     if run.option("endpoint", str) is None:
         return ""
@@ -102,7 +102,8 @@ def load_of(launch: PairLaunch) -> str:
 
 
 def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
-    """Times of a hub, across the middle, or of one pair alone are no times of pairs in their rounds. Raises ImbError."""
+    """Raises ImbError for launches of different load: times of a hub (-rounds), across the middle (-halves) or of one pair alone (-serial) are not
+    those of concurrent pairs."""
     by_load = {load: launch.name for launch in launches if (load := load_of(launch))}
     if len(by_load) > 1:
         (first, name), (second, other), *_ = by_load.items()
@@ -117,7 +118,7 @@ def _rails(
     tables: Sequence[Numbers],
     endpoints: Sequence[Endpoint],
 ) -> Rails | None:
-    """Of all launches together; None where nothing is known."""
+    """The rails of all launches together; None where no launch has any."""
     names: dict[str, int] = {}
     listed: dict[str, dict[str, None]] = {endpoint.host: {} for endpoint in endpoints}
     parts: list[tuple[npt.NDArray[Any], ...]] = []

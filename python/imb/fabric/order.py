@@ -34,8 +34,8 @@ def matrix(sweep: Sweep) -> Values:
     keys = sweep.a[good].astype(np.int64) * count + sweep.b[good]
     order = np.lexsort((sweep.seconds[good], keys))
     keys, seconds = keys[order], sweep.seconds[good][order]
-    pairs, first, many = np.unique(keys, return_index=True, return_counts=True)
-    middle = (seconds[first + (many - 1) // 2] + seconds[first + many // 2]) / 2
+    pairs, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    middle = (seconds[first + (counts - 1) // 2] + seconds[first + counts // 2]) / 2
     medians[pairs // count, pairs % count] = middle
     return np.where(np.isnan(medians), medians.T, medians)
 

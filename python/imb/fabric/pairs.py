@@ -10,7 +10,7 @@ from imb.fabric.sweep import Sweep
 from imb.model.units import size
 from imb.stats.arrays import Indices, Numbers
 
-FEWEST_ANSWERING = 4  # endpoints: where fewer answer, most of the others are not at fault
+FEWEST_ANSWERING = 4  # endpoints; if fewer answer, the others are rarely at fault
 
 
 def without_answer(sweep: Sweep) -> list[tuple[int, int]]:
@@ -19,13 +19,13 @@ def without_answer(sweep: Sweep) -> list[tuple[int, int]]:
     if good.all():
         return []
     count = len(sweep.endpoints)
-    every = np.minimum(sweep.a, sweep.b).astype(np.int64) * count + np.maximum(sweep.a, sweep.b)
-    failed = np.setdiff1d(every[~good], every[good])
+    codes = sweep.pair_codes()
+    failed = np.setdiff1d(codes[~good], codes[good])
     if np.isnan(sweep.seconds).any():
-        last = _last_of(every)
-        failed = np.union1d(failed, every[last[np.isnan(sweep.seconds[last])]])
+        last = _last_of(codes)
+        failed = np.union1d(failed, codes[last[np.isnan(sweep.seconds[last])]])
         failed = failed[:0] if unanswered(sweep) else failed
-    return [divmod(pair, count) for pair in failed.tolist()]
+    return [divmod(code, count) for code in failed.tolist()]
 
 
 def _last_of(key: Indices) -> Indices:
@@ -57,7 +57,7 @@ def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
 def _last_meetings(sweep: Sweep) -> tuple[Numbers, Numbers]:
     """Pairs that answered when they last met, and those that failed."""
     low, high = np.minimum(sweep.a, sweep.b), np.maximum(sweep.a, sweep.b)
-    last = _last_of(low.astype(np.int64) * len(sweep.endpoints) + high)
+    last = _last_of(sweep.pair_codes())
     answers = ~np.isnan(sweep.seconds[last])
     ends = np.stack([low[last], high[last]], axis=1)
     return ends[answers], ends[~answers]
@@ -77,10 +77,10 @@ def unanswered(sweep: Sweep) -> str:
     causes = {sweep.causes.get((a, b), "") for a, b in failed.tolist()}
     if not ends and len(causes) == 1 and (cause := causes.pop()):
         return f"{name}all pairs failed: {cause}"
-    words = f"only {ends} of {met} endpoints answer" if ends else "no pair answered"
+    reason = f"only {ends} of {met} endpoints answer" if ends else "no pair answered"
     if not ends and np.isfinite(sweep.seconds).any():
-        words = "no pair answers any more"
-    return f"{name}{words}; check the network and the launcher, or give more time (-- -pair_timeout SECONDS)"
+        reason = "no pair answers any more"
+    return f"{name}{reason}; check the network and the launcher, or give more time (-- -pair_timeout SECONDS)"
 
 
 def cause_of(sweeps: Sequence[Sweep], endpoint: int) -> str:

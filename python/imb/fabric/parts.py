@@ -13,22 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from imb.fabric.components import Component, Components
+from imb.fabric.components import FEWEST, Component, Components
 from imb.fabric.sweep import Sweep
 from imb.stats.arrays import Indices, Mask, Numbers, Values
-from imb.stats.medians import by_index, median, middles, robust_deviation, table_by_index
+from imb.stats.medians import EFFICIENCY, by_index, median, middles, robust_deviation, table_by_index
 from imb.stats.shift import LEAST_SPREAD
 
-FEWEST = 3  # pairs of a component or of a class
 BOTH_WAYS = ("Pair_Latency", "Pair_Bidirectional")  # a time is that of both directions
-_BOUND = 3.0  # standard deviations: what is farther away counts as this far
-_WHOLE = 0.9  # share of a class that a component may have before the class has no level of its own
-_MAJORITY = 0.5
-_FAST = 25  # percentile
+_BOUND = 3.0  # standard deviations; values farther away are moved there
+_WHOLE = 0.9  # share of the pairs of a class that a component may cross; with more, its effect cannot be separated from the level of the class
+_MAJORITY = 0.5  # share of the pairs of a class, from which on a slow component raises its level
+_FAST = 25  # percentile of fast pairs
 _FROM_FAST = 0.6745  # standard deviations from there to the median
 _KIND = 4  # components: of fewer, nothing is known of how they vary
 _ROBUST = 10  # endpoints of which the median absolute deviation is taken; a slow link makes others slow, whose pairs cross it, too
-_OF_A_DEVIATION = 0.37  # efficiency of the median absolute deviation
 
 
 @dataclass(frozen=True)
@@ -205,7 +203,7 @@ class Fit:
         self.spread = max(robust_deviation(away) if len(away) else 0.0, floor, LEAST_SPREAD)
 
     def _level(self, index: int) -> float:
-        """Of a class: the median over endpoints of their medians, as most endpoints are healthy where most pairs may not be."""
+        """The level of a class: the median over endpoints of their means. Most endpoints are healthy, even where most pairs are not."""
         part = self.part
         in_class = np.flatnonzero((part.of == index) & self.clean)
         if not len(in_class):
@@ -257,7 +255,7 @@ class Fit:
             inside = scores[(self.part.kinds == kind) & np.isfinite(scores)]
             factor, few = 1.0, len(inside) - 1.0
             if len(inside) >= _ROBUST or kind not in self.part.ends:
-                few *= _OF_A_DEVIATION
+                few *= EFFICIENCY
                 if len(inside) >= _KIND:
                     factor = robust_deviation(inside - median(inside))
             elif len(inside) >= _KIND:  # of few endpoints, the median absolute deviation is often far off
@@ -301,7 +299,7 @@ class Fit:
         return float(self.spread * self.bounded[1] * wider * variance**0.5)
 
     def ratio(self, component: int) -> float:
-        """Effect in standard errors. Not bounded as scores are: of few pairs, these end below the limit of few peers."""
+        """Effect in standard errors, not bounded as scores are."""
         return self.effect(component) / self.error(component)
 
     def explained(self, component: int) -> float:
@@ -315,7 +313,7 @@ class Fit:
 
 
 def bounded_mean(away: Values, spread: float) -> float:
-    """Of two modes, a median is in the one or the other."""
+    """The mean of bounded values. A median would be in one of two modes, not between them."""
     return float(np.mean(np.clip(away, -_BOUND * spread, _BOUND * spread)))
 
 

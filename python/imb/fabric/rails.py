@@ -4,7 +4,7 @@ Two findings. A host whose share of bytes on a rail is less than half of that of
 in units of the larger of two spreads: of hosts (median absolute deviation), and of a mean of so many pairs. One-sided Student's, Bonferroni over hosts and rails. This is a family of its own.
 And, where most bytes of a pair went by one rail, the rail is a component like a link: its pairs may be slow (imb.fabric.components).
 
-A rail that no host uses is no finding: a network of another purpose looks the same. It is a note.
+A rail that no host uses is a note, not a finding: a network for another purpose looks the same.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from imb.fabric.verdict import QuietRail
 from imb.model.path import LOOPBACK
 from imb.model.records import Result
 from imb.stats.arrays import Indices, Mask, Numbers, Values
-from imb.stats.medians import TO_DEVIATION, nanmedian
+from imb.stats.medians import EFFICIENCY, TO_DEVIATION, nanmedian
 
 PART = 0.1  # of all bytes: rails that carry less are not in use
-_LESS = 0.5  # of the share of its peers
+_LESS = 0.5  # of the share of its peers: a rail with less is quiet
 _LEAST_SPREAD = 0.02  # of shares: headers and background
-_OF_A_DEVIATION = 0.37  # efficiency of the median absolute deviation
-_BETTER = 10.0  # times the degrees of freedom, at most
-_MOSTLY = 0.8  # of the bytes of a pair
+_BETTER = 10.0  # times the degrees of freedom, at most, where the spread is known by more than the hosts
+_MOSTLY = 0.8  # of the bytes of a pair: the rail that carried them is that of the pair
 _FEWEST_HOSTS = 4
 
 
@@ -46,12 +45,14 @@ class Shares:
 
 
 def shares(rails: Rails, count: int) -> Shares:
-    """By host, over all its pairs."""
-    many = len(rails.names)
-    each = np.bincount(rails.end * many + rails.rail, rails.carried, count * many).reshape(count, many)
+    """The shares of each host, over all its pairs."""
+    rail_count = len(rails.names)
+    each = np.bincount(rails.end * rail_count + rails.rail, rails.carried, count * rail_count).reshape(
+        count, rail_count
+    )
     total = each.sum(axis=1, keepdims=True)
     part = np.divide(each, total, out=np.full(each.shape, np.nan), where=total > 0)
-    part[(each == 0) & ~_has(rails, count)] = np.nan
+    part[(each == 0) & ~_has_rail(rails, count)] = np.nan
     usual = _median(part)
     used = np.flatnonzero(usual >= PART)
     names = tuple(rails.names[index] for index in used.tolist())
@@ -62,7 +63,7 @@ def shares(rails: Rails, count: int) -> Shares:
     return Shares(names, part[:, used], _error(rails, np.isfinite(part))[used], unused)
 
 
-def _has(rails: Rails, count: int) -> Mask:
+def _has_rail(rails: Rails, count: int) -> Mask:
     """Host by rail; a host without a list has them all."""
     listed = rails.listed or ((),) * count
     return np.array(
@@ -71,16 +72,16 @@ def _has(rails: Rails, count: int) -> Mask:
 
 
 def _median(columns: Values) -> Values:
-    """Of what is known of each column; 0 where nothing is."""
+    """The median of the known values of each column; 0 where none is known."""
     return np.nan_to_num(nanmedian(np.where(np.isfinite(columns), columns, np.nan)))
 
 
 def _by_pair(rails: Rails, count: int) -> tuple[Indices, Values]:
     """Host * count + partner, in order; bytes on each rail."""
     each, inverse = np.unique(rails.end.astype(np.int64) * count + rails.other, return_inverse=True)
-    many = len(rails.names)
-    by_rail = np.bincount(inverse * many + rails.rail, rails.carried, len(each) * many)
-    return np.asarray(each, dtype=np.int64), np.asarray(by_rail.reshape(-1, many), dtype=np.float64)
+    rail_count = len(rails.names)
+    by_rail = np.bincount(inverse * rail_count + rails.rail, rails.carried, len(each) * rail_count)
+    return np.asarray(each, dtype=np.int64), np.asarray(by_rail.reshape(-1, rail_count), dtype=np.float64)
 
 
 def _error(rails: Rails, has_rail: Mask) -> Values:
@@ -132,7 +133,7 @@ def quiet_rails(by_host: Shares, level: float) -> tuple[QuietRail, ...]:
         between = TO_DEVIATION * np.median(np.abs(part - usual), axis=0)
         spread = np.maximum(np.maximum(between, by_host.error[rails]), _LEAST_SPREAD)
         # Where the spread is not that of few hosts, it is known better (Satterthwaite).
-        degrees = max(_OF_A_DEVIATION * (len(hosts) - 1), 1.0) * np.minimum(
+        degrees = max(EFFICIENCY * (len(hosts) - 1), 1.0) * np.minimum(
             spread / np.maximum(between, 1e-9), _BETTER
         )
         p = np.minimum(1.0, stdtr(degrees, (part - usual) / spread) * tests)
@@ -149,8 +150,8 @@ def quiet_rails(by_host: Shares, level: float) -> tuple[QuietRail, ...]:
 def rail_components(
     rails: Rails, endpoints: Sequence[Endpoint], a: Numbers, b: Numbers
 ) -> Iterator[tuple[str, tuple[int, ...], Numbers]]:
-    """Name, endpoints and pairs (columns of a, b) of each rail of a host, and of each rail of all hosts, by which pairs went that had a
-    choice. A pair went by a rail of all hosts if it did at both ends."""
+    """Name, endpoints and pairs (columns of a, b) of each rail of a host, and of each rail of all hosts. A pair crosses a rail of a host that
+    carried most of its bytes there, and a rail of all hosts that did so at both ends. Rails that all pairs or none cross are left out."""
     count = len(endpoints)
     used = shares(rails, count).names
     if len(used) < 2:

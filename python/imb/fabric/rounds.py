@@ -12,7 +12,7 @@ from imb.fabric.verdict import Verdict
 
 Round = list[tuple[int, int]]
 
-_FEWEST = 8
+_FEWEST = 8  # rounds that confirm
 _SURE = 5.0  # standard errors that a suspect shall have in its fresh passes
 
 
@@ -50,7 +50,7 @@ class Circle(Collection[Round]):
             yield [(a, b) for a, b in pairs.tolist()]
 
     def ends(self, begin: int, end: int) -> np.ndarray:
-        """Of the pairs of some rounds: (2, rounds, pairs), the lower ones first; with odd n, n stands for none."""
+        """Endpoints of the pairs of some rounds, shape (2, rounds, pairs): the lower ends, then the higher ones; with odd n, n stands for no partner."""
         others, step = self.even - 1, np.arange(self.even // 2)
         turn = self.order[begin:end, None]
         back = (turn - step) % others

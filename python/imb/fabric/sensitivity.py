@@ -1,4 +1,4 @@
-"""What would show a slow host that a sweep may miss: figures and words. Pure."""
+"""What would show a slow host that a sweep may miss: figures and sentences. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from imb.model.units import as_percent
 DIFFERENT = 2.0  # times what their pairs explain: endpoints that vary so much differ by nature, whatever the number of passes
 # Of what is wanted: what a sweep detects is an estimate, and less where several components are slow.
 SURE = 0.9
+MISSED = 2.0  # times the smallest relevant slowdown: a verdict that would miss such a host is inconclusive
 HUGE = float(np.log(10.0))  # ten times as long: a larger figure has no meaning
 _MOST_PASSES = 1000
 LACKING = "the topology file lacks hosts, so the distances of their pairs are unknown: add them"

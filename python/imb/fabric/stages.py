@@ -21,7 +21,7 @@ from imb.model.units import as_percent
 FIRST = 4  # passes, two of each direction
 CONFIRMING = 3  # of each direction: of two, the lower median is the smaller one, which noise decides
 QUICK_FIRST = 3  # of rounds whose pairs have one direction
-DOUBLED = 4  # times
+DOUBLED = 4  # times that the passes are doubled, at most
 # Times the rounds that the last look expects to suffice: another launch costs more than some rounds.
 _MORE = 1.25
 _LISTED = 2048  # endpoints of which all pairs are listed: each rank has the list
@@ -51,42 +51,46 @@ def search(
     """The stages of a sweep, which are to be measured before the next one is asked for. `judge`: the verdict on all that was
     measured. `wanted`: a host slower by this is not to be missed. `passes`: of the only launch."""
     whole = whole_sweep(n)
-    many = few_rounds(n) if quick else whole
-    done = passes or (QUICK_FIRST if quick else FIRST)
-    most = (QUICK_FIRST if quick else FIRST) << DOUBLED
-    yield Stage(Circle(n, seed, 0, many) if quick else None, done, sizes)
+    rounds_so_far = few_rounds(n) if quick else whole
+    passes_so_far = passes or (QUICK_FIRST if quick else FIRST)
+    most_passes = (QUICK_FIRST if quick else FIRST) << DOUBLED
+    yield Stage(Circle(n, seed, 0, rounds_so_far) if quick else None, passes_so_far, sizes)
     if passes or n < FEWEST_ENDPOINTS:
         return
     launched, confirmed = dict.fromkeys(sizes, 1), dict.fromkeys(sizes, 0)
     while True:
         verdict = judge()
-        left = whole - many
-        short = short_sizes(verdict, wanted, done * many / whole, most, links=left > 0)
+        left = whole - rounds_so_far
+        short = short_sizes(
+            verdict, wanted, passes_so_far * rounds_so_far / whole, most_passes, links=left > 0
+        )
         if short and left > 0:
-            further = max(many, math.ceil(many * (_MORE * max(short.values()) - 1)))
-            more = further if 2 * (many + further) <= whole else left
-            rounds = None if more == left and n > _LISTED else Circle(n, seed, many, many + more)
-            stage = Stage(rounds, done, [size for size in sizes if size in short], "wider")
-            many += more
+            further = max(rounds_so_far, math.ceil(rounds_so_far * (_MORE * max(short.values()) - 1)))
+            more = further if 2 * (rounds_so_far + further) <= whole else left
+            rounds = (
+                None if more == left and n > _LISTED else Circle(n, seed, rounds_so_far, rounds_so_far + more)
+            )
+            stage = Stage(rounds, passes_so_far, [size for size in sizes if size in short], "wider")
+            rounds_so_far += more
         elif short:
-            stage = Stage(None, done, [size for size in sizes if size in short], "again")
+            stage = Stage(None, passes_so_far, [size for size in sizes if size in short], "again")
         elif suspected := [
             size
             for size in sizes
             if (launched[size] == 1 and size in _suspected(verdict))
             or (confirmed[size] == 1 and size in undecided_sizes(verdict))
         ]:
-            chosen = confirming_rounds(verdict, n, seed, many, 2 * CONFIRMING)
+            chosen = confirming_rounds(verdict, n, seed, rounds_so_far, 2 * CONFIRMING)
             # Pairs of a list have the same direction in all passes.
             ways = [*chosen, *([(b, a) for a, b in pairs] for pairs in chosen)]
             listed = len(ways) * CONFIRMING < whole * FIRST
             stage = Stage(ways if listed else None, CONFIRMING if listed else FIRST, suspected, "confirm")
-        elif left <= 0 and done < most and (undecided := undecided_sizes(verdict)):
-            stage = Stage(None, done, [size for size in sizes if size in undecided], "again")
+        elif left <= 0 and passes_so_far < most_passes and (undecided := undecided_sizes(verdict)):
+            stage = Stage(None, passes_so_far, [size for size in sizes if size in undecided], "again")
         else:
             return
         yield stage
-        done *= 2 if stage.why == "again" else 1
+        passes_so_far *= 2 if stage.why == "again" else 1
         for size in stage.sizes:
             launched[size] += 1
             confirmed[size] += stage.why == "confirm"
@@ -138,11 +142,11 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
     judged = any(not math.isnan(result.detectable) for result in verdict.per_size)
     if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS or differ or not judged:
         return ""
-    words = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
+    note = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
     if all(result.pairs >= n * (n - 1) // 2 for result in verdict.per_size):
-        words = "undecided; --quick had all pairs; next: a full sweep (omit --quick)"
+        note = "undecided; --quick had all pairs; next: a full sweep (omit --quick)"
     if any(math.isinf(result.detectable) for result in verdict.per_size):
-        return f"{words}; too few pairs for an estimate of its passes"
+        return f"{note}; too few pairs for an estimate of its passes"
     passes = [0.0]
     for result in verdict.per_size:
         if math.isfinite(result.detectable):
@@ -150,7 +154,7 @@ def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
             passes.append(
                 result.passes * met * times_as_much(math.log1p(result.detectable), math.log1p(wanted))
             )
-    many = max(math.ceil(max(passes)), 1)
-    if many <= most:
-        return f"{words} with --passes {many} or more, for hosts slower by {as_percent(wanted)}"
-    return f"{words} on an idle fabric; a host slower by {as_percent(wanted)} would need more than {most:,} passes"
+    needed_passes = max(math.ceil(max(passes)), 1)
+    if needed_passes <= most:
+        return f"{note} with --passes {needed_passes} or more, for hosts slower by {as_percent(wanted)}"
+    return f"{note} on an idle fabric; a host slower by {as_percent(wanted)} would need more than {most:,} passes"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from imb.stats.arrays import Numbers, Values
+import numpy as np
+
+from imb.stats.arrays import Indices, Numbers, Values
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,9 @@ class Sweep:
             raise ValueError("a pair has an endpoint that the sweep does not have")
         if count and bool((self.a == self.b).any()):
             raise ValueError("a pair has one endpoint twice")
+
+    def pair_codes(self) -> Indices:
+        """Of each record, its pair as one number, the same in both directions: lower endpoint * number of endpoints + higher one."""
+        low, high = np.minimum(self.a, self.b).astype(np.int64), np.maximum(self.a, self.b)
+        codes: Indices = low * len(self.endpoints) + high
+        return codes

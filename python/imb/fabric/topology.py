@@ -97,14 +97,14 @@ def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topo
     fat tree it has the uplinks of each leaf switch together, of a tree and a dragonfly each link.
     """
     hosts = tuple(attached)
-    many: dict[tuple[str, str], int] = {}
+    link_counts: dict[tuple[str, str], int] = {}
     for first, second in links:
         if first != second:
             ends = (min(first, second), max(first, second))
-            many[ends] = many.get(ends, 0) + 1
-    switches = sorted({*attached.values(), *(name for ends in many for name in ends)})
+            link_counts[ends] = link_counts.get(ends, 0) + 1
+    switches = sorted({*attached.values(), *(name for ends in link_counts for name in ends)})
     number = {name: index for index, name in enumerate(switches)}
-    edges = [(number[first], number[second]) for first, second in many]
+    edges = [(number[first], number[second]) for first, second in link_counts]
     distance, routes = _shortest(len(switches), edges)
     leaves = sorted({number[name] for name in attached.values()})
     leaf = np.array([leaves.index(number[name]) for name in attached.values()], dtype=np.int32)
@@ -112,24 +112,24 @@ def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topo
     reachable = between < _FAR
     groups: list[LinkGroup] = []
     cables: dict[str, tuple[int, int]] = {}
-    for (u, v), (ends, count) in zip(edges, many.items(), strict=True):
-        on = (distance[leaves, u][:, None] + 1 + distance[v, leaves][None, :] == between) & reachable
-        on &= routes[leaves, u][:, None] * routes[v, leaves][None, :] >= ways
-        if parts := _parts(on, leaf):
+    for (u, v), (ends, count) in zip(edges, link_counts.items(), strict=True):
+        crosses = (distance[leaves, u][:, None] + 1 + distance[v, leaves][None, :] == between) & reachable
+        crosses &= routes[leaves, u][:, None] * routes[v, leaves][None, :] >= ways
+        if parts := _parts(crosses, leaf):
             name = f"{ends[0]} - {ends[1]}" + (f" ({count} links)" if count > 1 else "")
             groups.append(LinkGroup(name, "link" if count == 1 else "group", parts))
             cables[name] = (u, v)
     for index, name in enumerate(switches):
-        on = (distance[leaves, index][:, None] + distance[index, leaves][None, :] == between) & reachable
-        on &= routes[leaves, index][:, None] * routes[index, leaves][None, :] >= ways
+        crosses = (distance[leaves, index][:, None] + distance[index, leaves][None, :] == between) & reachable
+        crosses &= routes[leaves, index][:, None] * routes[index, leaves][None, :] >= ways
         if index in leaves:
             inside = leaf == leaves.index(index)
             parts = ((inside, ~inside),)
-            degree = sum(count for ends, count in many.items() if name in ends)
+            degree = sum(count for ends, count in link_counts.items() if name in ends)
             if degree > 1:
                 groups.append(LinkGroup(f"all {degree} links of {name} to switches", "group", parts))
             groups.append(LinkGroup(name, "switch", (*parts, (inside, inside))))
-        elif parts := _parts(np.triu(on), leaf):
+        elif parts := _parts(np.triu(crosses), leaf):
             groups.append(LinkGroup(name, "switch", parts))
     hops = np.where(reachable, between + 1, _FAR).astype(np.int16)
     names = tuple(switches[index] for index in leaves)

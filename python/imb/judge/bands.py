@@ -15,7 +15,7 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 class Band(msgspec.Struct, frozen=True):
-    """Lengths from `first` to `last` bytes, both included. Both None: rows that have no length, as of Barrier."""
+    """Lengths from `first` to `last` bytes, both included. Both None: rows without a length, such as those of Barrier."""
 
     first: int | None = None
     last: int | None = None
@@ -66,7 +66,7 @@ def parse_bands(text: str) -> tuple[Band, ...]:
 
 
 def band_of(length: int | None, bands: Sequence[Band] | None = None) -> Band | None:
-    """The band that a length in bytes is in, NO_LENGTH for no length; None: in no band. `bands`: those of BANDS."""
+    """The band of a length in bytes; NO_LENGTH for no length, None for a length in no band. `bands`: None: BANDS."""
     return next(
         (band for band in (*(BANDS if bands is None else bands), NO_LENGTH) if band.has(length)), None
     )
@@ -85,7 +85,6 @@ def members_of(
         if band is not None:
             curve = key.curve()
             members.setdefault((curves.setdefault(curve, curve), band), []).append(number)
-    order = list(curves)
-    places = {curve: place for place, curve in enumerate(order)}
-    ranks = {band: rank for rank, band in enumerate((*bands, NO_LENGTH))}
-    return dict(sorted(members.items(), key=lambda item: (places[item[0][0]], ranks[item[0][1]])))
+    curve_order = {curve: number for number, curve in enumerate(curves)}
+    band_order = {band: number for number, band in enumerate((*bands, NO_LENGTH))}
+    return dict(sorted(members.items(), key=lambda item: (curve_order[item[0][0]], band_order[item[0][1]])))

@@ -17,9 +17,9 @@ from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 from imb.model.units import as_percent, counted
-from imb.stats.shift import FEWEST as SESSIONS
+from imb.stats.shift import FEWEST as FEWEST_SESSIONS
 
-MORE = 10  # sessions of a baseline, for which a check states its power, too
+MORE = 10  # sessions of a baseline: notes state the power of a check for so many, too
 
 
 class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose(baselines: Sequence[Baseline], machine: Hardware, placement: str | None) -> Baseline:
-    """The newest that is of this machine and placement. Raises ImbError where none is."""
+    """The newest baseline of this machine and placement. Raises ImbError where there is none."""
     fits = [
         baseline
         for baseline in baselines
@@ -42,16 +42,20 @@ def choose(baselines: Sequence[Baseline], machine: Hardware, placement: str | No
         and (None in (baseline.placement, placement) or baseline.placement == placement)
     ]
     if not fits:
-        have = "; ".join(
-            dict.fromkeys(
-                f"{baseline.placement or 'unknown placement'} on {baseline.machine}" for baseline in baselines
-            )
-        )
         raise ImbError(
-            f"baseline {baselines[-1].name} has nothing for {placement or 'unknown placement'} on {machine}, only: {have};"
+            f"baseline {baselines[-1].name} has nothing for {placement or 'unknown placement'} on {machine}, only: {placements_of(baselines)};"
             " set one of this kind with `imb baseline set`, or use --force"
         )
     return fits[-1]
+
+
+def placements_of(baselines: Sequence[Baseline]) -> str:
+    """`intra-node on 8 cores ...; inter-node on ...`, each once."""
+    return "; ".join(
+        dict.fromkeys(
+            f"{baseline.placement or 'unknown placement'} on {baseline.machine}" for baseline in baselines
+        )
+    )
 
 
 def check(
@@ -65,8 +69,9 @@ def check(
     assume_one_session: bool = False,
     assume_stable: bool = False,
 ) -> BaselineCheck:
-    """Judges a side against a baseline, by each metric that has a tolerance; `old`: what the baseline was measured with,
-    measured again beside this side, takes the place of its launches. `earlier` launches define the dominant state. Raises ImbError."""
+    """Judges a side against a baseline, by each metric that has a tolerance. `old`: launches with the MPI, programs and settings of the
+    baseline that were interleaved with this side; they replace the launches of the baseline. `earlier` launches define the dominant state.
+    Raises ImbError."""
     machine = machine_of(side)
     warnings: list[str] = []
     same = baseline.machine.same(machine)
@@ -114,13 +119,17 @@ def check(
 
 
 def _predicted(comparison: Comparison, reference: Side, side: Side) -> Comparison:
-    """The same, where it is inconclusive for want of sessions of the results: judged by the prediction interval of the sessions of the
-    baseline (imb.judge.prediction), of which there must be enough."""
+    """The comparison; if it is inconclusive because the results have too few sessions, it is judged by the prediction interval of the
+    sessions of the baseline (imb.judge.prediction), if these are enough."""
     sessions = [_by_session(each) for each in (reference, side)]
     if comparison.inconclusive is None or None in sessions:
         return comparison
     before, after = (of_side or {} for of_side in sessions)
-    if len(before) < prediction.FEWEST or not 0 < len(after) < SESSIONS or before.keys() & after.keys():
+    if (
+        len(before) < prediction.FEWEST
+        or not 0 < len(after) < FEWEST_SESSIONS
+        or before.keys() & after.keys()
+    ):
         return comparison
     settings = comparison.settings
     levels, members = levels_by_session(
@@ -172,7 +181,7 @@ def _by_session(side: Side) -> dict[str, list[Launch]] | None:
 
 
 def _effect(old: Effect, size: float, limit: float, half: float, settings: CompareSettings) -> Effect:
-    """Of a band that is slower by `size` (of the logarithm); NaN where too few sessions have it."""
+    """The effect of a band that is slower by `size` (a logarithm; NaN: too few sessions have the band). `half`: half width of its interval."""
     if not np.isfinite(size):
         return old
     least = float(np.log1p(settings.relevant))
@@ -191,8 +200,8 @@ def _effect(old: Effect, size: float, limit: float, half: float, settings: Compa
 
 
 def _with_remedy(comparison: Comparison, reference: Side) -> Comparison:
-    """What this check can detect, and what helps where sessions differ: more sessions of the baseline, or to measure the old build or
-    setting again, beside the new one."""
+    """The comparison with a note on what this check can detect, and on what helps if sessions differ: more sessions of the baseline, or the
+    old build or setting measured again beside the new one."""
     if comparison.inconclusive is None:
         return comparison
     sessions = _by_session(reference) or {}
@@ -212,7 +221,7 @@ def _with_remedy(comparison: Comparison, reference: Side) -> Comparison:
                 " median band)"
             )
     remedy = (
-        f"{finds}; for power take {prediction.FEWEST} sessions of the baseline, which judge one of the results{power}, {SESSIONS} of the baseline"
+        f"{finds}; for power take {prediction.FEWEST} sessions of the baseline, which judge one of the results{power}, {FEWEST_SESSIONS} of the baseline"
         " and of the results, or the old build or setting measured again beside the new one: imb baseline check --with-old"
     )
     first, *rest = comparison.warnings

@@ -1,9 +1,9 @@
 """The state of the machine in which launches are compared with each other. Pure.
 
-A launch gives its figures for the fastest state that it saw. Where a machine has states close to each other, launches of one
-machine call different states their fastest: one saw 0.17 and 0.21 µs, another 0.21 and 0.43 µs. The records have the median
-of a row in every state, so launches can be compared in a state that they have in common: the one that most of them saw, or
-the fastest of several such states.
+The figures of a launch are those of the fastest state that it saw. Where a machine has states close to each other, the fastest
+state may differ between launches: one saw 0.17 and 0.21 µs, another 0.21 and 0.43 µs. The records have the median of a row in
+every state, so launches can be compared in a state that they have in common: the one that most of them saw, or the fastest of
+several such states.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from imb.judge.usual import LEAST_RATIO, Ranks, states_of
 from imb.model.observations import Launch
 from imb.model.records import MachineState, Result
 
+Chosen = Mapping[
+    tuple[str, Ranks], int
+]  # by launch and ranks: index of the state in which the launch is compared
 NEAR = 1.1  # levels of probes that are treated as one state
 FEWEST_SAMPLES = 3  # of a row in a state, before their median stands for the row, as in the suite
 
 
 def common_state(levels: Sequence[Sequence[float]]) -> list[int | None]:
-    """Of each launch the index of its state that is the common one; None: it did not see that.
+    """Of each launch, the index of the common state among its states; None: the launch did not see the common state.
 
     `levels`: by launch, seconds of a probe in each of its states. States of several launches are one where they are closer
     than LEAST_RATIO; two states of one launch never are. The fastest state of a launch is good enough where it is NEAR.
@@ -84,6 +87,3 @@ def in_state(row: Result, index: int) -> tuple[float, float] | None:
     if state.samples < FEWEST_SAMPLES or not state.time_median_seconds or state.time_median_seconds <= 0:
         return None
     return state.time_median_seconds, float(np.sqrt(max(first.samples, 1) / state.samples))
-
-
-Chosen = Mapping[tuple[str, Ranks], int]

@@ -41,11 +41,11 @@ from imb.model.observations import METRICS, Key, Launch, Side
 from imb.stats import shift as stats
 from imb.stats.medians import known_median
 
-_NAMED = 4  # benchmarks in a command; more are their components
+_NAMED = 4  # benchmarks in a command; instead of more, it has their components
 # Options that classic launches lack, or `imb run` gives.
 _OF_PASSES = {"-passes", "-precision", "-budget", "-turns", "-json"}
 _LISTS = {"-include", "-exclude"}  # options whose value is names of benchmarks
-USELESS = 5.0  # a logarithm: where only larger changes are found, none is
+LARGEST_DETECTABLE = 5.0  # a logarithm; if only larger changes can be detected, no figure is given
 
 
 class RowEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,11 +75,12 @@ class BandEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Result of `imb compare`. `verdict` is that of bands and rows together (`together`). `unit`: what counts as one figure;
-    `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these
-    launches permit no verdict but of bands beyond the bound of sessions (imb.judge.session_bound). `detectable`: the slowdown, 0.1 is 10 %, that so many launches find in 19 of 20 comparisons in half of
-    the bands; `needed`: launches a side that would find one of CompareSettings.relevant there. `warnings` are sentences, the
-    most important first; `remarks` explain the bands. `states`: launches in the fast state, where there are two. `only_a`, `only_b`: rows that the other side lacks (not judged). `sequential`: launches stopped
-    when decided; intervals, `p`, `q` and verdicts then hold however often one looks."""
+    `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these launches
+    permit no verdict, except for bands beyond the bound of sessions (imb.judge.session_bound). `detectable`: the slowdown, 0.1 is
+    10 %, that so many launches find in 19 of 20 comparisons in half of the bands; `needed`: launches a side that would find a
+    slowdown of CompareSettings.relevant there. `warnings` are sentences, the most important first; `remarks` explain the bands.
+    `states`: launches in the fast state, if the machine has two. `only_a`, `only_b`: rows that the other side lacks (not judged).
+    `sequential`: launches stopped when decided; intervals, `p`, `q` and verdicts then hold for any number of looks."""
 
     name_a: str
     name_b: str
@@ -216,7 +217,7 @@ def compare(
 
 
 def _of_beyond(signs: Sequence[int]) -> Verdict:
-    """Of a comparison that permits no verdict but of bands beyond the bound of sessions: a gain in some excludes no loss in others."""
+    """The verdict of a comparison in which only bands beyond the bound of sessions have one. A gain in some bands excludes no loss in others."""
     if -1 not in signs:
         return "inconclusive"
     return "mixed" if 1 in signs else "slower"
@@ -283,12 +284,12 @@ def _arguments_of(launch: Launch) -> list[str]:
 
 
 def _refuse_mixed_memory(a: Side, b: Side) -> None:
-    """Other memory on the other side is a condition that differs, since host and device are worth comparing."""
+    """Raises ImbError where one side has several kinds of memory. Sides of different memory may be compared: it is a condition that differs."""
     _kinds(a, b, lambda launch: memory_of(launch.run), "launches with messages in several kinds of memory")
 
 
 def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -> tuple[str, str] | None:
-    """Of which kind the launches of each side are, where that differs. Raises ImbError where those of one side are `mixed`."""
+    """The kind of launches of each side, if the sides differ; else None. Raises ImbError where one side has several kinds; `mixed` names these."""
     by_side = [{kind(launch) for launch in side.launches} - {None} for side in (a, b)]
     for side, kinds in zip((a, b), by_side, strict=True):
         if len(kinds) > 1:
@@ -312,7 +313,7 @@ def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key
 
 
 def _why(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
-    """The difference of two rows of one benchmark and length, as text; of the first such rows."""
+    """Why sides have no row in common: how the first two rows of the same benchmark and length differ."""
     by_name = {(key.benchmark.lower(), key.bytes): key for key in of_b}
     for key in of_a:
         if other := by_name.get((key.benchmark.lower(), key.bytes)):
@@ -338,8 +339,8 @@ def _effects_of_looks(
     looks: sequential.Looks,
     level: float,
 ) -> tuple[list[Effect], list[Effect]]:
-    """Effects of rows and bands after all looks that were possible, one after the other. Sessions have no rounds in common, so
-    of these only the last look counts, at its share."""
+    """Effects of rows and bands after all looks that were possible, one after the other. Different sessions have no rounds in common, so
+    where sessions are judged only the last look counts, at its share."""
     if design.sessions:
         return effects_of(both, members, settings, share=looks.share, sessions=design.sessions, level=level)
     a, b, pairs = design.a, design.b, design.pairs
@@ -370,4 +371,4 @@ def _detectable(
     if spread is None:
         return None
     change = stats.detectable(spread, launches_a, launches_b, level, pairs=pairs)
-    return float(np.expm1(change)) if change < USELESS else None
+    return float(np.expm1(change)) if change < LARGEST_DETECTABLE else None

@@ -43,7 +43,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def order(id: str) -> tuple[int, str]:
-    """A key: that of the table, then others by label."""
+    """A key to sort conditions by: in the order of the table, then others by label."""
     return _PLACES.get(id, len(_PLACES)), condition(id).label
 
 
@@ -57,7 +57,10 @@ def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None
         for id in sorted(of_a.keys() & of_b.keys(), key=order)
         if _differ(id, of_a[id], of_b[id]) and not of_each_launch(id, [*of_a[id], *of_b[id]], launches)
     ]
-    return [*(_with_interface(difference, of_a, of_b) for difference in differing), *_apart(a, b)]
+    return [
+        *(_with_interface(difference, of_a, of_b) for difference in differing),
+        *_numeric_differences(a, b),
+    ]
 
 
 def names_of_sides(differing: Sequence[Difference]) -> tuple[str, str] | None:
@@ -83,8 +86,8 @@ def names_of_sides(differing: Sequence[Difference]) -> tuple[str, str] | None:
 
 
 def same_path(of_a: Values, of_b: Values, differing: Sequence[Difference]) -> str | None:
-    """That sides which differ by a setting took the same path for their messages: the setting selected no other. None where it did, or
-    where the path is not known."""
+    """A sentence if sides that differ by a setting took the same path for their messages, so that the setting selected no other transport.
+    None where the paths differ or are not known."""
     names = names_of_sides(differing)
     ids = [difference.condition.id for difference in differing]
     if names is None or not any(id.startswith("$") or id == "intent.extra" for id in ids):
@@ -108,7 +111,7 @@ def _setting(id: str, value: str) -> str:
 
 
 def _with_interface(difference: Difference, of_a: Values, of_b: Values) -> Difference:
-    """Different libraries behind one binary interface: it is named, as the executable can then be the same."""
+    """The difference between MPI libraries with their binary interface, if they have the same: the executable may then be the same, too."""
     interfaces = [values.get("build.interface", []) for values in (of_a, of_b)]
     if difference.condition.id != "mpi.name" or interfaces[0] != interfaces[1] or len(interfaces[0]) != 1:
         return difference
@@ -131,13 +134,13 @@ def _differ(id: str, a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def of_each_launch(id: str, values: Sequence[str], launches: int) -> bool:
-    """A variable that is another one in every launch is a launch's own name for something, such as a job's number."""
+    """Whether a variable has another value in every launch, as the number of a job has: it is no difference between sides."""
     return id.startswith("$") and (of_the_job(id) or (launches > 4 and len(set(values)) == launches))
 
 
 def values_of(*sides: Side) -> list[Values]:
-    """Of each side, texts by id, each once, in the order of launches. A launch without a condition counts for nothing; a
-    variable that it could have had and did not is `unset`."""
+    """Of each side, texts by id, each once, in the order of launches. A launch without a condition adds none; a variable that
+    other launches have is `unset` in launches whose environment is known."""
     texts = [[conditions_of(launch) for launch in side.launches] for side in sides]
     unset = {
         id: "unset" for of_side in texts for of_launch in of_side for id in of_launch if id.startswith("$")
@@ -152,7 +155,7 @@ def values_of(*sides: Side) -> list[Values]:
     return values
 
 
-def _apart(a: Side, b: Side) -> Iterator[Difference]:
+def _numeric_differences(a: Side, b: Side) -> Iterator[Difference]:
     """Conditions that are numbers, as their range over launches."""
     for row in CONDITIONS:
         if isinstance(row.compare, Apart):

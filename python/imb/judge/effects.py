@@ -17,7 +17,7 @@ from imb.model import sequential_design
 from imb.model.observations import Key
 from imb.model.units import as_percent
 from imb.stats import shift as stats
-from imb.stats.arrays import Values
+from imb.stats.arrays import LARGEST_LOG, Values
 from imb.stats.multiplicity import Family, family_of
 from imb.stats.shift import FEWEST, Shift
 
@@ -34,9 +34,8 @@ EXIT: dict[Verdict, int] = {
     "inconclusive": 11,
     "differs": 12,
 }
-BANDS_WEIGHT = 4.0  # of all bands at Holm's method, of all rows 1
+BANDS_WEIGHT = 4.0  # of all bands together in Holm's method; all rows together have 1
 _UNKNOWN = (None, None)
-LARGEST_LOG = 700.0  # of which the exponential is still a number
 _BARELY = 1e-9  # a logarithm: less than this is no difference
 
 
@@ -70,14 +69,13 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """Of B against A. `speed` > 1: B is faster. [`low`, `high`] covers it with CompareSettings.confidence, of this row or band
-    alone; None: too few launches. `simultaneous`: the interval adjusted for all judged bands and rows:
-    B differs where it excludes 1.
-    `interval`: the one of the two that decided, and the only one that is shown, with this `confidence`; `adjusted`: it is the simultaneous one. `p`: of no difference; `q`: p
-    adjusted for all judged bands and rows. `spread`: standard deviation between launches (sessions, where these are judged) of
-    one side, of the logarithm, so 0.05 is about 5 %. `launches_a`, `launches_b`: how many had it. `needed`: launches
-    (sessions) a side that find a change of CompareSettings.relevant, made everywhere, in 19 of 20 comparisons; None: the spread is
-    not known."""
+    """Of B against A. `speed` > 1: B is faster. [`low`, `high`] covers it with CompareSettings.confidence, for this row or band
+    alone; None: too few launches. `simultaneous`: the interval adjusted for all judged bands and rows; B differs where it excludes 1.
+    `interval`: the one of the two that decided, and the only one that is shown, with this `confidence`; `adjusted`: it is the
+    simultaneous one. `p`: of no difference; `q`: p adjusted for all judged bands and rows. `spread`: standard deviation between
+    launches (sessions, where these are judged) of one side, of the logarithm, so 0.05 is about 5 %. `launches_a`, `launches_b`: how
+    many launches have the row or band. `needed`: launches (sessions) a side that find a uniform change of CompareSettings.relevant in
+    19 of 20 comparisons; None: the spread is not known."""
 
     speed: float
     low: float | None
@@ -178,7 +176,7 @@ def _effects(
     *,
     pairs: bool,
 ) -> list[Effect]:
-    """Of all columns. `sizes`: how many are bands, and rows."""
+    """The effects of all columns. `sizes`: how many columns are bands, and how many rows."""
     at_look = stats.at_a_look(shifts, share)
     change = float(np.log1p(settings.relevant))
     needed = np.concatenate(
@@ -225,14 +223,14 @@ def _effects(
 
 
 def planning_level(settings: CompareSettings, share: float, many: int) -> float:
-    """The level that power is stated for: of one of so many bands, which have half of the weight; before the first look, of the
-    first one."""
+    """The level for which power is stated: that of one of so many bands. It counts half of the error rate for bands, less than BANDS_WEIGHT
+    gives them, so power is not overstated. Before the first look, the share of that look counts."""
     share = share or sequential_design.SequentialDesign().share(sequential_design.FIRST)
     return settings.false_discovery / 2 * share / max(many, 1)
 
 
 def _decided(effect: Effect, settings: CompareSettings, launches: int) -> Effect:
-    """With its verdict, and the interval that decided it."""
+    """The effect with its verdict, and the interval that decided it."""
     return _shown(
         effect, verdict_of(effect.low, effect.high, effect.simultaneous, settings, launches), settings
     )
@@ -253,7 +251,7 @@ def beyond_effect(effect: Effect, sign: int) -> Effect:
 
 
 def _shown(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effect:
-    """With this verdict and its interval; where the simultaneous one is not known, with that of this effect alone."""
+    """The effect with this verdict, and the interval that is shown with it. If the simultaneous interval is not known, that of this effect alone is shown."""
     alone = verdict in ("same", "differs") or effect.simultaneous in (None, _UNKNOWN)
     interval = (effect.low, effect.high) if alone else effect.simultaneous
     is_known = interval != _UNKNOWN
@@ -291,7 +289,7 @@ def _latched(before: Effect, now: Effect, settings: CompareSettings) -> Effect:
 def _both(
     first: tuple[float | None, float | None] | None, other: tuple[float | None, float | None] | None
 ) -> tuple[float | None, float | None] | None:
-    """What both intervals hold; None: nothing."""
+    """The intersection of two intervals; None: it is empty, or neither is known."""
     if first is None or other is None:
         return first or other
     lows, highs = ([end for end in ends if end is not None] for ends in zip(first, other, strict=True))
@@ -302,7 +300,8 @@ def _both(
 def together(
     bands: Sequence[Effect], rows: Sequence[Effect], relevant: float, states: StateShares | None = None
 ) -> Verdict:
-    """Of all bands and rows, and of the shares of launches in the fast state, the first that is true; never better than its parts:
+    """The verdict of all bands and rows, and of the shares of launches in the fast state: the first of these that is true. It is never
+    better than a part of it.
 
     - mixed: something is slower, and something faster, by what matters;
     - slower: something is;
@@ -342,8 +341,8 @@ def verdict_of(
     settings: CompareSettings,
     launches: int = FEWEST,
 ) -> Verdict:
-    """Of one row or band, from the interval of its speedup alone, the simultaneous one, and the launches (sessions) of the smaller
-    side. Whether it differs is decided for all rows and bands together; then the interval alone decides whether by less than matters:
+    """The verdict of one row or band, from the interval of its speedup alone, the simultaneous interval, and the launches (sessions) of the
+    smaller side. The simultaneous interval decides whether it differs; the interval alone then decides whether by less than matters:
     the test against the margin (two one-sided tests: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657)."""
     if launches < FEWEST:
         return "inconclusive"

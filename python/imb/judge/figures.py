@@ -82,8 +82,8 @@ QUANTILES = ("p50", "p90", "p99")
 
 
 def with_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, list[str | None]]:
-    """Times, with quantiles of the samples as further columns where both sides have them; of each column the quantile, None for
-    the figures as they were."""
+    """The figures, those of times with quantiles of the samples as further columns, if both sides have them; and of each column its
+    quantile, None for the figures themselves."""
     parts = [both]
     names: list[str | None] = [None] * len(both.keys)
     for quantile in QUANTILES if metric == "time" else ():
@@ -116,9 +116,9 @@ def in_no_band(key: Key, seconds: float | None) -> bool:
 
 
 def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str, list[Key]]]:
-    """Times of the rows: of each row the first of TIMES that every launch with this row has, or else the first that both
-    sides have. So completion time is never compared with the mean over ranks. With it, rows that have the completion time
-    somewhere but are judged by another time."""
+    """Times of the rows on both sides: of each row the first of TIMES that every launch with this row has, or else the first that both
+    sides have. So completion time is never compared with the mean over ranks. The last item has the rows that are judged by another
+    time although some launch has their completion time."""
     figures = {name: tuple(_matrix(side, keys, METRICS[name]) for side in (a, b)) for name in TIMES}
     present = {name: [np.isfinite(values) for values in both] for name, both in figures.items()}
     any_time = [np.logical_or.reduce([present[name][side] for name in TIMES]) for side in (0, 1)]
@@ -134,8 +134,8 @@ def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str,
         def in_both(name: str, column: int = column) -> bool:
             return all(bool(present[name][side][:, column].any()) for side in (0, 1))
 
-        fits = [name for name in TIMES if in_both(name)]
-        chosen = next(filter(in_all, fits), fits[0] if fits else None)
+        usable = [name for name in TIMES if in_both(name)]
+        chosen = next(filter(in_all, usable), usable[0] if usable else None)
         if chosen is None:
             continue
         for side in (0, 1):
@@ -168,8 +168,8 @@ def by_session(values: Values, sessions: Sequence[int]) -> Values:
 
 
 def band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
-    """Of each launch the mean over those rows of a band that it has, each against the row's reference, which is half-way
-    between the sides' medians: without it a missing row would be a step."""
+    """Of each launch the mean over those rows of a band that it has, each relative to the row's reference, which is half-way
+    between the medians of the sides. Without the reference, a missing row would look like a change of speed."""
     reference = (nanmedian(both.a) + nanmedian(both.b)) / 2
     belongs = membership(members, both.a.shape[1])
     rounding = np.sqrt((both.rounding**2 @ belongs) / belongs.sum(axis=0))

@@ -45,7 +45,8 @@ FEWEST = next(sessions for sessions in count(1) if rank_of_limit(sessions))
 
 
 def limits_of(sessions: Sequence[Session]) -> dict[str, float]:
-    """By figure. Sessions give a value each, in turn their first, second, ... launch, so that none of these has a limit of its own."""
+    """The limit of each figure. A session gives one value: the first session that of its first launch, the second one that of its second,
+    and so on in turn, so that no launch of a session has limits of its own."""
     return _limits(list(enumerate(sessions)))
 
 
@@ -57,18 +58,18 @@ def _limits(numbered: Sequence[tuple[int, Session]]) -> dict[str, float]:
     }
 
 
-class Sight(NamedTuple):
-    """What a check can see of a figure: the smallest slowdown (a share) that would have put every value so far beyond the limit."""
+class Sensitivity(NamedTuple):
+    """The slowdown of a figure (a share) that a check can find: the smallest that would have put every value so far beyond the limit."""
 
     figure: str
     slowdown: float
 
 
-def sight(sessions: Sequence[Session]) -> list[Sight]:
-    """Of each figure. A host that is so much slower is found by `found_share` of the checks."""
+def sensitivity(sessions: Sequence[Session]) -> list[Sensitivity]:
+    """The sensitivity of each figure. A host that is so much slower is found by `found_share` of the checks."""
     limits = limits_of(sessions)
     return [
-        Sight(
+        Sensitivity(
             figure,
             max(limits[figure] / min(value for session in sessions for value in session[figure]) - 1, 0.0),
         )
@@ -78,8 +79,8 @@ def sight(sessions: Sequence[Session]) -> list[Sight]:
 
 def found_share(sessions: Sequence[Session]) -> float:
     """The probability that none of the values of a check is less than the least of all sessions, if all are exchangeable."""
-    every = sum(len(next(iter(session.values()))) for session in sessions)
-    return every / (every + LAUNCHES)
+    count_of_values = sum(len(next(iter(session.values()))) for session in sessions)
+    return count_of_values / (count_of_values + LAUNCHES)
 
 
 def false_suspects(sessions: Sequence[Session]) -> int:
@@ -105,11 +106,11 @@ class Check:
         self.values: dict[str, list[float]] = {figure: [] for figure in limits}
 
     def beyond(self, values: Values) -> list[str]:
-        """Undecided figures that are."""
+        """Undecided figures whose value is beyond the limit."""
         return [figure for figure in self.undecided if values[figure] > self.limits[figure]]
 
     def add(self, values: Values) -> None:
-        """Those of a launch."""
+        """Adds the values of a launch."""
         for figure in tuple(self.undecided):
             before = self.watched[figure]
             self.values[figure].append(values[figure])
@@ -124,20 +125,20 @@ class Check:
             self.undecided.remove(figure)
 
     def verdict(self, now: str) -> tuple[Verdict, dict[str, str]]:
-        """With the time of the check that first found each of the suspects; `now` for new ones. To be called once."""
+        """The verdict, and of each suspect the time of the check that found it first; `now` for new ones. To be called once."""
         since: dict[str, str] = {}
         for figure in self.suspects:
             since[figure] = min(self.watched[figure].suspect or now, now)  # the clock may have been set back
             self.watched[figure] = Watched(suspect=since[figure])
-        if any(_apart(first, now) for first in since.values()):
+        if any(_are_apart(first, now) for first in since.values()):
             return "bad", since
         return ("suspect" if since else "inconclusive" if self.undecided else "healthy"), since
 
 
-def _apart(first: str, then: str) -> bool:
+def _are_apart(first: str, then: str) -> bool:
     return datetime.fromisoformat(then) - datetime.fromisoformat(first) >= APART
 
 
 def slower(values: Iterable[float], sessions: Sequence[Session], figure: str) -> float:
-    """How much longer, as a share: medians."""
+    """How much longer these values take than all sessions, as a share of medians."""
     return median(values) / median(value for session in sessions for value in session[figure]) - 1

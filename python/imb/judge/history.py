@@ -32,9 +32,9 @@ EXIT: dict[Verdict, int] = {
     "too little history": 11,
     "too noisy": 11,
 }
-BLIND = 9.0  # of `detectable` and `limit`: what takes less than ten times as long is not seen
+BLIND = 9.0  # a slowdown; a history in which only larger ones would be found is too noisy
 AFTER = 5  # sessions after a step, for `detectable`
-CORRELATED = 0.8  # of neighboring sessions, estimated with its error: from here on steps are found where there are none
+CORRELATED = 0.8  # correlation of neighboring sessions, from which on steps are found where there are none
 
 
 class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,8 +166,8 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     detectable = _detectable(levels, detected, settings) if detected else None
     verdict: Verdict = "too little history"
     if detected is not None or limit is not None:
-        news = newest if named[-1].date >= (settings.since or "") else []
-        verdict = _verdict(events, drifts, news, settings.since)
+        newest_counted = newest if named[-1].date >= (settings.since or "") else []
+        verdict = _verdict(events, drifts, newest_counted, settings.since)
     if verdict == "no change" and (limit or 0.0 if detectable is None else detectable) > BLIND:
         verdict = "too noisy"
         notes.append(
@@ -211,7 +211,7 @@ def levels_by_session(
     sessions: Sequence[Sequence[Launch]], settings: HistorySettings
 ) -> tuple[Values, dict[tuple[Key, Band], list[int]]]:
     """Logarithms of slowness, shape (sessions, series), and of each series the numbers of its rows. A level is the mean over the rows
-    of a series, each against its median over sessions: without it a row that a session lacks would be a step."""
+    of a series, each relative to its median over sessions. Without that, a row that a session lacks would look like a step."""
     keys = _chosen(
         dict.fromkeys(key for session in sessions for launch in session for key in launch.rows), settings
     )

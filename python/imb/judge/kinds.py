@@ -11,7 +11,7 @@ from imb.model.units import counted
 
 
 def method_of(launch: Launch) -> str | None:
-    """`one burst` or `passes`; None without a row. A mean over one burst and a median over passes differ on the same machine."""
+    """`one burst` or `passes`; None for a launch without a row. A mean over one burst and a median over passes differ on the same machine."""
     if not launch.rows:
         return None
     return "one burst" if launch.passes() == "one burst" else "passes"

@@ -1,5 +1,5 @@
-"""What the reader of a comparison should know besides: wrong data, launches that went wrong, what was not judged, what stands
-out, what so few launches cannot show. Pure.
+"""Notes on a comparison: wrong data, launches that failed, what was not judged, what stands out, what so few launches cannot show.
+Pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from imb.judge import condition_diff
 from imb.judge.figures import NO_MESSAGE, levels_of_launches
 from imb.judge.pairing import of_same_launches
-from imb.judge.usual import unusual, words
+from imb.judge.usual import sentences_of, unusual
 from imb.model.observations import Key, Launch, Side, in_parts
 from imb.model.text import natural
 from imb.model.units import abridged, as_percent, counted, duration, us
@@ -31,7 +31,7 @@ USELESS = 1.0  # a slowdown; a larger one needs no statistics
 MOST = 200  # launches a side; where more are needed the machine is the problem
 ENOUGH = 5  # launches a side; with fewer, a note on their power is always printed
 SEEN = 4  # rows that are named
-_APART = "are judged as rows, not in a band"
+_AS_ROWS = "are judged as rows, not in a band"
 _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
 
 
@@ -70,7 +70,7 @@ def caveats(
             f"{_some(others)} judged by {_TIMES[metric]}: {a.letter} or {b.letter} lacks the completion time (t_max)"
         )
     if fast := sorted((key for key in both.alone if key.bytes), key=_by_name):
-        yield f"rows below {us(NO_MESSAGE)} {_APART}: no operation was timed: {_some(fast)}"
+        yield f"rows below {us(NO_MESSAGE)} {_AS_ROWS}: no operation was timed: {_some(fast)}"
     placed = sum(band.rows for band in comparison.bands) + len(both.alone)
     plain = sum(row.quantile is None for row in comparison.rows)
     if placed < plain:
@@ -84,11 +84,11 @@ def caveats(
     for side, logs in ((a, both.a), (b, both.b)):
         yield from _outliers(side.letter, side, logs)
     yield from _power(comparison, _remedy(a, b))
-    yield from _by_turns(a, b, comparison)
+    yield from _interleaving(a, b, comparison)
 
 
 def _crowded(a: Side, b: Side) -> Iterator[str]:
-    """Where ranks share cores, times are mostly of how an MPI waits."""
+    """Whether ranks share cores: their times then show mostly how the MPI waits."""
     worst = {
         side.letter: max(filter(None, (launch.crowded() for launch in side.launches)), default=None)
         for side in (a, b)
@@ -134,18 +134,18 @@ def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
     outside = unusual([*a.launches, *b.launches], earlier)
     for side in (a, b):
         names = {launch.name for launch in side.launches}
-        for sentence in words([each for each in outside if each.launch in names]):
+        for sentence in sentences_of([each for each in outside if each.launch in names]):
             yield f"{side.letter}: {sentence}; included: repeat these launches or exclude them"
 
 
 def remarks(both: Logs) -> Iterator[str]:
     """What a reader of the bands may want to know, and need not act on."""
     if empty := sorted((key for key in both.alone if key.bytes == 0), key=_by_name):
-        yield f"0-byte rows {_APART}: {_some(empty)}"
+        yield f"0-byte rows {_AS_ROWS}: {_some(empty)}"
 
 
 def _repeated(a: Side, b: Side) -> Iterator[str]:
-    """Launches of the plan in whose place a repeat is judged."""
+    """How many launches were repeated, so that the repeat is judged instead."""
     counts = [f"{len(side.replaced)} of {side.letter}" for side in (a, b) if side.replaced]
     if counts:
         every = len(a.replaced) + len(b.replaced)
@@ -197,21 +197,21 @@ def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
 
 
 def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
-    """Launches that are slow as a whole: by a quarter, and by five times what the others differ."""
+    """Launches that are slow as a whole: by more than a quarter, and by more than five times the spread of launches."""
     if len(side.launches) < 4:
         return
     level = np.nan_to_num(levels_of_launches(logs))
-    usual = robust_deviation(level - np.median(level))
-    behind = np.median(level) - level
-    for number in np.flatnonzero(behind > max(np.log(1.25), 5 * usual)):
+    spread = robust_deviation(level - np.median(level))
+    slower_by = np.median(level) - level
+    for number in np.flatnonzero(slower_by > max(np.log(1.25), 5 * spread)):
         yield (
-            f"{name}: launch {side.launches[int(number)].name} was {np.exp(behind[number]):.1f} times slower than the others;"
+            f"{name}: launch {side.launches[int(number)].name} was {np.exp(slower_by[number]):.1f} times slower than the others;"
             " check for other load"
         )
 
 
 def _remedy(a: Side, b: Side) -> str:
-    """For launches that differ too much."""
+    """What helps where launches differ too much."""
     if of_same_launches(a, b):
         return "take more passes (-budget) or launches"
     return "take more segments or launches" if in_parts(a, b) else "interleave with --segments"
@@ -258,9 +258,9 @@ def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
         )
 
 
-def _by_turns(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
+def _interleaving(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
     """Whether launches should be interleaved, or rows were too short for it."""
-    few = max(comparison.launches_a, comparison.launches_b)
+    most = max(comparison.launches_a, comparison.launches_b)
     if in_parts(a, b):
         rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]
         single = [row for row in rows if row.passes is None]
@@ -270,7 +270,7 @@ def _by_turns(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
                 f"half of the rows are shorter than {duration(LONG_ENOUGH)}, too short to interleave: each segment starts"
                 " with cold caches; use -time 0.2 -iter 1000000,100000"
             )
-    elif comparison.pairs and not of_same_launches(a, b) and comparison.needed and comparison.needed > few:
+    elif comparison.pairs and not of_same_launches(a, b) and comparison.needed and comparison.needed > most:
         yield (
             "launches differ much: interleaved launches detect smaller changes:"
             " imb ab --segments 100, or segments = 100 in the campaign file"

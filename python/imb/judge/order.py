@@ -9,7 +9,7 @@ from __future__ import annotations
 from imb.judge.pairing import began, session_of
 from imb.model.observations import Launch, Side
 
-APART = 0.2  # share of the pairs in which the launch of A came first (or last), below which launches were not interleaved
+INTERLEAVED = 0.2  # launches are interleaved if the launch of A came first in at least this share of the pairs, and last in as many
 
 
 def share_before(a: Side, b: Side, *, one_session: bool) -> float | None:
@@ -21,7 +21,7 @@ def share_before(a: Side, b: Side, *, one_session: bool) -> float | None:
 
 
 def _before(launch: Launch, other: Launch, *, one_session: bool) -> float | None:
-    """1 where the first launch preceded the other one, 0 where it followed."""
+    """1 where this launch preceded the other one, 0 where it followed; None: not known."""
     session = session_of(launch)
     if not one_session and session != session_of(other):
         return None
@@ -35,7 +35,7 @@ def _before(launch: Launch, other: Launch, *, one_session: bool) -> float | None
 def not_interleaved(a: Side, b: Side, *, one_session: bool) -> str | None:
     """Why an order in time may look like a difference; None where launches were interleaved, or their order is not known."""
     share = share_before(a, b, one_session=one_session)
-    if share is None or APART <= share <= 1 - APART:
+    if share is None or INTERLEAVED <= share <= 1 - INTERLEAVED:
         return None
     first, second = (a, b) if share > 0.5 else (b, a)
     return (

@@ -32,7 +32,7 @@ from imb.stats.shift import FEWEST
 
 Unit: TypeAlias = Literal["pair", "launch", "session"]
 
-FEWEST_PAIRS = 6  # with fewer, pairs lose more by their degrees of freedom than they gain by what they share
+FEWEST_PAIRS = 6  # of fewer, the lost degrees of freedom cost more than what pairs share is worth
 ASSUME = "if all were launched in one session, give --assume-one-session"
 NAMED = 3  # lost pairs that a note names
 # From the first launch of a session on; an hourly job starts some minutes early or late.
@@ -76,13 +76,13 @@ def session_of(launch: Launch) -> str | None:
 
 
 def date_of(launch: Launch) -> str | None:
-    """When it began, as its records or its launcher have it."""
+    """When a launch began, by its records or its launcher."""
     started = launch.facts.get("started")
     return launch.run.date or (started if isinstance(started, str) else None)
 
 
 def began(launch: Launch) -> datetime | None:
-    """The same without a zone: logs have local time, records UTC. The order of sessions needs no better."""
+    """When a launch began, without a time zone: logs have local time, records UTC. That is exact enough for the order of sessions."""
     with suppress(ValueError):
         return datetime.fromisoformat(date_of(launch) or "").replace(tzinfo=None)
     return None
@@ -94,12 +94,12 @@ def known_sessions(side: Side) -> list[str]:
 
 
 def separate_sessions(side: Side) -> list[str]:
-    """The same; of sessions that count as one, only the first."""
+    """Known sessions of a side, each once; of those that count as one, only the first."""
     return list(dict.fromkeys(filter(None, counted_as(side))))
 
 
 def counted_as(side: Side) -> list[str | None]:
-    """Of each launch, the session that its own counts as: the first of those that began within APART."""
+    """Of each launch, the session that it counts for: the first one of those that began within APART."""
     times: dict[str, datetime] = {}
     for launch in side.launches:
         if (session := session_of(launch)) and (when := began(launch)):
@@ -110,8 +110,8 @@ def counted_as(side: Side) -> list[str | None]:
 
 
 def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
-    """Of each session, by when its first launch began, the one that it counts as. One that begins less than APART after the
-    first launch of another that counts belongs to that one, else it counts itself. Later launches of a session do not move this limit."""
+    """Of each session, by the time of its first launch, the session that it counts for. A session that begins less than APART after the
+    first launch of one that counts belongs to that one; else it counts itself. Later launches do not move this limit."""
     firsts: dict[str, str] = {}
     first = None
     for session in sorted(times, key=lambda name: times[name]):
@@ -213,7 +213,7 @@ def _paired(a: Side, b: Side) -> Design | None:
 
 
 def _launches(side: Side) -> dict[Place, Launch]:
-    """Those with rows, each as a place of its own."""
+    """Launches with rows, each at a place of its own."""
     return {Place(launch.name, 0, _cell_of(launch)): launch for launch in side.launches if launch.rows}
 
 

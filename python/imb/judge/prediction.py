@@ -36,7 +36,7 @@ class Prediction(NamedTuple):
         return self._reach(level / max(1, int(np.isfinite(self.size).sum())))
 
     def half_width(self, confidence: float) -> Values:
-        """Of an interval of one series alone."""
+        """Half the width of the interval of each series alone."""
         return self._reach(1 - confidence)
 
     def _reach(self, outside: float) -> Values:

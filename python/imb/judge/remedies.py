@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from imb.judge.usual import FEWEST, words
+from imb.judge.usual import FEWEST, sentences_of
 from imb.judge.variance import CONFIDENCE, NAMES, TARGET, Name, Part, Variance
 from imb.model.units import NOT_KNOWN, counted, known_width
+from imb.stats.arrays import LARGEST_LOG
 
 PARTS: dict[Name, str] = {
     "within": "within a launch",
@@ -30,12 +31,12 @@ UNKNOWN: dict[Name, str] = {
 
 
 def percent(deviation: float) -> str:
-    """Of a standard deviation of logarithms: `0.42 %`, `4.2 %`, `42 %`."""
-    return share(math.expm1(min(deviation, 700.0)))
+    """A standard deviation of logarithms as `0.42 %`, `4.2 %` or `42 %`."""
+    return share(math.expm1(min(deviation, LARGEST_LOG)))
 
 
 def share(value: float) -> str:
-    """The same of a share; `above 1,000 %` from MOST on."""
+    """A share in the same form; `above 1,000 %` from MOST on."""
     if value > MOST:
         return f"above {100 * MOST:,.0f} %"
     number = 100 * value
@@ -146,17 +147,17 @@ def _more_passes(variance: Variance) -> str:
 def _states(variance: Variance) -> str:
     stays, length = variance.stays, variance.seconds or 0.0
     unusual = len({each.launch for each in variance.unusual})
-    everyone = (
+    in_dominant = (
         f"{unusual} of {counted(variance.all_launches, 'launch')} outside the dominant state"
         if unusual
         else "every launch saw the dominant state"
     )
     if stays is None:
-        return f"{everyone}; duration of a state unknown"
+        return f"{in_dominant}; duration of a state unknown"
     budget = stays.budget()
     if budget is None or stays.usual is None:
         return (
-            f"{everyone}; launches are too short to see the machine change its state ({counted(stays.changes, 'change')} in"
+            f"{in_dominant}; launches are too short to see the machine change its state ({counted(stays.changes, 'change')} in"
             f" {_seconds(stays.seconds)}): take launches of {_seconds(4 * length)}{_option(variance, 4 * length)}"
         )
     cycle = (
@@ -165,19 +166,19 @@ def _states(variance: Variance) -> str:
     )
     if length >= budget and not unusual and variance.mixed:
         return (
-            f"{cycle}; {everyone}, but {counted(variance.mixed, 'figure')} mix states: take launches of"
+            f"{cycle}; {in_dominant}, but {counted(variance.mixed, 'figure')} mix states: take launches of"
             f" {_seconds(4 * length)}{_option(variance, 4 * length)}"
         )
     if length >= budget and not unusual:
-        return f"{cycle}; {everyone}, and figures are of that state"
+        return f"{cycle}; {in_dominant}, and figures are of that state"
     if unusual:  # stays may well be longer than such a launch
         budget = max(budget, 2 * length)
     seconds = max(_rounded(budget), 1.0)
-    return f"{cycle}; {everyone}; about 95 % of launches of {_seconds(seconds)}{_option(variance, seconds)} see it"
+    return f"{cycle}; {in_dominant}; about 95 % of launches of {_seconds(seconds)}{_option(variance, seconds)} see it"
 
 
 def _option(variance: Variance, seconds: float) -> str:
-    """The option that makes a launch last so long: of the limit that ended it."""
+    """The option that makes a launch last so long: the one of the limit that ended it."""
     most = variance.limits.passes if variance.limits else None
     if most and variance.seconds and (variance.passes or 0) >= most:
         return f" (-passes {math.ceil(most * seconds / variance.seconds)})"
@@ -198,7 +199,7 @@ def _seconds(value: float) -> str:
 
 def notes(variance: Variance) -> list[str]:
     """Notes: launches outside the dominant state, unknown components."""
-    sentences = words(variance.unusual)
+    sentences = sentences_of(variance.unusual)
     lacking = unknown_parts(variance)
     if variance.in_passes and "states" in lacking:
         sentences.append(f"states of the machine unknown: {lacking['states']}")

@@ -24,7 +24,7 @@ METHOD = "alpha spending, shares 1/round"
 
 
 class Looks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a comparison says about repeated looks: `looks` were possible up to `rounds`, of at most `most`; the last one
+    """What a comparison reports about repeated looks: `looks` were possible up to `rounds`, of at most `most`; the last one
     had this `share` of the error rates. `stopped`: why no more was launched, where that is known."""
 
     method: str = METHOD
@@ -48,8 +48,8 @@ class Looks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
-    """The sides as the last look saw them, and sentences about what it did not see; None where the number of launches was
-    fixed.
+    """The sides with the launches of the last look, the looks (None: the number of launches was fixed), and sentences about launches that
+    the last look does not have.
 
     A round counts when both sides have it: judging half a round would be a look that no share was set aside for.
     """
@@ -79,13 +79,13 @@ def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
             f"launches of {len(last)} campaigns that stopped when decided; their joint error rate is unknown"
         )
     design = max((each for _, each in last.values()), key=lambda each: (each.most, each.first))
-    rounds_ = max(turn for turn, _ in last.values())
+    last_round = max(turn for turn, _ in last.values())
     looks = Looks(
-        rounds=rounds_,
-        looks=max(0, rounds_ - design.first + 1),
+        rounds=last_round,
+        looks=max(0, last_round - design.first + 1),
         first=design.first,
         most=design.most,
-        share=design.share(rounds_),
+        share=design.share(last_round),
     )
     return a, b, looks, notes
 

@@ -1,4 +1,5 @@
-"""What sessions do not explain: a difference beyond the bound of docs/evidence-verdicts.md, where sessions are too few for a test. Pure."""
+"""Differences that are too large for sessions to explain them, by the bound of docs/evidence-verdicts.md, where sessions are too few for a
+test. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from imb.stats.arrays import Values
 from imb.stats.shift import FEWEST
 
 FACTOR = 4.0  # states of one machine that were recorded are up to 2.5 times as slow
-# Quantiles of the tail and the overlap differ by as much between sessions.
+# Not p90, p99 and overlap, which differ by as much between sessions.
 METRICS = frozenset({"time", "time_avg", "time_min", "p50", "bandwidth", "messages"})
 
 

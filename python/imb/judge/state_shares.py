@@ -19,7 +19,7 @@ from imb.model.observations import Launch, Side
 from imb.model.repeats import is_repeat
 from imb.stats.arrays import Values
 
-PART = 0.1  # of the error rate of the family
+PART = 0.1  # of the error rate of all bands and rows
 UNLIKE = 0.2  # p-value up to which shares are not called the same
 CLEAR = 5.0  # standard deviations within groups between two groups of launches, where there are no probes
 
@@ -91,7 +91,7 @@ def _by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
     _, apart = split(np.log([reference for _, reference, _ in most]))
     fast = [mostly and not slow for (_, _, mostly), slow in zip(most, apart, strict=True)]
     sides = [side for side, _, _ in most]
-    return _of(fast, sides, 0), _of(fast, sides, 1)
+    return _of_side(fast, sides, 0), _of_side(fast, sides, 1)
 
 
 def as_planned(side: Side) -> list[Launch]:
@@ -100,7 +100,7 @@ def as_planned(side: Side) -> list[Launch]:
     return [*side.replaced, *(launch for launch in side.launches if not is_repeat(launch))]
 
 
-def _of(fast: Sequence[bool], sides: Sequence[int], side: int) -> list[bool]:
+def _of_side(fast: Sequence[bool], sides: Sequence[int], side: int) -> list[bool]:
     return [value for value, its_side in zip(fast, sides, strict=True) if its_side == side]
 
 

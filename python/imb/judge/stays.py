@@ -77,8 +77,8 @@ def timelines(launch: Launch) -> dict[Ranks, Timeline]:
 
 
 def stays(launches: Iterable[tuple[Timeline, list[MachineState], bool]]) -> Stays | None:
-    """Of several launches together: timeline, states of the launch (the fastest first), and whether the fastest one is the
-    dominant state. None where nothing was seen.
+    """The stays of several launches together. Of each: its timeline, its states (the fastest first), and whether the fastest one is
+    the dominant state. None where nothing was observed.
 
     A stay that the end of a launch cuts off has no length, but its time counts: the mean length is the time in a state over
     the number of ends seen (the maximum likelihood of an exponential distribution with censoring).

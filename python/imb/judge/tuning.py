@@ -23,7 +23,7 @@ from scipy.special import stdtr, stdtrit
 
 from imb.judge.usual import split
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
-from imb.stats.arrays import Mask, Values
+from imb.stats.arrays import LARGEST_LOG, Mask, Values
 from imb.stats.medians import nanmedian
 from imb.stats.multiplicity import holm
 from imb.stats.shift import FEWEST, errors_of_pairs, moments
@@ -35,8 +35,7 @@ PROPOSED = 0.5  # of the margin: a smaller estimated gain is not worth a line in
 LOOKS = (5, 10, 20, 40)  # pairs
 SPARE = 3  # times the pairs of a look are launched at most, where launches are outside the dominant state
 FAMILY = 0.01
-_MOST = 700.0  # a logarithm
-RESERVE = 1.2  # halves of its interval that a gain has at least from the second confirmation that failed on
+RESERVE = 1.2  # half widths of its interval that a gain must have to stay, from the second confirmation that failed on
 RESERVE_AT_END = 1.5  # the same when the budget ends: there is time for one more confirmation at most
 CONFIRMATIONS = 5  # 0.5, 0.25, ... %; cells that fail even then are many, and there is no file
 
@@ -123,11 +122,11 @@ class Search:
 
     @property
     def rounds(self) -> int:
-        """Measured so far."""
+        """How many were measured."""
         return len(self._logs)
 
     def rounds_needed(self) -> int:
-        """To be measured before the next look; 0: it is over."""
+        """Rounds to be measured before the next look; 0: the search is over."""
         if self.settled.all() or self.rounds >= MOST:
             return 0
         return FIRST if not self.rounds else 1
@@ -149,32 +148,32 @@ class Search:
             gains = moments(self._logs[:, :, :1] - self._logs)
         count, gain = gains[0], np.where(self.alive & (gains[0] > 0), gains[1], -np.inf)
         gain[:, 0] = 0.0
-        open_ = ~self.settled
-        self.best[open_] = gain[open_].argmax(axis=1)
-        self.gain[open_] = gain[open_].max(axis=1)
+        unsettled = ~self.settled
+        self.best[unsettled] = gain[unsettled].argmax(axis=1)
+        self.gain[unsettled] = gain[unsettled].max(axis=1)
         if self.rounds < FIRST:
             return
         best = np.take_along_axis(self._logs, self.best[None, :, None], axis=2)
-        count, behind, variance = moments(self._logs - best)
+        count, slower_by, variance = moments(self._logs - best)
         is_best = np.arange(self._logs.shape[2]) == self.best[:, None]
         tested = self.alive & ~is_best & (count >= FIRST)
         # The spread of all that are left widens the errors of those whose few figures agree by chance.
         flat = np.where(tested, variance, np.nan).reshape(1, -1)
         errors = ERRORS * errors_of_pairs(np.maximum(count, 1).reshape(1, -1), flat, 0.0).reshape(count.shape)
         with np.errstate(invalid="ignore"):
-            self.alive[tested & (behind > errors)] = False
+            self.alive[tested & (slower_by > errors)] = False
             certain = tested & (errors < self._margin)
         self.alive[:, 0] = True
         # A candidate that was never measured, as all its launches failed, is out as well.
         self.alive[(count == 0) & ~is_best] = False
         self.alive[:, 0] = True
-        default_is_out = tested[:, 0] & (behind[:, 0] > errors[:, 0])
+        default_is_out = tested[:, 0] & (slower_by[:, 0] > errors[:, 0])
         rivals = self.alive & ~is_best & ~certain
         rivals[:, 0] &= ~default_is_out
         self.settled |= ~rivals.any(axis=1)
 
     def chosen(self) -> list[int]:
-        """Of each cell the candidate that is proposed; 0: the default stays."""
+        """The candidate that is proposed for each cell; 0: the default."""
         enough = self.gain >= math.log1p(math.expm1(self._margin) * PROPOSED)
         return [int(candidate) for candidate in np.where(enough, self.best, 0)]
 
@@ -206,16 +205,16 @@ class Proof:
 
     @property
     def level(self) -> float:
-        """Of this confirmation."""
+        """The error rate of this confirmation."""
         return float(self._family / 2**self.confirmation)
 
     @property
     def launched(self) -> int:
-        """Pairs of this confirmation."""
+        """How many pairs this confirmation has."""
         return len(self._gains)
 
     def pairs_needed(self) -> int:
-        """To be launched before the next look, so that enough are in the dominant state as often as so far; 0: it is over."""
+        """Pairs to be launched before the next look: so many that enough are in the dominant state, if it is as frequent as so far; 0: it is over."""
         if self.over:
             return 0
         clean = int(self._clean().sum())
@@ -224,12 +223,14 @@ class Proof:
         return max(1, min(math.ceil((LOOKS[self._look] - clean) / share), most))
 
     def affordable(self, fit: int, acting: float = 0.0) -> int:
-        """To be launched next where there is time for `fit` pairs; 0: none. `acting`: the time that a file of fewer cells takes before
+        """Pairs to be launched next, if there is time for `fit` pairs; 0: none. `acting`: the time that a file of fewer cells takes before
         its first pair, in pairs. Where some cells are confirmed and others are not, time is left for another confirmation."""
         needed = self.pairs_needed()
         if self._look and self.confirmation < self._most:
-            open_ = self.changed & np.array([cell.verdict != "confirmed" for cell in self.judged], dtype=bool)
-            if 0 < open_.sum() < self.changed.sum() and needed + acting + self.launched > fit:
+            unconfirmed = self.changed & np.array(
+                [cell.verdict != "confirmed" for cell in self.judged], dtype=bool
+            )
+            if 0 < unconfirmed.sum() < self.changed.sum() and needed + acting + self.launched > fit:
                 return 0
         pairs = min(needed, fit)
         return pairs if self.launched + pairs >= LOOKS[0] else 0
@@ -270,13 +271,13 @@ class Proof:
             for before, latest in zip(self.judged if self._look else now, now, strict=True)
         ]
         slower = [cell.verdict == "slower" for cell in self.judged]
-        open_ = [cell.verdict == "inconclusive" for cell in self.judged]
+        inconclusive = [cell.verdict == "inconclusive" for cell in self.judged]
         failed = self.changed & np.array(
-            [bad or (last and not_yet) for bad, not_yet in zip(slower, open_, strict=True)]
+            [bad or (last and not_yet) for bad, not_yet in zip(slower, inconclusive, strict=True)]
         )
         if failed.any():
             self._revert(failed, "failed" if in_time else "no time")
-        elif last or not any(open_) or any(slower):
+        elif last or not any(inconclusive) or any(slower):
             self.over = True
         else:
             self._look += 1
@@ -347,7 +348,7 @@ def judged(
     with np.errstate(divide="ignore", invalid="ignore"):
         p = stdtr(estimates.degrees, -(estimates.mean + np.where(changed, 0.0, margin)) / estimates.error)
     shown = holm(p, each) <= level
-    half = estimates.half(level * each / _left(p, each, shown))
+    half = estimates.half(level * each / _remaining_weight(p, each, shown))
     low, high = estimates.mean - half, estimates.mean + half
     slower = estimates.mean + estimates.half(each) < 0  # by Bonferroni's limit: a false one costs the file
     cells = []
@@ -358,15 +359,15 @@ def judged(
         elif slower[at]:
             verdict = "slower"
         speedup, least, most = (
-            float(np.exp(min(values[at], _MOST))) for values in (estimates.mean, low, high)
+            float(np.exp(min(values[at], LARGEST_LOG))) for values in (estimates.mean, low, high)
         )
         cells.append(Judged(verdict, speedup, least, most, int(estimates.pairs[at])))
     return cells
 
 
-def _left(p: Values, weights: Values, shown: Mask) -> Values:
-    """Of each test the weight of those that Holm's method has left at its step: itself and those after it; of those that are not shown,
-    all of these."""
+def _remaining_weight(p: Values, weights: Values, shown: Mask) -> Values:
+    """Of each test the weight of all tests that remain at its step of Holm's method: its own and those of later steps. Of tests that are
+    not shown, the weight of all such tests."""
     scaled = np.where(np.isfinite(p), p / weights, np.inf)
     order = np.argsort(scaled, kind="stable")
     left = np.empty(len(p))

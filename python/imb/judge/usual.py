@@ -21,12 +21,12 @@ from imb.model.records import MachineState, Result
 from imb.model.units import decimal, us
 from imb.stats.arrays import Mask, Values
 
-FEWEST = 3  # launches; of two that differ, either may be the usual one
+FEWEST = 3  # launches; of two that differ, either may be in the dominant state
 LEAST_RATIO = 1.25  # of probes: states that are closer hardly matter for rows
 EXPECTED = 0.10  # standard deviation, logarithm, of the reference probes of launches in one state
 EXPECTED_WEIGHT = 4.0  # degrees of freedom that EXPECTED counts as
 LEVEL = 0.995  # of the one-sided prediction limit
-SHARE = 0.2  # of launches that must call a state their fastest before it is the usual one
+SHARE = 0.2  # of launches whose fastest state a state must be before it is the dominant one
 _SAME = ("hosts", "processes", "mpi.name", "intent.extra", "memory")
 
 
@@ -56,7 +56,7 @@ class Unusual(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[Unusual]:
-    """Those of `launches` outside the dominant state; `earlier` ones only define the dominant state. In the order given."""
+    """Those of `launches` that are outside the dominant state, in the order given; `earlier` ones only help to define that state."""
     distinct = list({launch.name: launch for launch in launches}.values())
     judged = {launch.name for launch in distinct}
     levels: dict[tuple[object, Ranks], list[tuple[str, float]]] = {}
@@ -134,7 +134,7 @@ def references_of(launch: Launch) -> dict[Ranks, float]:
 
 
 def ranks_of(row: Result) -> Ranks:
-    """Those that make the probes of a row."""
+    """The ranks that make the probes of a row."""
     groups = row.groups or []
     has_members = row.group is not None and row.group < len(groups)
     return Ranks(
@@ -159,7 +159,7 @@ def surroundings(launch: Launch) -> tuple[object, ...]:
 
 
 def alike(outside: Iterable[Unusual]) -> list[list[Unusual]]:
-    """Those that are held against the same dominant state together; of each launch the ranks where it is farthest from it."""
+    """Launches that were compared with the same dominant state, together; of each launch the ranks where it is farthest from that state."""
     worst: dict[str, Unusual] = {}
     for each in outside:
         if each.launch not in worst or each.ratio > worst[each.launch].ratio:
@@ -176,7 +176,7 @@ def names(group: Sequence[Unusual]) -> str:
 
 
 def explanation(group: Sequence[Unusual]) -> str:
-    """What their probes took, and what is usual."""
+    """How long their probes took, and how long in the dominant state."""
     first = group[0]
     seconds = _range([decimal(each.probe_seconds * 1e6) for each in group])
     ratios = _range([f"{each.ratio:.2f}" for each in group])
@@ -187,8 +187,8 @@ def explanation(group: Sequence[Unusual]) -> str:
     )
 
 
-def words(outside: Iterable[Unusual]) -> list[str]:
-    """A sentence for each group that is `alike`."""
+def sentences_of(outside: Iterable[Unusual]) -> list[str]:
+    """A sentence for each group of `alike`."""
     return [f"{names(group)} {explanation(group)}" for group in alike(outside)]
 
 

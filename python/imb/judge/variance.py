@@ -25,7 +25,7 @@ from imb.judge.usual import Ranks, Unusual, ranks_of, references_of, unusual
 from imb.model.observations import METRICS, Key, Launch, Side, bytes_counted
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import Passes, Result
-from imb.stats.arrays import Values
+from imb.stats.arrays import LARGEST_LOG, Values
 from imb.stats.medians import known_median
 from imb.stats.shift import LEAST_SPREAD
 
@@ -62,7 +62,7 @@ class RowParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Over the rows that have it: the median, and the worst row. `low`, `high`: of the launches' part, with CONFIDENCE."""
+    """A component over the rows that have it: the median, and the worst row. `low`, `high`: the interval of the launches' part, with CONFIDENCE."""
 
     name: Name
     typical: float
@@ -123,7 +123,8 @@ def _half_width_of_mean(deviation: float | None, count: int) -> float | None:
     """Of the 95 % interval of the mean of so many launches with this standard deviation, by Student's t."""
     if deviation is None or count < 2:
         return None
-    return math.expm1(min(float(stdtrit(count - 1, 0.975)) * deviation / math.sqrt(count), 700.0))
+    reach = float(stdtrit(count - 1, 0.975)) * deviation / math.sqrt(count)
+    return math.expm1(min(reach, LARGEST_LOG))
 
 
 def parts_of(
@@ -165,7 +166,7 @@ def parts_of(
 
 
 def _left_out(launches: Sequence[Launch], away: Sequence[Unusual]) -> set[tuple[str, Ranks]]:
-    """Launches that are not compared with the others: those outside the dominant state, where others did."""
+    """Launches that are not compared with the others: those outside the dominant state, if others reached it."""
     left_out = {(each.launch, each.ranks) for each in away}
     reached = {
         ranks
@@ -216,7 +217,7 @@ def _figures(
 
 
 def _figure(launch: Launch, row: Result, chosen: Chosen) -> tuple[float, float | None] | None:
-    """In the state in which launches are compared, which for most is the fastest that they saw."""
+    """The figure of a row in the state in which its launch is compared; for most launches that is the fastest that they saw."""
     index = chosen.get((launch.name, ranks_of(row)), 0)
     error = _error(row)
     if index and (figure := in_state(row, index)) is not None:
@@ -264,7 +265,7 @@ def _time(row: Result) -> float | None:
 
 
 def _of_one_state(row: Result) -> bool:
-    """Not so where too few samples saw the fastest state, and figures are of all samples."""
+    """Whether the figures of a row are those of one state. If too few samples saw the fastest state, they are of all samples."""
     return row.passes is None or row.passes.reference_state
 
 
@@ -300,8 +301,8 @@ def _states(usual: Sequence[Result], away: Sequence[Result]) -> float | None:
         time = _time(row)
         if states is None or time is None or (is_away and reference is None):
             continue
-        by = math.log(time) - (reference or 0.0) if is_away else 0.0
-        offsets += [offset + by for offset, _ in states]
+        launch_offset = math.log(time) - (reference or 0.0) if is_away else 0.0
+        offsets += [offset + launch_offset for offset, _ in states]
         weights += [share for _, share in states]
         first = states[0][1]
         launches = len(usual) + len(away)
@@ -324,15 +325,15 @@ def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
     first = passes.states[0] if passes.states else None
     if first is None or not first.samples > 0 or not 0 < (first.time_median_seconds or 0) < math.inf:
         return None
-    all_of_them = sum(samples for samples, _ in states)
-    return [(log - states[0][1], samples / all_of_them) for samples, log in states]
+    total = sum(samples for samples, _ in states)
+    return [(log - states[0][1], samples / total) for samples, log in states]
 
 
 # --- All rows ----------------------------------------------------------------------------------------------------
 
 
 def independent_rows(logs: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
-    """As how many independent rows these count, 1 at least, as evidence about the spread of launches.
+    """The number of independent rows, 1 at least, that are as much evidence about the spread of launches as these rows.
 
     What a launch does to all rows alike counts once, however many rows there are. The ratio of the variance of a row to that
     of the mean over rows measures it. Few launches are weak evidence about the latter variance, so its upper 95 % limit is used.
@@ -388,7 +389,7 @@ def _stays(
     launches: Sequence[Launch],
     left_out: set[tuple[str, Ranks]],
 ) -> Stays | None:
-    """Of the ranks that saw the machine away from its dominant state most."""
+    """Stays by the probes of those ranks that saw the largest share away from the dominant state."""
     candidates: list[Stays] = []
     lines = {launch.name: timelines(launch) for launch in launches}
     for ranks in dict.fromkeys(ranks for launch in launches for ranks in references_of(launch)):

@@ -155,6 +155,11 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
     note: str | None = None
 
+    @property
+    def counted_seconds(self) -> float:
+        """What the launch counts in a budget: `wall`, or `seconds` where an earlier version recorded no `wall`."""
+        return self.wall or self.seconds or 0.0
+
 
 def run_plan(
     *,

@@ -285,7 +285,7 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
         output,
         errors,
         probe,
-        ended.wall or ended.seconds or 0.0,
+        ended.counted_seconds,
         ended.outcome == "timed_out",
         next(records.of(Failure), None) is not None,
     )

@@ -134,7 +134,7 @@ def paths_summary(paths: Iterable[Way]) -> str | None:
     return "; ".join(f"{words[path.placement]}: {path}" for path in paths) or None
 
 
-def own_word(facts: Mapping[str, Any]) -> str | None:
+def reported_transport(facts: Mapping[str, Any]) -> str | None:
     """`the MPI itself: netmod ucx`: the transports in the facts of a launch, as the MPI reports them; None where it was not
     asked."""
     conditions = facts_in(facts, "conditions")

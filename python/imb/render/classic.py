@@ -61,7 +61,7 @@ def _parts(records: list[Record]) -> Iterator[str]:
             yield _table([row for row in same if isinstance(row, Result)], run, unit)
     ends = [record for record in records if isinstance(record, End)]
     if ends:
-        yield f"{_passes_line(ends[-1])}\n\n# {_last_words(ends[-1])}\n\n"
+        yield f"{_passes_line(ends[-1])}\n\n# {_ending(ends[-1])}\n\n"
 
 
 def _place(row: Result | Failure) -> _Place:
@@ -156,11 +156,11 @@ def _table(rows: list[Result], run: Run, unit: float) -> str:
         if row.group is not None and row.bytes != size:
             lines.append("")
         size = row.bytes
-        lines.append("".join(_apart(_cell(name, row, unit)) for name in columns))
+        lines.append("".join(_with_blank(_cell(name, row, unit)) for name in columns))
         if row.quantiles:
             times = ", ".join(f"{(row.quantiles.get(name) or 0) * 1e6:.2f}" for name in QUANTILES)
             lines.append(f"[ {times} ]")
-    # Once for all groups.
+    # A note that is the same for several groups is printed once.
     notes = list(dict.fromkeys(note for row in rows if (note := _in_flight_note(row, run))))
     notes += [note for row in rows if (note := _note(row))]
     notes += notes_on_passes(rows, pass_limits(run) or PassLimits())
@@ -235,13 +235,13 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
             continue
         inside = [sum(p.states[k].samples for p in of_group if k < len(p.states)) for k in range(len(states))]
         levels = [(state.probe_seconds, count) for state, count in zip(states, inside, strict=True)]
-        all_of_them = sum(passes.samples or 0 for passes in of_group)
+        all_samples = sum(passes.samples or 0 for passes in of_group)
         between = sum(passes.between_states for passes in of_group)
-        changing = f", between them ({100 * between / all_of_them:.0f} %)" if between else ""
+        changing = f", between them ({100 * between / all_samples:.0f} %)" if between else ""
         used = "all samples: too few are in the first" if mixed == len(complete) else "samples of the first"
         yield (
             f"# note: {'' if group is None else f'group {group}: '}the machine changed between {len(states)} states:"
-            f" probes of {_levels(levels, all_of_them)}{changing}; rows use {used}"
+            f" probes of {_levels(levels, all_samples)}{changing}; rows use {used}"
         )
     if mixed and mixed < len(complete):
         yield (
@@ -268,8 +268,8 @@ def _passes_line(end: End) -> str:
     return f"\n# {number} in {end.seconds or 0:.1f} s, {share:.0f} % of it in timed regions{probes}\n"
 
 
-def _apart(cell: str) -> str:
-    """With a blank before it, also where it is as wide as its column."""
+def _with_blank(cell: str) -> str:
+    """The cell with a blank before it, also if it is as wide as its column."""
     return cell if cell.startswith(" ") else f" {cell}"
 
 
@@ -314,15 +314,15 @@ def _failures(failures: list[Failure]) -> Iterator[str]:
             if not headed:
                 yield _head(failure, ["#bytes", "#repetitions"])
                 headed = True
-            words = _FAILURES[failure.cause or "time_out"].format(
+            message = _FAILURES[failure.cause or "time_out"].format(
                 gigabytes=(failure.needed_bytes or 0) / 2**30,
                 free=(failure.free_bytes or 0) / 2**30,
                 detail=failure.detail or "",
             )
-            yield f"{failure.bytes or 0:{CELL}d} {words}\n"
+            yield f"{failure.bytes or 0:{CELL}d} {message}\n"
 
 
-def _last_words(end: End) -> str:
+def _ending(end: End) -> str:
     if end.state == "complete":
         nouns = ((end.failed, "failure row"), (end.defects, "wrong byte"))
         lacking = " and ".join(counted(number, noun) for number, noun in nouns if number)

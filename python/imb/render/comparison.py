@@ -15,7 +15,6 @@ from imb.model.units import abridged, as_percent, counted, decimal, size, unit_o
 from imb.render.marks import (
     CHANGED,
     MARKS,
-    apart,
     bracketed,
     factor,
     interval_of,
@@ -23,6 +22,7 @@ from imb.render.marks import (
     percent,
     short_speedup,
     size_of,
+    slower_or_faster,
     speedup,
     word_of,
 )
@@ -214,7 +214,7 @@ def differing(comparison: Comparison, b: str = "B") -> str:
     for number, (effect, where) in enumerate(places):
         if effect.verdict == "differs":
             shown = interval_of(effect)
-            word, share, low, high = apart(effect.speed, *(shown[:2] if shown else (None, None)))
+            word, share, low, high = slower_or_faster(effect.speed, *(shown[:2] if shown else (None, None)))
             confidence = f"{100 * (effect.confidence or 0):.3g} %"
             ranked.append(
                 (
@@ -305,27 +305,27 @@ def _print_rows(screen: Screen, comparison: Comparison, all_rows: bool) -> None:
         return
     title = "Rows" if all_rows else f"Rows that changed; --rows lists all {len(comparison.rows)}"
     screen.line((title, "bold"))
-    unit = unit_of(comparison.settings.metric)[0]
     screen.table(
-        ("row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"),
-        [
-            (
-                str(row),
-                figure(row.a, comparison),
-                figure(row.b, comparison),
-                percent(row.b / row.a),
-                (_speedup_text(row.effect), _color(row.effect)),
-            )
-            for row in rows
-        ],
+        _row_headings(comparison),
+        [(*_row_figures(row, comparison), (_speedup_text(row.effect), _color(row.effect))) for row in rows],
         right=(1, 2, 3),
         fold=[0],
     )
 
 
+def _row_headings(comparison: Comparison) -> list[str]:
+    unit = unit_of(comparison.settings.metric)[0]
+    return ["row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"]
+
+
+def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str, str]:
+    """The cells under `_row_headings`, but for the speedup."""
+    return str(row), figure(row.a, comparison), figure(row.b, comparison), percent(row.b / row.a)
+
+
 def _without_change(comparison: Comparison) -> str:
-    """That no row is called different, which an inconclusive comparison does not show: how many rows are what; where rows could not be
-    judged, how far the farthest is apart."""
+    """The line in place of rows, where none is called different. In an inconclusive comparison it has the number of rows by verdict or, where
+    rows could not be judged, the largest difference."""
     number = counted(len(comparison.rows), "row")
     if not comparison.rows or (not comparison.inconclusive and comparison.verdict != "inconclusive"):
         return f"No significant difference in {number}"
@@ -381,24 +381,11 @@ def comparison_markdown(comparison: Comparison, *, all_rows: bool = False) -> st
         ]
     rows = rows_to_show(comparison, all_rows)
     if rows:
-        unit = unit_of(comparison.settings.metric)[0]
         lines += ["", "### Rows" if all_rows else "### Rows that changed", ""]
-        lines += [
-            pipes(["row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"]),
-            "|---|---:|---:|---:|---|",
-        ]
-        lines += [
-            pipes(
-                [
-                    escaped(str(row)),
-                    figure(row.a, comparison),
-                    figure(row.b, comparison),
-                    percent(row.b / row.a),
-                    _speedup_text(row.effect),
-                ]
-            )
-            for row in rows
-        ]
+        lines += [pipes(_row_headings(comparison)), "|---|---:|---:|---:|---|"]
+        for row in rows:
+            name, *figures = _row_figures(row, comparison)
+            lines.append(pipes([escaped(name), *figures, _speedup_text(row.effect)]))
     return "\n".join(lines) + "\n"
 
 
@@ -416,7 +403,7 @@ def _speedup_text(effect: Effect) -> str:
 
 
 def _layout(curve: Key) -> str:
-    """What a curve is of, but for its benchmark: `8 ranks`."""
-    words = str(curve).removeprefix(curve.benchmark).removeprefix(", ")
-    words = words or "unknown number of ranks"
-    return f"{curve.component}, {words}" if curve.component else words
+    """The layout of a curve, without its benchmark: `8 ranks`."""
+    layout = str(curve).removeprefix(curve.benchmark).removeprefix(", ")
+    layout = layout or "unknown number of ranks"
+    return f"{curve.component}, {layout}" if curve.component else layout

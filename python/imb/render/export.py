@@ -49,7 +49,7 @@ def _results_of(connection: duckdb.DuckDBPyConnection, runs: Sequence[AnyRun]) -
         for name in tables:
             connection.register(f"{name}_of_files", of_files[name])
             tables[name] = f"(SELECT * FROM {name} UNION ALL BY NAME SELECT * FROM {name}_of_files)"
-    ordered = sorted(runs, key=_when)
+    ordered = sorted(runs, key=_sort_key)
     columns = {
         "run": pa.array([run.name if isinstance(run, FileRun) else run.id for run in ordered], pa.string()),
         "name": pa.array([run.name for run in ordered], pa.string()),
@@ -66,8 +66,8 @@ def _results_of(connection: duckdb.DuckDBPyConnection, runs: Sequence[AnyRun]) -
     ).to_arrow_table()
 
 
-def _when(run: AnyRun) -> tuple[Any, ...]:
-    """A key: files first, in their order; stored runs by the time at which they were added, launches of one log by their line."""
+def _sort_key(run: AnyRun) -> tuple[Any, ...]:
+    """Files first, in their order; then stored runs by the time at which they were added, launches of one log by their line."""
     if not isinstance(run, StoredRun):
         return ("",)
     return run.manifest.added, natural(run.manifest.origin or ""), run.id
@@ -158,7 +158,7 @@ def _of_sample(sample: Sample) -> dict[str, Any]:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Dictionaries as texts."""
+    """The table with texts in place of dictionaries."""
     fields = [
         pa.field(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type)
         for field in table.schema
@@ -167,7 +167,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def _safe(table: pa.Table) -> pa.Table:
-    """The same for a spreadsheet: texts of logs and users are no formulas."""
+    """The table for a spreadsheet: texts of logs and users are no formulas there."""
     for number, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             texts = (None if text is None else csv_text(text) for text in table.column(number).to_pylist())
@@ -188,7 +188,7 @@ def write_json_lines(runs: Sequence[AnyRun], output: Path | None) -> None:
 
 
 def write_json(runs: Sequence[AnyRun], output: Path | None) -> None:
-    """One JSON document, an array of the same; a line that was cut off is left out. Raises OSError."""
+    """One JSON document, an array of all records; a line that was cut off is left out. Raises OSError."""
     lines = [line for each in _lines(runs) for line in each.splitlines() if _is_json(line)]
     _write(b"[\n" + b",\n".join(lines) + b"\n]\n" if lines else b"[]\n", output)
 
@@ -216,7 +216,7 @@ def _is_json(line: bytes) -> bool:
 
 
 def _measured(runs: Sequence[AnyRun]) -> tuple[metrics.Measured, int]:
-    return metrics.measured(run.records().records for run in sorted(runs, key=_when))
+    return metrics.measured(run.records().records for run in sorted(runs, key=_sort_key))
 
 
 def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:

@@ -12,13 +12,12 @@ import msgspec
 from imb.fabric.history import RATIO_OF_ONE
 from imb.fabric.inference import FEWEST_ENDPOINTS
 from imb.fabric.pairs import cause_of, unanswered
-from imb.fabric.sensitivity import DIFFERENT, HUGE, LACKING, beyond_passes, lack_hosts
+from imb.fabric.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, beyond_passes, lack_hosts
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.verdict import SizeResult, Suspect, Verdict
 from imb.model.units import and_more, as_percent, counted, size, us
 
 _SHOWN = 20  # rows of a table on the terminal
-_PLURAL = {"switch": "switches"}
 HEADINGS = ["", "kind", "name", "takes longer", "95 % CI", "p", "by", "could also be"]
 
 
@@ -37,11 +36,6 @@ class Judged(NamedTuple):
     endpoint_kind: str = "host"
 
 
-def many(count: int, noun: str) -> str:
-    """`2 switches`."""
-    return f"{count:,} {_PLURAL[noun]}" if count != 1 and noun in _PLURAL else counted(count, noun)
-
-
 def components(judged: Judged) -> list[list[Suspect]]:
     """Suspects, those of one component together, in the order of the verdict; a component is named where one of them is."""
     by_component: dict[tuple[str, str], list[Suspect]] = {}
@@ -51,7 +45,7 @@ def components(judged: Judged) -> list[list[Suspect]]:
 
 
 def sweep_headline(judged: Judged) -> str:
-    """What was found, and nothing else."""
+    """The verdict in one line: what was found."""
     verdict = judged.verdict
     named = [same[0] for same in components(judged) if same[0].named]
     unsure = [same[0] for same in components(judged) if not same[0].named]
@@ -94,7 +88,7 @@ def sweep_headline(judged: Judged) -> str:
         names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
         return f"inconclusive: one of {and_more(names, 5)} is slow; the pairs measured do not separate them"
     if unsure:
-        return f"inconclusive: {many(len(unsure), 'suspect')}, none confirmed"
+        return f"inconclusive: {counted(len(unsure), 'suspect')}, none confirmed"
     return f"inconclusive: {_why_unsure(judged)}"
 
 
@@ -127,7 +121,7 @@ def _why_unsure(judged: Judged) -> str:
     if len(judged.endpoints) < FEWEST_ENDPOINTS:
         kind = judged.endpoint_kind
         return (
-            f"{many(len(judged.endpoints), kind)} cannot be separated by their pairs;"
+            f"{counted(len(judged.endpoints), kind)} cannot be separated by their pairs;"
             f" measure {FEWEST_ENDPOINTS} or more"
         )
     if any(lack_hosts([name for name, _ in result.classes]) for result in verdict.per_size):
@@ -137,15 +131,17 @@ def _why_unsure(judged: Judged) -> str:
         default=0.0,
     )
     if missed == inf:
-        return f"too few pairs: {_a(judged)} may be missed however slow it is; measure more pairs"
+        return f"too few pairs: {_an_endpoint(judged)} may be missed however slow it is; measure more pairs"
     if missed > expm1(HUGE):
-        return f"too noisy: {_a(judged)} may be missed however slow it is; measure on an idle fabric"
-    if missed > 2 * judged.least and not verdict.populations:
+        return (
+            f"too noisy: {_an_endpoint(judged)} may be missed however slow it is; measure on an idle fabric"
+        )
+    if missed > MISSED * judged.least and not verdict.populations:
         worst = max(
             verdict.per_size,
             key=lambda result: result.detectable if result.detectable == result.detectable else 0,
         )
-        return f"{_a(judged)} that takes less than {longer(missed)} may be missed; {_remedy(judged, worst)}"
+        return f"{_an_endpoint(judged)} that takes less than {longer(missed)} may be missed; {_remedy(judged, worst)}"
     return next(iter(verdict.notes), "the measurement is too noisy or too small")
 
 
@@ -157,19 +153,19 @@ def _remedy(judged: Judged, worst: SizeResult) -> str:
     why = beyond_passes(
         worst.passes,
         log1p(worst.detectable),
-        log1p(2 * judged.least),
+        log1p(MISSED * judged.least),
         whole=2 * worst.pairs >= met * (met - 1),
     )
     return why or f"measure more than {counted(worst.passes, 'pass')} (--passes), or on an idle fabric"
 
 
-def _a(judged: Judged) -> str:
+def _an_endpoint(judged: Judged) -> str:
     return f"an {judged.endpoint_kind}" if judged.endpoint_kind[0] in "aeiou" else f"a {judged.endpoint_kind}"
 
 
 def _of_kind(kind: str, names: Sequence[str]) -> str:
     """`host n017`, `4 hosts (n017, n018, n019 and 1 more)`."""
-    return f"{kind} {names[0]}" if len(names) == 1 else f"{many(len(names), kind)} ({and_more(names)})"
+    return f"{kind} {names[0]}" if len(names) == 1 else f"{counted(len(names), kind)} ({and_more(names)})"
 
 
 def basis(judged: Judged) -> str:
@@ -186,8 +182,8 @@ def basis(judged: Judged) -> str:
     if len(set(passes)) > 1:
         each = [f"{name} ({counted(many_of, 'pass')})" for name, many_of in zip(each, passes, strict=True)]
     shown = counted(passes[0], "pass") if len(set(passes)) == 1 else "passes by length"
-    words = f"{many(len(judged.endpoints), judged.endpoint_kind)}; {counted(pairs, 'pair')}, {shown}"
-    return words + (f": {', '.join(each)}" if each else "")
+    measured = f"{counted(len(judged.endpoints), judged.endpoint_kind)}; {counted(pairs, 'pair')}, {shown}"
+    return measured + (f": {', '.join(each)}" if each else "")
 
 
 def _level(judged: Judged, result: SizeResult) -> float:
@@ -204,18 +200,18 @@ def _level(judged: Judged, result: SizeResult) -> float:
 
 
 def detectable_effect(judged: Judged) -> str | None:
-    """The smallest effect that such a sweep names, in the words of a table's foot."""
+    """The smallest effect that such a sweep names, as the last line after a table."""
     effects = [
         result.detectable for result in judged.verdict.per_size if result.detectable == result.detectable
     ]
     if not effects or max(effects) > expm1(HUGE):
         return None
-    word = f"{_a(judged)} that takes {longer(max(effects))} is named in 99 of 100 sweeps"
-    return f"{word}; false alarms: at most 1 of {1 / judged.level:.0f} healthy sweeps"
+    named = f"{_an_endpoint(judged)} that takes {longer(max(effects))} is named in 99 of 100 sweeps"
+    return f"{named}; false alarms: at most 1 of {1 / judged.level:.0f} healthy sweeps"
 
 
-def standing(suspect: Suspect, level: float) -> str:
-    """How sure a suspect is."""
+def certainty(suspect: Suspect, level: float) -> str:
+    """How certain a suspect is."""
     if suspect.named:
         return "named"
     return (
@@ -308,7 +304,7 @@ def after_table(judged: Judged) -> list[str]:
 
 
 def table_rows(judged: Judged) -> tuple[list[list[str]], int]:
-    """Rows of suspects, and how many components were left out."""
+    """Rows of suspects, and how counted components were left out."""
     every = components(judged)
     rows = [
         suspect_cells(suspect, number, _cause(judged, suspect))
@@ -318,8 +314,8 @@ def table_rows(judged: Judged) -> tuple[list[list[str]], int]:
     return rows, max(0, len(every) - _SHOWN)
 
 
-def value(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> bytes:
-    """JSON. What is not a number is null. Against a baseline, levels are ratios to it, with names of their own."""
+def fabric_json(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> bytes:
+    """The verdict as JSON. What is not a number is null. Against a baseline, levels are ratios to it, with names of their own."""
     verdict = judged.verdict
     names = [endpoint.name for endpoint in judged.endpoints]
 

@@ -16,15 +16,15 @@ from imb.render.fabric import (
     Judged,
     after_table,
     basis,
+    certainty,
     components,
     detectable_effect,
     line_of,
     silent_by_cause,
-    standing,
     sweep_headline,
 )
 from imb.render.fabric_matrix import drawn_matrices, relative
-from imb.render.page import rendered
+from imb.render.page import made_at, rendered
 
 _SHOWN = 30  # components that are listed
 _LOOKS = {"healthy": ("faster", "✓"), "bad": ("slower", "✗"), "inconclusive": ("inconclusive", "?")}
@@ -76,7 +76,7 @@ def fabric_page(
         ],
         "sizes": [f"{result.benchmark} {size(result.bytes)}" for result in verdict.per_size],
         "effects": _effects(judged),
-        "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
+        "made": made_at(now),
     }
     return rendered(
         "fabric.html.j2",
@@ -96,7 +96,7 @@ def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
     return {
         "number": number,
         "named": first.named,
-        "standing": standing(first, level),
+        "certainty": certainty(first, level),
         "kind": first.kind,
         "name": first.name,
         "lines": [line_of(suspect) for suspect in same],

@@ -11,6 +11,7 @@ from imb.model.units import megabytes, size, us
 from imb.render.markup import escaped, pipes
 from imb.render.variance import block
 
+MODEL = "t(n) = latency + n / bandwidth, 95 % intervals"
 MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst", "lines")
 
 
@@ -30,7 +31,7 @@ def findings_markdown(diagnosis: Diagnosis) -> str:
     if not diagnosis.findings:
         lines.append("No findings.")
     if diagnosis.models:
-        lines += ["", "t(n) = latency + n / bandwidth, 95 % intervals", "", pipes(MODEL_HEADINGS)]
+        lines += ["", MODEL, "", pipes(MODEL_HEADINGS)]
         lines.append("|---" + "|---:" * (len(MODEL_HEADINGS) - 1) + "|")
         lines += [pipes([escaped(cell) for cell in row]) for row in model_rows(diagnosis)]
     if diagnosis.variance:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from imb.judge.bands import Band, band_of
+from imb.judge.bands import NO_LENGTH, Band, band_of
 from imb.judge.history import History, HistorySettings, history
 from imb.judge.steps import FEWEST
 from imb.model.errors import ImbError
@@ -26,9 +26,8 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     ordered = [_by_date(side) for side in sides]
     dated = all(launch.run.date for side in ordered for launch in side.launches)
     groups: dict[Key, dict[Band, list[Key]]] = {}
-    none = Band()
     for key in dict.fromkeys(key for side in ordered for key in side.all_keys()):
-        band = band_of(key.bytes) or none
+        band = band_of(key.bytes) or NO_LENGTH
         groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
     # The probability of a false change anywhere on the page is 1 %.
     histories = [_history(side, 0.01 / len(sides)) for side in ordered]
@@ -38,7 +37,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
         drawn: list[dict[str, Any]] = []
         for band, keys in of_bands.items():
             name = band.title
-            if band == none and keys[0].bytes is not None:
+            if band == NO_LENGTH and keys[0].bytes is not None:
                 name = "other lengths" if any(key.bytes for key in keys) else "0 bytes"
             logs = [np.log(positive(np.array([side.values(key) for key in keys]))) for side in ordered]
             levels = [_levels(of_side) for of_side in logs]

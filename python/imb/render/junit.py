@@ -72,7 +72,7 @@ def document(suites: Iterable[Suite]) -> bytes:
 
 
 def of_comparison(comparison: Comparison, b: Side | None = None) -> list[Case]:
-    """The whole, the bands, the rows, and rows that launches of B could not measure."""
+    """Cases of the whole comparison, of bands, of rows, and of rows that launches of B could not measure."""
     cases = [
         Case(
             "verdict",

@@ -90,7 +90,7 @@ def _digits(value: float) -> str:
     return f"{value:.1f}" if value < 99.95 else f"{value:.0f}" if value < 99999.5 else f"{value:.0e}"
 
 
-def apart(speed: float, low: float | None, high: float | None) -> tuple[str, float, float, float]:
+def slower_or_faster(speed: float, low: float | None, high: float | None) -> tuple[str, float, float, float]:
     """A speedup with its interval as a word and three shares: `("slower", 0.03, 0.01, 0.05)` of 0.97 [0.95, 0.99]. Slower is
     more time, or less bandwidth. The last share is infinite where that end is not known, the second one 0."""
     if speed < 1:
@@ -100,7 +100,7 @@ def apart(speed: float, low: float | None, high: float | None) -> tuple[str, flo
 
 def size_of(speed: float) -> str:
     """A difference in words: `52 % slower`, `3.1 % faster`; beyond a factor of two `58.6 times as slow`, `2.28 times as fast`."""
-    word, share, *_ = apart(speed, None, None)
+    word, share, *_ = slower_or_faster(speed, None, None)
     if share < 1:
         return f"{100 * share:.{1 if share < _TENTH else 0}f} % {word}"
     return f"{_digits(1 + share)} times as {'slow' if word == 'slower' else 'fast'}"

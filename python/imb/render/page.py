@@ -28,6 +28,8 @@ from imb.render.marks import letter
 from imb.render.panels import IN_PASSES, Section, compared_sections, sections_of
 from imb.render.summary import comparison_summary, conditions_shown, difference_shown, repeatability
 
+_DIFFERING = "Conditions that are not the same in all launches"
+
 
 def report_page(
     sides: Sequence[Side],
@@ -70,7 +72,7 @@ def report_page(
         else None,
         "heats": heats,
         "conditions": conditions,
-        "conditions_caption": "Conditions that are not the same in all launches",
+        "conditions_caption": _DIFFERING,
         "levels": _levels(diagnoses),
         "sections": sections,
         "charts_note": "Lines are medians over launches, both axes are logarithmic, shaded is what lies between the 10th "
@@ -82,8 +84,8 @@ def report_page(
             if any(
                 panel.interval == IN_PASSES
                 for section in sections
-                for variant in section.variants
-                for panel in variant.panels
+                for layout in section.layouts
+                for panel in layout.panels
                 if not panel.speed
             )
             else ""
@@ -94,7 +96,7 @@ def report_page(
             for diagnosis in diagnoses
             if diagnosis.models
         ],
-        "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
+        "made": made_at(now),
     }
     return _render(page, sections, history)
 
@@ -115,14 +117,14 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
         "findings": None,
         "heats": [],
         "conditions": [difference_shown(difference) for difference in comparison.conditions],
-        "conditions_caption": "Conditions that are not the same in all launches",
+        "conditions_caption": _DIFFERING,
         "levels": "",
         "sections": sections,
         "charts_note": "Lines are medians over launches; axes are logarithmic. The speedup of B over A is shaded by its "
         f"interval. {comparison.settings.intervals()}.",
         "history": None,
         "models": [],
-        "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
+        "made": made_at(now),
     }
     return _render(page, sections, None)
 
@@ -146,7 +148,7 @@ def history_page(result: History, *, now: datetime | None = None) -> str:
         "charts_note": "",
         "history": history,
         "models": [],
-        "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
+        "made": made_at(now),
     }
     return _render(page, [], history)
 
@@ -160,6 +162,11 @@ def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str
     page["contents"] = [(name, anchor) for name, anchor, shown in order if shown]
     drawn = bool(history) or any(section.drawn for section in sections)
     return rendered("page.html.j2", page, page_charts.drawn(sections, history), drawn=drawn)
+
+
+def made_at(now: datetime | None) -> str | None:
+    """When a page was made, as it shows it; None: nothing."""
+    return now.strftime("%Y-%m-%d %H:%M") if now else None
 
 
 def rendered(name: str, page: dict[str, Any], charts: dict[str, Any], *, drawn: bool) -> str:

@@ -25,7 +25,7 @@ def drawn(sections: Sequence[Section], history: dict[str, Any] | None) -> dict[s
     """All that page.js shows: figures by section, layout and chart, and their templates. The last section is the history,
     where there is one; its layouts are curves, and its traces name `columns` that are the same for all curves."""
     shown = [
-        {"template": "lengths", "layouts": [_layout(layout) for layout in section.variants]}
+        {"template": "lengths", "layouts": [_layout(layout) for layout in section.layouts]}
         for section in sections
     ]
     templates = {"lengths": {theme: template(theme, _lines_over_length(theme)) for theme in THEMES}}
@@ -109,7 +109,7 @@ def _line(x: Sequence[float], panel: Panel, line: ChartLine) -> dict[str, Any]:
 def _axes(layout: Layout, panel: Panel) -> dict[str, Any]:
     first, last = math.log10(_place(layout.x[0])), math.log10(_place(layout.x[-1]))
     span = (first - 0.15, last + 0.15)
-    ticks = _apart(layout.x if len(layout.x) <= 6 else _LENGTHS, span)
+    ticks = _with_room(layout.x if len(layout.x) <= 6 else _LENGTHS, span)
     return {
         "xaxis": {
             "type": "log",
@@ -156,7 +156,7 @@ def _place(n: int | None) -> float:
     return float(n) if n else 0.5
 
 
-def _apart(lengths: Sequence[int | None], span: tuple[float, float]) -> list[int]:
+def _with_room(lengths: Sequence[int | None], span: tuple[float, float]) -> list[int]:
     """Lengths whose labels have room on the axis. `span`: decimal logarithms of its ends."""
     kept: list[int] = []
     for n in (length or 0 for length in lengths):

@@ -34,7 +34,7 @@ IN_PASSES = "95 %"  # over the passes of the one launch there is
 
 
 class Column(NamedTuple):
-    """Of a table, shape (lengths,)."""
+    """A column of a table, with a cell for each length; `range`: its cells are intervals."""
 
     cells: list[str]
     range: bool
@@ -110,11 +110,11 @@ class Section(msgspec.Struct, kw_only=True):
 
     id: str
     title: str
-    variants: list[Layout]
+    layouts: list[Layout]
 
     @property
     def drawn(self) -> bool:
-        return any(len(layout.x) > 1 for layout in self.variants)
+        return any(len(layout.x) > 1 for layout in self.layouts)
 
 
 def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> list[Section]:
@@ -124,14 +124,14 @@ def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> lis
     ]
     keys = list(dict.fromkeys(key for side in sides for key in side.all_keys()))
     sections = []
-    for number, (title, layouts) in enumerate(_by_benchmark(keys).items()):
-        variants = []
-        for label, rows in layouts.items():
+    for number, (title, keys_by_layout) in enumerate(_by_benchmark(keys).items()):
+        layouts = []
+        for label, rows in keys_by_layout.items():
             panels = _measured(sides, rows)
             if effects:
                 panels.append(_speeds(effects, rows))
-            variants.append(Layout(label=label, x=[key.bytes for key in rows], panels=panels))
-        sections.append(Section(id=f"b{number}", title=title, variants=_alike(variants)))
+            layouts.append(Layout(label=label, x=[key.bytes for key in rows], panels=panels))
+        sections.append(Section(id=f"b{number}", title=title, layouts=_with_all_charts(layouts)))
     return sections
 
 
@@ -139,16 +139,16 @@ def compared_sections(comparison: Comparison) -> list[Section]:
     """A section for each benchmark of a comparison."""
     by_key = {row.key: row for row in comparison.rows if not row.quantile}
     sections = []
-    for number, (title, layouts) in enumerate(_by_benchmark(list(by_key)).items()):
-        variants = []
-        for label, keys in layouts.items():
+    for number, (title, keys_by_layout) in enumerate(_by_benchmark(list(by_key)).items()):
+        layouts = []
+        for label, keys in keys_by_layout.items():
             rows = [by_key[key] for key in keys]
             panels = [
                 _medians(comparison, rows),
                 _speeds([{row.key: row.effect for row in comparison.rows if not row.quantile}], keys),
             ]
-            variants.append(Layout(label=label, x=[key.bytes for key in keys], panels=panels))
-        sections.append(Section(id=f"b{number}", title=title, variants=variants))
+            layouts.append(Layout(label=label, x=[key.bytes for key in keys], panels=panels))
+        sections.append(Section(id=f"b{number}", title=title, layouts=layouts))
     return sections
 
 
@@ -315,10 +315,10 @@ def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
     )
 
 
-def _alike(variants: list[Layout]) -> list[Layout]:
-    """All layouts of a section have as many charts: those of the one that has most; others leave them empty."""
-    most = max(variants, key=lambda layout: len(layout.panels)).panels
-    for layout in variants:
+def _with_all_charts(layouts: list[Layout]) -> list[Layout]:
+    """The layouts of a section, all with the charts of the one that has most; a chart without figures is empty."""
+    most = max(layouts, key=lambda layout: len(layout.panels)).panels
+    for layout in layouts:
         for panel in most[len(layout.panels) :]:
             layout.panels.append(msgspec.structs.replace(panel, series=[]))
-    return variants
+    return layouts

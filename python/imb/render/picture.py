@@ -163,7 +163,6 @@ def terminal_chart(
         figure.plot_size(width, height)
         figure.theme("clear")
         figure.title(f"{chart}: {unit_of(metric)[0]} over bytes")
-        signs = "ABCDEFGH"
         every_x: list[int] = []
         every_y: list[float] = []
         for line in same:
@@ -176,8 +175,7 @@ def terminal_chart(
                 continue
             x, y = [n for n, _ in points], [value for _, value in points]
             every_x, every_y = every_x + x, every_y + y
-            sign = signs[line.side % len(signs)] if len(same) > 1 else None
-            signal = figure.signal(x, y, marker=sign) if sign else figure.signal(x, y)
+            signal = figure.signal(x, y, marker=line.name[0]) if len(same) > 1 else figure.signal(x, y)
             figure.draw(signal)
         scale(figure, every_x, every_y, linear=metric == "overlap")
         names = [line.name for line in same] if len(same) > 1 else []

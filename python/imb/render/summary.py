@@ -1,4 +1,4 @@
-"""What a page has beside its charts: verdicts, heat maps, rows that changed, conditions."""
+"""Parts of a page that are no charts: verdicts, heat maps, rows that changed, conditions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from imb.judge.bands import band_of
+from imb.judge.bands import NO_LENGTH, band_of
 from imb.judge.compare import BANDS, Band, Comparison, Effect, RowEffect
 from imb.judge.condition_diff import Difference, of_each_launch, order, values_of
 from imb.model.conditions import BY_ID, condition
@@ -118,10 +118,10 @@ def _middle(rows: Sequence[RowEffect], unit: str, factor: float) -> str:
 def _speed_cell(effect: Effect | None, middle: str) -> dict[str, str] | None:
     if effect is None:
         return None
-    far = max(effect.speed, 1 / effect.speed)
+    ratio = max(effect.speed, 1 / effect.speed)
     shade = ""
     if effect.verdict in CHANGED:
-        shade = ("f" if effect.speed > 1 else "l") + ("3" if far >= 2 else "2" if far >= 1.2 else "1")
+        shade = ("f" if effect.speed > 1 else "l") + ("3" if ratio >= 2 else "2" if ratio >= 1.2 else "1")
     return {
         "shade": shade,
         "text": speedup(effect),
@@ -135,15 +135,14 @@ def _speed_cell(effect: Effect | None, middle: str) -> dict[str, str] | None:
 def repeatability(side: Side) -> dict[str, Any]:
     """How far launches differ, by benchmark and band: 90th over 10th percentile, median of the band's rows."""
     curves: dict[Key, dict[Band, list[float]]] = {}
-    none = Band()
     for key in side.all_keys():
         values = side.values(key)
         values = values[values > 0]
         if len(values) >= 3:
             low, _, high = percentiles(values)
-            band = band_of(key.bytes) or none
+            band = band_of(key.bytes) or NO_LENGTH
             curves.setdefault(key.curve(), {}).setdefault(band, []).append(float(high / low))
-    bands = [band for band in (*BANDS, none) if any(band in by_band for by_band in curves.values())]
+    bands = [band for band in (*BANDS, NO_LENGTH) if any(band in by_band for by_band in curves.values())]
 
     def cell(spreads: list[float] | None) -> dict[str, str] | None:
         if not spreads:
@@ -157,7 +156,7 @@ def repeatability(side: Side) -> dict[str, Any]:
         "short": "Repeatability",
         "heading": "Repeatability",
         "caption": "Spread of launches, by benchmark and message length: 90th over 10th percentile of time",
-        "bands": [band.title if band != none else "other lengths" for band in bands],
+        "bands": [band.title if band != NO_LENGTH else "other lengths" for band in bands],
         "rows": [
             {"title": str(curve), "cells": [cell(by_band.get(band)) for band in bands]}
             for curve, by_band in curves.items()

@@ -13,7 +13,7 @@ from imb.render.markup import escaped, pipes
 
 
 def _heading(figure: Figure) -> tuple[str, float]:
-    """That of its column, and what its values are multiplied by."""
+    """The heading of its column, and the factor of its values there."""
     if figure.unit == "bytes_per_second":
         return "MB/s", 1e-6
     if figure.unit == "messages_per_second":
@@ -117,7 +117,7 @@ def failures_of(records: Iterable[Result | Failure]) -> list[str]:
 
 
 def evidence_of(results: Iterable[Result]) -> str | None:
-    """What happened to the ranks of these rows besides, on one line; None where it is nothing, or not known."""
+    """System events of the ranks of these rows, on one line; None where there was none, or none is known."""
     evidence = [row.evidence for row in results if row.evidence]
     total = added(evidence)
     disturbed = [

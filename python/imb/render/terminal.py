@@ -14,7 +14,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from imb.model.text import one_line, without_controls
 from imb.render import shortened
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+
+# The mark of a finding and its color, by level.
+LEVEL_MARKS = {
+    "ok": ("✓", "green"),
+    "information": ("i", "cyan"),
+    "warning": ("!", "yellow"),
+    "problem": ("✗", "red"),
+}
 
 # What stands for our signs, and for the lines and dots of charts, where a terminal's encoding lacks them.
 _ASCII = str.maketrans("▲▼≈✓✗µ…│─\u2013\u00d7", "^v~+xu.|--x") | str.maketrans(
@@ -82,9 +90,16 @@ def data(content: str | bytes) -> None:
         sys.stdout.flush()
 
 
+def json_data(value: Any) -> None:
+    """Write a value as an indented JSON document, as `data` does."""
+    import msgspec
+
+    data(msgspec.json.format(msgspec.json.encode(value)) + b"\n")
+
+
 @contextlib.contextmanager
 def _written(err: bool = False) -> Iterator[None]:
-    """An error of standard output, such as a full disk, has its name, as one of a file. A message that standard error does not
+    """An error of standard output, such as a full disk, names it as an error of a file names the file. A message that standard error does not
     take is lost: it ends no launch, and the exit status remains."""
     try:
         yield

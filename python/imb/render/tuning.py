@@ -37,7 +37,7 @@ def headline(result: Tuned, margin: float, *, verify: bool) -> str:
 
 def _verified(result: Tuned) -> str:
     slower = [each for each in result.cells if each.judged and each.judged.verdict == "slower"]
-    open_ = [each for each in result.changed() if not each.judged or each.judged.verdict != "confirmed"]
+    unconfirmed = [each for each in result.changed() if not each.judged or each.judged.verdict != "confirmed"]
     many = counted(len(result.changed()), "changed cell")
     if slower or result.slower:
         return (
@@ -45,8 +45,8 @@ def _verified(result: Tuned) -> str:
             if slower
             else "algorithms of the file do not work: do not use it"
         )
-    if open_:
-        return f"inconclusive: {len(open_)} of {many} not confirmed to be faster"
+    if unconfirmed:
+        return f"inconclusive: {len(unconfirmed)} of {many} not confirmed to be faster"
     return f"confirmed: {many} faster with the file, none slower"
 
 
@@ -89,8 +89,10 @@ def notes(result: Tuned) -> Iterator[str]:
     """Sentences after the table: cells without a proof, reasons, and whether the file acts."""
     kept = [each for each in result.cells if each.chosen == DEFAULT and each.tried == DEFAULT]
     if kept:
-        open_ = sum(each.judged is not None and each.judged.verdict == "inconclusive" for each in kept)
-        unclear = f"; {open_} of them not shown to be as fast as without the file" if open_ else ""
+        inconclusive = sum(each.judged is not None and each.judged.verdict == "inconclusive" for each in kept)
+        unclear = (
+            f"; {inconclusive} of them not shown to be as fast as without the file" if inconclusive else ""
+        )
         yield f"{counted(len(kept), 'cell')}: the library's own choice stays{unclear}"
     if any(each.tried != DEFAULT and each.judged is None for each in result.cells):
         yield "speedups in parentheses are estimates of the search, not proven"
@@ -133,8 +135,8 @@ def _by_reason(result: Tuned) -> dict[tuple[str, int, str], list[str]]:
     return by_reason
 
 
-def value(result: Tuned, margin: float, session: str, mpi: str, *, verify: bool) -> dict[str, Any]:
-    """For JSON."""
+def tuning_json(result: Tuned, margin: float, session: str, mpi: str, *, verify: bool) -> dict[str, Any]:
+    """The result as a value for JSON."""
     return {
         "session": session,
         "mpi": mpi,

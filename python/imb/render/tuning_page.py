@@ -9,7 +9,7 @@ from typing import Any
 from imb.judge.tuning import CellResult, Tuned
 from imb.model.tuning import DEFAULT
 from imb.model.units import counted, size
-from imb.render.page import rendered
+from imb.render.page import made_at, rendered
 from imb.render.tuning import headline, notes, screened
 
 _SHADES = ((1.5, "f3"), (1.2, "f2"), (1.0, "f1"))  # from which speedup on
@@ -46,7 +46,7 @@ def tuning_page(
         " In brackets: what was tried and not confirmed.",
         "screened": list(screened(result)),
         "notes": list(notes(result)),
-        "made": now.strftime("%Y-%m-%d %H:%M") if now else None,
+        "made": made_at(now),
     }
     return rendered("tune.html.j2", page, {}, drawn=False)
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from imb.judge.remedies import PARTS, limits, notes, percent, plus_minus, remedy, share, verdict
-from imb.judge.usual import words
+from imb.judge.usual import sentences_of
 from imb.judge.variance import Name, RowParts, Variance
 from imb.model.units import NOT_KNOWN, counted, decimal, known_width
 
@@ -30,10 +30,10 @@ _DOMINANT = (
 def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
     """Lines: the components, the largest one, how to reduce it, notes. `printed`: rules of a diagnosis that have printed
     some of this already; it is omitted."""
-    left_out = set(words(variance.unusual)) if "usual-state" in printed else set()
+    left_out = set(sentences_of(variance.unusual)) if "usual-state" in printed else set()
     rows = [row for row in variance.rows if row.launches]
     if not rows or not variance.parts:
-        return [f"! {line}" for line in words(variance.unusual) if line not in left_out]
+        return [f"! {line}" for line in sentences_of(variance.unusual) if line not in left_out]
     noted = [f"! {line}" for line in notes(variance) if line not in left_out]
     lines = [
         f"Spread of times: standard deviation, median of {counted(len(rows), 'row')}"

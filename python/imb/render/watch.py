@@ -11,7 +11,7 @@ from imb.judge.prediction import LEVEL
 from imb.model.observations import Key
 from imb.model.units import as_percent, counted
 from imb.render.history import without_changes
-from imb.render.marks import apart, short
+from imb.render.marks import short, slower_or_faster
 
 MOST = 8  # changes of one session on the terminal; the other formats have all
 
@@ -66,7 +66,7 @@ def _blocks(events: Sequence[ChangePoint], history: History) -> list[str]:
 def newest_amount(history: History) -> str:
     """Of the series that is off most, in words: `46 % slower in Scatter, 8 ranks, 64-4K bytes and 17 more series than ...`."""
     first, *rest = history.newest
-    word, size, *_ = apart(first.speed, None, None)
+    word, size, *_ = slower_or_faster(first.speed, None, None)
     more = f" and {len(rest)} more series" if rest else ""
     text = (
         f"{as_percent(size, 1)} {word} in {_series(first)}{more} than {first.earlier} earlier sessions;"
@@ -93,7 +93,7 @@ def about(history: History) -> str:
 
 def change_amount(change: Change) -> str:
     """`12.3 % slower (95 % CI 9.8 to 14.9 %)`; slower is more time, or less bandwidth."""
-    word, size, low, high = apart(change.speed, change.low, change.high)
+    word, size, low, high = slower_or_faster(change.speed, change.low, change.high)
     return f"{100 * size:.1f} % {word} (95 % CI {100 * low:.1f} to {100 * high:.1f} %)"
 
 
@@ -140,7 +140,7 @@ def _newest_card(history: History) -> list[dict[str, str]]:
         {
             "level": "warning" if slower else "information",
             "rule": "newest session",
-            "where": f"newest session: run {last.runs[0]}, {last.date[:16].replace('T', ' ')}",
+            "where": f"newest session: run {last.runs[0]}, {_minute(last.date)}",
             "found": newest_amount(history),
             "advice": "measure again",
         }
@@ -202,14 +202,21 @@ def _direction(event: ChangePoint) -> str:
 
 
 def _where(event: ChangePoint) -> str:
-    return f"session {event.session + 1}: run {event.run}, {event.date[:16].replace('T', ' ')} (last run before: {event.before})"
+    return f"session {event.session + 1}: run {event.run}, {_minute(event.date)} (last run before: {event.before})"
 
 
 def _end(event: ChangePoint, history: History) -> str:
     if event.until is None:
         return ""
     back = history.sessions[event.until]
-    return f"; the level before is back from session {event.until + 1}: run {back.runs[0]}, {back.date[:16].replace('T', ' ')}"
+    return (
+        f"; the level before is back from session {event.until + 1}: run {back.runs[0]}, {_minute(back.date)}"
+    )
+
+
+def _minute(date: str) -> str:
+    """`2026-11-23 04:10` of an ISO date."""
+    return date[:16].replace("T", " ")
 
 
 def _series(change: Change | Newest) -> str:
