@@ -5,8 +5,8 @@ from difflib import get_close_matches
 
 import msgspec
 
-# What msgspec raises for bytes that are not the JSON they should be. Of bad UTF-8 it is a ValueError; so are its own errors, but
-# not before version 0.20.
+# What msgspec raises for bytes that are not the expected JSON: a ValueError for bad UTF-8, and its own errors, which are no ValueErrors
+# before version 0.20.
 UNDECODABLE: tuple[type[Exception], ...] = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
@@ -19,10 +19,12 @@ class ImbError(Exception):
 
 
 def refuse_missing_benchmarks(names: Iterable[str], available: Iterable[str]) -> None:
-    """Raises ImbError for the first name, in any case, that is none of the benchmarks of the results at hand."""
-    spelt = {name.lower(): name for name in available}
+    """Raises ImbError for the first name that is none of the available benchmarks, in whatever case it is written."""
+    spelled = {name.lower(): name for name in available}
     for name in names:
-        if name.lower() not in spelt:
-            near = get_close_matches(name.lower(), spelt, 1)
-            hint = f"did you mean {spelt[near[0]]}?" if near else f"choose from {', '.join(spelt.values())}"
+        if name.lower() not in spelled:
+            near = get_close_matches(name.lower(), spelled, 1)
+            hint = (
+                f"did you mean {spelled[near[0]]}?" if near else f"choose from {', '.join(spelled.values())}"
+            )
             raise ImbError(f"no such benchmark: {name}; {hint}")
