@@ -1,7 +1,9 @@
 """Errors that the user can correct."""
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 import msgspec
 
@@ -16,6 +18,14 @@ class ImbError(Exception):
     def __init__(self, line: str, status: int = 2) -> None:
         super().__init__(line)
         self.status = status
+
+
+def unwritable_cache(folder: Path, error: OSError) -> ImbError:
+    """The error where the cache cannot be written."""
+    reason = (
+        os.strerror(error.errno) if error.errno else str(error)
+    )  # Arrow's errors have the reason within a longer text
+    return ImbError(f"cannot write to the cache {folder}: {reason}; make room there, or set XDG_CACHE_HOME")
 
 
 def refuse_missing_benchmarks(names: Iterable[str], available: Iterable[str]) -> None:

