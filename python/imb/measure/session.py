@@ -269,7 +269,7 @@ def extend(archive: Archive, plan: Plan) -> None:
 
 def folder_of(archive: Archive, session: str) -> Path:
     """Of a session's files."""
-    return archive.folder / "sessions" / session
+    return archive.sessions / session
 
 
 def spool_of(archive: Archive, plan: Plan, item: Item) -> Path:

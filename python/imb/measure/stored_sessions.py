@@ -83,7 +83,7 @@ def of_command(archive: Archive, command: str) -> Iterator[Plan]:
 
 def _files(archive: Archive, start: str = "") -> list[Path]:
     """The plans of sessions whose names begin so, the oldest first."""
-    folder = archive.folder / "sessions"
+    folder = archive.sessions
     plans = (folder / name / "plan.json" for name in names_in(folder) if name.startswith(start))
     return [plan for plan in plans if not _is_missing(plan)]
 
