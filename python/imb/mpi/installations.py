@@ -207,6 +207,11 @@ def executable(programs: Path, component: str) -> Path:
     return renamed[0] if len(renamed) == 1 else usual
 
 
+def missing_program(program: Path) -> str:
+    """The message where there is no such executable."""
+    return f"no program {program}; build it with `imb build`"
+
+
 class Linked(NamedTuple):
     """What programs are linked with: the MPIs that can launch them, and the library."""
 

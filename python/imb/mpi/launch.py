@@ -172,6 +172,11 @@ def _wait_until_ended(
     )
 
 
+def other_ranks(started: int, planned: int) -> str:
+    """The problem of a launch whose programs have another number of ranks than planned."""
+    return f"{started} instead of {planned} ranks: are launcher and MPI of one kind?"
+
+
 @contextlib.contextmanager
 def sigterm_interrupts() -> Iterator[None]:
     """Within this context SIGTERM is taken as Ctrl-C, in the main thread."""

@@ -29,7 +29,7 @@ from scipy.special import stdtr, stdtrit
 
 from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
-from imb.stats.shift import LEAST_SPREAD, Shift, errors_of, errors_of_pairs, moments
+from imb.stats.shift import LEAST_SPREAD, Shift, errors_of, errors_of_pairs, moments, pooled_variance
 
 EVERY = 4096  # permutations; up to so many all are taken, else DRAWN at random
 DRAWN = 2000
@@ -38,8 +38,8 @@ LEAST_DRAWN = 5  # of those drawn, since which are drawn is chance
 UNEQUAL = 0.01  # level of the test whether the spreads of a column differ
 UNEQUAL_IN_THE_MIDDLE = 0.1  # and of the middle column, which shows more, as rows of a launch are alike
 _CHUNK = 256  # permutations at a time: memory
-_ROUNDING = 1e-9  # of a statistic: what is summed in another order is the same
-_MOST = 1e6  # a score
+_ROUNDING = 1e-9  # share by which a statistic differs when it is summed in another order
+_MOST = 1e6  # largest score
 
 
 class Family(NamedTuple):
@@ -80,7 +80,7 @@ def family_of(
 
 
 def holm(p: Values, weights: Values | None = None) -> Values:
-    """Adjusted p-values; NaN stays NaN and counts as nothing that was looked at."""
+    """Adjusted p-values; NaN stays NaN and does not count as a test."""
     finite = np.isfinite(p)
     weights = np.where(finite, 1.0 if weights is None else weights, 0.0)
     weights = weights / max(float(weights.sum()), 1e-300)
@@ -107,11 +107,11 @@ def unequal_spreads(a: Values, b: Values, rounding: Values) -> tuple[npt.NDArray
     distances from the median, which one outlier does not decide. Of sides of different sizes it matters only if the smaller one
     spreads more."""
     sizes, least = len(a) - len(b), LEAST_SPREAD**2 + np.square(rounding)
-    (count_a, far_a, of_a), (count_b, far_b, of_b) = (moments(_distances(side)) for side in (a, b))
+    (count_a, far_a, spread_a), (count_b, far_b, spread_b) = (moments(_distances(side)) for side in (a, b))
     variance_a, variance_b = (np.maximum(moments(side)[2], least) for side in (a, b))
     with np.errstate(divide="ignore", invalid="ignore"):
         together = count_a + count_b - 2
-        pooled = np.maximum((of_a * (count_a - 1) + of_b * (count_b - 1)) / together, least)
+        pooled = np.maximum(pooled_variance(count_a, spread_a, count_b, spread_b), least)
         t = (far_a - far_b) / np.sqrt(pooled * (1 / count_a + 1 / count_b))
         t = np.abs(t) if sizes == 0 else t if sizes < 0 else -t
         tails = 2 if sizes == 0 else 1
@@ -143,8 +143,8 @@ class Permutations:
     def __init__(
         self, shift: Shift, a: Values, b: Values, rounding: Values | float, middle: Values, pairs: bool
     ) -> None:
-        """As of `family_of`."""
-        # Of counts alone: the same in all permutations.
+        """Parameters as in `family_of`."""
+        # They depend on counts alone: the same in all permutations.
         self._degrees = shift.count_a - 1 if pairs else shift.count_a + shift.count_b - 2
         self._finite = np.isfinite(shift.p)
         self._middle = middle
@@ -155,10 +155,10 @@ class Permutations:
             self.scores[0] = self.observed  # it is one of them
 
     def family(self, level: float) -> Family:
-        """Of all columns."""
+        """The family of all columns."""
         columns = np.flatnonzero(self._finite)
         order = columns[np.argsort(-self.observed[columns], kind="stable")]
-        # Of each step the largest of the columns that are left.
+        # For each step, the largest of the columns that are left.
         largest = np.maximum.accumulate(self.scores[:, order[::-1]], axis=1)[:, ::-1]
         count = len(largest)
         exceeded = (largest >= self.observed[order] * (1 - _ROUNDING)).sum(axis=0)
@@ -196,13 +196,13 @@ class Permutations:
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(finite, both, 0.0).sum(axis=0) / finite.sum(axis=0)
         figures = np.where(finite, both - middle, 0.0)
-        have = finite.astype(np.float64)
-        sums, squares, counts = figures.sum(axis=0), (figures**2).sum(axis=0), have.sum(axis=0)
+        present = finite.astype(np.float64)
+        sums, squares, counts = figures.sum(axis=0), (figures**2).sum(axis=0), present.sum(axis=0)
         chunks = []
         chosen = self._chosen(len(both), small, equal=len(a) == len(b))
         for begin in range(0, len(chosen), _CHUNK):
             part = chosen[begin : begin + _CHUNK]
-            count, total, square = part @ have, part @ figures, part @ figures**2
+            count, total, square = part @ present, part @ figures, part @ figures**2
             with np.errstate(divide="ignore", invalid="ignore"):
                 sides = [
                     (n, s / n, np.where(n > 1, np.maximum(q - s**2 / n, 0.0) / (n - 1), 0.0))
@@ -254,7 +254,7 @@ def students(score: float, degrees: Values) -> Values:
 
 
 def _level(values: Values) -> Values:
-    """Mean of each launch over what it has."""
+    """Mean of each launch over the columns that it has."""
     finite = np.isfinite(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         level: Values = np.nan_to_num(np.where(finite, values, 0.0).sum(axis=1) / finite.sum(axis=1))
