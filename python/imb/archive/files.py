@@ -55,7 +55,7 @@ class FileRun:
         return self.content.parts().get(name)
 
     def facts(self) -> dict[str, Any]:
-        """As the archive would keep them."""
+        """The facts as the archive would store them."""
         return dict(self.content.facts)
 
     def records(self, *, samples: bool = False) -> Records:

@@ -163,7 +163,7 @@ class Index:
             shutil.rmtree(part, ignore_errors=True)
 
     def segments(self) -> list[Path]:
-        """Those that are read, the oldest first."""
+        """The segments that are read, the oldest first."""
         return [each for each in self._all_segments() if not (each / _REPLACED).exists()]
 
     def _all_segments(self) -> list[Path]:
@@ -308,7 +308,7 @@ class Index:
         return path
 
     def _keep(self, path: Path, data: bytes) -> None:
-        """Writes a file of this folder, which can be made anew: it is not synced. Raises ImbError, _Deleted."""
+        """Writes a file of this folder, which can be made again: it is not synced. Raises ImbError, _Deleted."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, data, sync=False)

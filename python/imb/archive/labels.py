@@ -126,7 +126,7 @@ class LabelLog:
 
 
 def checked(labels: Sequence[str]) -> list[str]:
-    """The same labels. Raises ImbError for one that no command would take as a name."""
+    """These labels. Raises ImbError for one that no command would take as a name."""
     for label in labels:
         if reason := _reason(label):
             raise ImbError(f"label {label[: _LONGEST + 1]!r}: {reason}")

@@ -271,7 +271,7 @@ def reason_of(run: StoredRun | FileRun) -> str | None:
 
 
 def unreachable_of(run: StoredRun, hosts: Collection[str]) -> dict[str, str]:
-    """Those of these hosts that its launcher could not reach, and why."""
+    """The hosts among these that the launcher of a run could not reach, and why."""
     from imb.logs.launch_errors import unreachable
 
     return unreachable(run.part("stderr.txt") or b"", hosts)

@@ -102,7 +102,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     origin: str | None = None
 
 
-Beside: TypeAlias = Callable[[Sequence[Manifest | None]], None]
+WhileWriting: TypeAlias = Callable[[Sequence[Manifest | None]], None]
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ class StoredRun(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """As it is shown."""
+        """The name as it is shown."""
         return self.id[:SHORT]
 
     @property
@@ -214,14 +214,14 @@ class Archive:
         """Puts one run into the archive; on return it is on disk. Raises ImbError where it cannot be written."""
         return self.add_many([content])[0]
 
-    def add_many(self, contents: Iterable[Content], beside: Beside | None = None) -> list[Added]:
+    def add_many(self, contents: Iterable[Content], while_writing: WhileWriting | None = None) -> list[Added]:
         """`add` of several, with one sync for all of them. In the order of `contents`.
 
-        `beside` is called in another thread while the disk writes. It gets the manifests, None for a run that the
+        `while_writing` is called in another thread while the disk writes. It gets the manifests, None for a run that the
         archive has already. The runs are stored even if it fails.
         """
         try:
-            return self._add_many(contents, beside or (lambda _: None))
+            return self._add_many(contents, while_writing or (lambda _: None))
         except OSError as error:
             raise self.refusal(error) from error
 
@@ -238,14 +238,14 @@ class Archive:
             return error.errno in {*_FULL, errno.EROFS}
         return isinstance(error.filename, str | Path) and Path(error.filename).is_relative_to(self.folder)
 
-    def _add_many(self, contents: Iterable[Content], beside: Beside) -> list[Added]:
+    def _add_many(self, contents: Iterable[Content], while_writing: WhileWriting) -> list[Added]:
         self._make_folders()
         staged: list[tuple[Path | None, Manifest, Sequence[str]]] = []
         try:
             staged.extend(self._stage(content) for content in contents)
             new = [None if self.path_of(each.id).exists() else each for _, each, _ in staged]
             with ThreadPoolExecutor(1) as thread:
-                finished = thread.submit(beside, new)
+                finished = thread.submit(while_writing, new)
                 sync_all(
                     [
                         path

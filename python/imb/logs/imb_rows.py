@@ -150,15 +150,15 @@ def converted(stretches: Iterable[Stretch]) -> set[int]:
 
 def header_of(row: bytes) -> Header | None:
     """The columns that a line names; None where it is no header."""
-    words = row.decode("utf-8", "replace")
-    first = words.find("#bytes") if "#bytes" in words else words.find(MARK.decode())
-    if (group := re.search(r"\bGroup\s+$", words[:first])) is not None:
+    text = row.decode("utf-8", "replace")
+    first = text.find("#bytes") if "#bytes" in text else text.find(MARK.decode())
+    if (group := re.search(r"\bGroup\s+$", text[:first])) is not None:
         first = group.start()
-    names = [_column_of(token) for token in words[first:].split()]
+    names = [_column_of(token) for token in text[first:].split()]
     columns = tuple(takewhile(FIELDS.__contains__, names))
     if len(columns) < 2 or len(set(columns)) < len(columns):
         return None
-    return Header(columns, tagged=len(columns) < len(names) or bool(words[:first].strip()))
+    return Header(columns, tagged=len(columns) < len(names) or bool(text[:first].strip()))
 
 
 def _column_of(token: str) -> str:

@@ -263,18 +263,18 @@ def processes_of(command: Sequence[str]) -> int | None:
 
 def _benchmark(title: str) -> str:
     """The program of a title: "MPI Allreduce Latency Test" is osu_allreduce, with buffers of a GPU osu_allreduce_cuda."""
-    words = re.sub(r"\s+", " ", title.lower().removesuffix("test")).strip()
-    one_sided = words.startswith("mpi_")
-    device = re.match(r"mpi-(\w+) ", words)
-    words = words[device.end() :] if device else words[4:] if words.startswith(("mpi ", "mpi_")) else words
-    nonblocking = words.startswith("non-blocking ")
-    words = words.removeprefix("non-blocking ")
-    for phrase, short in _SHORT.items():
-        words = words.replace(phrase, short)
-    if not one_sided and words != "latency":
-        words = words.removesuffix(" latency")
-    name = f"osu_{'i' if nonblocking else ''}" + re.sub(r"\W+", "_", words).strip("_")
-    return f"{name}_{device[1]}" if device else name
+    name = re.sub(r"\s+", " ", title.lower().removesuffix("test")).strip()
+    one_sided = name.startswith("mpi_")
+    device = re.match(r"mpi-(\w+) ", name)
+    name = name[device.end() :] if device else name[4:] if name.startswith(("mpi ", "mpi_")) else name
+    nonblocking = name.startswith("non-blocking ")
+    name = name.removeprefix("non-blocking ")
+    for long, short in _SHORT.items():
+        name = name.replace(long, short)
+    if not one_sided and name != "latency":
+        name = name.removesuffix(" latency")
+    program = f"osu_{'i' if nonblocking else ''}" + re.sub(r"\W+", "_", name).strip("_")
+    return f"{program}_{device[1]}" if device else program
 
 
 def _header(line: str) -> tuple[str, ...]:

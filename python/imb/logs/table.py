@@ -97,7 +97,7 @@ class LoggedLaunch(msgspec.Struct):
     items: list[Stretch | Failure] = []
 
     def stretches(self) -> Iterator[Stretch]:
-        """In the order of the log."""
+        """The stretches in the order of the log."""
         return (item for item in self.items if isinstance(item, Stretch))
 
     def records(self) -> Iterator[Record]:

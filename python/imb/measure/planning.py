@@ -44,7 +44,7 @@ Prepare: TypeAlias = Callable[[VariantSettings], tuple[Installation, Path]]
 
 
 def on_hosts(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
-    """The same on these two hosts, whatever its variants say, named `NAME/n1-n2`. Raises ImbError."""
+    """The campaign on these two hosts instead of those of its variants, named `NAME/n1-n2`. Raises ImbError."""
 
     def without_hosts(variant: VariantSettings) -> VariantSettings:
         return msgspec.structs.replace(variant, hosts=None)

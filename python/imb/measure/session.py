@@ -278,7 +278,7 @@ def spool_of(archive: Archive, plan: Plan, item: Item) -> Path:
 
 
 def done(archive: Archive, plan: Plan) -> dict[int, Done]:
-    """What is over, by number. An interrupted launch is in the archive but not over. A file that cannot be read costs a note."""
+    """The launches that are over, by number. An interrupted launch is in the archive but not over. A file that cannot be read costs a note."""
     planned = {item.number for item in plan.items}
     files = done_files(folder_of(archive, plan.id)).items()
     stored = {number: readable_json(file, Done) for number, file in files if number in planned}
@@ -417,7 +417,7 @@ def refuse_without_secrets(plan: Plan, todo: Iterable[Item], *, recorded: bool =
 
 
 def intent_of(plan: Plan, item: Item) -> Intent:
-    """What is wanted of a launch."""
+    """The intent of a launch."""
     intent = plan.variants[item.variant].intent
     return msgspec.structs.replace(intent, ranks=item.ranks) if item.ranks else intent
 
@@ -441,8 +441,8 @@ def measured_amount(archive: Archive, over: Done) -> str:
         rows += name == "Result"
         failed += name == "Failure"
         end = record if isinstance(record, End) else end
-    words = f"{rows} rows" + (f", {failed} not measured" if failed else "")
-    return words + (f", {end.defects} defects" if end and end.defects else "")
+    text = f"{rows} rows" + (f", {failed} not measured" if failed else "")
+    return text + (f", {end.defects} defects" if end and end.defects else "")
 
 
 def remaining_seconds(

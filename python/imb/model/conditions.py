@@ -76,7 +76,7 @@ _PHYSICAL = re.compile(r"(eth|en|em|ib|hsn|p\d+p)\w*$")
 
 
 def usable(interfaces: Iterable[Interface]) -> list[Interface]:
-    """Those that could carry messages."""
+    """The interfaces that could carry messages."""
     return [
         interface
         for interface in interfaces
@@ -105,7 +105,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def interfaces_in(conditions: object) -> list[Interface]:
-    """Those of recorded conditions; none where they have no interfaces that this version can read."""
+    """The interfaces in recorded conditions; none where they have no interfaces that this version can read."""
     return fact(list[Interface], conditions, "interfaces") or []
 
 
@@ -355,7 +355,7 @@ def _facts(launch: Launch) -> dict[str, Any]:
 
 
 def _option(name: str, value: OptionValue) -> str:
-    """As on the command line. What is written to a file is the same whatever the file's name."""
+    """The value as on the command line; of an output file only whether there is one, since its name changes nothing."""
     if value is None:
         return "none"
     if name == "dumpfile" or isinstance(value, bool):

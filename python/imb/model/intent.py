@@ -1,4 +1,4 @@
-"""What is wanted of a launch: ranks, where they are, variables. Plans store it."""
+"""What a launch is to have: ranks, where they are, variables. Plans store it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of each MPI, in a class of its own: text and settings in, text and settings out; nothing is executed here.
+"""What is known about each MPI, in a class of its own: text and settings in, text and settings out; nothing is executed here.
 
 Standard library alone when imported: tools/setup.py uses it before anything is installed.
 Sources: the manual pages of Hydra's and Open MPI's mpiexec and of prterun, the reference of Intel MPI, Open MPI's `hook comm_method`
@@ -103,11 +103,11 @@ class Mpi:
         return group, {}
 
     def reported_transports(self, text: str) -> list[str]:
-        """From what ranks printed with `report`."""
+        """The transports, from what ranks printed with `report`."""
         return []
 
     def built_transports(self, ask: Ask, variables: Mapping[str, str]) -> str:
-        """Those that the library was built with; empty where they are unknown."""
+        """The transports that the library was built with; empty where they are unknown."""
         return ""
 
     def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
@@ -299,7 +299,7 @@ class Mpich(Hydra):
         return f"device {device[1]}" if device else ""
 
     def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
-        """By the configure line; its support is of one kind of GPU."""
+        """According to the configure line; the library supports one kind of GPU."""
         if (switch := self.gpu_switch(variables)).answer == "no":
             return switch
         program, text = "mpichversion", ask("mpichversion")
@@ -403,7 +403,7 @@ _SHARED_TRANSPORT_SETTINGS = (
 
 
 def joined(marks: Iterable[str]) -> str:
-    """Those that are not empty, as one regular expression."""
+    """The marks that are not empty, as one regular expression."""
     return "|".join(filter(None, dict.fromkeys(marks)))
 
 
@@ -423,7 +423,7 @@ _LIBRARY = re.compile(rf"({joined(mpi.library for mpi in MPIS)})\D*(\d[\w.]*)", 
 
 
 def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = None) -> Mpi:
-    """By key and version of an installation; Cray MPICH, whose key is that of others, also by the variable of its module."""
+    """The MPI by key and version of an installation; Cray MPICH, which has the key of OTHER, also by the variable of its module."""
     cray = version.startswith(CRAY_MPICH.title) or "CRAY_MPICH_VERSION" in (variables or {})
     if key == OTHER.key and cray:
         return CRAY_MPICH

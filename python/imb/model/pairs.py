@@ -220,7 +220,7 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: p
 
 
 def _table(lines: bytes, count: int, with_traffic: bool) -> pa.Table | None:
-    """So many lines at once, with the bytes of interfaces if `with_traffic`; None: not all of them are good."""
+    """These `count` lines as a table, with the bytes of interfaces if `with_traffic`; None: not all of them are good."""
     schema = pa.schema(_COUNTED if with_traffic else _PLAIN)
     options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     reading = arrow_json.ReadOptions(use_threads=False, block_size=max(len(lines), 1 << 20))
@@ -310,7 +310,7 @@ class _Reader:
         )
 
     def add(self, lines: Sequence[_Line]) -> None:
-        """As columns; a pair with an endpoint that is not there, or with one endpoint twice, is dropped and counted."""
+        """Adds pairs to the columns; a pair with an endpoint that is not there, or with one endpoint twice, is dropped and counted."""
         count = len(lines)
         names = self.names
         codes = np.fromiter((names.setdefault(line.benchmark, len(names)) for line in lines), np.int32, count)

@@ -42,7 +42,7 @@ WINDOW = 256  # messages in flight of Uniband and Biband
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """Of all messages of a launch that stay on a host, or of all that leave it. `interfaces`: name -> share of the bytes
+    """The way of all messages of a launch that stay on a host, or of all that leave it. `interfaces`: name -> share of the bytes
     asked for, the largest first; `above`: interfaces that counted the same bytes once more (a bond, IP over InfiniBand).
     `asked`, `counted`: bytes over `rows` rows; `share`: median over rows; `why`: what is missing where it is unknown."""
 
@@ -72,12 +72,12 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
         total = sum(self.interfaces.values())
         if self.kind == "in part":
             return f"{self.name} ({self.share:.0%} of the bytes)"
-        words = self.name
+        text = self.name
         if len(self.interfaces) > 1:
-            words += (
+            text += (
                 f" ({', '.join(f'{self.interfaces[name] / total:.0%}' for name in sorted(self.interfaces))})"
             )
-        return words + (f", also counted on {', '.join(self.above)}" if self.above else "")
+        return text + (f", also counted on {', '.join(self.above)}" if self.above else "")
 
 
 class RowTraffic(NamedTuple):
@@ -135,8 +135,8 @@ def with_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Re
 
 def paths_summary(paths: Iterable[Way]) -> str | None:
     """`within a host: shared memory; between hosts: eth0`; None where no path is known."""
-    words = {"intra-node": "within a host", "inter-node": "between hosts"}
-    return "; ".join(f"{words[path.placement]}: {path}" for path in paths) or None
+    titles = {"intra-node": "within a host", "inter-node": "between hosts"}
+    return "; ".join(f"{titles[path.placement]}: {path}" for path in paths) or None
 
 
 def reported_by_mpi(facts: Mapping[str, Any]) -> str | None:
@@ -324,7 +324,7 @@ def _judged(
 
 
 def way_of(placement: Placement, expected: float, shares: Mapping[str, float]) -> Way:
-    """By the rule; `shares`: what each interface counted over what was asked for."""
+    """The way according to the rule; `shares`: what each interface counted over what was asked for."""
     total = sum(shares.values())
     carriers = {
         name: shares[name]

@@ -205,7 +205,7 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     gpu_support: OrAbsent[GpuSupport] = None
 
     def hosts(self) -> list[str]:
-        """Of the ranks, each once; empty where they are not known."""
+        """The hosts of the ranks, each once; empty where they are not known."""
         return list(dict.fromkeys(rank.host for rank in self.ranks or []))
 
     def option(self, name: str, kind: type[_Kind]) -> _Kind | None:
@@ -526,7 +526,7 @@ def _beyond_64_bits(value: object) -> int | None:
 
 @cache
 def absent_fields(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """Those that a record of this kind does not have where they are None."""
+    """The fields that a record of this kind leaves out where they are None."""
     fields = msgspec.structs.fields(kind)
     return frozenset(
         field.encode_name for field in fields if _ABSENT in getattr(field.type, "__metadata__", ())

@@ -37,7 +37,7 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def shell_word(text: str) -> str:
-    """As an argument in a command that is shown: quoted where a shell would not take it as it is."""
+    """The text as an argument in a command that is shown, quoted where a shell needs that."""
     return text if re.fullmatch(r"[\w@%+=:,./-][\w@%+=:,./#-]*", text, re.ASCII) else shlex.quote(text)
 
 

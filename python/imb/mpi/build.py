@@ -64,7 +64,7 @@ def programs(key: str) -> Path | None:
 
 
 def all_components() -> list[str]:
-    """Of the suite that is built: "MPI1"."""
+    """The components of the suite that is built, such as "MPI1"."""
     return (suite_folder() / "src" / "benchmarks" / "components.txt").read_text().split()
 
 

@@ -19,7 +19,7 @@ _MOST_NAME = 80
 
 
 def of_host() -> list[Gpu]:
-    """In the order of their addresses."""
+    """The GPUs of this host, in the order of their addresses."""
     folders = sorted(DEVICES.glob("*"), key=lambda folder: folder.name)
     return [gpu for folder in folders if (gpu := _gpu(folder))]
 
@@ -93,5 +93,5 @@ def text_of(path: Path) -> str | None:
 
 
 def shown(text: str) -> str:
-    """As it may be recorded and shown."""
+    """The text as it may be recorded and shown."""
     return one_line(readable(text))[:_MOST_NAME]

@@ -42,7 +42,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known(self) -> mpis.Mpi:
-        """What is known of such MPIs."""
+        """What is known about such MPIs."""
         return mpis.mpi_of(self.flavor, self.version, os.environ)
 
     def ask(self, program: str, *arguments: str) -> str | None:
@@ -55,7 +55,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         return output_of([present, *arguments], self.env)[1] if present else None
 
     def gpu_support(self, api: str | None = None) -> mpis.GpuSupport:
-        """Of GPU memory, by the MPI's own tools and settings; a launch asks the library (`gpu_support` of records)."""
+        """The support of GPU memory, by the MPI's own tools and settings; a launch asks the library (`gpu_support` of records)."""
         return self.known.gpu_support(self.ask, os.environ, api)
 
 
@@ -104,8 +104,8 @@ def _cray_version(wrapper: Path) -> str | None:
 
 def _of_cray(wrapper: Path, version: str) -> Installation:
     """It has no launcher of its own: the system's starts it. Raises ImbError where there is none."""
-    beside = (wrapper.with_name(name) for name in compiler_wrappers.LAUNCHERS)
-    launcher = next((str(path) for path in beside if os.access(path, os.X_OK)), None)
+    candidates = (wrapper.with_name(name) for name in compiler_wrappers.LAUNCHERS)
+    launcher = next((str(path) for path in candidates if os.access(path, os.X_OK)), None)
     launcher = launcher or next(filter(None, map(shutil.which, ("srun", *compiler_wrappers.LAUNCHERS))), None)
     if launcher is None:
         raise ImbError(f"no launcher for {version}: {wrapper}; load the module of srun or mpiexec")
@@ -163,7 +163,7 @@ def _launcher_key(mpi: Installation) -> tuple[Path, str]:
 
 
 def overwritten(installed: Iterable[Installation]) -> list[str]:
-    """Packages of MPIs beside this Python of which the launcher is another package's: all install bin/mpiexec."""
+    """Packages of MPIs beside this Python whose launcher another package has overwritten: all install bin/mpiexec."""
     folder = Path(sys.executable).parent.resolve()
     flavors = {mpi.flavor for mpi in installed if Path(mpi.launcher).parent.resolve() == folder}
     return [

@@ -102,7 +102,7 @@ def _started(
 
 @contextlib.contextmanager
 def _watched(pid: int) -> Iterator[Callable[[float], None]]:
-    """A function that returns when this child ends, or so many seconds later. subprocess looks every 50 ms only, which is
+    """A function that returns when this child ends, or after the given seconds. subprocess polls every 50 ms only, which is
     longer than some launches take to end."""
     try:
         handle = os.pidfd_open(pid)

@@ -101,7 +101,7 @@ class _Asking:
         return _word(self.ask(lambda: self.nvml.nvmlSystemGetDriverVersion()))
 
     def all(self) -> list[Gpu]:
-        """Those that NVML lists."""
+        """The GPUs that NVML lists."""
         count = self.ask(lambda: self.nvml.nvmlDeviceGetCount()) or 0
         return [gpu for index in range(count) if (gpu := self.listed(index))]
 
@@ -159,7 +159,7 @@ class _Asking:
         }
 
     def end_of(self, handle: Any, link: int) -> str | None:
-        """What is at the other end: an address, or a switch."""
+        """The other end of a link: an address, or SWITCH."""
         nvml = self.nvml
         kind = self.ask(lambda: nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link))
         if kind == _TO_SWITCH:

@@ -194,7 +194,7 @@ def _listed(names: Iterable[str]) -> str:
 def ranges(
     choices: Choices, measured: Iterable[Cell]
 ) -> dict[tuple[str, int], list[tuple[int, int, Algorithm]]]:
-    """Of each collective and number of ranks with a choice, the lengths from and to which an algorithm is chosen, ascending.
+    """For each collective and number of ranks with a choice: first length, last length and algorithm of each range, ascending.
     Neighbors of the same choice, with no measured length between them, are one range; a single length is a range of itself."""
     lengths: dict[tuple[str, int], set[int]] = {}
     for cell in {*measured, *choices}:

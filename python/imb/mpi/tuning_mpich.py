@@ -140,7 +140,7 @@ class MpichTuner(Tuner):
 
     @cached_property
     def _trees(self) -> dict[str, _Tree]:
-        """Those of the library: `algorithm` for any communicator, `composition` for one that spans or fills nodes."""
+        """The trees of the library: `algorithm` for any communicator, `composition` for one that spans or fills nodes."""
         trees: dict[str, _Tree] = {}
         for mark in re.finditer(rb'\{"collective=', self._library):
             end = self._library.find(b"\0", mark.start())
@@ -184,7 +184,7 @@ class MpichTuner(Tuner):
         return known
 
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
-        """By the description of the variable, whose values are counted in its order, and by what a tree can name."""
+        """The algorithms in the description of the variable, numbered in its order, that a tree can name."""
         description = self._variables[1].get(_variable(collective, "INTRA_ALGORITHM"), "")
         names = re.findall(r"(?m)^(\w+) +- ", description)
         usable = [
@@ -291,8 +291,8 @@ class MpichTuner(Tuner):
         return self._switch(folder)
 
     def _network_composition(self, collective: str) -> _Tree:
-        """That which passes a whole communicator to the tree of algorithms, where others come first: what the library uses
-        on communicators without hierarchy. Empty: it always does."""
+        """The composition that passes a whole communicator to the tree of algorithms, where others come first: the one that the library
+        uses on communicators without hierarchy. Empty: it always uses that."""
         tree = self._trees["composition"].get(f"collective={collective.lower()}", {})
         leaves = set(_leaves(tree))
         if len(leaves) < 2:

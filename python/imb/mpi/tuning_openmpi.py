@@ -457,7 +457,7 @@ def _json(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
 def _rules_of_json(
     document: Mapping[str, Mapping[str, Sequence[Mapping[str, object]]]],
 ) -> dict[int, dict[int, list[_Rule]]]:
-    """As those of a classic file."""
+    """Rules as `_rules_of_classic` returns them."""
     rules: dict[int, dict[int, list[_Rule]]] = {}
     numbers = {traits.name: traits.number for traits in _COLLECTIVES.values()}
     for name, entries in document["collectives"].items():

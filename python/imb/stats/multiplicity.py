@@ -31,7 +31,7 @@ from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
 from imb.stats.shift import LEAST_SPREAD, Shift, errors_of, errors_of_pairs, moments, pooled_variance
 
-EVERY = 4096  # permutations; up to so many all are taken, else DRAWN at random
+EVERY = 4096  # where there are at most so many permutations, all are taken, else DRAWN at random
 DRAWN = 2000
 LEAST = 2  # permutations that a level must have: the largest alone makes an interval that misses too often
 LEAST_DRAWN = 5  # of those drawn, since which are drawn is chance
@@ -102,7 +102,7 @@ def _by_holm(shift: Shift, weights: Values, level: float) -> Family:
 
 
 def unequal_spreads(a: Values, b: Values, rounding: Values) -> tuple[npt.NDArray[np.bool_], Values]:
-    """By column, whether launches of A and of B spread differently, by the column's own test or that of the middle column; and the
+    """For each column, whether launches of A and of B spread differently, by the column's own test or that of the middle column; and the
     degrees of freedom of the side whose mean is less certain. Brown and Forsythe, J. Am. Stat. Assoc. 69 (1974) 364: Student's test of
     distances from the median, which one outlier does not decide. Of sides of different sizes it matters only if the smaller one
     spreads more."""
@@ -127,7 +127,7 @@ def _distances(side: Values) -> Values:
 
 
 def permits(launches_a: int, launches_b: int, level: float, *, pairs: bool) -> bool:
-    """Whether so many launches have enough permutations for this level."""
+    """Whether these numbers of launches have enough permutations for this level."""
     few = min(launches_a, launches_b)
     many = (
         2 ** (few - 1)
@@ -171,7 +171,9 @@ class Permutations:
 
     def _of_pairs(self, a: Values, b: Values, rounding: Values | float) -> Values:
         difference = b - a
-        order = np.argsort(np.abs(_level(difference)), kind="stable")  # whatever the order of launches
+        order = np.argsort(
+            np.abs(_level(difference)), kind="stable"
+        )  # the result does not depend on the order of launches
         difference = difference[order]
         finite = np.isfinite(difference)
         figures = np.where(finite, difference, 0.0)
