@@ -401,7 +401,7 @@ _KEYS = {field.encode_name for field in msgspec.structs.fields(VariantSettings)}
 }
 
 
-def spoken(text: str) -> VariantSettings:
+def parse_variant(text: str) -> VariantSettings:
     """A variant in one line: `UCX_TLS=tcp bind=core cpus=0,3 arguments='-off_cache -1' --mca btl self,tcp`.
 
     Words NAME=VALUE are variables, except those whose NAME is one of _KEYS. From the first word that begins with -, all are

@@ -27,7 +27,7 @@ from imb.model.units import size
 from imb.mpi import launch, load
 from imb.mpi.host import cores
 from imb.mpi.installations import Installation, executable, missing_program
-from imb.mpi.launchers import spell
+from imb.mpi.launchers import launch_command
 
 FORMAT = "openimb-health/1"
 GRACE = 0.3  # seconds that a launch has to end before it is killed
@@ -149,7 +149,7 @@ def measured(kept: Kept, timeout: float) -> Launched:
         words = [str(program), *kept.arguments, "-json", str(records_file)]
         began, before = time.monotonic(), load.moment()
         ended = launch.run(
-            spell(kept.mpi, kept.intent, words, host),
+            launch_command(kept.mpi, kept.intent, words, host),
             output=Path(folder, "output.txt"),
             errors=errors,
             timeout=timeout,

@@ -47,7 +47,7 @@ from imb.model.text import now
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
 from imb.mpi.installations import Installation, executable, missing_program
-from imb.mpi.launchers import Command, spell
+from imb.mpi.launchers import Command, launch_command
 
 _STOPPED = "stopped.json"
 _DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
@@ -354,7 +354,7 @@ def command_of(
     """
     words = [str(program_of(plan, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
     variant, intent = plan.variants[item.variant], intent_of(plan, item)
-    return _spelled(variant.mpi, without_secrets(intent) if shown else _with_secrets(intent), words)
+    return _command_on_hosts(variant.mpi, without_secrets(intent) if shown else _with_secrets(intent), words)
 
 
 def asking_command_of(plan: Plan, item: Item) -> Command | None:
@@ -364,7 +364,7 @@ def asking_command_of(plan: Plan, item: Item) -> Command | None:
     if not (report := variant.mpi.known.report):
         return None
     intent = msgspec.structs.replace(intent, env={**report, **intent.env})
-    return _spelled(variant.mpi, intent, [str(program_of(plan, item)), "-version"])
+    return _command_on_hosts(variant.mpi, intent, [str(program_of(plan, item)), "-version"])
 
 
 def secrets_of(plan: Plan, item: Item) -> set[str]:
@@ -375,7 +375,7 @@ def secrets_of(plan: Plan, item: Item) -> set[str]:
     return secret_values(os.environ, intent.env, arguments=intent.extra, commands=commands)
 
 
-def _spelled(mpi: Installation, intent: Intent, words: Sequence[str]) -> Command:
+def _command_on_hosts(mpi: Installation, intent: Intent, words: Sequence[str]) -> Command:
     """The command for the hosts that are launched on: the allocation, which may not include this host, or this host."""
     allocation = Allocation.of()
     outside = bool(allocation.hosts) and not {
@@ -383,7 +383,7 @@ def _spelled(mpi: Installation, intent: Intent, words: Sequence[str]) -> Command
         socket.gethostname().partition(".")[0],
     } & {*allocation.hosts}
     cpus = min(filter(None, (allocation.cpus, None if outside and allocation.cpus else cores())))
-    return spell(mpi, intent, words, Host(cpus, os.geteuid() == 0, allocation.nodes))
+    return launch_command(mpi, intent, words, Host(cpus, os.geteuid() == 0, allocation.nodes))
 
 
 def _shown(variant: Variant) -> Variant:

@@ -29,13 +29,13 @@ _GRACE = 5.0  # seconds that a command has to end when asked to
 _STOPS = (signal.SIGTERM, signal.SIGHUP)  # sent by a scheduler or a closed terminal
 
 
-class Left(msgspec.Struct, frozen=True):
+class SetUpVariant(msgspec.Struct, frozen=True):
     """standing.json: what is set up."""
 
     variant: int
 
 
-class Standing:
+class SetupState:
     """The variant that is set up. A context for the owner of the session's lock (imb.measure.lock): at its end, whatever the reason, the
     variant is torn down."""
 
@@ -48,7 +48,7 @@ class Standing:
         self.failed: set[int] = set()
         self._before: dict[int, object] = {}
 
-    def __enter__(self) -> Standing:
+    def __enter__(self) -> SetupState:
         if not self.plan.surrounded:
             return self
         if self.file.exists():
@@ -90,11 +90,11 @@ class Standing:
                 return False
         return True
 
-    def _left(self) -> Left:
+    def _left(self) -> SetUpVariant:
         """Raises ImbError where it is not known what is set up."""
         advice = "a variant is still set up; undo that by hand and delete the file, then resume"
         try:
-            left = read_json(self.file, Left)
+            left = read_json(self.file, SetUpVariant)
         except UnreadableFile as error:
             raise error.with_advice(advice) from error
         if not 0 <= left.variant < len(self.plan.variants):
@@ -103,7 +103,7 @@ class Standing:
 
     def _mark(self, variant: int) -> None:
         self.now = variant
-        write_whole(self.file, msgspec.json.encode(Left(variant)) + b"\n")
+        write_whole(self.file, msgspec.json.encode(SetUpVariant(variant)) + b"\n")
 
     def _tear_down(self) -> None:
         if self.now is None:

@@ -201,7 +201,7 @@ def _two_ranks(mpi: Installation) -> Check:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
         return Check("problem", subject, f"the wrapper builds no MPI program: {compiler_output}", advice)
     intent = Intent(ranks=2, env=mpi.known.report)
-    command = launchers.spell(mpi, intent, [str(program)], Host(host.cores(), os.geteuid() == 0))
+    command = launchers.launch_command(mpi, intent, [str(program)], Host(host.cores(), os.geteuid() == 0))
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
         ended = launch.run(command, output=output, errors=errors, timeout=_CHECK_SECONDS)

@@ -111,7 +111,7 @@ class Srun:
         return Command([*words, *intent.extra, *program], {**prefix, **self.mpi.env, **intent.env, **secret})
 
 
-def spell(mpi: Installation, intent: Intent, program: Sequence[str], host: Host) -> Command:
+def launch_command(mpi: Installation, intent: Intent, program: Sequence[str], host: Host) -> Command:
     """The command that launches `program` as intended. Values that may be secret are in the command's environment only.
 
     Raises ImbError where the launcher does not support what is requested.
