@@ -246,9 +246,7 @@ def _of_log(
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
         lines_before += text.count(b"\n", bytes_before, launch.start)
         bytes_before = launch.start
-        for item in (
-            launch.items if lines_before else ()
-        ):  # lines are those of the run's own text from here on
+        for item in launch.items if lines_before else ():  # from here on, lines are those of the run's text
             item.line = (item.line or 0) - lines_before
         title = from_title(launch.label) if launch.label else None
         content = Content(

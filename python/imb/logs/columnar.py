@@ -125,7 +125,7 @@ class _SameColumns(msgspec.Struct):
     number_of_head: dict[tuple[int, Component | None], int] = {}  # by identity: comparing them is slow
 
 
-def results_launch_numberses(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Table:
+def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Table:
     """The rows of logs that were read by imb.logs.imb_text, as RESULTS. `launches`: run, launch."""
     every = list(launches)
     by_columns: dict[tuple[str, ...], _SameColumns] = {}

@@ -26,9 +26,7 @@ from imb.mpi.launchers import Command
 
 Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted", "lingered"]
 GRACE = 5.0  # seconds that a launch has to end by itself when asked to
-LINGER = (
-    60.0  # seconds that it has after the program's last record, where Open MPI 5's launcher hangs sometimes
-)
+LINGER = 60.0  # seconds that it has after the program's last record: Open MPI 5's launcher hangs sometimes
 _POLL = 0.1
 _SIGNALING = 1.0  # seconds that Slurm takes on a busy machine to signal all processes of a job, one by one
 

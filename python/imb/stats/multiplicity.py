@@ -171,9 +171,8 @@ class Permutations:
 
     def _of_pairs(self, a: Values, b: Values, rounding: Values | float) -> Values:
         difference = b - a
-        order = np.argsort(
-            np.abs(_level(difference)), kind="stable"
-        )  # the result does not depend on the order of launches
+        # In an order of its own, so that the result does not depend on that of the launches.
+        order = np.argsort(np.abs(_level(difference)), kind="stable")
         difference = difference[order]
         finite = np.isfinite(difference)
         figures = np.where(finite, difference, 0.0)
