@@ -43,10 +43,8 @@ _FOLDER = f"index-{VERSION}-{zlib.crc32(repr(FIGURES).encode()):08x}"
 _RUNS_FILE = "runs.msgpack"
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
-_DAMAGED: tuple[type[Exception], ...] = (
-    OSError,
-    *UNDECODABLE,
-)  # raised where a file of the cache is damaged
+# Raised where a file of the cache is damaged.
+_DAMAGED: tuple[type[Exception], ...] = (OSError, *UNDECODABLE)
 _REPLACED = "replaced"  # a file in a segment that is not read any more
 _KEPT = 3600.0  # seconds that such a segment is kept; no query takes longer
 Kind = TypeVar("Kind")

@@ -14,9 +14,8 @@ MASK = "***"  # takes the place of a value in arguments and commands
 _LEAST = 8  # characters: a shorter value may be any word, and is not searched for in output
 _SECRET = re.compile(r"KEY|TOKEN|AUTH|PASS|SECRET|COOKIE|CREDENTIAL", re.IGNORECASE)
 _SECRET_KEY = rf"(?=[\w-]*(?i:{_SECRET.pattern}))[A-Za-z][\w-]*"
-_PLAIN = re.compile(
-    r"(yes|no|on|off|true|false|ask|none|[01])?$", re.IGNORECASE
-)  # no secret, as in StrictHostKeyChecking=no
+# Values that are no secrets, as in StrictHostKeyChecking=no.
+_PLAIN = re.compile(r"(yes|no|on|off|true|false|ask|none|[01])?$", re.IGNORECASE)
 # Options of launchers that a name and a value follow, without their hyphens.
 NAMED_OPTIONS = {"env", "genv", "mca", "gmca", "omca", "gomca", "prtemca", "gprtemca", "pmixmca", "gpmixmca"}
 _NAME = r"[A-Za-z_][\w.-]*"

@@ -22,9 +22,8 @@ class ImbError(Exception):
 
 def unwritable_cache(folder: Path, error: OSError) -> ImbError:
     """The error where the cache cannot be written."""
-    reason = (
-        os.strerror(error.errno) if error.errno else str(error)
-    )  # Arrow's errors have the reason within a longer text
+    # Arrow's errors have the reason within a longer text.
+    reason = os.strerror(error.errno) if error.errno else str(error)
     return ImbError(f"cannot write to the cache {folder}: {reason}; make room there, or set XDG_CACHE_HOME")
 
 

@@ -45,8 +45,8 @@ _adopting = 0  # launches that run
 
 @contextlib.contextmanager
 def adopting() -> Iterator[str]:
-    """A name for a launch. As long as one runs, what a launcher leaves behind becomes a child of this process; and no longer,
-    since children of others that this process never waits for would stay as zombies."""
+    """A mark that names a launch. While a launch runs, processes that a launcher leaves behind become children of this process.
+    Afterwards they do not: this process would not wait for processes of others, and they would stay as zombies."""
     _adopt(1)
     try:
         yield secrets.token_hex(8)

@@ -34,8 +34,8 @@ static int count, lost;
 static int calls;      // of MPI that are in progress, one within the other
 static int depth;      // of algorithms that are in progress
 static int replacing;  // how many of them passed the call on to the next
-static const char*
-    outermost;  // the collective of the outermost; empty: it works on parts of the communicator
+// The collective of the outermost algorithm; empty: it works on parts of the communicator.
+static const char* outermost;
 static long long sends, sent;
 static unsigned pattern;  // sum over messages, in any order, of a hash of receiver and length
 static char executed[240];

@@ -96,23 +96,23 @@ def by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, 
 
 
 def table_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, Indices]:
-    """A column for each index in [0, count), with its values in their order, NaN where it has fewer than others; and how many it has."""
+    """A column for each index in [0, count), with its values in their order, NaN where it has fewer than others; and how counts it has."""
     ordered, first = by_index(at, count, values)
-    many = np.diff(first)
-    most = int(many.max(initial=0))
-    if bool((many == most).all()):
-        return np.ascontiguousarray(ordered.reshape(count, most).T), many
+    counts = np.diff(first)
+    most = int(counts.max(initial=0))
+    if bool((counts == most).all()):
+        return np.ascontiguousarray(ordered.reshape(count, most).T), counts
     table = np.full((most, count), np.nan)
-    table[np.arange(len(at)) - np.repeat(first[:-1], many), np.repeat(np.arange(count), many)] = ordered
-    return table, many
+    table[np.arange(len(at)) - np.repeat(first[:-1], counts), np.repeat(np.arange(count), counts)] = ordered
+    return table, counts
 
 
 def middles(at: npt.NDArray[Any], count: int, values: Values) -> Values:
     """Median of the values of each index, NaN where there is none."""
-    table, many = table_by_index(at, count, values)
+    table, counts = table_by_index(at, count, values)
     middle = np.full(count, np.nan)
-    filled = np.flatnonzero(many)
+    filled = np.flatnonzero(counts)
     ordered = np.sort(table, axis=0)
-    low, high = ordered[(many[filled] - 1) // 2, filled], ordered[many[filled] // 2, filled]
+    low, high = ordered[(counts[filled] - 1) // 2, filled], ordered[counts[filled] // 2, filled]
     middle[filled] = (low + high) / 2
     return middle

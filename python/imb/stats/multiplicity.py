@@ -128,13 +128,13 @@ def _distances(side: Values) -> Values:
 
 def permits(launches_a: int, launches_b: int, level: float, *, pairs: bool) -> bool:
     """Whether these numbers of launches have enough permutations for this level."""
-    few = min(launches_a, launches_b)
-    many = (
-        2 ** (few - 1)
+    smaller = min(launches_a, launches_b)
+    permutations = (
+        2 ** (smaller - 1)
         if pairs
-        else math.comb(launches_a + launches_b, few) // (2 if launches_a == launches_b else 1)
+        else math.comb(launches_a + launches_b, smaller) // (2 if launches_a == launches_b else 1)
     )
-    return level * many >= LEAST if many <= EVERY else level * DRAWN >= LEAST_DRAWN
+    return level * permutations >= LEAST if permutations <= EVERY else level * DRAWN >= LEAST_DRAWN
 
 
 class Permutations:
@@ -190,7 +190,7 @@ class Permutations:
 
     def _of_launches(self, a: Values, b: Values, rounding: Values | float) -> Values:
         both = np.vstack([a, b])
-        small = min(len(a), len(b))
+        smaller = min(len(a), len(b))
         order = np.argsort(_level(both), kind="stable")
         both = both[order]
         finite = np.isfinite(both)
@@ -200,7 +200,7 @@ class Permutations:
         present = finite.astype(np.float64)
         sums, squares, counts = figures.sum(axis=0), (figures**2).sum(axis=0), present.sum(axis=0)
         chunks = []
-        chosen = self._chosen(len(both), small, equal=len(a) == len(b))
+        chosen = self._chosen(len(both), smaller, equal=len(a) == len(b))
         for begin in range(0, len(chosen), _CHUNK):
             part = chosen[begin : begin + _CHUNK]
             count, total, square = part @ present, part @ figures, part @ figures**2
@@ -214,27 +214,27 @@ class Permutations:
                 chunks.append(scores(np.abs((mean_b - mean_a) / error), self._degrees))
         return np.vstack(chunks)
 
-    def _signs(self, many: int) -> Values:
+    def _signs(self, pairs: int) -> Values:
         """Shape (permutations, pairs); the first pair keeps its sign, since |t| has none."""
-        if 2 ** (many - 1) <= EVERY:
-            rest = np.array(list(itertools.product((1.0, -1.0), repeat=many - 1))).reshape(-1, many - 1)
+        if 2 ** (pairs - 1) <= EVERY:
+            rest = np.array(list(itertools.product((1.0, -1.0), repeat=pairs - 1))).reshape(-1, pairs - 1)
             return np.hstack([np.ones((len(rest), 1)), rest])
         self.random = True
-        drawn: Values = np.random.default_rng(1).choice([1.0, -1.0], (DRAWN, many))
+        drawn: Values = np.random.default_rng(1).choice([1.0, -1.0], (DRAWN, pairs))
         return drawn
 
-    def _chosen(self, many: int, small: int, *, equal: bool) -> Values:
+    def _chosen(self, launches: int, smaller: int, *, equal: bool) -> Values:
         """Shape (permutations, launches): 1 for those of the smaller side."""
-        distinct = math.comb(many, small) // (2 if equal else 1)
+        distinct = math.comb(launches, smaller) // (2 if equal else 1)
         if distinct <= EVERY:
-            places: npt.NDArray[np.int64] = np.array(list(itertools.combinations(range(many), small)))
+            places: npt.NDArray[np.int64] = np.array(list(itertools.combinations(range(launches), smaller)))
             if equal:
                 places = places[:distinct]  # those that have the first launch
         else:
             self.random = True
             random = np.random.default_rng(1)
-            places = np.array([random.permutation(many)[:small] for _ in range(DRAWN)])
-        chosen = np.zeros((len(places), many))
+            places = np.array([random.permutation(launches)[:smaller] for _ in range(DRAWN)])
+        chosen = np.zeros((len(places), launches))
         np.put_along_axis(chosen, places, 1.0, axis=1)
         return chosen
 
