@@ -96,7 +96,7 @@ def by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, 
 
 
 def table_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, Indices]:
-    """A column for each index in [0, count), with its values in their order, NaN where it has fewer than others; and how counts it has."""
+    """A column for each index in [0, count), with its values in their order, NaN where it has fewer than others; and how many it has."""
     ordered, first = by_index(at, count, values)
     counts = np.diff(first)
     most = int(counts.max(initial=0))
