@@ -46,7 +46,7 @@ from imb.model.intent import Intent
 from imb.model.mpis import Host
 from imb.mpi import installations
 from imb.mpi.launch import run
-from imb.mpi.launchers import Command, spell
+from imb.mpi.launchers import Command, launch_command
 
 TOP = Path(__file__).resolve().parent.parent
 SERIES = ("cost", "path", "interface", "busy", "core")
@@ -149,7 +149,7 @@ class Lab:
         self.count += 1
         file = self.folder / f"{self.key}-{self.count}.jsonl"
         words = [self.program, *arguments, "-json", str(file)]
-        command = spell(self.mpi, intent, words, Host(os.cpu_count() or 1, os.geteuid() == 0))
+        command = launch_command(self.mpi, intent, words, Host(os.cpu_count() or 1, os.geteuid() == 0))
         began, busy, mine = time.monotonic(), _busy_seconds(), _own_seconds()
         output, errors = self.folder / "output", self.folder / "errors"
         ended = run(around(command), output=output, errors=errors, timeout=PATIENCE)

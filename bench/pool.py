@@ -34,7 +34,7 @@ from imb.model.mpis import Host
 from imb.model.observations import METRICS, Launch, launches_of
 from imb.model.records import read_file
 from imb.mpi import conditions, installations
-from imb.mpi.launchers import spell
+from imb.mpi.launchers import launch_command
 
 HERE = Path(__file__).resolve().parent
 
@@ -101,7 +101,7 @@ def measure(
                 ranks=2, bind="core", env={"LD_PRELOAD": str(library), "SLOW_MPI_SHARE": str(share)}
             )
             words = [str(options.programs / "IMB-MPI1"), *what, "-json", str(file), *turns]
-            command = spell(mpi, intent, words, Host(os.cpu_count() or 1, os.geteuid() == 0))
+            command = launch_command(mpi, intent, words, Host(os.cpu_count() or 1, os.geteuid() == 0))
             running.append(
                 subprocess.Popen(command.words, env=os.environ | command.env, stdout=subprocess.DEVNULL)
             )

@@ -13,7 +13,7 @@ from imb.model.intent import Intent
 from imb.model.mpis import Host
 from imb.mpi.allocation import Allocation
 from imb.mpi.installations import Installation
-from imb.mpi.launchers import spell
+from imb.mpi.launchers import launch_command
 
 SLURM = {
     "SLURM_JOB_ID": "7",
@@ -75,9 +75,9 @@ OPENMPI = Installation(
     [(128, 4, False), (129, 4, True), (32, 0, False), (33, 0, True), (64, 1, True)],
 )
 def test_ranks_that_share_no_cores_of_an_allocation_are_bound(ranks: int, nodes: int, crowded: bool) -> None:
-    command = spell(OPENMPI, Intent(ranks=ranks), ["P"], Host(32, nodes=nodes))
+    command = launch_command(OPENMPI, Intent(ranks=ranks), ["P"], Host(32, nodes=nodes))
     assert ("--oversubscribe" in command.words) == ("none" in command.words) == crowded
-    command = spell(OPENMPI, Intent(ranks=ranks, launcher="srun"), ["P"], Host(32, nodes=nodes))
+    command = launch_command(OPENMPI, Intent(ranks=ranks, launcher="srun"), ["P"], Host(32, nodes=nodes))
     assert ("--overcommit" in command.words) == (crowded and nodes > 0)
 
 

@@ -181,7 +181,7 @@ def test_every_example_is_a_campaign() -> None:
     ],
 )
 def test_a_variant_in_one_line(text: str, wanted: campaign.VariantSettings) -> None:
-    assert campaign.spoken(text) == wanted
+    assert campaign.parse_variant(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_variant_in_one_line(text: str, wanted: campaign.VariantSettings) -> N
 )
 def test_mistakes_in_such_a_line(text: str, says: str) -> None:
     with pytest.raises(ImbError, match=r".") as error:
-        campaign.spoken(text)
+        campaign.parse_variant(text)
     assert says in str(error.value)
 
 
@@ -657,7 +657,7 @@ def test_ab_on_a_terminal(imb: Imb, tmp_path: Path) -> None:
 def test_ab_interleaves_what_can_run_side_by_side(more: list[str], reason: str | None) -> None:
     """Whether it does, and why not, is known from the campaign alone."""
     names: list[str | list[str]] = [word for word in more if word[0] in "PS"]
-    both = campaign.spoken(more[more.index("--both") + 1] if "--both" in more else "")
+    both = campaign.parse_variant(more[more.index("--both") + 1] if "--both" in more else "")
     made = campaign.Campaign(
         name="t", benchmarks=names, classic="--classic" in more, common=both,
         variants={"a": campaign.VariantSettings(), "b": campaign.VariantSettings()},

@@ -122,7 +122,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
 
 
 def findings() -> dict[str, Check]:
-    return {one.what: one for one in gpu_checks.checks(nvml_of.asked(gpus.of_host()))}
+    return {one.what: one for one in gpu_checks.checks(nvml_of.with_figures(gpus.of_host()))}
 
 
 def test_a_host_without_gpus_has_none(tree: Path) -> None:
@@ -279,7 +279,7 @@ def test_what_nvlinks_end_at(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             ),
             **answers,
         )
-        (gpu,) = nvml_of.asked(gpus.of_host()).gpus
+        (gpu,) = nvml_of.with_figures(gpus.of_host()).gpus
         assert gpu.nvlinks == 6 and gpu.nvlink_rate == 26.562e9
         return gpu.nvlink_peers
 
@@ -300,9 +300,9 @@ def test_nvml_that_knows_nothing_leaves_what_sysfs_has(tree: Path, monkeypatch: 
     device(tree)
     plain = gpus.of_host()
     nvml(monkeypatch, nvmlDeviceGetHandleByPciBusId=NVMLError(NOT_FOUND))  # of another container
-    assert nvml_of.asked(plain).gpus == plain and findings()["NVML"].level == "ok"
+    assert nvml_of.with_figures(plain).gpus == plain and findings()["NVML"].level == "ok"
     calls = nvml(monkeypatch, nvmlInit=NVMLError(MISMATCH))
-    assert nvml_of.asked(plain).gpus == plain and calls == []
+    assert nvml_of.with_figures(plain).gpus == plain and calls == []
 
 
 @pytest.mark.parametrize(
@@ -424,7 +424,7 @@ def test_names_of_devices_are_data(tree: Path, monkeypatch: pytest.MonkeyPatch) 
     assert gpu.name == "?[31mevil? name\\xff"
     device(tree, "0000:18:00.0", current_link_width="²", numa_node="x", max_link_speed="Unknown")
     nvml(monkeypatch, nvmlDeviceGetName=b"\x1b]0;title\x07")
-    assert nvml_of.asked(gpus.of_host()).gpus[1].name == "?]0;title?"
+    assert nvml_of.with_figures(gpus.of_host()).gpus[1].name == "?]0;title?"
 
 
 # What MPIs say
@@ -773,9 +773,9 @@ def test_documented_commands_on_gpu_memory_are_accepted(imb: Imb, tmp_path: Path
 
 
 def test_variants_of_ab_say_their_memory() -> None:
-    assert campaign.spoken("memory=cuda,host gpu=1").memory == "cuda,host"
+    assert campaign.parse_variant("memory=cuda,host gpu=1").memory == "cuda,host"
     both = campaign.merged(
-        campaign.VariantSettings(memory="cuda"), campaign.spoken("UCX_TLS=tcp memory=host")
+        campaign.VariantSettings(memory="cuda"), campaign.parse_variant("UCX_TLS=tcp memory=host")
     )
     assert campaign.gpu_arguments(both) == ["-memory", "host"]
 

@@ -251,7 +251,7 @@ def test_hosts_are_listed_with_the_worst_first(site: Site, imb: Imb, monkeypatch
     said = imb("health", "--list", "--file", site.file)
     assert len(said.out.splitlines()) == 4 and said.code == 1
     assert len(said.err.splitlines()) == 1 and "broken.json is not a file of imb health" in said.err
-    assert said.err.endswith("passed over\n")
+    assert said.err.endswith("ignored\n")
 
 
 def test_a_list_of_no_hosts(imb: Imb, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from imb.model.mpis import Host, launched_by
 from imb.mpi.arguments import overriding
 from imb.mpi.installations import Installation
 from imb.mpi.launch import run
-from imb.mpi.launchers import Command, spell
+from imb.mpi.launchers import Command, launch_command
 
 
 def made_up(flavor: Any, major: int = 5) -> Installation:
@@ -76,18 +76,18 @@ HOSTS = {"hosts": ("a", "b"), "ppn": 2, "ranks": 4}
     ],
 )  # fmt: skip
 def test_spelling(flavor: Installation, wanted: dict[str, Any], root: bool, words: str) -> None:
-    command = spell(flavor, Intent(**{"ranks": 2, **wanted}), ["P"], Host(4, root))
+    command = launch_command(flavor, Intent(**{"ranks": 2, **wanted}), ["P"], Host(4, root))
     assert str(command) == words
 
 
 def test_what_cannot_be_said_is_a_mistake() -> None:
     with pytest.raises(ImbError, match="exclude each other"):
-        spell(MPICH, Intent(ranks=2, cpus=(0, 1), bind="core"), ["P"], Host(4))
+        launch_command(MPICH, Intent(ranks=2, cpus=(0, 1), bind="core"), ["P"], Host(4))
     hidden = Intent(ranks=2, env={"MY_TOKEN": "s"}, extra=("-genvnone",))
     with pytest.raises(ImbError, match="-genvnone: MY_TOKEN may be secret and is passed by environment"):
-        spell(MPICH, hidden, ["P"], Host(4))
+        launch_command(MPICH, hidden, ["P"], Host(4))
     with pytest.raises(ImbError, match="unsupported launcher"):
-        spell(made_up("other"), Intent(ranks=2), ["P"], Host(4))
+        launch_command(made_up("other"), Intent(ranks=2), ["P"], Host(4))
 
 
 @pytest.mark.parametrize(

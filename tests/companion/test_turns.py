@@ -178,8 +178,8 @@ def test_a_turn_may_last_a_minute_or_ten_times_the_longest_one(longest: float, l
         conductor = Conductor([1, 1], seed=1)
         for side in conductor._sides:
             side.connected = 1
-        with conductor._alarm, conductor._bell, conductor._listener, socket.socket() as rank:
-            conductor._sides[0].wishes[rank] = b"p"  # waits for its turn, as the other one's goes on
+        with conductor._wake_receiver, conductor._wake_sender, conductor._listener, socket.socket() as rank:
+            conductor._sides[0].requests[rank] = b"p"  # waits for its turn, as the other one's goes on
             conductor._longest, conductor._waited = longest, waited
             conductor._give_up()
         conductor._selector.close()

@@ -3,7 +3,7 @@
 ARCHIVE/baselines/NAME/0001.json    version 1, with all its launches: it does not need their runs any more
 
 A new baseline of the same name is a new version. Versions of one name may be of different machines and placements
-(intra-node, inter-node), which are kept apart: what is checked is held against the newest version of its own kind.
+(intra-node, inter-node): results are compared with the newest version of their own machine and placement.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import hashlib
 import os
 import re
 import secrets
-import socket
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from imb.archive.durable import write_whole
-from imb.archive.labels import user
+from imb.archive.labels import writer
 from imb.archive.reading import UnreadableFile, json_of, names_in, read_part
 from imb.archive.store import Archive
 from imb.model.baselines import Baseline, Kept, machine_of, placement_of
@@ -53,7 +52,7 @@ def make(
     return Baseline(
         name=name,
         created=now(),
-        by=f"{user()}@{socket.gethostname()}",
+        by=writer(),
         origin=side.name,
         note=note,
         machine=machine_of(side),
@@ -75,13 +74,9 @@ def _kept(launch: Launch, foreign: bool) -> Kept:
     return Kept(launch.name, launch.facts, text, foreign, launch.content, launch.run.options)
 
 
-def _folder(archive: Archive) -> Path:
-    return archive.folder / "baselines"
-
-
 def add(archive: Archive, baseline: Baseline) -> Baseline:
-    """Writes it down as the next version of its name. Raises OSError."""
-    folder = _folder(archive) / baseline.name
+    """Writes a baseline as the next version of its name. Raises OSError."""
+    folder = archive.baselines / baseline.name
     folder.mkdir(parents=True, exist_ok=True)
     while True:
         newest = max((int(path.stem) for path in files(archive, baseline.name)), default=0)
@@ -93,15 +88,15 @@ def add(archive: Archive, baseline: Baseline) -> Baseline:
         try:
             # A link, unlike a rename, never takes the place of a file that another host has just written.
             with suppress(FileExistsError):
-                os.link(part, folder / f"{numbered.version:04d}.json")
+                os.link(part, path_of_baseline(archive, numbered))
                 return numbered
         finally:
             part.unlink()
 
 
 def files(archive: Archive, name: str | None = None) -> list[Path]:
-    """Where the baselines are, or those of a name, oldest version first."""
-    folder = _folder(archive)
+    """The files of all baselines, or of those of a name, oldest version first."""
+    folder = archive.baselines
     names = [name] if name else names_in(folder)
     paths = (
         folder / each / file for each in names if (folder / each).is_dir() for file in names_in(folder / each)
@@ -111,11 +106,11 @@ def files(archive: Archive, name: str | None = None) -> list[Path]:
 
 def path_of_baseline(archive: Archive, baseline: Baseline) -> Path:
     """Its file."""
-    return _folder(archive) / baseline.name / f"{baseline.version:04d}.json"
+    return archive.baselines / baseline.name / f"{baseline.version:04d}.json"
 
 
 def load_baseline(path: Path, text: bytes | None = None) -> Baseline:
-    """Of a file, which has this text. Raises ImbError, also where the file is not as it was made."""
+    """The baseline in a file; `text`: its content, if it was read already. Raises ImbError, also where the file was modified."""
     try:
         text = read_part(path) if text is None else text
         baseline = json_of(path, text, Baseline)

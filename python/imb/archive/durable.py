@@ -13,7 +13,7 @@ _SYNCS = 16  # at the same time: the file system writes its journal once for sev
 
 
 def sync_path(path: Path) -> None:
-    """A file or folder. Raises OSError."""
+    """Writes a file or folder to the disk. Raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -25,7 +25,7 @@ def sync_path(path: Path) -> None:
 
 
 def sync_all(paths: Sequence[Path]) -> None:
-    """Only these: a sync of all file systems would hold up everyone on a shared machine."""
+    """Syncs these paths only: a sync of whole file systems would delay all users of a shared machine."""
     if len(paths) < _SYNCS:
         _each(paths)
         return
@@ -60,7 +60,7 @@ def write_each(files: Mapping[Path, bytes], *, sync: bool = True, mode: int = 0o
             try:
                 create(part, files[path], mode)
             except OSError as error:
-                error.filename = str(path)  # a full disk has no name
+                error.filename = str(path)  # the error of a full disk names no file
                 raise
         if sync:
             sync_all(list(parts.values()))

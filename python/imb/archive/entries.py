@@ -122,7 +122,7 @@ def index_tables(entries: Sequence[Entry]) -> dict[str, pa.Table]:
 
 
 def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
-    """The content of these runs. One that cannot be read is left out, which costs a note."""
+    """The content of these runs. One that cannot be read is left out, with a note."""
     entries = []
     logs: list[tuple[Entry, bytes]] = []
     for run in runs:
@@ -144,13 +144,13 @@ def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
 
 
 def parse_each(files: Sequence[tuple[bytes, str]]) -> list[Log]:
-    """parse_many, whose readers never fail. Should one fail nevertheless, the file at fault is named and the others are read."""
+    """parse_many, whose readers never fail. If one fails nevertheless, its file has a problem, and the others are read."""
     try:
         return parse_many(files)
     except Exception as error:
         if len(files) > 1:
             return [log for file in files for log in parse_each([file])]
-        words = f"the importer fails on it, please report this ({type(error).__name__}: {error})"
+        message = f"the importer fails on it, please report this ({type(error).__name__}: {error})"
         return [
-            Log(files[0][1], reader_of(files[0][0]).format, problems=[Problem(files[0][1], 0, words[:300])])
+            Log(files[0][1], reader_of(files[0][0]).format, problems=[Problem(files[0][1], 0, message[:300])])
         ]

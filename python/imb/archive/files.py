@@ -16,14 +16,14 @@ from imb.archive import sources
 from imb.archive.entries import Entry
 from imb.archive.importer import files_in, read_for_import
 from imb.archive.store import FORMAT, Content, Manifest, StoredRun, file_facts, name_of
-from imb.model.errors import ImbError
+from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.notes import note_unread
 from imb.model.records import Problem, Records, Run, decode, read
 from imb.model.text import readable
 
 
 class FileRun:
-    """A run that a file holds; reads as a StoredRun does. `name` is the path of the file, `path#2` of the second run in it;
+    """A run that a file holds; reads as a StoredRun does. `name` is the path of the file, `path#2` for the second run in it;
     `problems` are the lines of this run that were not understood. `stored`: it is one launch of a run in the archive."""
 
     def __init__(
@@ -55,11 +55,11 @@ class FileRun:
         return self.content.parts().get(name)
 
     def facts(self) -> dict[str, Any]:
-        """As the archive would keep them."""
+        """The facts as the archive would store them."""
         return dict(self.content.facts)
 
     def records(self, *, samples: bool = False) -> Records:
-        """The records, or what the log says in records; `samples` as of records.read."""
+        """The records, or what the log says in records; `samples` as in records.read."""
         if self.content.records is None:
             records = [record for launch in self.entry.launches for record in launch.records()]
             return Records(records, self.problems)
@@ -75,7 +75,7 @@ def sources_of(runs: Iterable[object]) -> list[Path]:
 
 def runs_in(path: Path) -> Iterator[FileRun]:
     """The runs of a file, or of all files in a folder. Raises ImbError where there is none, or a file cannot be read."""
-    without: list[Problem] = []  # of files without a run
+    without_runs: list[Problem] = []  # problems of files that have no run
     empty = True
     for file in files_in([path]):
         try:
@@ -83,22 +83,22 @@ def runs_in(path: Path) -> Iterator[FileRun]:
         except sources.Unreadable as error:
             raise ImbError(f"{file}: {error}") from error
         if not runs:
-            without += report.problems
+            without_runs += report.problems
         for number, (content, entry) in enumerate(runs, 1):
             empty = False
             name = readable(f"{file}#{number}" if len(runs) > 1 else str(file))
             yield FileRun(name, file, content, entry, _problems_of(number, runs, report.problems))
     if empty:
-        raise ImbError(str(without[0]) if without else f"{path}: there is no file in this folder")
+        raise ImbError(str(without_runs[0]) if without_runs else f"{path}: there is no file in this folder")
     # A folder may have other text beside logs: no line of it is lost.
-    note_unread((problem for problem in without if not problem.line), lost=False)
-    note_unread(problem for problem in without if problem.line)
+    note_unread((problem for problem in without_runs if not problem.line), lost=False)
+    note_unread(problem for problem in without_runs if problem.line)
 
 
 def _problems_of(
     number: int, runs: Sequence[tuple[Content, Entry]], problems: Sequence[Problem]
 ) -> list[Problem]:
-    """Those in the lines of the run of this number; what is wrong with the file as a whole is wrong with each run."""
+    """The problems in the lines of the run with this number, and those of the file as a whole."""
     lines = ((content.output or b"").count(b"\n") for content, _ in runs[:-1])  # the runs divide the file
     ends = [0, *accumulate(lines), sys.maxsize]
     return [
@@ -107,7 +107,7 @@ def _problems_of(
 
 
 def launch_in(run: StoredRun | FileRun, number: int) -> StoredRun | FileRun | None:
-    """The launch that is named `RUN#2` where the records of a run are of several; None where there is none of this number."""
+    """The launch that `RUN#2` names where the records of a run are of several launches; None where there is none of this number."""
     text = run.part("records.jsonl") or b""
     starts = list(_launches(text))
     if len(starts) < 2:
@@ -129,7 +129,7 @@ def _launches(text: bytes) -> Iterator[int]:
     """Where the record of each launch begins."""
     at = 0
     for line in text.split(b"\n"):
-        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        with suppress(*UNDECODABLE):
             if b'"run"' in line[:40] and isinstance(decode(line), Run):
                 yield at
         at += len(line) + 1

@@ -1,8 +1,8 @@
 """Files of logs -> runs in the archive and rows in the index, several files at a time.
 
 A log becomes a run per launch in it. Its bytes are divided among them without a gap, so nothing of the file is lost
-and a run can be read again by a later version. Readers of logs are imported by the processes that read, since the one
-that starts these would keep them waiting.
+and a run can be read again by a later version. Only the processes that read logs import the readers: they would wait for
+an import in the process that starts them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BATCH_FILES = 1000
 
 
 class FileReport(msgspec.Struct):
-    """What became of one file. `runs`: their names; `new`: how many of them the archive had not; `labeled`: how many of the
+    """What became of one file. `runs`: their names; `new`: how many of them the archive did not have; `labeled`: how many of the
     others got a label; `cut_off`: the last row of each launch without an end."""
 
     file: str
@@ -185,7 +185,7 @@ def _label_present(index: Index, present: Mapping[str, list[FileReport]], labels
 def _runs_of(
     texts: Sequence[tuple[FileReport, bytes]], labels: Sequence[str]
 ) -> list[tuple[FileReport, Content, Entry]]:
-    """The runs in these texts: records are one, a log is one for each launch in it."""
+    """The runs in these texts: a file of records is one run, a log is one for each launch in it."""
     from imb.archive.entries import parse_each
     from imb.logs.readers import RECORDS
 
@@ -235,19 +235,19 @@ def _of_log(
     if not report.rows and not report.failures and report.problems:
         return
     if not report.rows and not report.failures and (csv := separator_in(text)):
-        words = f"columns are separated by {csv[1]!r}, not by blanks; give the log as it was printed"
-        report.problems.append(Problem(report.file, csv[0], words))
+        message = f"columns are separated by {csv[1]!r}, not by blanks; give the log as it was printed"
+        report.problems.append(Problem(report.file, csv[0], message))
         return
     if not log.launches:
         report.problems.append(Problem(report.file, 0, f"there is no table of {tables_in_words()} in it"))
     report.cut_off = [last_of(launch) for launch in log.launches if cut_off(launch.run, launch.end)]
-    before = counted = 0  # lines, bytes
+    lines_before = bytes_before = 0  # of the text before a launch
     for launch in log.launches:
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
-        before += text.count(b"\n", counted, launch.start)
-        counted = launch.start
-        for item in launch.items if before else ():  # lines are those of the run's own text from here on
-            item.line = (item.line or 0) - before
+        lines_before += text.count(b"\n", bytes_before, launch.start)
+        bytes_before = launch.start
+        for item in launch.items if lines_before else ():  # from here on, lines are those of the run's text
+            item.line = (item.line or 0) - lines_before
         title = from_title(launch.label) if launch.label else None
         content = Content(
             output=text[launch.start : launch.stop],

@@ -9,7 +9,6 @@ Parquet, for DuckDB. Arrow is imported only where they are written or read.
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import shutil
 import time
@@ -28,7 +27,7 @@ from imb.archive.labels import LabelChange, Tags, replay
 from imb.archive.reading import UnreadableFile
 from imb.archive.runs_table import RUNS, Columns, TableFile, arrow_of, decoded, encoded, sealed, unsealed
 from imb.archive.store import SHORT, Archive, StoredRun
-from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.errors import UNDECODABLE, unwritable_cache
 from imb.model.figures import FIGURES
 from imb.model.notes import note
 
@@ -38,22 +37,20 @@ if TYPE_CHECKING:
 
     from imb.archive.entries import Entry
 
-# Of the columns and of what is read from logs; another one, or other figures, are another folder, which is filled anew.
+# Of the columns and of what is read from logs. With another version or other figures, another folder is used and filled.
 VERSION = 8
 _FOLDER = f"index-{VERSION}-{zlib.crc32(repr(FIGURES).encode()):08x}"
 _RUNS_FILE = "runs.msgpack"
 _AT_ONCE = 32_000_000  # bytes of logs that are read together
 _MANY_SEGMENTS = 64
-_DAMAGED: tuple[type[Exception], ...] = (
-    OSError,
-    *UNDECODABLE,
-)  # what reading a file of the cache raises then
+# Raised where a file of the cache is damaged.
+_DAMAGED: tuple[type[Exception], ...] = (OSError, *UNDECODABLE)
 _REPLACED = "replaced"  # a file in a segment that is not read any more
-_KEPT = 3600.0  # seconds after that; no query takes longer
+_KEPT = 3600.0  # seconds that such a segment is kept; no query takes longer
 Kind = TypeVar("Kind")
 
-# Extensions may be fetched from a network, and a query may name variables of this program.
-_ALONE: dict[str, str | bool | int | float | list[str]] = {
+# Without these, DuckDB may fetch extensions from a network, and a query may name variables of this program.
+_ISOLATED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
@@ -61,7 +58,7 @@ _ALONE: dict[str, str | bool | int | float | list[str]] = {
 
 
 def _schemas() -> dict[str, pa.Schema]:
-    """Of the tables of rows in a segment."""
+    """The schemas of the tables of rows in a segment."""
     from imb.logs import columnar
 
     return {"results": columnar.RESULTS, "failures": columnar.FAILURES}
@@ -94,8 +91,8 @@ class Index:
     # --- Writing -------------------------------------------------------------------------------------
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Puts runs into a new segment. One that does not fit into the columns costs a note. Raises ImbError."""
-        with suppress(_Deleted):  # whoever reads next takes them in
+        """Puts runs into a new segment. One that does not fit into the columns is left out, with a note. Raises ImbError."""
+        with suppress(_Deleted):  # the next reader takes them in
             self._add(entries)
 
     def _add(self, entries: Sequence[Entry]) -> list[str]:
@@ -111,28 +108,22 @@ class Index:
                 half = len(entries) // 2
                 return [*self._add(entries[:half]), *self._add(entries[half:])]
             manifest = entries[0].manifest
-            words = f"{type(error).__name__}: {error}"[:200]
+            message = f"{type(error).__name__}: {error}"[:200]
             note(
-                f"run {manifest.id[:SHORT] if manifest else ''}: cannot be listed, please report this ({words})"
+                f"run {manifest.id[:SHORT] if manifest else ''}: cannot be listed, please report this ({message})"
             )
             return []
         self._write(runs, tables)
         return runs["run"]
 
     def _write(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
-        """Raises ImbError where the cache cannot be written, Arrow's errors do not name the file; _Deleted."""
+        """Raises ImbError where the cache cannot be written, _Deleted."""
         try:
             self._write_segment(runs, tables)
         except FileNotFoundError as error:
             raise _Deleted from error
         except OSError as error:
-            raise self._refusal(error) from error
-
-    def _refusal(self, error: OSError) -> ImbError:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        return ImbError(
-            f"cannot write to the cache {self.folder}: {reason}; make room there, or set XDG_CACHE_HOME"
-        )
+            raise unwritable_cache(self.folder, error) from error
 
     def _write_segment(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
         import pyarrow as pa
@@ -170,13 +161,13 @@ class Index:
             shutil.rmtree(part, ignore_errors=True)
 
     def segments(self) -> list[Path]:
-        """Those that are read, the oldest first."""
+        """The segments that are read, the oldest first."""
         return [each for each in self._all_segments() if not (each / _REPLACED).exists()]
 
     def _all_segments(self) -> list[Path]:
         try:
             present = sorted(self.folder.iterdir())
-        except OSError:  # none was written; another reason is that of the next write
+        except OSError:  # none was written; for another reason the next write fails
             return []
         return [each for each in present if each.name[0].isdigit()]
 
@@ -191,7 +182,7 @@ class Index:
                     shutil.rmtree(segment, ignore_errors=True)
 
     def _refreshed(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, Columns]]:
-        """Takes in what the archive has and the index has not. Returns the names of the archive's runs, and these columns of
+        """Takes in what the archive has and the index lacks. Returns the names of the archive's runs, and these columns of
         `runs`, with `run` among them, by segment. They are read once if the index was up to date. Raises _Deleted."""
         present = set(self.archive.ids())
         tables = self._runs_read(columns)
@@ -287,7 +278,7 @@ class Index:
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
     def _with_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
-        """As `rows`, by column; also the segments, and whether runs are in them that the archive has not any more. Raises _Deleted."""
+        """As `rows`, by column; also the segments, and whether they have runs that the archive no longer has. Raises _Deleted."""
         names = columns or list(RUNS)
         present, by_segment = self._refreshed(names)
         table = {
@@ -317,14 +308,14 @@ class Index:
         return path
 
     def _keep(self, path: Path, data: bytes) -> None:
-        """Writes a file of this folder, which can be made anew: it is not synced. Raises ImbError, _Deleted."""
+        """Writes a file of this folder, which can be made again: it is not synced. Raises ImbError, _Deleted."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, data, sync=False)
         except FileNotFoundError as error:
             raise _Deleted from error
         except OSError as error:
-            raise self._refusal(error) from error
+            raise unwritable_cache(self.folder, error) from error
 
     def tags(self) -> dict[str, Tags]:
         """Archive.tags, reading only the changes that are new."""
@@ -337,12 +328,12 @@ class Index:
         unknown = (path for path in files if path.name not in known)
         if new := {path.name: change for path, change in self.archive.label_log.changes(unknown)}:
             known |= new
-            with suppress(_Deleted):  # whoever asks next reads all changes again
+            with suppress(_Deleted):  # the next reader reads all changes again
                 self._keep(cache, sealed(msgspec.json.encode(known)))
         return replay(known[path.name] for path in files if path.name in known)
 
     def answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:
-        """What `question` returns of a connection as of `connect`. It is asked again where files are deleted meanwhile."""
+        """What `question` returns for a connection as `connect` makes it. It is asked again where files are deleted meanwhile."""
         with ExitStack() as stack:
             return self._despite_deletion(stack, lambda index: index._answer(question))
 
@@ -366,7 +357,7 @@ class Index:
         import pyarrow as pa
 
         runs, segments, removed = self._with_segments()
-        connection = duckdb.connect(config=_ALONE)
+        connection = duckdb.connect(config=_ISOLATED)
         connection.register("present_runs", arrow_of(runs))
         connection.execute("CREATE VIEW runs AS SELECT * FROM present_runs")
         readable: list[str] = []

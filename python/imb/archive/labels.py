@@ -1,7 +1,7 @@
-"""Labels and notes: their changes, and which labels can be given: those that a command takes again as a name.
+"""Labels and notes: their changes, and which texts can be labels (those that commands accept as a name).
 
 ARCHIVE/labels/00001795789012345678-3fa9….json is one change; it never changes itself. The number gives the order of the changes:
-the time in nanoseconds, and more than every number that its writer found there. So a change follows those that it has seen,
+the time in nanoseconds, but larger than every number that its writer found there. So a change follows all that its writer saw,
 whatever the clocks of hosts are.
 
 Labels that an earlier version stored are read, shown and removed whatever they are.
@@ -63,15 +63,20 @@ def replay(changes: Iterable[LabelChange]) -> dict[str, Tags]:
 def change_by_me(
     run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
 ) -> LabelChange:
-    """Made now by this user. Raises ImbError for a label that cannot be given."""
+    """A change by this user, now. Raises ImbError for a label that cannot be given."""
     return LabelChange(
         run=run_id,
         at=now(),
-        by=f"{user()}@{socket.gethostname()}",
+        by=writer(),
         add=checked(add),
         remove=list(remove),
         note=note,
     )
+
+
+def writer() -> str:
+    """`user@host`, as changes and baselines record it."""
+    return f"{user()}@{socket.gethostname()}"
 
 
 def user() -> str:
@@ -108,7 +113,7 @@ class LabelLog:
             yield path, self._changes[path.name]
 
     def write(self, changes: Sequence[LabelChange]) -> None:
-        """Adds these changes behind all that are there. Raises OSError."""
+        """Adds these changes after all that are there. Raises OSError."""
         if not changes:
             return
         latest = max((number for number, _ in self._numbered()), default=0)
@@ -121,7 +126,7 @@ class LabelLog:
 
 
 def checked(labels: Sequence[str]) -> list[str]:
-    """The same labels. Raises ImbError for one that no command would take as a name."""
+    """These labels. Raises ImbError for one that no command would take as a name."""
     for label in labels:
         if reason := _reason(label):
             raise ImbError(f"label {label[: _LONGEST + 1]!r}: {reason}")
@@ -129,7 +134,7 @@ def checked(labels: Sequence[str]) -> list[str]:
 
 
 def from_title(title: str) -> str | None:
-    """A label of the title of a section in a log, which is any text; None where nothing of it can be one."""
+    """A label from the title of a section in a log, which may be any text; None where nothing of it can be a label."""
     words = " ".join(one_line(title).replace(",", ";").split())
     label = words.removeprefix(QUERY)[:_LONGEST].strip()
     return label if label and not _reason(label) else None

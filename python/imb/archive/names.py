@@ -33,7 +33,7 @@ class NoResult(ImbError):
 
 
 def load(archive: Archive, names: str) -> Side:
-    """The launches of these names, which commas divide. Raises ImbError where there is none.
+    """The launches of these names, which commas separate. Raises ImbError where there is none.
 
     A name is a run or a label (see `stored_names`), a file or folder of logs or records (which need not be in the archive), one
     launch of several in a file or run (`FILE#2`), or, alone, a query: `sql:` and a SELECT statement that answers with a column
@@ -43,7 +43,7 @@ def load(archive: Archive, names: str) -> Side:
 
 
 def named_runs(archive: Archive, names: str) -> Iterator[StoredRun | FileRun]:
-    """The runs of these names, as of `load`. Raises ImbError where there is none."""
+    """The runs of these names, as in `load`. Raises ImbError where there is none."""
     return readable_runs(archive, *_names_in(archive, names))
 
 
@@ -88,13 +88,13 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
 
 
 def launches_in(archive: Archive, run: str) -> list[Launch]:
-    """Those of a run, by whole name."""
+    """The launches of a run, by its whole name."""
     stored = archive.run(run)
     return list(_launches(stored, stored.records()))
 
 
 def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun]:
-    """The runs of these names, to read: as of `stored_names`, but those of a file need not be stored. Raises ImbError where there is
+    """The runs of these names, to read: as in `stored_names`, but those of a file need not be stored. Raises ImbError where there is
     none."""
     present = archive.ids()
     for name in names:
@@ -147,7 +147,7 @@ def stored_names(archive: Archive, *names: str) -> list[str]:
 def _stored(
     archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]]
 ) -> list[str]:
-    """Whole names, as of `stored_names`."""
+    """Whole names, as in `stored_names`."""
     if ids := _ids_named(archive, name, present, tags):
         return ids
     runs = list(dict.fromkeys(run.id for run in _readable(archive, name, present)))
@@ -162,7 +162,7 @@ def _stored(
 
 
 def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
-    """Name and file of the records of these runs, as of `stored_names`; of files, stored or not, the files themselves. For records that
+    """Name and file of the records of these runs, as in `stored_names`; for files, stored or not, the files themselves. For records that
     are too many to be read at once. Raises ImbError where there is none."""
     present = archive.ids()
     by_path: dict[Path, str] = {}
@@ -197,7 +197,7 @@ def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
 
 
 def listed(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> set[str]:
-    """Whole names of the runs that these names mean, as of `runs`. `tags`: those of the archive. Raises ImbError where a name
+    """Whole names of the runs that these names mean, as in `stored_names`. `tags`: those of the archive. Raises ImbError where a name
     has no run."""
     present = archive.ids()
     return {run for name in names for run in _stored(archive, name, present, lambda: tags)}
@@ -215,7 +215,7 @@ def ambiguous(name: str, shown: Sequence[str], advice: str = "give the name of o
 
 
 def _names_in(archive: Archive, text: str) -> list[str]:
-    """The names that commas divide. A query, a file, and a label of an earlier version may have commas themselves."""
+    """The names that commas separate. A query, a file, and a label of an earlier version may have commas themselves."""
     if text.startswith(QUERY):
         return [text]
     if "," in text and (_labeled(text, archive.ids(), archive.tags()) or _path(text) or _in_a_file(text)):
@@ -244,8 +244,8 @@ def _ids_named(
 
 
 def matching(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tags]]) -> list[str]:
-    """Of these runs those that have this label, or the one whose name begins so; empty where there is none. Raises ImbError
-    where several names begin so.
+    """Of these runs those with this label, or the one whose name begins with `name`; empty where there is none. Raises ImbError
+    where the names of several runs begin with it.
 
     A label cannot hide a run whose shown name is given; shorter names are labels first, as `2026` may be one.
     """
@@ -258,7 +258,7 @@ def matching(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tag
 
 
 def _labeled(name: str, runs: Iterable[str], tags: Mapping[str, Tags]) -> list[str]:
-    """Those of these runs that have this label, in the order in which they first got a label."""
+    """The runs among these that have this label, in the order in which they first got a label."""
     selected = set(runs)
     return [run for run, tag in tags.items() if name in tag.labels and run in selected]
 
@@ -271,7 +271,7 @@ def reason_of(run: StoredRun | FileRun) -> str | None:
 
 
 def unreachable_of(run: StoredRun, hosts: Collection[str]) -> dict[str, str]:
-    """Those of these hosts that its launcher could not reach, and why."""
+    """The hosts among these that the launcher of a run could not reach, and why."""
     from imb.logs.launch_errors import unreachable
 
     return unreachable(run.part("stderr.txt") or b"", hosts)
@@ -302,12 +302,12 @@ def _unknown(archive: Archive, name: str) -> ImbError:
     if near := get_close_matches(name, labels, 1):
         return ImbError(f"no run, label or file {name!r}; did you mean {near[0]!r}?")
     return ImbError(
-        f"no run, label or file {name!r}; `imb ls` lists names (4 digits or more) and labels of {archive.folder}"
+        f"no run, label or file {name!r}; `imb ls` lists names ({LEAST} digits or more) and labels of {archive.folder}"
     )
 
 
 def _launches(run: StoredRun | FileRun, records: Records) -> Iterator[Launch]:
-    from imb.model.observations import launches_of  # as above
+    from imb.model.observations import launches_of  # NumPy: a list needs none
 
     # A log has no samples, and need not be kept in memory to read them.
     has_samples = isinstance(run, StoredRun) or run.content.records is not None
@@ -326,9 +326,9 @@ def _runs_of_query(archive: Archive, query: str) -> list[str]:
     at = answer.columns.index("run")
     runs = list(dict.fromkeys(str(row[at]) for row in answer.rows))
     present = set(archive.ids())
-    if strange := [run for run in runs if run not in present]:
+    if unknown := [run for run in runs if run not in present]:
         raise ImbError(
-            f"query returned an unknown run: {strange[0]!r}; the column run must hold complete names"
+            f"query returned an unknown run: {unknown[0]!r}; the column run must hold complete names"
         )
     if not runs:
         raise ImbError(f"query returned no runs: {query!r}")

@@ -11,14 +11,12 @@ from imb.archive.durable import write_whole
 from imb.archive.store import Archive
 from imb.model.errors import ImbError
 
-# Folders of an archive; what else a user keeps beside them is no part of it.
-_ARCHIVE_FOLDERS = ("runs", "labels", "removed", "tmp", "sessions", "baselines")
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/\d+)/fd/(\d+)")
 
 
 def identity(path: Path) -> tuple[int, int, str] | None:
-    """The same for all spellings of a file and all links to it: device and inode; of a file that does not exist those of its
-    folder, with its name. None where there is no such folder."""
+    """The same for all spellings of a file and all links to it: device and inode; for a file that does not exist those of its
+    folder, and its name. None where there is no such folder."""
     try:
         status = path.stat()
         return status.st_dev, status.st_ino, ""
@@ -38,7 +36,7 @@ def refuse_overwriting(archive: Archive, output: Path, sources: Iterable[Path], 
     place = identity(output)
     if source := next((path for path in sources if place and identity(path) == place), None):
         raise ImbError(f"{option} {output}: this is {source}, which is read; give another file")
-    archive_folders = {identity(archive.folder / name) for name in _ARCHIVE_FOLDERS} - {None}
+    archive_folders = {identity(folder) for folder in archive.folders} - {None}
     if any(identity(folder) in archive_folders for folder in _followed(output).parents):
         raise ImbError(
             f"{option} {output}: this is a file of the archive {archive.folder}; give one outside of it"
@@ -46,13 +44,11 @@ def refuse_overwriting(archive: Archive, output: Path, sources: Iterable[Path], 
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Replaces a file as a whole, also behind a link; what is no file (a pipe, /dev/null) and /dev/stdout get the bytes.
+    """Replaces a file as a whole, also through a link; what is no file (a pipe, /dev/null) and /dev/stdout get the bytes.
     Raises ImbError for a folder, OSError."""
     if path.is_dir():
         raise ImbError(f"{path} is a folder; give a file")
-    if (
-        descriptor := _descriptor(path)
-    ) is not None:  # to be opened anew it would begin at the start of the file
+    if (descriptor := _descriptor(path)) is not None:  # opened again, it would begin at the start of the file
         with os.fdopen(os.dup(descriptor), "wb") as file:
             file.write(data)
     elif path.exists() and not path.is_file():
@@ -62,12 +58,12 @@ def write_output(path: Path, data: bytes) -> None:
 
 
 def _followed(path: Path) -> Path:
-    """Where its links lead, also where no file is; as of a circle of links, which Path.resolve does not take."""
+    """Where the links of a path lead, even if no file is there, or they form a circle, which Path.resolve rejects."""
     return Path(os.path.realpath(path))
 
 
 def _descriptor(path: Path) -> int | None:
-    """The number of /dev/stdout, /dev/stderr and /dev/fd/N, also behind links."""
+    """The number of /dev/stdout, /dev/stderr and /dev/fd/N, also through links."""
     for _ in range(40):  # links that the system follows
         if match := _DESCRIPTOR.fullmatch(str(path.absolute())):
             return int(match[1])

@@ -34,7 +34,7 @@ class UnreadableFile(ImbError):
         super().__init__(f"{path}: cannot be read ({reason})")
 
     def with_advice(self, advice: str) -> ImbError:
-        """The same for the command that needs this file."""
+        """The error for a command that needs this file."""
         return ImbError(f"{self}; {advice}")
 
 
@@ -48,7 +48,7 @@ def read_part(path: Path) -> bytes:
 
 
 def size_of(path: Path) -> int:
-    """Of a file that this user may read. Raises UnreadableFile."""
+    """The size of a file that this user may read. Raises UnreadableFile."""
     try:
         with _opened(path) as file:
             return os.fstat(file.fileno()).st_size
@@ -58,7 +58,7 @@ def size_of(path: Path) -> int:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Never waits, and is never endless: in the place of a file another user may put a FIFO or a device. Raises OSError."""
+    """Opens regular files only: another user may put a FIFO or a device in their place, which would block or never end. Raises OSError."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))

@@ -15,7 +15,7 @@ _OLD = 3600  # seconds
 
 
 def remains(archive: Archive) -> list[Path]:
-    """Runs being written, and those whose writer was killed."""
+    """The folders of runs that are being written, and of those whose writer was killed."""
     return sorted(archive.tmp.iterdir()) if archive.tmp.is_dir() else []
 
 
@@ -24,14 +24,14 @@ def sweep(archive: Archive) -> None:
     from here."""
     for folder in remains(archive):
         host, _, pid = folder.name.rpartition("-")[0].rpartition("-")
-        if host != socket.gethostname() or not pid.isdigit() or _runs(int(pid)):
+        if host != socket.gethostname() or not pid.isdigit() or _is_running(int(pid)):
             continue
         with suppress(OSError):  # another process deletes it too
             if time.time() - folder.stat().st_mtime > _OLD:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,6 +1,6 @@
 """The index's table of runs and its file: MessagePack, because `imb ls` reads it and importing Arrow takes longer than that.
 
-A file of the cache ends with a checksum: a damaged one is made again, whatever its damage is.
+A file of the cache ends with a checksum: a damaged one is made again, whatever the damage.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class TableFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 _FILE = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
-_FILES = "(files)"  # no column
+_FILES = "(files)"  # beside the columns: the states of the other files
 _SEAL = 4  # bytes
-_OTHERS = msgspec.msgpack.Decoder(dict[str, TableFile])
+_FILE_STATES = msgspec.msgpack.Decoder(dict[str, TableFile])
 _COLUMN = {kind: msgspec.msgpack.Decoder(list[kind | None]) for kind in (str, int)}  # type: ignore[valid-type]
 
 
@@ -81,7 +81,9 @@ def decoded(data: bytes, names: Sequence[str]) -> tuple[Columns, dict[str, Table
     parts = _FILE.decode(unsealed(data))
     if not parts.keys() >= {_FILES, *names}:
         raise ValueError("lacks a column")
-    return {name: _COLUMN[RUNS[name]].decode(parts[name]) for name in names}, _OTHERS.decode(parts[_FILES])
+    return {name: _COLUMN[RUNS[name]].decode(parts[name]) for name in names}, _FILE_STATES.decode(
+        parts[_FILES]
+    )
 
 
 def arrow_of(columns: Columns) -> pa.Table:

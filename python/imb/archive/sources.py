@@ -1,4 +1,4 @@
-"""The bytes of files that may be logs: regular files of bounded size, unpacked, as UTF-8. The error names what another file is."""
+"""The bytes of files that may be logs: regular files of bounded size, unpacked, as UTF-8. For other files, the error states what they are."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ _FOREIGN = {
     b"%PDF": "a PDF document, not text",
     b"PAR1": "a Parquet file, not text",
 }
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)  # raised where a file cannot be unpacked
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))
 
@@ -40,8 +41,8 @@ class Unreadable(ImbError):
 
 
 def blocks(path: Path, size: int = 1 << 23, longest_line: int = 1 << 26) -> Iterator[bytes]:
-    """The bytes of a file that may be larger than memory, of LONGEST at most, unpacked, in pieces of whole lines. Raises
-    Unreadable, and OSError. Larger pieces cost more: their memory is new each time."""
+    """The bytes of a file that may be larger than memory, up to LONGEST, unpacked, in pieces of whole lines. Raises Unreadable,
+    and OSError. Larger pieces would take longer: their memory is new each time."""
     with _opened(path) as file:
         rest, total = b"", 0
         while piece := _piece(file, size):
@@ -51,8 +52,9 @@ def blocks(path: Path, size: int = 1 << 23, longest_line: int = 1 << 26) -> Iter
             end = piece.rfind(b"\n") + 1
             whole, rest = (rest + piece[:end], piece[end:]) if end else (b"", rest + piece)
             if len(rest) > longest_line:
-                words = f"has a line of more than {rounded_size(longest_line)}; it is not a file of records"
-                raise Unreadable(words)
+                raise Unreadable(
+                    f"has a line of more than {rounded_size(longest_line)}; it is not a file of records"
+                )
             if whole:
                 yield whole
         if rest:
@@ -62,7 +64,7 @@ def blocks(path: Path, size: int = 1 << 23, longest_line: int = 1 << 26) -> Iter
 def _piece(file: IO[bytes], size: int) -> bytes:
     try:
         return file.read(size)
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except _DAMAGED as error:
         raise Unreadable(f"cannot be unpacked: {error}") from error
 
 
@@ -112,7 +114,7 @@ def _bounded(file: IO[bytes], size: int) -> bytes:
 def _unpacked(file: IO[bytes]) -> bytes:
     try:
         text = file.read(LARGEST + 1)
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
+    except (*_DAMAGED, OSError) as error:
         raise Unreadable(f"cannot be unpacked: {error}") from error
     if len(text) > LARGEST:
         raise Unreadable(_too_large("unpacks to"))

@@ -27,7 +27,7 @@ def ask(archive: Archive, sql: str) -> QueryResult:
 
     from imb.archive.index import Index
 
-    sql.encode()  # raises UnicodeEncodeError, for which DuckDB has no words
+    sql.encode()  # raises UnicodeEncodeError; DuckDB's own error does not state the reason
     try:
         statements = duckdb.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
@@ -41,6 +41,6 @@ def ask(archive: Archive, sql: str) -> QueryResult:
 
 
 def _asked(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> QueryResult:
-    """The connection is held here: an answer of an older DuckDB does not keep it open."""
+    """The answer. `connection` stays referenced here: with an older DuckDB the answer does not keep it open."""
     answer = connection.sql(statement)
     return QueryResult(answer.columns, answer.fetchall()) if answer is not None else QueryResult([], [])

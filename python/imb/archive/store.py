@@ -8,6 +8,8 @@
     ARCHIVE/labels/          labels and notes: one small file per change, never changed itself
     ARCHIVE/removed/         runs that `imb archive rm` took out, `imb archive restore` moves them back
     ARCHIVE/tmp/             runs being written
+    ARCHIVE/sessions/        see imb.measure.session
+    ARCHIVE/baselines/       see imb.archive.baselines
 
 A run's name is the SHA-256 of the hashes of its content, so the same content is the same run, and a run can be
 verified. It is written in tmp/, synced, and renamed to its place: it is there whole or not at all, without locks.
@@ -60,7 +62,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
     `facts` is any JSON object. By convention `kind` ("launch" or "import"), and of a launch `command` (list of
     words), `exit_status`, `started`, `ended` (UTC, ISO 8601) and `conditions` (object). The same content must
-    give the same facts if it is to be the same run: when and whence it was added belongs into `origin`.
+    give the same facts if it is to be the same run: when and from where it was added belongs in `origin`.
     """
 
     records: bytes | None = None
@@ -82,7 +84,7 @@ class ArchiveFull(ImbError):
 
 
 class FileFacts(msgspec.Struct, frozen=True):
-    """Of one file of a run."""
+    """Hash and length of one file of a run."""
 
     sha256: str
     bytes: int
@@ -100,7 +102,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     origin: str | None = None
 
 
-Beside: TypeAlias = Callable[[Sequence[Manifest | None]], None]
+WhileWriting: TypeAlias = Callable[[Sequence[Manifest | None]], None]
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -123,12 +125,12 @@ class StoredRun(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """As it is shown."""
+        """The name as it is shown."""
         return self.id[:SHORT]
 
     @property
     def stored(self) -> bool:
-        """Whether it is in the archive, as of FileRun."""
+        """Whether it is in the archive, as in FileRun."""
         return True
 
     def part(self, name: str) -> bytes | None:
@@ -145,14 +147,14 @@ class StoredRun(msgspec.Struct, frozen=True):
         return {} if data is None else json_of(self.folder / "facts.json", data, dict[str, Any])
 
     def refuse_damage(self) -> None:
-        """Raises UnreadableFile where facts.json is damaged, or another file is missing, truncated or not for this user. Does not
+        """Raises UnreadableFile where facts.json is damaged, or another file is missing, truncated or unreadable for this user. Does not
         read the others: `imb archive verify` does."""
         self.facts()
         for name, stored in self.manifest.files.items():
             refuse_other_size(self.folder / name, size_of(self.folder / name), stored.bytes)
 
     def records(self, *, samples: bool = False) -> Records:
-        """The records of a run of the suite, or those read from its log; `samples` as of records.read."""
+        """The records of a run of the suite, or those read from its log; `samples` as in records.read."""
         data = self.part("records.jsonl")
         if data is not None:
             from imb.model.records import read  # as imb.logs below: a list needs neither
@@ -191,10 +193,17 @@ class Archive:
         self.label_folder = self.folder / "labels"
         self.removed = self.folder / "removed"
         self.tmp = self.folder / "tmp"
+        self.sessions = self.folder / "sessions"
+        self.baselines = self.folder / "baselines"
         self.label_log = LabelLog(self.label_folder)
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """All folders of the archive; what else a user keeps beside them is no part of it."""
+        return self.runs, self.label_folder, self.removed, self.tmp, self.sessions, self.baselines
+
     def missing(self) -> str | None:
-        """What is wrong where there is no such folder."""
+        """The message where the archive does not exist; None: it exists."""
         if self.folder.exists():
             return None
         return f"no archive {self.folder}; `imb run` and `imb import` make it, --archive and $IMB_ARCHIVE name another"
@@ -205,23 +214,23 @@ class Archive:
         """Puts one run into the archive; on return it is on disk. Raises ImbError where it cannot be written."""
         return self.add_many([content])[0]
 
-    def add_many(self, contents: Iterable[Content], beside: Beside | None = None) -> list[Added]:
+    def add_many(self, contents: Iterable[Content], while_writing: WhileWriting | None = None) -> list[Added]:
         """`add` of several, with one sync for all of them. In the order of `contents`.
 
-        `beside` is called in another thread while the disk writes. It gets the manifests, None for a run that the
+        `while_writing` is called in another thread while the disk writes. It gets the manifests, None for a run that the
         archive has already. The runs are stored even if it fails.
         """
         try:
-            return self._add_many(contents, beside or (lambda _: None))
+            return self._add_many(contents, while_writing or (lambda _: None))
         except OSError as error:
             raise self.refusal(error) from error
 
     def refusal(self, error: OSError) -> ImbError:
         """The error where the archive cannot be written."""
-        words = f"cannot write to the archive {self.folder}: {error.strerror or error}"
+        message = f"cannot write to the archive {self.folder}: {error.strerror or error}"
         if error.errno in _FULL:
-            return ArchiveFull(f"{words}; make room")
-        return ImbError(f"{words}; give another one (--archive, $IMB_ARCHIVE)")
+            return ArchiveFull(f"{message}; make room")
+        return ImbError(f"{message}; give another one (--archive, $IMB_ARCHIVE)")
 
     def concerns(self, error: OSError) -> bool:
         """Whether the error is of a file of the archive. A full disk has no file name."""
@@ -229,14 +238,14 @@ class Archive:
             return error.errno in {*_FULL, errno.EROFS}
         return isinstance(error.filename, str | Path) and Path(error.filename).is_relative_to(self.folder)
 
-    def _add_many(self, contents: Iterable[Content], beside: Beside) -> list[Added]:
+    def _add_many(self, contents: Iterable[Content], while_writing: WhileWriting) -> list[Added]:
         self._make_folders()
         staged: list[tuple[Path | None, Manifest, Sequence[str]]] = []
         try:
             staged.extend(self._stage(content) for content in contents)
             new = [None if self.path_of(each.id).exists() else each for _, each, _ in staged]
             with ThreadPoolExecutor(1) as thread:
-                finished = thread.submit(beside, new)
+                finished = thread.submit(while_writing, new)
                 sync_all(
                     [
                         path
@@ -298,7 +307,7 @@ class Archive:
         place = self.path_of(manifest.id)
         place.parent.mkdir(exist_ok=True)
         if place.exists() and not self._is_whole(place, manifest):
-            self._take_out(manifest.id)  # a torn copy of what is whole here
+            self._take_out(manifest.id)  # a damaged copy of the run that is staged
         try:
             folder.rename(place)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Is the archive what it was: runs, labels, baselines?"""
+"""Checks whether runs, labels and baselines of the archive are as they were stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST = 5  # lines of one file that are named
 
 
 class Damage(msgspec.Struct):
-    """Of one run or of one other file. `damage`: what is not as it was; `remarks`: what is worth knowing."""
+    """The finding on one run or on one other file. `damage`: what is not as it was stored; `remarks`: what else is not as expected."""
 
     is_run: bool = False
     cut_off: bool = False
@@ -46,19 +46,19 @@ def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Itera
         yield from _verify_baselines(archive)
         yield from _verify_places(archive)
         if incomplete := len(remains(archive)):
-            words = f"{archive.tmp}: {counted(incomplete, 'incomplete run')}: being added, or the writers were killed"
+            message = f"{archive.tmp}: {counted(incomplete, 'incomplete run')}: being added, or the writers were killed"
             advice = "the next import deletes those of this host that are older than an hour; delete others yourself"
-            yield Damage(remarks=[f"{words}; {advice}"])
+            yield Damage(remarks=[f"{message}; {advice}"])
 
 
 def _verify_places(archive: Archive) -> Iterator[Damage]:
-    """What lies in runs/ and is no run in its place."""
+    """What is in runs/, but is no run in its own folder."""
     for group in sorted(archive.runs.iterdir()) if archive.runs.is_dir() else ():
         if group.is_dir() and _GROUP.fullmatch(group.name):
-            strange = [group / name for name in names_in(group) if not _is_place(group / name)]
+            unexpected = [group / name for name in names_in(group) if not _is_place(group / name)]
         else:
-            strange = [group]
-        for path in sorted(strange):
+            unexpected = [group]
+        for path in sorted(unexpected):
             advice = (
                 "; move it to removed/ and use `imb archive restore`" if _REMOVED.fullmatch(path.name) else ""
             )
@@ -82,10 +82,10 @@ def _verify_run(archive: Archive, run_id: str, validator: jsonschema_rs.Validato
     for name, facts in manifest.files.items():
         _verify_file(finding, f"{short}: {place / name}", archive, run_id, name, facts, validator)
     try:
-        strangers = sorted({path.name for path in place.iterdir()} - {*manifest.files, "manifest.json"})
+        unexpected = sorted({path.name for path in place.iterdir()} - {*manifest.files, "manifest.json"})
     except OSError:
-        strangers = []
-    finding.damage.extend(f"{short}: {place / name}: does not belong to the run" for name in strangers)
+        unexpected = []
+    finding.damage.extend(f"{short}: {place / name}: does not belong to the run" for name in unexpected)
     return finding
 
 
@@ -115,7 +115,7 @@ def _verify_file(
 
 
 def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonschema_rs.Validator) -> None:
-    """Unchanged records may be imperfect since the day they came: that is a remark."""
+    """Records that did not change, but were not good when they were stored, are a remark."""
     last = ""
     wrong: list[str] = []
     lines = data.split(b"\n")

@@ -344,13 +344,13 @@ def _planned(
         VariantSettings,
         examine_campaign,
         merged,
-        spoken,
+        parse_variant,
         why_launch_by_launch,
         why_variant_classic,
     )
 
     benchmarks, arguments = names_and_arguments(words)
-    *settings, both = map(spoken, [texts] if isinstance(texts, str) else texts)
+    *settings, both = map(parse_variant, [texts] if isinstance(texts, str) else texts)
     variants = dict(zip("ab", settings, strict=True)) if settings else {"ab": VariantSettings()}
     mpi, programs, memory, gpu = options
     defaults = VariantSettings(mpi=mpi, programs=str(programs) if programs else None, memory=memory, gpu=gpu)

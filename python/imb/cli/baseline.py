@@ -443,7 +443,7 @@ def _planned(
 ) -> Plan:
     """The plan that launches the baseline again; with_old: beside launches with its own MPI and programs."""
     from imb.measure import recheck
-    from imb.measure.campaign import spoken
+    from imb.measure.campaign import parse_variant
     from imb.mpi import installations
 
     recheck.refuse_if_imported(baseline)
@@ -454,7 +454,7 @@ def _planned(
     if with_old:
         seed = secrets.randbelow(2**31)
         old_installation = installations.find(wrapper)
-        new_settings = None if setting is None else spoken(setting)
+        new_settings = None if setting is None else parse_variant(setting)
         plan = recheck.plan_with_old(
             baseline,
             old_installation,

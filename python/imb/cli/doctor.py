@@ -61,7 +61,7 @@ def _findings(choice: str | None) -> Iterator[Check]:
     from imb.mpi import conditions, doctor, gpu_checks, gpus, installations, nvml
 
     yield from doctor.machine_checks(conditions.gather())
-    present = nvml.asked(gpus.of_host())
+    present = nvml.with_figures(gpus.of_host())
     yield from gpu_checks.checks(present)
     yield from doctor.tools()
     installed = [installations.find(choice)] if choice else installations.find_all()

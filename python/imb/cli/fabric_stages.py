@@ -285,7 +285,7 @@ class Stages:
         """With --budget, an endpoint that does not answer is left out in time for the others to be measured."""
         if self.settings.budget is None:
             return []
-        return [fabric.PATIENCE, f"{min(30.0, max(1.0, share / 4)):.3g}"]
+        return [fabric.PAIR_TIMEOUT, f"{min(30.0, max(1.0, share / 4)):.3g}"]
 
 
 _STAGES: dict[str, Stages] = {}

@@ -470,7 +470,7 @@ def _launch_all(
     from imb.cli.deciding import Deciding
     from imb.cli.show import print_tables
     from imb.measure import execution, session, stored_sessions
-    from imb.measure.setup_teardown import Standing
+    from imb.measure.setup_teardown import SetupState
     from imb.model import records
 
     execution.settle(archive, plan)
@@ -510,7 +510,7 @@ def _launch_all(
             verbose=verbose,
             grows=grows,
         ) as display,
-        Standing(archive, plan, display.say) as standing,
+        SetupState(archive, plan, display.say) as setup_state,
     ):
         if not plan.until:  # else the session may be decided already
             display.show_time_left(over, todo[0].turn if todo else None)
@@ -523,7 +523,7 @@ def _launch_all(
             if any(item.like() in missing for item in items):
                 left_out += len(items)
                 continue
-            if not standing.switch(items[0].variant):  # several at the same time have no setup
+            if not setup_state.switch(items[0].variant):  # several at the same time have no setup
                 left_out += len(items)
                 continue
             display.begin(items, over)

@@ -221,7 +221,7 @@ def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None
 
     set_by_user = transport_settings(run, source.facts())
     settings = ", ".join(f"{name}={value}" for name, value in set_by_user.items())
-    details = "; ".join(filter(None, [path.reported_transport(source.facts()), settings]))
+    details = "; ".join(filter(None, [path.reported_by_mpi(source.facts()), settings]))
     mean = path.mean_repetitions(source.records(samples=True).of(Sample))
     summary = path.paths_summary(path.ways(run, path.with_repetitions(records.of(Result), mean)))
     return f"{summary}{f' ({details})' if details else ''}" if summary else None

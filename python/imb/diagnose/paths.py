@@ -104,7 +104,7 @@ def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
 def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launches: int) -> Finding:
     settings = transport_settings(launch.run, launch.facts)
     settings_text = ", ".join(f"{name}={value}" for name, value in settings.items())
-    reported = path.reported_transport(launch.facts)
+    reported = path.reported_by_mpi(launch.facts)
     in_launches = f" in {same} of {counted(launches, 'launch')}" if launches > 1 else ""
     return Finding(
         level="warning",

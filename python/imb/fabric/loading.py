@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from imb.fabric.sweep import Endpoint, Rails, Sweep
 from imb.model.errors import ImbError
-from imb.model.pairs import LOOPBACK, PairLaunch
+from imb.model.pairs import PairLaunch
+from imb.model.path import LOOPBACK
 from imb.model.records import Endpoint as Place
 from imb.model.records import Run
 from imb.stats.arrays import Numbers

@@ -345,7 +345,7 @@ def _effects_of_looks(
         return effects_of(both, members, settings, share=looks.share, sessions=design.sessions, level=level)
     a, b, pairs = design.a, design.b, design.pairs
     turns_a, turns_b = (
-        np.array([sequential_design.turn_of(launch.facts) for launch in side.launches]) for side in (a, b)
+        np.array([sequential_design.round_of(launch.facts) for launch in side.launches]) for side in (a, b)
     )
     fewest = pairing.fewest_pairs(a, b)
     effects: tuple[list[Effect], list[Effect]] | None = None

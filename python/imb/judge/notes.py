@@ -15,7 +15,7 @@ from imb.judge import condition_diff
 from imb.judge.figures import NO_MESSAGE, levels_of_launches
 from imb.judge.pairing import of_same_launches
 from imb.judge.usual import sentences_of, unusual
-from imb.model.observations import Key, Launch, Side, in_parts
+from imb.model.observations import Key, Launch, Side, interleaved
 from imb.model.text import natural
 from imb.model.units import abridged, as_percent, counted, duration, us
 from imb.stats.arrays import Values
@@ -149,7 +149,7 @@ def _repeated(a: Side, b: Side) -> Iterator[str]:
     counts = [f"{len(side.replaced)} of {side.letter}" for side in (a, b) if side.replaced]
     if counts:
         every = len(a.replaced) + len(b.replaced)
-        beside = ", or one that ran beside them," if in_parts(a, b) else ""
+        beside = ", or one that ran beside them," if interleaved(a, b) else ""
         yield (
             f"{counted(every, 'launch')} outside the dominant state{beside} {'was' if every == 1 else 'were'} repeated, by the state probe"
             f" alone ({', '.join(counts)}); the repeats are judged, both are kept"
@@ -214,7 +214,7 @@ def _remedy(a: Side, b: Side) -> str:
     """What helps where launches differ too much."""
     if of_same_launches(a, b):
         return "take more passes (-budget) or launches"
-    return "take more segments or launches" if in_parts(a, b) else "interleave with --segments"
+    return "take more segments or launches" if interleaved(a, b) else "interleave with --segments"
 
 
 def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
@@ -261,7 +261,7 @@ def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
 def _interleaving(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
     """Whether launches should be interleaved, or rows were too short for it."""
     most = max(comparison.launches_a, comparison.launches_b)
-    if in_parts(a, b):
+    if interleaved(a, b):
         rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]
         single = [row for row in rows if row.passes is None]
         seconds = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]

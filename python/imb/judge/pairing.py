@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from imb.model.observations import Launch, Side, in_parts
+from imb.model.observations import Launch, Side, interleaved
 from imb.model.repeats import is_repeat
 from imb.model.units import counted
 from imb.stats.shift import FEWEST
@@ -123,7 +123,7 @@ def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
 
 def fewest_pairs(a: Side, b: Side) -> int:
     """Pairs of one cell from which on launches are judged two by two."""
-    return FEWEST if in_parts(a, b) or of_same_launches(a, b) else FEWEST_PAIRS
+    return FEWEST if interleaved(a, b) or of_same_launches(a, b) else FEWEST_PAIRS
 
 
 def of_same_launches(a: Side, b: Side) -> bool:
@@ -225,7 +225,7 @@ def _cell_of(launch: Launch) -> Hashable:
 def _places(side: Side) -> dict[Place, Launch]:
     """Launches with rows by place; without those of a place that has several."""
     by_place: dict[Place, list[Launch]] = {}
-    parts = in_parts(side)
+    parts = interleaved(side)
     for launch in side.launches:
         session, turn = session_of(launch), launch.facts.get("turn")
         if session is not None and isinstance(turn, int) and launch.rows:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from imb.model.sequential_design import SequentialDesign, design_of, turn_of
+from imb.model.sequential_design import SequentialDesign, design_of, round_of
 from imb.model.units import counted
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
         if design := design_of(launch.facts):
             session = launch.facts.get("session")
             before = last.get(session, (0, design))[0]
-            last[session] = max(before, turn_of(launch.facts)), design
+            last[session] = max(before, round_of(launch.facts)), design
     if len(last) > 1 and rounds:
         notes.append(
             f"launches of {len(last)} campaigns that stopped when decided; their joint error rate is unknown"

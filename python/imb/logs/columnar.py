@@ -39,7 +39,7 @@ def _counted(counter: Counter | None) -> float | None:
     return counter.sum if counter else None
 
 
-# Of rows in passes: type, and where it is in the record.
+# Columns of rows in passes: type, and the value from the record.
 _OF_PASSES: dict[str, tuple[pa.DataType, Callable[[Passes, Evidence], float | str | None]]] = {
     "samples": (pa.int64(), lambda passes, _: passes.samples),
     "samples_used": (pa.int64(), lambda passes, _: passes.used),
@@ -93,18 +93,18 @@ FAILURES = pa.schema(
 _RENAMED = {"group": "group_index"}
 
 
-class _Words:
-    """A dictionary of texts that is filled on the way; None is no text."""
+class _Dictionary:
+    """The dictionary of an Arrow column of texts, filled as texts come; None is no text."""
 
     def __init__(self) -> None:
         self.codes: dict[str, int] = {}
 
-    def code(self, word: str | None) -> int:
-        return -1 if word is None else self.codes.setdefault(word, len(self.codes))
+    def code(self, text: str | None) -> int:
+        return -1 if text is None else self.codes.setdefault(text, len(self.codes))
 
     def spread(self, codes: Any, at: Any) -> pa.Array:
         """codes[at] (int32, -1: null) as an Arrow array."""
-        words = pa.array(list(self.codes), pa.string())
+        texts = pa.array(list(self.codes), pa.string())
         if not self.codes:
             return pa.nulls(len(at), _TEXT)
         if len(self.codes) == 1 and not (codes < 0).any():
@@ -112,37 +112,37 @@ class _Words:
         else:
             rows = codes[at]
             indices = pa.array(rows, mask=rows < 0) if (codes < 0).any() else pa.array(rows)
-        return pa.DictionaryArray.from_arrays(indices, words)
+        return pa.DictionaryArray.from_arrays(indices, texts)
 
 
-class _Alike(msgspec.Struct):
-    """Stretches with the same columns. Of each: which head, which launch; what heads and launches are, by number."""
+class _SameColumns(msgspec.Struct):
+    """Stretches with the same columns, with the number of the head and of the launch of each; `heads` are in the order of their numbers."""
 
     stretches: list[Stretch] = []
-    of_head: list[int] = []
-    of_launch: list[int] = []
+    head_numbers: list[int] = []
+    launch_numbers: list[int] = []
     heads: list[tuple[Head, Component | None]] = []
-    numbers: dict[tuple[int, Component | None], int] = {}  # of heads, by identity: comparing them is slow
+    number_of_head: dict[tuple[int, Component | None], int] = {}  # by identity: comparing them is slow
 
 
 def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Table:
     """The rows of logs that were read by imb.logs.imb_text, as RESULTS. `launches`: run, launch."""
     every = list(launches)
-    by_columns: dict[tuple[str, ...], _Alike] = {}
+    by_columns: dict[tuple[str, ...], _SameColumns] = {}
     for number, (_, launch) in enumerate(every):
         component = launch.run.component
         for stretch in launch.stretches():
             alike = by_columns.get(stretch.columns)
             if alike is None:
-                alike = by_columns[stretch.columns] = _Alike()
+                alike = by_columns[stretch.columns] = _SameColumns()
             key = (id(stretch.head), component)
-            head = alike.numbers.get(key)
+            head = alike.number_of_head.get(key)
             if head is None:
-                head = alike.numbers[key] = len(alike.heads)
+                head = alike.number_of_head[key] = len(alike.heads)
                 alike.heads.append((stretch.head, component))
             alike.stretches.append(stretch)
-            alike.of_head.append(head)
-            alike.of_launch.append(number)
+            alike.head_numbers.append(head)
+            alike.launch_numbers.append(number)
     return pa.concat_tables(
         [
             RESULTS.empty_table(),
@@ -152,36 +152,36 @@ def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Tabl
 
 
 def _of_columns(
-    columns: tuple[str, ...], alike: _Alike, launches: Sequence[tuple[str, LoggedLaunch]]
+    columns: tuple[str, ...], alike: _SameColumns, launches: Sequence[tuple[str, LoggedLaunch]]
 ) -> pa.Table:
     stretches, heads = alike.stretches, alike.heads
     counts = np.array([stretch.count for stretch in stretches], np.int64)
     total = int(counts.sum())
     # Heads and launches are few: their facts are looked up once for each, and copied to their rows by number.
-    by_head = np.repeat(np.array(alike.of_head, np.int32), counts)
-    by_launch = np.repeat(np.array(alike.of_launch, np.int32), counts)
+    by_head = np.repeat(np.array(alike.head_numbers, np.int32), counts)
+    by_launch = np.repeat(np.array(alike.launch_numbers, np.int32), counts)
 
-    def words(each: Iterable[str | None], at: Any = by_head) -> pa.Array:
-        dictionary = _Words()
-        codes = np.array([dictionary.code(word) for word in each], np.int32)
+    def texts(each: Iterable[str | None], at: Any = by_head) -> pa.Array:
+        dictionary = _Dictionary()
+        codes = np.array([dictionary.code(text) for text in each], np.int32)
         return dictionary.spread(codes, at)
 
-    def whole(each: Iterable[int | None]) -> pa.Array:
+    def integers(each: Iterable[int | None]) -> pa.Array:
         values = np.array([-1 if value is None else value for value in each], np.int64)
         rows = values[by_head]
         return pa.array(rows, mask=rows < 0) if (values < 0).any() else pa.array(rows)
 
     by_name: dict[str, pa.Array] = {
-        "run": words((run for run, _ in launches), by_launch),
-        "benchmark": words(head.benchmark for head, _ in heads),
-        "kind": words(kind_of(head.benchmark, component) for head, component in heads),
-        "mode": words(head.mode for head, _ in heads),
-        "variant": words(head.variant for head, _ in heads),
-        "multi": words(head.multi for head, _ in heads),
-        "processes": whole(head.processes for head, _ in heads),
-        "threads": whole(head.threads for head, _ in heads),
-        "group_count": whole(head.group_count for head, _ in heads),
-        "groups": words(_groups(head.groups) for head, _ in heads),
+        "run": texts((run for run, _ in launches), by_launch),
+        "benchmark": texts(head.benchmark for head, _ in heads),
+        "kind": texts(kind_of(head.benchmark, component) for head, component in heads),
+        "mode": texts(head.mode for head, _ in heads),
+        "variant": texts(head.variant for head, _ in heads),
+        "multi": texts(head.multi for head, _ in heads),
+        "processes": integers(head.processes for head, _ in heads),
+        "threads": integers(head.threads for head, _ in heads),
+        "group_count": integers(head.group_count for head, _ in heads),
+        "groups": texts(_groups(head.groups) for head, _ in heads),
         "line": pa.array(np.repeat(np.array([stretch.line for stretch in stretches], np.int64), counts)),
     }
     units = np.array([launch.bytes_per_megabyte for _, launch in launches])

@@ -37,7 +37,7 @@ _HEADING = re.compile(
     rb"(?:Group +)?#(?:bytes|repetitions)|# Size\b|#\s*(?:Avg Lat(?:ency)?|Latency|Overall|Bandwidth)\s?\("
 )
 _LABELED = re.compile(rb"# Benchmarking (?:Multi-)?simple_halo \(processes: [^)]*\)")
-# Names of columns with blanks in them are those of OSU's benchmarks.
+# Names with blanks are those of OSU's benchmarks.
 _COLUMN = re.compile(
     rb"\s*(?:#?[A-Za-z_+/-]+\[(?:usec|\xc2\xb5sec|\xce\xbcsec|%)\]|#?(?:bytes|repetitions|rep\.s)|Group(?= )|M[Bb](?:yte|ytes)?/s(?:ec)?"
     rb"|[Mm]sgs?/sec|defects|# Size|#|(?:(?:Avg|Min|Max) )?Lat(?:ency)?\s?\(us\)|Iterations|Bandwidth\s?\(MB/s\)|Messages/s"
@@ -47,7 +47,7 @@ _COLUMN = re.compile(
 
 
 class _Tag(NamedTuple):
-    """Text at an end of the lines around line `line`. `number`: its number at this line, of a tag with one."""
+    """Text at the beginning or the end of the lines around line `line`. `number`: the number in it at this line, where it counts lines."""
 
     pattern: re.Pattern[bytes]
     line: int
@@ -68,7 +68,7 @@ def plain(text: bytes) -> bytes:
 
 
 def as_in_file(launches: Sequence[LoggedLaunch], read: bytes, text: bytes) -> None:
-    """Changes `start` and `stop` of launches from positions in `read` to positions in `text`, of which it has the lines."""
+    """Changes `start` and `stop` of launches from positions in `read` to positions in `text`, which has the same lines."""
     if read is text:
         return
     ends, ends_in_file = (
@@ -86,7 +86,7 @@ def as_in_file(launches: Sequence[LoggedLaunch], read: bytes, text: bytes) -> No
 
 
 def untagged(text: bytes) -> bytes:
-    """The text without what stands before each line of a table, and behind it. Times and line numbers may differ from line
+    """The text without what is before each line of a table, and after it. Times and line numbers may differ from line
     to line; the tags of another rank are not removed. The same object where there is no such text."""
     lines = text.split(b"\n")
     fronts, backs = _tags(lines)
@@ -99,7 +99,7 @@ def untagged(text: bytes) -> bytes:
 def _cut(
     lines: list[bytes], tags: Sequence[_Tag], cut: Callable[[bytes, re.Match[bytes]], bytes]
 ) -> list[bytes]:
-    """The lines without the tag of the next place where one was found, or of the last one before."""
+    """The lines, each without the tag that was found next after it, or last before it."""
     if not tags:
         return lines
     result: list[bytes] = []
@@ -116,7 +116,7 @@ def _cut(
 
 
 def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
-    """What stands before the lines, and behind them, at each place that shows it."""
+    """What is before the lines, and after them, at each line that shows it."""
     fronts: list[_Tag] = []
     backs: list[_Tag] = []
     last = (-2, b"")
@@ -136,7 +136,7 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
             fronts.append(
                 _front(lines, number, front, cells=bool(heading) and not rest.startswith(b"# Size"))
             )
-        back = _behind_columns(line[start:]) if heading else _behind_labeled(rest)
+        back = _after_columns(line[start:]) if heading else _after_labeled(rest)
         if back and not (backs and backs[-1].cut(line, number)):
             backs += _back(lines, number, back)
     return fronts, backs
@@ -148,8 +148,8 @@ def _is_cut(fronts: Sequence[_Tag], line: bytes, number: int, start: int) -> boo
     return match is not None and match.end() <= start and not line[match.end() : start].strip()
 
 
-def _behind_columns(heading: bytes) -> bytes:
-    """The text behind the last name of a column, blanks included; empty where there is none, or fewer than two names."""
+def _after_columns(heading: bytes) -> bytes:
+    """The text after the last name of a column, blanks included; empty where there is none, or fewer than two names."""
     at = names = 0
     while match := _COLUMN.match(heading, at):
         at, names = match.end(), names + 1
@@ -157,14 +157,14 @@ def _behind_columns(heading: bytes) -> bytes:
     return rest if names > 1 and rest.strip() and len(rest) <= _LONGEST else b""
 
 
-def _behind_labeled(title: bytes) -> bytes:
-    """The text behind a title whose table has no heading."""
+def _after_labeled(title: bytes) -> bytes:
+    """The text after a title whose table has no heading."""
     match = _LABELED.match(title)
     return title[match.end() :] if match and title[match.end() :].strip() else b""
 
 
 def _front(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) -> _Tag:
-    """`cells`: the blanks behind the tag belong to the first cell."""
+    """The tag of this text before a line. `cells`: the blanks after it belong to the first cell."""
     core = front.rstrip()
     blanks = 0 if cells else len(front) - len(core)
     end = rb"[ \t]{0,%d}" % blanks
@@ -184,7 +184,7 @@ def _front(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) ->
 
 
 def _back(lines: Sequence[bytes], number: int, back: bytes) -> list[_Tag]:
-    """None where the text may be a figure."""
+    """The tag of this text after a line; empty where the text may be a figure."""
     core = back.strip()
     for at in _numbers(core):
         pattern = re.compile(
@@ -203,7 +203,7 @@ def _back(lines: Sequence[bytes], number: int, back: bytes) -> list[_Tag]:
 
 
 def _numbers(core: bytes) -> list[re.Match[bytes]]:
-    """The whole numbers in a tag that belong to no time."""
+    """The whole numbers in a tag that are no part of a time."""
     times = [match.span() for match in _TIME.finditer(core)]
     return [
         match

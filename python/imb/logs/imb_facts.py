@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from imb.logs.preamble import LogEvent
-from imb.logs.table import MEAN_AND_RATE, Log, LoggedLaunch
+from imb.logs.table import MEAN_AND_RATE, MEGABYTES, Log, LoggedLaunch, megabyte_of
 from imb.model.catalog import component_of, facts_of
 from imb.model.gpus import KINDS
 from imb.model.records import (
@@ -32,7 +32,7 @@ _PROGRAM = re.compile(rf"IMB-({'|'.join(PARTS)})\b")
 
 
 def unsupported(events: Sequence[LogEvent]) -> str | None:
-    """The component of a launch, from the events above it, if it is none that this reader knows; else None."""
+    """The component of a launch, from the events above it, if this reader does not support it; else None."""
     parts = [event.parts[2] for event in events if event.kind == "banner"]
     return parts[-1] if parts and parts[-1] not in _PART else None
 
@@ -62,7 +62,7 @@ def unit_by_version(run: Run) -> float | None:
 
 def unit_by_arithmetic(launch: LoggedLaunch) -> float | None:
     """The unit for which length / time equals the printed Mbytes/sec, over rows that distinguish the units."""
-    votes = {2.0**20: 0, 1e6: 0}
+    votes = dict.fromkeys(MEGABYTES, 0)
     for stretch in launch.stretches():
         facts = facts_of(stretch.head.benchmark, launch.run.component)
         time = "t" if "t" in stretch.columns else "t_max"
@@ -72,9 +72,9 @@ def unit_by_arithmetic(launch: LoggedLaunch) -> float | None:
         for row in stretch.rows(last=8):
             length, t, rate = (row[i] or 0 for i in at)
             if t >= 10 and rate >= 10:  # else rounding hides the 4.9 %
-                exact = facts.turnover * length / (t * 1e-6)
-                for unit in votes:
-                    votes[unit] += abs(exact / unit / rate - 1) < 0.01
+                unit = megabyte_of(facts.turnover * length / (t * 1e-6), rate)
+                if unit is not None:
+                    votes[unit] += 1
     best = max(votes, key=lambda unit: votes[unit])
     return best if votes[best] > sum(votes.values()) / 2 else None
 
@@ -182,7 +182,7 @@ def _date(text: str | None) -> str | None:
 
 
 def end_of(event: LogEvent, passes: tuple[str, str, str] | None) -> End:
-    """The end record of a launch from the line of its end and the one behind its passes."""
+    """The end record of a launch, from the line of its end and the line about its passes."""
     end = End(state=event.state or "complete", reason=event.text or None)
     if passes:
         with suppress(ValueError):
@@ -192,8 +192,8 @@ def end_of(event: LogEvent, passes: tuple[str, str, str] | None) -> End:
 
 
 def drop_repeated_banners(launches: list[LoggedLaunch]) -> None:
-    """Of launches in a row that say the same and have no table before the last, that one is kept: several ranks, or a
-    wrapper, printed one banner several times."""
+    """Keeps the last of several equal launches in a row, where the others have no table: several ranks, or a wrapper, printed one
+    banner several times."""
     kept: list[LoggedLaunch] = []
     for launch in launches:
         if kept and not kept[-1].items and kept[-1].end is None and kept[-1].run == launch.run:
@@ -216,7 +216,7 @@ def complete(launch: LoggedLaunch, log: Log) -> None:
     unit = unit_by_version(run) or unit_by_arithmetic(launch)
     if unit is None and any("mbytes/sec" in stretch.columns for stretch in launch.stretches()):
         line = next(launch.stretches()).line
-        words = "unit of Mbytes/sec unknown (no version, no decisive row); assumed 2^20 bytes"
-        log.notes.append(Problem(log.name, line, words))
+        message = "unit of Mbytes/sec unknown (no version, no decisive row); assumed 2^20 bytes"
+        log.notes.append(Problem(log.name, line, message))
     launch.bytes_per_megabyte = unit or 2.0**20
     run.set_option("mbyte", launch.bytes_per_megabyte)

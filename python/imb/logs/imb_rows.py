@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
 from imb.logs.plain import columns_of
-from imb.logs.table import CELL, FIELDS, WHOLE, Head, LoggedLaunch, Stretch, number
+from imb.logs.table import CELL, FIELDS, Head, LoggedLaunch, Stretch, arrays_of, number
 from imb.model.records import QUANTILES, Cause, Failure
 
 MARK = b"#rep"  # "#repetitions" in every table; "#rep.s" in the oldest
 NOTE = b"# note: "  # OpenIMB's own lines after a table
 _ALIASES = {"rep.s": "repetitions", "mb/sec": "mbytes/sec", "mbyte/sec": "mbytes/sec", "msgs/sec": "msg/sec"}
-_CAUSES: tuple[tuple[str, Cause], ...] = (
+CAUSES: tuple[tuple[str, Cause], ...] = (
     ("out-of-mem", "out_of_memory"),
     ("int-overflow", "int_overflow"),
     ("time-out", "time_out"),
@@ -28,7 +25,7 @@ _CAUSES: tuple[tuple[str, Cause], ...] = (
 )
 _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
 _FREE = re.compile(r"free\s+([\d.]+)\s*GB")
-# Behind a table that was measured in passes; its content is also in the cells of rows.
+# After a table that was measured in passes; its content is also in the cells of rows.
 PASSES_NOTE = re.compile(
     r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |(?:group \d+: )?the machine changed between "
     r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
@@ -48,7 +45,7 @@ Cells: TypeAlias = Sequence[float | int | None]  # of a row
 
 
 class Header(NamedTuple):
-    """The line above a table's rows. `tagged`: it has text before the first column or behind the last one."""
+    """The line above a table's rows. `tagged`: it has text before the first column or after the last one."""
 
     columns: tuple[str, ...]
     tagged: bool = False
@@ -86,7 +83,7 @@ class Rows:
             return False
         self.move_to(launch)
         target = [int(match[name]) if match[name] else None for name in ("bytes", "group")]
-        for stretch in self._moved_to(launch):
+        for stretch in self._parts_in(launch):
             drift = stretch.load_drift or {}
             for i, row in enumerate(stretch.rows()):
                 cells = dict(zip(stretch.columns, row, strict=True))
@@ -96,18 +93,18 @@ class Rows:
         return False
 
     def _take_in_flight(self, length: int, messages: int, launch: LoggedLaunch) -> bool:
-        """Of all groups of this length."""
+        """Keeps a note for the rows of all groups of this length; False if there are none."""
         self.move_to(launch)
         known = False
-        for stretch in self._moved_to(launch):
+        for stretch in self._parts_in(launch):
             lengths = [dict(zip(stretch.columns, row, strict=True)).get("bytes") for row in stretch.rows()]
             in_flight = {i: messages for i, row_length in enumerate(lengths) if row_length == length}
             stretch.in_flight = (stretch.in_flight or {}) | in_flight
             known = known or bool(in_flight)
         return known
 
-    def _moved_to(self, launch: LoggedLaunch) -> list[Stretch]:
-        """The parts of this table, which failure rows divide, in order."""
+    def _parts_in(self, launch: LoggedLaunch) -> list[Stretch]:
+        """The parts of this table in the launch, in order: failure rows divide it."""
         parts: list[Stretch] = []
         for item in reversed(launch.items):
             if isinstance(item, Stretch):
@@ -119,13 +116,7 @@ class Rows:
     def move_to(self, launch: LoggedLaunch) -> None:
         if not self.values:
             return
-        arrays = [
-            np.array(
-                [math.nan if value is None else value for value in values],
-                np.int64 if name in WHOLE else np.float64,
-            )
-            for name, values in zip(self.columns, zip(*self.values, strict=True), strict=True)
-        ]
+        arrays = arrays_of(self.columns, self.values)
         stretch = Stretch(self.head, self.columns, self.line, 0, len(self.values), arrays=arrays)
         stretch.quantiles, stretch.load_drift = self.quantiles or None, self.drift or None
         launch.items.append(stretch)
@@ -159,15 +150,15 @@ def converted(stretches: Iterable[Stretch]) -> set[int]:
 
 def header_of(row: bytes) -> Header | None:
     """The columns that a line names; None where it is no header."""
-    words = row.decode("utf-8", "replace")
-    first = words.find("#bytes") if "#bytes" in words else words.find(MARK.decode())
-    if (group := re.search(r"\bGroup\s+$", words[:first])) is not None:
+    text = row.decode("utf-8", "replace")
+    first = text.find("#bytes") if "#bytes" in text else text.find(MARK.decode())
+    if (group := re.search(r"\bGroup\s+$", text[:first])) is not None:
         first = group.start()
-    names = [_column_of(token) for token in words[first:].split()]
+    names = [_column_of(token) for token in text[first:].split()]
     columns = tuple(takewhile(FIELDS.__contains__, names))
     if len(columns) < 2 or len(set(columns)) < len(columns):
         return None
-    return Header(columns, tagged=len(columns) < len(names) or bool(words[:first].strip()))
+    return Header(columns, tagged=len(columns) < len(names) or bool(text[:first].strip()))
 
 
 def _column_of(token: str) -> str:
@@ -190,7 +181,7 @@ def regular_rows(block: bytes, columns: int) -> int:
 
 
 def regular_until_blank(text: bytes, start: int, width: int) -> int:
-    """Number of rows of `width` bytes from `start` if the next `#` stands behind them and one empty line, and does not
+    """Number of rows of `width` bytes from `start` if the next `#` stands after them and one empty line, and does not
     begin a note on them; else 0."""
     mark = text.find(b"#", start)
     count, rest = divmod(mark - start, width)
@@ -243,7 +234,7 @@ def quantiles_of(text: str) -> dict[str, float | None] | None:
 
 def failure_of(text: str, columns: tuple[str, ...], head: Head, line: int) -> Failure | None:
     """A failure row, such as out-of-mem; None for other lines."""
-    cause = next((cause for words, cause in _CAUSES if words in text), None)
+    cause = next((cause for words, cause in CAUSES if words in text), None)
     leading = re.match(r"[\d\s]*", text)
     tokens = leading[0].split() if leading else []
     if cause is None or len(tokens) > len(columns) or any(len(token) > 18 for token in tokens):

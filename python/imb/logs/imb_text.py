@@ -71,9 +71,9 @@ def _scanned(text: bytes, name: str) -> _Reader:
     reader = _Reader(text, decoration.plain(text), name)
     reader.scan()
     if reader.tagged or not reader.log.launches:
-        without = decoration.untagged(reader.text)
-        if without is not reader.text:
-            reader = _Reader(text, without, name)
+        untagged = decoration.untagged(reader.text)
+        if untagged is not reader.text:
+            reader = _Reader(text, untagged, name)
             reader.scan()
     return reader
 
@@ -130,7 +130,7 @@ class _Reader:
         """Takes the table whose header row ends at `row_end` if its head, the text from `start`, is known and its rows are
         regular; returns where the table ends. Else 0, and nothing is changed.
 
-        Most tables of a log are read here. It is `read_above` and `table` for these, and copies the rows only.
+        Most tables of a log are read here. For these it does what `read_above` and `table` do, and copies the rows only.
         """
         launch = self.launches.current
         if launch is None or not self.launches.is_open or not 0 <= row_end < start + LONGEST:
@@ -169,7 +169,7 @@ class _Reader:
         self.log.problems.append(Problem(self.log.name, line, text))
 
     def header(self, row: bytes) -> Header | None:
-        """The columns that a header row names; None where the line only talks of #repetitions."""
+        """The columns that a header row names; None where the line only mentions #repetitions."""
         if row not in self.headers:
             if len(self.headers) > 1000:
                 self.headers.clear()
@@ -179,7 +179,7 @@ class _Reader:
     # --- Above a table -------------------------------------------------------------------------------
 
     def read_above(self, start: int, stop: int, *, last: bool = False) -> above.Preamble:
-        """Reads the text before a table, or behind the last one."""
+        """Reads the text before a table, or after the last one."""
         preamble = above.read_preamble(self.text[start:stop])
         if preamble.events and (table := self.continued(preamble, start)):
             start = self.irregular(table.head, table.columns, table.line, start, interrupted=True)
@@ -215,7 +215,7 @@ class _Reader:
         stop = mark if (mark := self.text.find(b"#", start)) >= 0 else len(self.text)
         if stop < len(self.text) or self.text.endswith(b"\n"):
             rows = block = self.text[start:stop].rstrip()
-            # A comment at once after a row may stand within the table. Our notes stand after the blank line that ends it.
+            # A comment directly after a row may stand within the table. Our notes stand after the blank line that ends it.
             ended = self.text.startswith(b"\n\n", start + len(rows)) and not self.text.startswith(NOTE, stop)
             within = stop < len(self.text) and not ended
             if grouped:
@@ -253,7 +253,7 @@ class _Reader:
         wrapped: int = 0,
         interrupted: bool = False,
     ) -> int:
-        """The rows one by one: indented, mixed with failures, quantiles or other text, wrapped behind `wrapped` columns, or
+        """The rows one by one: indented, mixed with failures, quantiles or other text, wrapped after `wrapped` columns, or
         torn. `interrupted`: other text comes before them, and others were read."""
         launch = self.launches.current
         assert launch is not None
@@ -312,7 +312,7 @@ class _Reader:
                 foreign.append((line_start, text))
                 interrupted |= blank or len(foreign) > _SOON
                 continue
-            for each in foreign:  # it stood within the table
+            for each in foreign:  # these lines stood within the table
                 self.launches.other_text(*each)
             foreign.clear()
             blank, interrupted, end = False, False, at
@@ -327,7 +327,7 @@ class _Reader:
     def goes_on(
         self, end: int, line_start: int, last: Cells | None, row: Cells, columns: tuple[str, ...]
     ) -> bool:
-        """Whether a row at `here`, after other text from `end` on, continues a table whose last row is `last`."""
+        """Whether a row at `line_start`, after other text from `end` on, continues a table whose last row is `last`."""
         if last is not None and not goes_on(last, row, columns):
             return False
         between = above.read_preamble(self.text[end:line_start])

@@ -1,6 +1,6 @@
 """The table of simple_halo: of IMB-HALO, and of IMB-P2P, which prints the same lines.
 
-It has no header row. Each figure has its unit behind it: `4(x4)(bytes) 2.61713(usec) 6.11358(Mb/s)`. IMB-P2P adds the
+It has no header row. Each figure has its unit after it: `4(x4)(bytes) 2.61713(usec) 6.11358(Mb/s)`. IMB-P2P adds the
 group, the precision and the defects in the same way, and prints failures as comment lines.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from imb.logs.imb_rows import Rows, failure_of, quantiles_of
-from imb.logs.table import Head, LoggedLaunch, lacks_time, no_time, number
+from imb.logs.table import Head, LoggedLaunch, lacks_time, megabyte_of, no_time, number
 from imb.model.catalog import kind_of
 from imb.model.records import Failure
 
@@ -55,8 +55,7 @@ def _unit(
 ) -> float | None:
     if not length or not t or not rate:
         return None
-    exact = messages * length / (t * 1e-6)
-    return next((unit for unit in (1e6, 2.0**20) if abs(exact / unit / rate - 1) < 0.01), None)
+    return megabyte_of(messages * length / (t * 1e-6), rate)
 
 
 def labeled_failure(text: str, head: Head, line: int) -> Failure | None:
@@ -74,7 +73,7 @@ class RowsAt(NamedTuple):
 
 
 def _line_at(text: bytes, at: int) -> tuple[str, int]:
-    """The line that begins there, without blanks around it, and where the next one begins."""
+    """The line that begins at byte `at`, without blanks around it, and where the next one begins."""
     stop = text.find(b"\n", at)
     stop = len(text) if stop < 0 else stop
     return text[at:stop].decode("utf-8", "replace").strip(), stop + 1
@@ -85,10 +84,10 @@ def head_at(text: bytes, mark: int) -> tuple[int, int]:
     title_at = text.rfind(b"\n", 0, mark) + 1
     _, rows_at = _line_at(text, title_at)
     while rows_at < len(text):
-        line, behind = _line_at(text, rows_at)
+        line, next_at = _line_at(text, rows_at)
         if not line.startswith("#") or _FAILURE.fullmatch(line):
             break
-        rows_at = behind
+        rows_at = next_at
     return title_at, min(rows_at, len(text))
 
 
@@ -103,7 +102,7 @@ def read_table(
     with one."""
     rows, at = Rows(heads[0], (), place.line), place.at
     while at < len(place.text):
-        text, behind = _line_at(place.text, at)
+        text, next_at = _line_at(place.text, at)
         if row := labeled_row(text):
             if row.columns != rows.columns:
                 rows.move_to(launch)
@@ -119,14 +118,14 @@ def read_table(
         elif text[:1] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
             rows.quantiles[len(rows.values) - 1] = quantiles
         elif _BROKEN.match(text):
-            torn = behind > len(place.text)
-            words = "incomplete last row" if torn else f"not a row of {BENCHMARK}: {text[:60]!r}"
-            problem(at_line, f"{words}; skipped")
+            torn = next_at > len(place.text)
+            message = "incomplete last row" if torn else f"not a row of {BENCHMARK}: {text[:60]!r}"
+            problem(at_line, f"{message}; skipped")
         elif text and not rows.take_note(text, launch):
-            if text[:1] == "#" or not _rows_soon(place, behind):
+            if text[:1] == "#" or not _rows_soon(place, next_at):
                 break
             problem(at_line, f"not a row of {BENCHMARK}: {text[:60]!r}; skipped")
-        at_line, at = at_line + 1, behind
+        at_line, at = at_line + 1, next_at
     rows.move_to(launch)
     return min(at, len(place.text))
 

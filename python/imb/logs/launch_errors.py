@@ -17,7 +17,7 @@ _UCX_ANY = re.compile(r"UCX\s+(?:WARN|INFO|DIAG)\b")
 _SIGNAL = re.compile(
     r"EXIT STRING: (.+ \(signal \d+\))|KILLED BY SIGNAL: (.+)$|Signal: ([A-Z][\w ]+ \(\d+\))$"
 )
-# What ssh and srun print of a host that they cannot reach; a host that refuses a login is reached.
+# What ssh and srun print about a host that they cannot reach. A host that refuses a login was reached.
 _UNREACHABLE = re.compile(
     r"^(?:\[[^\]]*\]\s*)?(?P<text>ssh: (?:Could not resolve hostname |connect to host )(?P<ssh>[\w.-]+)[: ].*"
     r"|srun: error: Task launch for \S+ failed on node (?P<srun>[\w.-]+): .*)$"
@@ -43,8 +43,8 @@ def reason(errors: bytes, output: bytes = b"") -> str | None:
 
 
 def unreachable(errors: bytes, hosts: Collection[str]) -> dict[str, str]:
-    """Host -> why the launcher could not reach it, of these hosts (none: any). Another one may be a gateway, whose failure
-    says nothing of them."""
+    """Host -> why the launcher could not reach it, of these hosts (none: any). Another host may be a gateway, whose failure
+    is none of these."""
     reasons: dict[str, str] = {}
     for line in errors.decode(errors="replace").splitlines():
         if match := _UNREACHABLE.match(one_line(line).rstrip()):

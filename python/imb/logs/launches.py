@@ -64,7 +64,7 @@ class Launches:
         self.passed_over.append((at, text))
 
     def end_current(self) -> None:
-        """The end of the current launch, where messages tell that it failed."""
+        """Gives the current launch its end where messages show that it failed."""
         why = self.failed.reason()
         if why is None or self.current is None:
             return

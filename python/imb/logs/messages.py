@@ -7,7 +7,7 @@ import re
 
 from imb.logs.launch_errors import reason
 
-_LAUNCHER = r"(?:mpirun|mpiexec(?:\.\w+)?|orterun|prterun|srun|aprun|jsrun|prun)"
+LAUNCHER = r"(?:mpirun|mpiexec(?:\.\w+)?|orterun|prterun|srun|aprun|jsrun|prun)"
 _VERB = (
     r"(?:noticed|detected|was|were|has|have|had|is|are|will|would|did|does|do|can|cannot|could|should|must|may|might|failed|fails"
     r"|received|encountered|exited|exiting|terminated|aborted|aborting|unable|found|lost|needs|requires|expects|attempted"
@@ -15,7 +15,7 @@ _VERB = (
 )
 # What only a launch that failed writes.
 _FAILED = re.compile(
-    rf"\b{_LAUNCHER} (?:noticed that (?:process|the job)|detected that one or more|has exited due to)"
+    rf"\b{LAUNCHER} (?:noticed that (?:process|the job)|detected that one or more|has exited due to)"
     r"|\*\*\* An error occurred in |\*\*\* Process received signal|MPI_ABORT was invoked|\bPrimary job\s+terminated"
     r"|A daemon .{0,40}died unexpectedly|ORTE has lost communication|exited on signal \d"
     r"|\bFatal error in (?:P?MPI_|internal_)|^\S{0,40}\s?Abort\(|BAD TERMINATION OF ONE OF|EXIT STRING: .*signal"
@@ -23,16 +23,16 @@ _FAILED = re.compile(
     r"|=>> PBS: job killed|\bcore dumped\b|^(?:\S+: line \d+:\s+\d+ )?(?:Killed|Segmentation fault|Bus error|Aborted|Terminated)\b"
     r"|^IMB-\w+: error"
 )
-_IN_FAILED = (  # one of these is in each such line
+_IN_FAILED = (  # each line that matches _FAILED has one of these
     "noticed", "detected", "exited", "An error occurred", "received signal", "MPI_", "Primary job", "died", "has lost", "Fatal",
     "Abort", "BAD TERM", "EXIT STRING", "Assertion", "Transport", "error", "aborted", "PBS", "dumped", "Killed", "fault",
     "Bus error", "Terminated",
 )  # fmt: skip
 _OTHER = re.compile(
-    rf"^\W*{_LAUNCHER}(?:\s+{_VERB}|:\s)|^\[?\S{{1,60}}:\d+\]|^\*\*\* |^IMB-\w+: |^(?:WARNING|ERROR|Warning|Error|Note|NOTE):?\s"
+    rf"^\W*{LAUNCHER}(?:\s+{_VERB}|:\s)|^\[?\S{{1,60}}:\d+\]|^\*\*\* |^IMB-\w+: |^(?:WARNING|ERROR|Warning|Error|Note|NOTE):?\s"
     r"|^=\s{2,}|\bUCX\s+(?:ERROR|WARN|INFO|FATAL|DIAG)\b|^(?:srun|slurmstepd): |ALLOCATED NODES|\bJOB MAP\b|^Data for (?:JOB|node)"
 )
-_NO_COMMAND = re.compile(rf"\s*[+$>%]*\s*(?:\S*/)?{_LAUNCHER}\s+{_VERB}")
+_NO_COMMAND = re.compile(rf"\s*[+$>%]*\s*(?:\S*/)?{LAUNCHER}\s+{_VERB}")
 WARNING_OF_SUITE = re.compile(r"IMB-\w+: warning: ")
 _MOST = 200  # lines that a reason is chosen from
 
@@ -43,7 +43,7 @@ def states_failure(line: str) -> bool:
 
 
 def may_state_failure(text: bytes) -> bool:
-    """Whether a line of the text may: a quick search of much text."""
+    """Whether a line of the text may state that: a quick search of long text."""
     return any(word.encode() in text for word in _IN_FAILED)
 
 

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-import numpy as np
-
 from imb.logs.decoration import as_in_file, plain, untagged
 from imb.logs.messages import Failed
 from imb.logs.preamble import Titles, read_preamble
-from imb.logs.table import WHOLE, Head, Log, LoggedLaunch, Stretch, lacks_time, no_time, number
+from imb.logs.table import Head, Log, LoggedLaunch, Stretch, arrays_of, lacks_time, no_time, number
 from imb.logs.unread import bounded
 from imb.model.gpus import KINDS
 from imb.model.records import End, Problem, Run
@@ -20,7 +18,8 @@ from imb.model.records import End, Problem, Run
 FORMAT = "osu"
 MARK = b"# OSU "
 PROGRAM = "OSU Micro-Benchmarks"
-_TRIES = 1000
+_TRIES = 1000  # letters O that are looked at
+_PASSED_OVER = "passed over"
 _TITLE = re.compile(
     r"# OSU (?P<title>\S.*?)(?:\sv(?P<version>\d[\w.\-]*)|(?<=Test) \(Version (?P<old>\d[\w.]*)\)|(?<=Test))(?:\s{2,}\S.*)?$"
 )
@@ -49,10 +48,10 @@ _COLUMNS = {
     r"Overlap\s?\(%\)": "overlap",
     r"P(?P<quantile>\d+) Tail Lat\(us\)": "quantile",
     r"Validation": "validation",
-    r"(?:Coll\. Init|MPI_Test|MPI_Wait|Min Comm\.|Max Comm\.|Transfer Size)\s?\((?:us|B)\)|Transfer Size|P\d+ Tail BW\(MB/s\)": "passed over",
+    r"(?:Coll\. Init|MPI_Test|MPI_Wait|Min Comm\.|Max Comm\.|Transfer Size)\s?\((?:us|B)\)|Transfer Size|P\d+ Tail BW\(MB/s\)": _PASSED_OVER,
 }
 _CELL = re.compile("|".join(re.sub(r"\(\?P<quantile>", "(?:", name) for name in _COLUMNS))
-# Titles do not name programs. Of the rest of a title, what a program calls it; and whole names that do not follow.
+# Titles do not name programs: phrases of titles, and how names of programs have them; also whole titles.
 _SHORT = {
     "all-to-all": "alltoall",
     " personalized exchange": "",
@@ -133,8 +132,8 @@ class _Reader:
         log.problems = bounded(log.problems)
         log.notes = bounded(log.notes)
 
-    def problem(self, line: int, words: str) -> None:
-        self.log.problems.append(Problem(self.log.name, line, words))
+    def problem(self, line: int, message: str) -> None:
+        self.log.problems.append(Problem(self.log.name, line, message))
 
     def take(self, line: str, line_start: int, line_number: int, *, torn: bool) -> bool:
         """Reads a line of OSU's benchmarks; False where it is none."""
@@ -166,8 +165,8 @@ class _Reader:
             self.end_table()
             self.columns, self.table_line = names, line_number
             if "Tail BW" in line:
-                words = "quantiles of bandwidth are not kept: records have quantiles of times"
-                self.log.notes.append(Problem(self.log.name, line_number, words))
+                message = "quantiles of bandwidth are not kept: records have quantiles of times"
+                self.log.notes.append(Problem(self.log.name, line_number, message))
         else:
             return False
         return True
@@ -206,12 +205,11 @@ class _Reader:
     def row(self, line: str, line_number: int, *, torn: bool) -> None:
         row = None if torn else _row(line, self.columns)
         if row is None:
-            words = f"not a row of {len(self.columns)} columns: {line[:60]!r}; skipped"
-            self.problem(line_number, "incomplete last row; skipped" if torn else words)
+            message = f"not a row of {len(self.columns)} columns: {line[:60]!r}; skipped"
+            self.problem(line_number, "incomplete last row; skipped" if torn else message)
             return
         self.rows.append(row)
-        known = [column for column in self.columns if column != "passed over" and column[:1] != "p"]
-        if lacks_time(row[0], known, line):
+        if lacks_time(row[0], _kept(self.columns), line):
             self.problem(line_number, no_time(line))
 
     def take_other(self, stop: int) -> None:
@@ -243,7 +241,7 @@ class _Reader:
             self.rows.clear()
 
     def end_launch(self) -> None:
-        """Where messages tell that it failed, that is its end. A launch without a row that did not fail is a problem."""
+        """A launch that failed, as messages show, ends with that. A launch without a row that did not fail is a problem."""
         self.end_table()
         if self.launch is None:
             return
@@ -265,18 +263,18 @@ def processes_of(command: Sequence[str]) -> int | None:
 
 def _benchmark(title: str) -> str:
     """The program of a title: "MPI Allreduce Latency Test" is osu_allreduce, with buffers of a GPU osu_allreduce_cuda."""
-    words = re.sub(r"\s+", " ", title.lower().removesuffix("test")).strip()
-    one_sided = words.startswith("mpi_")
-    device = re.match(r"mpi-(\w+) ", words)
-    words = words[device.end() :] if device else words[4:] if words.startswith(("mpi ", "mpi_")) else words
-    nonblocking = words.startswith("non-blocking ")
-    words = words.removeprefix("non-blocking ")
-    for phrase, short in _SHORT.items():
-        words = words.replace(phrase, short)
-    if not one_sided and words != "latency":
-        words = words.removesuffix(" latency")
-    name = f"osu_{'i' if nonblocking else ''}" + re.sub(r"\W+", "_", words).strip("_")
-    return f"{name}_{device[1]}" if device else name
+    name = re.sub(r"\s+", " ", title.lower().removesuffix("test")).strip()
+    one_sided = name.startswith("mpi_")
+    device = re.match(r"mpi-(\w+) ", name)
+    name = name[device.end() :] if device else name[4:] if name.startswith(("mpi ", "mpi_")) else name
+    nonblocking = name.startswith("non-blocking ")
+    name = name.removeprefix("non-blocking ")
+    for long, short in _SHORT.items():
+        name = name.replace(long, short)
+    if not one_sided and name != "latency":
+        name = name.removesuffix(" latency")
+    program = f"osu_{'i' if nonblocking else ''}" + re.sub(r"\W+", "_", name).strip("_")
+    return f"{program}_{device[1]}" if device else program
 
 
 def _header(line: str) -> tuple[str, ...]:
@@ -291,8 +289,17 @@ def _header(line: str) -> tuple[str, ...]:
                 columns.append(f"p{match['quantile']}" if column == "quantile" else column)
                 break
     complete = not _CELL.sub("", rest).strip()
-    kept = [name for name in columns if name != "passed over"]
+    kept = [name for name in columns if name != _PASSED_OVER]
     return tuple(columns) if complete and kept and len(kept) == len(set(kept)) else ()
+
+
+def _is_quantile(column: str) -> bool:
+    return column[0] == "p" and column[1:].isdigit()
+
+
+def _kept(columns: Sequence[str]) -> list[str]:
+    """The columns whose numbers rows have."""
+    return [name for name in columns if name != _PASSED_OVER and not _is_quantile(name)]
 
 
 def _row(
@@ -308,9 +315,9 @@ def _row(
         for token, name in zip(tokens, columns, strict=True):
             if name == "validation":
                 values.append({"pass": 0, "fail": 1}.get(token.lower()))
-            elif name[0] == "p" and name[1:].isdigit():
+            elif _is_quantile(name):
                 quantiles[name] = float(token) / 1e6
-            elif name != "passed over":
+            elif name != _PASSED_OVER:
                 values.append(number(token, name))
     except ValueError:
         return None
@@ -319,15 +326,8 @@ def _row(
 
 def _stretch(head: Head, columns: tuple[str, ...], line: int, rows: list[Any]) -> Stretch:
     """`defects` is 1 where OSU's own validation failed: it does not count bytes."""
-    kept = [name for name in columns if name != "passed over" and not (name[0] == "p" and name[1:].isdigit())]
-    by_column = zip(*(values for values, _ in rows), strict=True)
-    arrays = [
-        np.array(
-            [np.nan if value is None else value for value in values],
-            np.int64 if name in WHOLE else np.float64,
-        )
-        for name, values in zip(kept, by_column, strict=True)
-    ]
+    kept = _kept(columns)
+    arrays = arrays_of(kept, [values for values, _ in rows])
     names = tuple("defects" if name == "validation" else name for name in kept)
     stretch = Stretch(head, names, line, 0, len(rows), arrays=arrays)
     stretch.quantiles = {i: quantiles for i, (_, quantiles) in enumerate(rows) if quantiles} or None

@@ -19,7 +19,7 @@ def columns_of(blocks: Sequence[bytes], columns: tuple[str, ...]) -> list[Array]
     Each block is rows of len(columns) * 13 characters with newlines between them.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc  # what reads no table needs none
+    import pyarrow.compute as pc  # imported here: files without a table need no Arrow
 
     text = b"\n".join([*blocks, b""])
     rows, rest = divmod(len(text), CELL * len(columns) + 1)

@@ -7,7 +7,7 @@ import string
 from typing import Literal, NamedTuple
 
 from imb.logs.imb_rows import PASSES_NOTE
-from imb.logs.messages import is_about_launcher, is_message, may_state_failure, states_failure
+from imb.logs.messages import LAUNCHER, is_about_launcher, is_message, may_state_failure, states_failure
 from imb.logs.table import Head
 from imb.logs.unread import looks_like_row
 from imb.model.catalog import known
@@ -103,8 +103,7 @@ _PASSES = re.compile(
 )
 _COMMAND = re.compile(
     r"(?:\s*+(?:\(\w{1,40}\)\s*+)?+\[?[\w.-]{1,60}+@[\w.-]{1,60}+[: ][^$#%>]{0,200}+[$#%>]|\s*+[\w.-]{1,60}+[$#%>](?=\s))?+"  # a prompt
-    r"\s*+[+$>%]*+\s*+((?:(?:time|exec|nohup|\w++=\S*+)\s++)*+(?:\S*/)?"
-    r"(?:mpirun|mpiexec(?:\.\w+)?|orterun|prterun|srun|aprun|jsrun|prun)\s.*)$"
+    r"\s*+[+$>%]*+\s*+((?:(?:time|exec|nohup|\w++=\S*+)\s++)*+(?:\S*/)?" + LAUNCHER + r"\s.*)$"
 )
 _RULE = re.compile(r"#?\s*-{5,}")
 _KNOWN_LINES = re.compile(
@@ -115,6 +114,7 @@ _KNOWN_LINES = re.compile(
 )
 _BEGINNINGS = ("Benchmarking", "Group", "MODE", "Test Type")
 _FENCES = ("```", "~~~")
+_FENCE_BYTES = tuple(fence.encode() for fence in _FENCES)
 _ONE_LINE_TITLE = re.compile(r"([=*~+-])\1{2,}\s*+([^=*~+-].*?)\s*\1{3,}$")
 _UNDERLINES = frozenset(string.punctuation) - frozenset("#|{}[]()<>")
 _LONGEST = 4096  # bytes of a line that are examined: no known line is longer
@@ -176,10 +176,8 @@ def _read(text: bytes) -> Preamble:
     state = ""
     lines = text.split(b"\n")
     boxed = _in_boxes(lines)
-    has_fences = b"```" in text or b"~~~" in text
-    fences = (
-        sum(line.strip().startswith((b"```", b"~~~")) for line in lines) if has_fences else 0
-    )  # from here on
+    has_fences = any(fence in text for fence in _FENCE_BYTES)
+    fences = sum(line.strip().startswith(_FENCE_BYTES) for line in lines) if has_fences else 0  # from here on
     texts = more = 0
     may_fail = may_state_failure(text)
     line_start = at = skip = 0
@@ -218,7 +216,7 @@ def _read(text: bytes) -> Preamble:
             head_at = line_start
         elif match := _ENDED.match(bare):
             if match[1] and len(events) == incomplete:
-                continue  # behind the line of a launch that lacks rows, IMB's line is no second end
+                continue  # after the line of a launch that lacks rows, IMB's line is no second end
             ended: State = (
                 "complete" if match[1] or match[2] else "aborted" if match[3] == "Aborted" else "interrupted"
             )

@@ -1,4 +1,4 @@
-"""Every format that is read: one line of READERS each. The only place that decides which format a file has."""
+"""Every format that is read: one line of READERS each. The only place that decides on the format of a file."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _note_others(log: Log, text: bytes, name: str, chosen: Reader) -> None:
     """A file has one format; tables of others in it are a problem."""
     for other in _OF_LOGS[_OF_LOGS.index(chosen) + 1 :]:
         if other.detect(text):
-            words = f"tables of {other.title} and of {chosen.title} in one file: those of {other.title} are skipped"
-            log.problems.append(Problem(name, 0, f"{words}; split the file"))
+            message = f"tables of {other.title} and of {chosen.title} in one file: those of {other.title} are skipped"
+            log.problems.append(Problem(name, 0, f"{message}; split the file"))
 
 
 def parse(text: bytes, name: str) -> Log:

@@ -5,7 +5,7 @@ Regular rows stay text until those of all files of a batch are converted togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -15,10 +15,11 @@ import numpy.typing as npt
 from imb.model.catalog import kind_of
 from imb.model.figures import FIGURES
 from imb.model.records import TIME_FIGURES, End, Failure, Mode, Multi, Problem, Record, Result, Run
+from imb.model.units import NOT_KNOWN
 
 Array: TypeAlias = npt.NDArray[Any]
 CELL = 13  # characters of a cell in a table of IMB
-NOT_KNOWN = "n/a"  # the precision of a row with too few samples; a time in a log that was made from records
+MEGABYTES = (2.0**20, 1e6)  # what programs count as one in Mbytes/sec
 
 # Columns of tables by their names without unit -> field of Result. Times are microseconds in the table.
 FIELDS = {
@@ -51,7 +52,7 @@ class Head(NamedTuple):
     variant: str | None = None
 
     def place(self) -> dict[str, Any]:
-        """As rows have it."""
+        """The fields of a record that it states."""
         groups = [list(group) for group in self.groups] if self.groups else None
         return {**self._asdict(), "groups": groups}
 
@@ -96,7 +97,7 @@ class LoggedLaunch(msgspec.Struct):
     items: list[Stretch | Failure] = []
 
     def stretches(self) -> Iterator[Stretch]:
-        """In the order of the log."""
+        """The stretches in the order of the log."""
         return (item for item in self.items if isinstance(item, Stretch))
 
     def records(self) -> Iterator[Record]:
@@ -148,16 +149,32 @@ def number(token: str, column: str) -> float | int | None:
     return value if abs(value) < 1e300 and not (value < 0 and column in TIMES) else None
 
 
+def arrays_of(columns: Sequence[str], rows: Iterable[Sequence[float | int | None]]) -> list[Array]:
+    """An array for each column, as Stretch has them, of at least one row; None becomes NaN."""
+    return [
+        np.array(
+            [np.nan if value is None else value for value in values],
+            np.int64 if name in WHOLE else np.float64,
+        )
+        for name, values in zip(columns, zip(*rows, strict=True), strict=True)
+    ]
+
+
+def megabyte_of(bytes_per_second: float, printed: float) -> float | None:
+    """The one of MEGABYTES with which this rate is printed so; None where none is."""
+    return next((unit for unit in MEGABYTES if abs(bytes_per_second / unit / printed - 1) < 0.01), None)
+
+
 def lacks_time(values: Sequence[float | int | None], columns: Sequence[str], row: str) -> bool:
     """Whether a row has a time that is no figure: below 0, NaN or infinite, which `number` leaves out. A time that the
-    row itself states as not known is none of them."""
+    row itself states as not known is no such time."""
     pairs = zip(values, columns, strict=True)
     missing = sum(value is None and (name in TIMES or name == "+-") for value, name in pairs)
     return missing > row.split().count(NOT_KNOWN)
 
 
 def no_time(row: str) -> str:
-    """The problem of such a row."""
+    """The text of the problem of such a row."""
     return f"invalid time (negative, infinite or not a number): {row[:60]!r}; skipped"
 
 

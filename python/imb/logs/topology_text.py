@@ -43,7 +43,7 @@ ACCEPTED = "give lines such as `leaf1: node[01-16]`, Slurm's topology.conf or th
 
 
 def _tree(lines: Sequence[str]) -> Network:
-    """Of a switch and what is below it on each line. Switches may have several above them, but not be below themselves."""
+    """The network of lines with a switch and what is below it. A switch may have several above it, but not be below itself."""
     below: dict[str, list[str]] = {}
     where: dict[str, int] = {}
     slurm = any(map(_SLURM.match, lines))

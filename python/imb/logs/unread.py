@@ -7,14 +7,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from imb.logs.imb_rows import row_of
+from imb.logs.imb_rows import CAUSES, row_of
 from imb.model.records import Problem
 
 _WHOLE = re.compile(r"\d{1,18}")
 _ROW = re.compile(
     r"(?:^|\s)\d{1,18}\s+\d{1,18}(?:\s+\d{1,12}\.\d\d)+(?:\s|$)"
     r"|(?:^|\s)\d{1,18}\(x\d{1,12}\)\(bytes\) +[\d.]+\(usec\)"
-    r"|^\d[\d\s]{0,60}\s(?:out-of-mem|int-overflow|time-out|out-of-space|io-error|over-budget|no-answer)\b"
+    rf"|^\d[\d\s]{{0,60}}\s(?:{'|'.join(name for name, _ in CAUSES)})\b"
 )
 _FIGURE = re.compile(r"\d{1,12}\.\d{2}")
 _CELL = re.compile(r"\d+([.,]\d+)?")
@@ -66,8 +66,8 @@ def problems_of(name: str, rows: Iterable[UnreadRow]) -> list[Problem]:
     problems = []
     if commas:
         count = "1 row has" if len(commas) == 1 else f"{len(commas):,} rows have"
-        words = f"{count} a decimal comma: {commas[0].text[:60]!r}; skipped: replace commas by points"
-        problems.append(Problem(name, commas[0].line, words, len(commas)))
+        message = f"{count} a decimal comma: {commas[0].text[:60]!r}; skipped: replace commas by points"
+        problems.append(Problem(name, commas[0].line, message, len(commas)))
         ordered = [row for row in ordered if not _has_decimal_comma(row)]
     blocks: list[list[UnreadRow]] = []
     for row in ordered:
@@ -83,11 +83,11 @@ def problems_of(name: str, rows: Iterable[UnreadRow]) -> list[Problem]:
 def _problem(name: str, block: Sequence[UnreadRow]) -> Problem:
     first, last = block[0], block[-1]
     if len(block) == 1:
-        words = f"not a row of {len(first.columns)} columns" if first.heading else "a row without a heading"
-        return Problem(name, first.line, f"{words}: {first.text[:60]!r}; skipped")
+        message = f"not a row of {len(first.columns)} columns" if first.heading else "a row without a heading"
+        return Problem(name, first.line, f"{message}: {first.text[:60]!r}; skipped")
     rows = f"lines {first.line}-{last.line}: {len(block):,} rows"
-    words = f"do not fit the heading of line {first.heading}" if first.heading else "without a heading"
-    return Problem(name, first.line, f"{rows} {words}; skipped", len(block))
+    message = f"do not fit the heading of line {first.heading}" if first.heading else "without a heading"
+    return Problem(name, first.line, f"{rows} {message}; skipped", len(block))
 
 
 def _has_decimal_comma(row: UnreadRow) -> bool:
@@ -126,7 +126,7 @@ def outside(
     spans: Sequence[tuple[int, int]], items: Iterable[_Item], place_of: Callable[[_Item], int]
 ) -> list[_Item]:
     """The items whose place, a line or a position, is in none of these spans. A span is its first place and the place
-    behind its last one; spans are in order."""
+    after its last one; spans are in order."""
     firsts = [first for first, _ in spans]
 
     def is_inside(place: int) -> bool:

@@ -1,4 +1,4 @@
-"""A campaign as its file or a command line says it, read and examined. Pure, but for `read_campaign`. imb.measure.planning makes the launches."""
+"""A campaign as its file or a command line defines it, read and examined. Pure, except `read_campaign`. imb.measure.planning plans the launches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from imb.mpi.arguments import overriding
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 MOST_SEGMENTS = 1000  # of the suite's -turns
-USUAL_SEGMENTS = 100  # of imb ab
+USUAL_SEGMENTS = 100  # of imb ab, unless it is given --segments
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=1e-5, le=1)]
 Budget: TypeAlias = Annotated[float, msgspec.Meta(ge=0.1, le=1e7)]  # as the suite takes it
 Value: TypeAlias = str | int | float
@@ -33,7 +33,7 @@ _NAME = re.compile(r"[\w.+=:-]+(/[\w.+=:-]+)*$", re.ASCII)
 
 
 class VariantSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a variant. What is None or empty is as `imb run` does it by default."""
+    """The settings of a variant. What is None or empty is as in `imb run` by default."""
 
     mpi: str | None = None
     compiler: str | None = None
@@ -57,7 +57,7 @@ class VariantSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The file. `variants` are given one by one, or are all combinations of the values of `axes`. With `until_decided`,
-    `launches` is the most, and variants are judged against the first one; `relevant` and `metric` as of `imb compare`."""
+    `launches` is the most, and variants are judged against the first one; `relevant` and `metric` as in `imb compare`."""
 
     benchmarks: list[str | list[str]]
     name: str = ""
@@ -114,15 +114,15 @@ def parse_campaign(text: str, path: Path) -> Campaign:
 
 
 def _converted(data: object, kind: Any, key: str = "", *, strict: bool = True) -> Any:
-    """`data` as this type. Raises ImbError with msgspec's words and the key as TOML writes it."""
+    """`data` as this type. Raises ImbError with msgspec's reason and the key as TOML writes it."""
     try:
         return msgspec.convert(data, kind, strict=strict)
     except msgspec.ValidationError as error:
         # msgspec does not name the table in a table of tables
         for name, value, value_kind in _keys(data, kind):
             _converted(value, value_kind, f"{key}.{name}" if key else name, strict=strict)
-        words, _, inner = str(error).partition(" - at `$")
-        raise ImbError(_explained(words, kind, key + inner.strip("`"))) from error
+        reason, _, inner = str(error).partition(" - at `$")
+        raise ImbError(_explained(reason, kind, key + inner.strip("`"))) from error
 
 
 def _keys(data: object, kind: Any) -> list[tuple[str, object, Any]]:
@@ -139,20 +139,23 @@ def _fields(kind: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
     return msgspec.structs.fields(kind) if hasattr(kind, "__struct_fields__") else ()
 
 
-def _explained(words: str, kind: Any, key: str) -> str:
-    if unknown := re.search(r"unknown field `(.*)`", words):
+def _explained(reason: str, kind: Any, key: str) -> str:
+    """The message for what msgspec reports."""
+    if unknown := re.search(r"unknown field `(.*)`", reason):
         known = [field.encode_name for field in _fields(kind)]
         near = difflib.get_close_matches(unknown[1], known, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         return f"no key {f'{key}.' if key else ''}{unknown[1]}; {hint}"
-    if missing := re.search(r"missing required field `(.*)`", words):
+    if missing := re.search(r"missing required field `(.*)`", reason):
         return f'{missing[1]} is missing; give for instance {missing[1]} = ["PingPong", "Allreduce"]'
-    if "enum" in words:
+    if "enum" in reason:
         literals = (annotation for annotation in (kind, *get_args(kind)) if get_origin(annotation) is Literal)
         choices = ", ".join(choice for literal in literals for choice in get_args(literal))
-        return f"{key}: {words.split()[-1]} is none of {choices}"
-    words = re.sub(r"\b(object|array)\b", lambda match: {"object": "table", "array": "list"}[match[0]], words)
-    return f"{key}: {words[:1].lower()}{words[1:]}"
+        return f"{key}: {reason.split()[-1]} is none of {choices}"
+    reason = re.sub(
+        r"\b(object|array)\b", lambda match: {"object": "table", "array": "list"}[match[0]], reason
+    )
+    return f"{key}: {reason[:1].lower()}{reason[1:]}"
 
 
 def examine_campaign(campaign: Campaign) -> None:
@@ -197,9 +200,8 @@ def examine_campaign(campaign: Campaign) -> None:
 
 
 def _refuse_memory(campaign: Campaign, name: str, variant: VariantSettings) -> None:
-    """Raises ImbError where there is no such memory or GPU, it is of files, or IMB's arguments have another one."""
-    words = [*split_words(campaign.arguments), *split_words(variant.arguments)]
-    gpus.refuse_twice(variant.memory, variant.gpu, words, f"variant {name}: ")
+    """Raises ImbError where there is no such memory or GPU, IMB-IO is to be measured, or IMB's arguments have another one."""
+    gpus.refuse_twice(variant.memory, variant.gpu, imb_arguments(campaign, variant), f"variant {name}: ")
     if gpu_arguments(variant, f"variant {name}: "):
         for chosen in selections(campaign):
             selection.refuse_files(chosen, f"variant {name}: memory and gpu")
@@ -253,7 +255,7 @@ def _refuse_segments(campaign: Campaign) -> None:
 
 
 def why_launch_by_launch(campaign: Campaign) -> str | None:
-    """Why the launches of these variants are not interleaved unless the user wants that; None: they can run side by side. Raises
+    """Why the launches of these variants are not interleaved by default; None: they can run side by side. Raises
     ImbError where names or arguments are wrong."""
     if any("IO" in chosen for chosen in selections(campaign)):
         return "IMB-IO's files are in one folder"
@@ -279,16 +281,21 @@ def _refuse_both_ways(campaign: Campaign) -> None:
         )
 
 
+def imb_arguments(campaign: Campaign, variant: VariantSettings) -> list[str]:
+    """IMB's arguments for a variant: those of the campaign, then its own. Raises ImbError."""
+    return [*split_words(campaign.arguments), *split_words(variant.arguments)]
+
+
 def is_classic(campaign: Campaign, variant: VariantSettings) -> bool:
     """Whether the launches of a variant measure each row in one burst."""
-    arguments = [*split_words(campaign.arguments), *split_words(variant.arguments)]
-    return sampling_of(campaign, variant).classic or passes.why_classic(arguments) is not None
+    reason = passes.why_classic(imb_arguments(campaign, variant))
+    return sampling_of(campaign, variant).classic or reason is not None
 
 
 def why_variant_classic(campaign: Campaign) -> str | None:
     """The first IMB argument that makes a variant classic although its settings do not."""
     reasons = (
-        passes.why_classic([*split_words(campaign.arguments), *split_words(variant.arguments)])
+        passes.why_classic(imb_arguments(campaign, variant))
         for variant in variants(campaign).values()
         if not sampling_of(campaign, variant).classic
     )
@@ -307,16 +314,16 @@ def sampling_of(campaign: Campaign, variant: VariantSettings) -> passes.Sampling
 
 
 def _anchored(campaign: Campaign, folder: Path) -> Campaign:
-    def place(settings: VariantSettings) -> VariantSettings:
-        def path(word: str | None) -> str | None:
-            if word is None or ("/" not in word and not word.startswith("~")):
-                return word
-            return str((folder / Path(word).expanduser()).absolute())
+    """The campaign with its relative paths as paths from this folder."""
 
-        programs = (
-            str((folder / Path(settings.programs).expanduser()).absolute()) if settings.programs else None
-        )
-        return msgspec.structs.replace(settings, mpi=path(settings.mpi), programs=programs)
+    def path(text: str) -> str:
+        return str((folder / Path(text).expanduser()).absolute())
+
+    def place(settings: VariantSettings) -> VariantSettings:
+        mpi, programs = settings.mpi, settings.programs
+        if mpi is not None and ("/" in mpi or mpi.startswith("~")):  # else it is a name
+            mpi = path(mpi)
+        return msgspec.structs.replace(settings, mpi=mpi, programs=path(programs) if programs else None)
 
     return msgspec.structs.replace(
         campaign,
@@ -330,7 +337,7 @@ def _anchored(campaign: Campaign, folder: Path) -> Campaign:
 
 
 def variants(campaign: Campaign) -> dict[str, VariantSettings]:
-    """By name, each with what is common to all. Those of axes are named by their values: `gcc/2x4`."""
+    """Variants by name, each with the settings that are common to all. Those of axes are named by their values: `gcc/2x4`."""
     if campaign.variants:
         return {name: merged(campaign.common, variant) for name, variant in campaign.variants.items()}
     named: dict[str, VariantSettings] = {}
@@ -363,7 +370,7 @@ def merged(first: VariantSettings, then: VariantSettings) -> VariantSettings:
 
 
 def split_words(words: Words) -> list[str]:
-    """Words, of a string as a shell divides it. Raises ImbError."""
+    """Words; a string is divided as a shell does. Raises ImbError."""
     try:
         return shlex.split(words) if isinstance(words, str) else list(words)
     except ValueError as error:
@@ -371,12 +378,12 @@ def split_words(words: Words) -> list[str]:
 
 
 def commands(words: Words) -> list[str]:
-    """Shell commands: a string is one."""
+    """Shell commands; a string is one command."""
     return [words] if isinstance(words, str) else list(words)
 
 
 def selections(campaign: Campaign) -> list[dict[Component, list[str]]]:
-    """What is launched by itself: all names together, or list by list."""
+    """The benchmarks of each launch: all names together, or list by list."""
     names = campaign.benchmarks
     if all(isinstance(name, str) for name in names):
         return [selection.select([name for name in names if isinstance(name, str)], campaign.class_)]
@@ -394,11 +401,11 @@ _KEYS = {field.encode_name for field in msgspec.structs.fields(VariantSettings)}
 }
 
 
-def spoken(text: str) -> VariantSettings:
+def parse_variant(text: str) -> VariantSettings:
     """A variant in one line: `UCX_TLS=tcp bind=core cpus=0,3 arguments='-off_cache -1' --mca btl self,tcp`.
 
-    Words NAME=VALUE are variables, but those that begin with a key of a variant (mpi, compiler, programs, launcher, bind,
-    cpus, hosts, ppn, memory, gpu, arguments); from the first word that begins with - on all go to the launcher. Raises ImbError.
+    Words NAME=VALUE are variables, except those whose NAME is one of _KEYS. From the first word that begins with -, all are
+    launcher arguments. Raises ImbError.
     """
     words = split_words(text)
     first = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))

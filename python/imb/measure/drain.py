@@ -15,7 +15,7 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ,.;:%+_/-]", re.ASCII)
 
 
 class Drain(NamedTuple):
-    """Of one node. All parts are plain: letters, digits and marks that neither a shell nor Slurm interprets."""
+    """Draining of one node. All parts are plain: letters, digits and marks that neither a shell nor Slurm interprets."""
 
     node: str
     reason: str
@@ -70,8 +70,8 @@ def drain_node(drain: Drain) -> str | None:
     except subprocess.TimeoutExpired:
         return f"scontrol did not end within {TIMEOUT:g} s"
     if completed.returncode:
-        words = " ".join((completed.stderr or completed.stdout).split())
+        output = " ".join((completed.stderr or completed.stdout).split())
         return f"scontrol failed with exit status {completed.returncode}" + (
-            f": {words[:200]}" if words else ""
+            f": {output[:200]}" if output else ""
         )
     return None

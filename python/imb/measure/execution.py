@@ -27,6 +27,7 @@ from imb.measure.session import (
     Plan,
     command_of,
     done,
+    done_file,
     done_files,
     elsewhere,
     folder_of,
@@ -73,8 +74,8 @@ def execute(
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
     on_measured: Callable[[Item, Path], None] = lambda item, records: None,
 ) -> list[Done]:
-    """Launches these items, several of them interleaved, and stores what each left in the archive, also where it failed. For the
-    owner of the session's lock (imb.measure.lock).
+    """Launches these items, several of them interleaved, and stores what each left in the archive, also where it failed. Only for
+    the owner of the session's lock (imb.measure.lock).
 
     `on_measured` gets the file of records of a complete launch, before it is stored, and before MPI has ended where the
     launch is alone. `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no
@@ -90,28 +91,28 @@ def execute(
             on_measured(running.item, records)
 
     with contextlib.ExitStack() as stack:
-        turns = None
+        conductor = None
         if plan.parts > 1 and not items[0].alone:
             intents = [intent_of(plan, item) for item in items]
             seed = (plan.seed or 0) + items[0].number
             ranks = [intent.ranks for intent in intents]
-            turns = stack.enter_context(
+            conductor = stack.enter_context(
                 Conductor(ranks, seed, everywhere=any(map(elsewhere, intents)), limit=plan.turn_limit)
             )
         for item in items:
             _adopt(archive, plan, item)
         refuse_missing_programs(plan, items)  # of all, before one leaves anything
         started = [
-            _start(archive, plan, item, turns.words(side, plan.parts) if turns else [])
+            _start(archive, plan, item, conductor.words(side, plan.parts) if conductor else [])
             for side, item in enumerate(items)
         ]
         for running in started:
             on_start(running.item, running.shown)
         before = load.moment()
-        if turns is None:
-            _see_through(plan, started[0], on_progress, on_problem, report_measured)
+        if conductor is None:
+            _launch(plan, started[0], on_progress, on_problem, report_measured)
         else:
-            _see_all_through(plan, started, turns, on_progress, on_problem)
+            _launch_interleaved(plan, started, conductor, on_progress, on_problem)
         # Ranks that srun starts are not our children: their CPU time is not known here.
         ours = all(intent_of(plan, item).launcher != "srun" for item in items)
         if ours and (during := load.load_between(before, load.moment())):
@@ -126,7 +127,7 @@ def execute(
         _store(archive, plan, running.item, running.facts, None if "note" in running.facts else seconds)
         for running in started  # a launch that lingered does not predict the duration of others
     ]
-    for item, result in zip(items, results, strict=True):  # as close together as can be
+    for item, result in zip(items, results, strict=True):  # as close to each other in time as possible
         _finish(archive, plan, item, result)
     if interrupted:
         raise KeyboardInterrupt
@@ -139,13 +140,8 @@ def _start(archive: Archive, plan: Plan, item: Item, turns: Sequence[str]) -> _S
     command, shown = (command_of(plan, item, spool, turns, shown=shown) for shown in (False, True))
     variant, intent = plan.variants[item.variant], intent_of(plan, item)
     facts: dict[str, Any] = {
-        "kind": "launch",
+        **_place_in_session(plan, item),
         "campaign": plan.campaign or plan.id,
-        # What the judge pairs launches by, and which of them share a session.
-        "session": plan.id,
-        "number": item.number,
-        "turn": item.turn,
-        "cell": item.cell,
         "host": socket.gethostname(),
         "command": shown.words,
         "command_environment": shown.env,
@@ -159,19 +155,29 @@ def _start(archive: Archive, plan: Plan, item: Item, turns: Sequence[str]) -> _S
     if plan.campaign:
         facts |= {"variant": variant.name, "setup": [hidden_command(command) for command in variant.setup]}
         facts["seed"] = plan.seed
-    if item.repeats:
-        facts[REPEATS] = item.repeats
     if plan.until:
         facts[FACT] = msgspec.to_builtins(plan.until.design)
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
     return _Started(item, spool, command, shown, secrets_of(plan, item), facts, Progress())
 
 
+def _place_in_session(plan: Plan, item: Item) -> dict[str, Any]:
+    """The facts by which launches are paired and belong to a session."""
+    place = {
+        "kind": "launch",
+        "session": plan.id,
+        "number": item.number,
+        "turn": item.turn,
+        "cell": item.cell,
+    }
+    return place | ({REPEATS: item.repeats} if item.repeats else {})
+
+
 class _Stopped(KeyboardInterrupt):
     """Ends a launch that stopped, as an interrupt does."""
 
 
-def _see_through(
+def _launch(
     plan: Plan,
     running: _Started,
     on_progress: Callable[[Progress, float], None],
@@ -232,13 +238,13 @@ def _see_through(
         outcome, facts["problem"] = "stopped", stopped
     if outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
-        alone = progress.ranks not in (None, ranks)
-        cut = progress.end is None and (spool / "records.jsonl").exists()
-        # The suite's exit status is 0 for rows beyond its limits; a session has them to be measured.
-        short = progress.end is not None and bool(progress.end.exit_status)
-        outcome = "failed" if status or cut or alone or short else "measured"
-        if alone:
-            facts["problem"] = f"{progress.ranks} instead of {ranks} ranks: are launcher and MPI of one kind?"
+        separate = progress.ranks not in (None, ranks)
+        cut_off = progress.end is None and (spool / "records.jsonl").exists()
+        # The suite's exit status is 0 for rows beyond its limits; a session needs them measured.
+        incomplete = progress.end is not None and bool(progress.end.exit_status)
+        outcome = "failed" if status or cut_off or separate or incomplete else "measured"
+        if separate:
+            facts["problem"] = launch.other_ranks(progress.ranks or 0, ranks)
     facts |= {
         "exit_status": status,
         "ended": now(),
@@ -249,21 +255,21 @@ def _see_through(
     }
 
 
-def _see_all_through(
+def _launch_interleaved(
     plan: Plan,
     started: Sequence[_Started],
-    turns: Conductor,
+    conductor: Conductor,
     on_progress: Callable[[Progress, float], None],
     on_problem: Callable[[Item, str], None],
 ) -> None:
-    """The same at the same time, a thread each; Ctrl-C interrupts all of them."""
+    """`_launch` of several at the same time, each in a thread; Ctrl-C interrupts all of them."""
     stop = threading.Event()
 
-    def see(side: int, running: _Started) -> None:
+    def run(side: int, running: _Started) -> None:
         def tick(progress: Progress, seconds: float) -> None:
             if stop.is_set():
                 raise KeyboardInterrupt
-            if (lost := turns.lost(side)) and progress.end is None:
+            if (lost := conductor.lost(side)) and progress.end is None:
                 on_problem(
                     running.item,
                     f"{lost}; launch ended, its pair is lost; turn_timeout in a campaign file sets the limit",
@@ -273,35 +279,35 @@ def _see_all_through(
                 on_progress(progress, seconds)
 
         try:
-            _see_through(plan, running, tick, on_problem)
+            _launch(plan, running, tick, on_problem)
         finally:
-            turns.leave(side)
+            conductor.leave(side)
 
-    under_way: list[Future[None]] = []
+    launched: list[Future[None]] = []
     interrupted = False
     with launch.sigterm_interrupts(), ThreadPoolExecutor(len(started)) as pool:
         try:
             for side, running in enumerate(started):
-                under_way.append(pool.submit(see, side, running))
-            wait(under_way, return_when=FIRST_EXCEPTION)
+                launched.append(pool.submit(run, side, running))
+            wait(launched, return_when=FIRST_EXCEPTION)
         except KeyboardInterrupt:
             interrupted = True
         # Where one could not be started, what the others measure has no counterpart.
         stop.set()
-        while not all(future.done() for future in under_way):
+        while not all(future.done() for future in launched):
             with contextlib.suppress(KeyboardInterrupt):
-                wait(under_way)
-    for future in under_way:
+                wait(launched)
+    for future in launched:
         future.result()
     if interrupted or any(running.facts["outcome"] == "interrupted" for running in started):
-        for running in started:  # those that were over would have no partner when the others are repeated
+        for running in started:  # a launch that has ended would have no partner when the others are repeated
             running.facts["outcome"] = "interrupted"
-            running.facts.setdefault("exit_status", None)  # of one that was not launched any more
+            running.facts.setdefault("exit_status", None)  # of one that was not launched
 
 
 def _ask_transports(plan: Plan, running: _Started) -> bool:
-    """Records the transports that the MPI reports, where the launch ended by itself. Afterwards, so that a launch that fails or
-    hangs does so once. Returns whether that was interrupted."""
+    """Records the transports that the MPI reports, where the launch ended by itself. Asked for after the launch, so that one that
+    fails or hangs does so once. Returns whether asking was interrupted."""
     if (
         running.item.alone
         or running.facts["outcome"] not in ("measured", "failed")
@@ -317,8 +323,8 @@ _UNREAD = "what its launch left is stored without conditions"
 
 
 def settle(archive: Archive, plan: Plan) -> None:
-    """Records as over the launches that are in the archive, but have no such record: the disk was full, or the file is damaged. For
-    the owner of the session's lock."""
+    """Writes the records of launches that are over and in the archive, but have no record of that: the disk was full, or the file is
+    damaged. Only for the owner of the session's lock."""
     over, recorded = done(archive, plan), done_files(folder_of(archive, plan.id))
     unsettled: dict[object, tuple[Item, object]] = {}  # by number; with the start, None: any
     for item in plan.items:
@@ -334,21 +340,15 @@ def settle(archive: Archive, plan: Plan) -> None:
             ):
                 if started in (None, facts.get("started")):
                     archive.label(run, add=_labels(plan, item, facts))
-                    _finish(archive, plan, item, _over(item, run, facts, None))
+                    _finish(archive, plan, item, _done(item, run, facts, None))
 
 
 def _adopt(archive: Archive, plan: Plan, item: Item) -> None:
-    """What a killed `imb run` left of this launch becomes a run too; then the launch is repeated."""
+    """Stores what a killed `imb run` left of this launch as a run; the launch is then repeated."""
     spool = spool_of(archive, plan, item)
     if (spool / "facts.json").exists():
-        known = {
-            "kind": "launch",
-            "session": plan.id,
-            "number": item.number,
-            "turn": item.turn,
-            "cell": item.cell,
-        } | ({REPEATS: item.repeats} if item.repeats else {})
-        facts: dict[str, Any] = readable_json(spool / "facts.json", dict[str, Any], _UNREAD) or known
+        known = readable_json(spool / "facts.json", dict[str, Any], _UNREAD)
+        facts = known or _place_in_session(plan, item)
         over = _store(archive, plan, item, facts | {"outcome": "interrupted", "exit_status": None})
         _finish(archive, plan, item, over)
     elif spool.exists():
@@ -372,16 +372,16 @@ def _store(
         facts=facts,
         labels=_labels(plan, item, facts),
     )
-    return _over(item, archive.add(content).id, facts, wall)
+    return _done(item, archive.add(content).id, facts, wall)
 
 
 def _labels(plan: Plan, item: Item, facts: dict[str, Any]) -> list[str]:
-    """A launch of a campaign that was cut off is made again, and counts once (others: see _finish); one that stopped was
-    measured in part without its partner, and does not count."""
+    """The labels of a run. None for an interrupted launch of a campaign, which is repeated and counts once (others: see _finish), nor
+    for one that stopped, since part of it was measured without its partner."""
     return [] if plan.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels
 
 
-def _over(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Done:
+def _done(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Done:
     return Done(
         number=item.number,
         run=run,
@@ -395,8 +395,8 @@ def _over(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Do
 
 
 def _finish(archive: Archive, plan: Plan, item: Item, over: Done) -> None:
-    """From now on this launch is over, unless it was interrupted. Its interrupted runs lose their labels then: the launch
-    counts once."""
+    """Records that this launch is over, unless it was interrupted. Then runs that it left when it was interrupted lose their labels, so
+    that it counts once."""
     interrupted, runs = interrupted_file(archive, plan, item), interrupted_runs(archive, plan, item)
     if over.outcome == "interrupted":
         if not plan.campaign:
@@ -406,8 +406,6 @@ def _finish(archive: Archive, plan: Plan, item: Item, over: Done) -> None:
             for run in set(runs) - {over.run}:
                 archive.label(run, remove=item.labels, note=f"interrupted; repeated as {over.run[:SHORT]}")
         interrupted.unlink(missing_ok=True)
-        write_whole(
-            folder_of(archive, plan.id) / f"{item.number:04d}.json", msgspec.json.encode(over) + b"\n"
-        )
+        write_whole(done_file(archive, plan, item), msgspec.json.encode(over) + b"\n")
     if (spool := spool_of(archive, plan, item)).exists():
         shutil.rmtree(spool)

@@ -22,13 +22,13 @@ from imb.mpi.installations import Installation
 Endpoint = Literal["host", "socket", "numa", "core"]
 BINDS: Mapping[str, Literal["core", "socket", "numa"]] = {"core": "core", "socket": "socket", "numa": "numa"}
 Size = tuple[str, int]  # benchmark and bytes
-PATIENCE = "-pair_timeout"  # the only argument of a launch that depends on the time that is left
+PAIR_TIMEOUT = "-pair_timeout"  # the only argument of a launch that depends on the time that is left
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`report` of the plan: how a sweep is judged, and what its launches have in common. `arguments` are IMB's; `passes`: None: as many as
-    decide; `one_stage`: rounds are those of the arguments, and no stage follows the first one. `ended`: no launch follows, for this reason, "": none is
-    needed; None: launches may follow. Sessions of older versions have one stage each and no `endpoint`; `earlier` are the runs of those before."""
+    a decision needs; `one_stage`: rounds are those of the arguments, and no stage follows the first one. `ended`: why no launch follows ("": none
+    is needed); None: launches may follow. Sessions of older versions have one stage each and no `endpoint`; `earlier` are the runs of those before."""
 
     relevant: str = "5%"
     topology: str | None = None
@@ -81,8 +81,8 @@ def with_launch(
     rounds: Path | None = None,
     timeout: float | None = None,
 ) -> Plan:
-    """The plan with a launch of this benchmark and size behind the others. `arguments`: IMB's, besides those of all launches; `rounds`: a file with the
-    only ones, of endpoints by number; `timeout`: None: the plan's. Raises ImbError where a launcher does not support what is requested."""
+    """The plan with a launch of this benchmark and size after the others. `arguments`: IMB's, besides those of all launches; `rounds`: a file with the
+    rounds to measure, as numbers of endpoints; `timeout`: None: that of the plan. Raises ImbError where a launcher does not support what is requested."""
     item = Item(
         len(plan.items) + 1,
         "FABRIC",
@@ -101,8 +101,8 @@ def _arguments(settings: Settings, size: Size, arguments: Sequence[str], rounds:
     name, length = size
     pairs = [] if rounds is None else ["-pairs_file", str(rounds)]
     assert settings.endpoint is not None  # as in sessions of older versions, which have no more launches
-    of_all = ["-endpoint", settings.endpoint, *arguments, *settings.arguments]
-    return [name, *of_all, "-msgsize", str(length), *pairs]
+    common = ["-endpoint", settings.endpoint, *arguments, *settings.arguments]
+    return [name, *common, "-msgsize", str(length), *pairs]
 
 
 def is_as_decided(
@@ -110,20 +110,20 @@ def is_as_decided(
 ) -> bool:
     """Whether a planned launch is the one that would be planned now, apart from the time that was left and the path of the archive."""
     planned = list(item.arguments)
-    if settings.budget is not None and PATIENCE in planned:
-        at = planned.index(PATIENCE)
+    if settings.budget is not None and PAIR_TIMEOUT in planned:
+        at = planned.index(PAIR_TIMEOUT)
         del planned[at : at + 2]
     decided = _arguments(settings, size, arguments, rounds)
     return [*planned[:-1], Path(planned[-1]).name] == [*decided[:-1], Path(decided[-1]).name]
 
 
 def rounds_file(archive: Archive, plan: Plan, stage: int) -> Path:
-    """The rounds of a stage that has not all pairs."""
+    """The file with the rounds of a stage that does not measure all pairs."""
     return folder_of(archive, plan.id) / f"rounds-{stage}.txt"
 
 
 def write_rounds(archive: Archive, file: Path, rounds: Iterable[Iterable[tuple[int, int]]]) -> None:
-    """In the folder of a plan that is saved. Raises ImbError."""
+    """Writes rounds to a file in the folder of a plan that is saved. Raises ImbError."""
     try:
         write_whole(file, rounds_text(rounds).encode())
     except OSError as error:
@@ -131,7 +131,7 @@ def write_rounds(archive: Archive, file: Path, rounds: Iterable[Iterable[tuple[i
 
 
 def rounds_text(rounds: Iterable[Iterable[tuple[int, int]]]) -> str:
-    """For -pairs_file: a round per line."""
+    """The text of a file for -pairs_file: a round per line."""
     return "".join(" ".join(f"{a}-{b}" for a, b in pairs) + "\n" for pairs in rounds)
 
 
@@ -141,7 +141,7 @@ def hosts_offered(hosts: Sequence[str], environment: Mapping[str, str] | None = 
 
 
 def endpoints_per_host(endpoint: Endpoint, ppn: int | None) -> int:
-    """Of hosts like this one."""
+    """The number of endpoints of a host like this one."""
     if endpoint == "host":
         return 1
     if ppn:
@@ -155,7 +155,7 @@ def endpoints_per_host(endpoint: Endpoint, ppn: int | None) -> int:
 
 
 def intent_for(intent: Intent, endpoint: Endpoint, *, ppn: int | None) -> Intent:
-    """A rank for each endpoint. Raises ImbError where there is only one."""
+    """The intent with a rank for each endpoint. Raises ImbError where there is only one."""
     from msgspec.structs import replace
 
     hosts = hosts_offered(intent.hosts)

@@ -26,13 +26,13 @@ from imb.model.records import Component, End, Failure, Result, Run, read
 from imb.model.units import size
 from imb.mpi import launch, load
 from imb.mpi.host import cores
-from imb.mpi.installations import Installation, executable
-from imb.mpi.launchers import spell
+from imb.mpi.installations import Installation, executable, missing_program
+from imb.mpi.launchers import launch_command
 
 FORMAT = "openimb-health/1"
 GRACE = 0.3  # seconds that a launch has to end before it is killed
 LINGER = 1.0  # and after its last record
-BUSY = 0.5  # CPUs that others used, from which a slow launch is no evidence
+BUSY = 0.5  # CPUs: where other processes use as many, a slow launch is no evidence
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     last: Checked | None = None
 
     def values(self) -> list[Session]:
-        """Of all sessions."""
+        """The values of all sessions."""
         return [session.values for session in self.sessions]
 
 
@@ -91,13 +91,13 @@ class NotMeasured(ImbError):
 
 
 def default_file() -> Path:
-    """A file of its own for each host: a home may be shared."""
+    """The file of this host: hosts may share a home."""
     return platformdirs.user_state_path("openimb") / f"health-{socket.gethostname()}.json"
 
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[None]:
-    """The file for this process alone. Raises ImbError where another one has it, OSError."""
+    """Within this context no other process has the file. Raises ImbError where one has it, OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     number = os.open(path.with_name(f".{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
@@ -111,7 +111,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
-    """None: there is no such file. `to_execute`: the programs that it names are to be executed, so it must belong to
+    """The content of the file; None: there is no such file. `to_execute`: the programs that it names are to be executed, so it must belong to
     this user; else it may be anything. Raises ImbError, OSError."""
     try:
         file = ownership.examined(path)
@@ -121,7 +121,7 @@ def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
         raise ImbError(
             f"{path} belongs to another user, or others may write it; it names the programs to execute"
         )
-    advice = "remove it and learn again" if to_execute else "passed over"
+    advice = "remove it and learn again" if to_execute else "ignored"
     try:
         kept = msgspec.json.decode(file.text, type=Kept)
     except UNDECODABLE as error:
@@ -132,24 +132,24 @@ def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
 
 
 def save(path: Path, kept: Kept, before: Kept | None) -> None:
-    """In place of what the file had `before`. Raises ImbError where it was changed or removed since then, OSError."""
+    """Replaces what the file had `before`. Raises ImbError where it was changed or removed since then, OSError."""
     if load_kept(path) != before:
         raise ImbError(f"{path} was changed or removed meanwhile; nothing added to it")
     write_whole(path, msgspec.json.format(msgspec.json.encode(kept)) + b"\n", mode=0o644)
 
 
 def measured(kept: Kept, timeout: float) -> Launched:
-    """Launches once, for so many seconds at most, and the time that it takes to end. Raises NotMeasured, OSError."""
+    """Launches once, for `timeout` seconds at most, and the time that it takes to end. Raises NotMeasured, OSError."""
     program = executable(Path(kept.programs), kept.component)
     if not os.access(program, os.X_OK):
-        raise NotMeasured(f"no program {program}; build it with `imb build`")
+        raise NotMeasured(missing_program(program))
     host = Host(cores(), os.geteuid() == 0)
     with tempfile.TemporaryDirectory(prefix="imb-health-", ignore_cleanup_errors=True) as folder:
         records_file, errors = Path(folder, "records.jsonl"), Path(folder, "stderr.txt")
         words = [str(program), *kept.arguments, "-json", str(records_file)]
         began, before = time.monotonic(), load.moment()
         ended = launch.run(
-            spell(kept.mpi, kept.intent, words, host),
+            launch_command(kept.mpi, kept.intent, words, host),
             output=Path(folder, "output.txt"),
             errors=errors,
             timeout=timeout,
@@ -172,9 +172,7 @@ def measured(kept: Kept, timeout: float) -> Launched:
         raise NotMeasured(f"{failed.benchmark} was not measured: {failed.cause}", status=11)
     ranks = len(runs[0].ranks or [])
     if ranks not in (0, kept.intent.ranks):
-        raise NotMeasured(
-            f"{ranks} instead of {kept.intent.ranks} ranks: are launcher and MPI of one kind?", status=11
-        )
+        raise NotMeasured(launch.other_ranks(ranks, kept.intent.ranks), status=11)
     others = during.other_cpus + during.stolen_cpus if during else None
     times = {
         row.benchmark if row.bytes is None else f"{row.benchmark} {size(row.bytes)}": row.time_max_seconds

@@ -1,6 +1,6 @@
 """Interleaved launches: they run at the same time and measure alternating segments of a row.
 
-On a machine that others use too, speed wanders within seconds as much as within hours, and launches one after the other
+On a machine that others use too, speed varies within seconds as much as within hours, and launches one after the other
 differ however long they last. What is measured in segments of milliseconds meets the same machine ("duet benchmarking": Bulej
 et al., "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE 2020, where both sides run at once).
 """
@@ -20,19 +20,17 @@ from types import TracebackType
 
 from imb.model.errors import ImbError
 
-_ROW = b"r"  # what a rank sends that waits for its next row, not for a segment: src/system/interleave.cpp
+_ROW = b"r"  # a rank sends it when it waits for its next row, not for a segment: src/system/interleave.cpp
 _GO = b"!"
-TURN_LIMIT = (
-    60.0  # seconds, at least, before a turn is taken to have stopped: those of a row last a fraction of one
-)
+TURN_LIMIT = 60.0  # seconds, at least, before a launch counts as stopped in its turn; turns last a fraction of a second
 _TIMES = 10  # a turn may last this many times the longest one so far
-_START_TIMES = 5  # of the limit: what ranks may take to connect after the last one has
+_START_TIMES = 5  # ranks may take this many times the limit to connect after the last one has
 _TICK = 1.0  # seconds between looks at the clock
 
 
 def _allow_connections(count: int) -> None:
-    """Raises ImbError where the system does not."""
-    needed = count + 100  # what else is open
+    """Raises the limit of open files where needed. Raises ImbError where the system does not allow so many."""
+    needed = count + 100  # for what else is open
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or needed <= soft:
         return
@@ -44,32 +42,32 @@ def _allow_connections(count: int) -> None:
 
 
 class _Side:
-    """One launch: `wishes` of its ranks that wait, by connection."""
+    """One launch: `requests` of its ranks that wait, by connection."""
 
     def __init__(self, ranks: int) -> None:
         self.ranks = ranks
         self.token = secrets.token_hex(8)
-        self.wishes: dict[socket.socket, bytes] = {}
+        self.requests: dict[socket.socket, bytes] = {}
         self.connected = 0
-        self.measures = False
+        self.has_turn = False
         self.ended = False
         self.lost: str | None = None
 
     @property
     def waits(self) -> bool:
-        return len(self.wishes) == self.ranks
+        return len(self.requests) == self.ranks
 
     @property
     def begins_row(self) -> bool:
-        return _ROW in self.wishes.values()
+        return _ROW in self.requests.values()
 
 
 class Conductor:
-    """Gives the turn to one launch at a time, in a thread of its own, until it is left (a context manager).
+    """Gives the turn to one launch at a time, in a thread of its own, as long as this context lasts.
 
     Turns come in rounds, each in random order, of all launches that are within a row; when none is, all begin their next
     row. No launch begins before all are connected. A launch that has ended, lost a rank, or does not end its turn in time
-    is waited for no more.
+    gets no more turns, and the others do not wait for it.
     """
 
     def __init__(
@@ -82,7 +80,7 @@ class Conductor:
         self._random = random.Random(seed)
         self._queue: list[_Side] = []
         self._side_of: dict[socket.socket, _Side | None] = {}  # None: its token has not arrived yet
-        self._heard: dict[socket.socket, bytes] = {}
+        self._received: dict[socket.socket, bytes] = {}
         self._leaving: list[int] = []
         address = "" if everywhere else "127.0.0.1"
         try:
@@ -93,16 +91,16 @@ class Conductor:
                 f"interleaved launches need a port of {where}: {error.strerror or error}; enable that network, or launch one by one (imb ab --launch-by-launch; a campaign without segments)"
             ) from error
         self._host = socket.gethostname() if everywhere else "127.0.0.1"
-        self._alarm, self._bell = socket.socketpair()
+        self._wake_receiver, self._wake_sender = socket.socketpair()
         self._over = False
         self._limit = limit
         self._waited = 0.0  # seconds since the last turn was given, or the last rank connected
         self._longest = 0.0  # turn so far, in seconds
         self._selector = selectors.DefaultSelector()
-        for sock in (self._listener, self._alarm):
+        for sock in (self._listener, self._wake_receiver):
             sock.setblocking(False)
             self._selector.register(sock, selectors.EVENT_READ)
-        self._thread = threading.Thread(target=self._conduct, name="turns", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="turns", daemon=True)
 
     def __enter__(self) -> Conductor:
         self._thread.start()
@@ -112,9 +110,9 @@ class Conductor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over = True
-        self._ring()
+        self._wake()
         self._thread.join()
-        for sock in (self._listener, self._alarm, self._bell, *self._side_of):
+        for sock in (self._listener, self._wake_receiver, self._wake_sender, *self._side_of):
             sock.close()
         self._selector.close()
 
@@ -124,93 +122,95 @@ class Conductor:
         return ["-turns", f"{parts},{self._host}:{port},{self._sides[side].token}"]
 
     def leave(self, side: int) -> None:
-        """This launch has ended; it may never have come. From any thread."""
+        """To be called when this launch has ended, even if it never connected. From any thread."""
         self._leaving.append(side)
-        self._ring()
+        self._wake()
 
     def lost(self, side: int) -> str | None:
-        """Why this launch is waited for no more, where it stopped; it is to be ended. From any thread."""
+        """Why this launch, which stopped, gets no more turns; the caller is to end it. None: it did not stop. From any thread."""
         return self._sides[side].lost
 
-    def _ring(self) -> None:
-        self._bell.send(b".")
+    def _wake(self) -> None:
+        """Wakes the thread."""
+        self._wake_sender.send(b".")
 
-    def _conduct(self) -> None:
+    def _serve(self) -> None:
         while not self._over:
             began = time.monotonic()
-            heard = self._selector.select(_TICK)
-            # Not all the time by the clock: this process may have been stopped together with the launches.
+            ready = self._selector.select(_TICK)
+            # Limited, since this process may have been stopped together with the launches.
             self._waited += min(time.monotonic() - began, 2 * _TICK)
-            if not heard:
+            if not ready:
                 self._give_up()
-            for key, _ in heard:
+            for key, _ in ready:
                 sock = key.fileobj
                 assert isinstance(sock, socket.socket)
-                if sock.fileno() < 0:  # closed with another of its launch
+                if sock.fileno() < 0:  # closed together with another rank of its launch
                     continue
                 if sock is self._listener:
-                    self._welcome()
-                elif sock is self._alarm:
+                    self._accept()
+                elif sock is self._wake_receiver:
                     sock.recv(4096)
                     while self._leaving:
                         self._sides[self._leaving.pop()].ended = True
                 else:
-                    self._hear(sock)
-            self._pass_on()
+                    self._receive(sock)
+            self._give_turn()
 
-    def _welcome(self) -> None:
-        with contextlib.suppress(OSError):  # it hung up
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # it has disconnected
             rank, _ = self._listener.accept()
             rank.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._side_of[rank], self._heard[rank] = None, b""
+            self._side_of[rank], self._received[rank] = None, b""
             self._selector.register(rank, selectors.EVENT_READ)
 
-    def _hear(self, rank: socket.socket) -> None:
+    def _receive(self, rank: socket.socket) -> None:
         try:
             data = rank.recv(256)
         except OSError:
             data = b""
         side = self._side_of[rank]
         if not data:
-            self._farewell(rank)
+            self._disconnect(rank)
         elif side is None:
-            self._know(rank, self._heard[rank] + data)
+            self._identify(rank, self._received[rank] + data)
         else:
-            self._note(rank, side, data)
+            self._take_request(rank, side, data)
 
-    def _know(self, rank: socket.socket, data: bytes) -> None:
-        """Which launch's it is; its first wish may come at once with its token."""
-        self._heard[rank] = data
-        token, newline, wish = data.partition(b"\n")
+    def _identify(self, rank: socket.socket, data: bytes) -> None:
+        """Finds the launch of a rank by its token, with which its first request may arrive."""
+        self._received[rank] = data
+        token, newline, request = data.partition(b"\n")
         side = next((side for side in self._sides if side.token.encode() == token), None)
         if newline and side and sum(owner is side for owner in self._side_of.values()) < side.ranks:
             self._side_of[rank] = side
             side.connected += 1
-            self._waited = 0.0  # the others have their time from here
-            if wish:
-                self._note(rank, side, wish)
-        elif newline or len(data) > 64:  # a stranger
-            self._farewell(rank)
+            self._waited = 0.0  # the time limit of the others starts again
+            if request:
+                self._take_request(rank, side, request)
+        elif newline or len(data) > 64:  # no rank of these launches
+            self._disconnect(rank)
 
-    def _note(self, rank: socket.socket, side: _Side, wish: bytes) -> None:
-        side.wishes[rank] = wish[-1:]
-        if side.measures and side.waits:
-            side.measures = False
+    def _take_request(self, rank: socket.socket, side: _Side, request: bytes) -> None:
+        side.requests[rank] = request[-1:]
+        if side.has_turn and side.waits:
+            side.has_turn = False
             self._longest = max(self._longest, self._waited)
 
-    def _farewell(self, rank: socket.socket) -> None:
-        """A stranger, or a rank that ended or lost its line: without it the others of its launch need no turn."""
+    def _disconnect(self, rank: socket.socket) -> None:
+        """Closes the connections of the launch of a rank that ended or was disconnected, since the others of it need no turn; or a
+        connection that belongs to no launch."""
         side = self._side_of[rank]
-        lines = [rank] if side is None else [line for line, owner in self._side_of.items() if owner is side]
-        for line in lines:
-            self._selector.unregister(line)
-            line.close()
-            del self._side_of[line], self._heard[line]
+        ranks = [rank] if side is None else [each for each, owner in self._side_of.items() if owner is side]
+        for each in ranks:
+            self._selector.unregister(each)
+            each.close()
+            del self._side_of[each], self._received[each]
         if side is not None:
             side.ended = True
 
     def _give_up(self) -> None:
-        """Loses the launches that have stopped, judged by the clock."""
+        """Marks launches as lost that have stopped, by their time limits."""
         active = [side for side in self._sides if not side.ended]
         arriving = [side for side in active if side.connected < side.ranks]
         if arriving:
@@ -224,25 +224,25 @@ class Conductor:
             others = "launches" if len(arriving) < len(active) else "ranks"
             arrived, action = side.connected, f"connect within {limit:.3g} s of the other {others}"
             if not arriving:
-                arrived = len(side.wishes)
+                arrived = len(side.requests)
                 action = f"end the turn within {limit:.3g} s (turns took {self._longest:.2g} s at most)"
             side.lost = f"{side.ranks - arrived} of {side.ranks} ranks did not {action}"
             side.ended = True
-            if line := next((rank for rank, owner in self._side_of.items() if owner is side), None):
-                self._farewell(line)  # and the others of this launch
+            if rank := next((rank for rank, owner in self._side_of.items() if owner is side), None):
+                self._disconnect(rank)  # and the others of this launch
         self._waited = 0.0
 
-    def _pass_on(self) -> None:
+    def _give_turn(self) -> None:
         active = [side for side in self._sides if not side.ended]
-        if not active or any(side.measures or not side.waits for side in active):
+        if not active or any(side.has_turn or not side.waits for side in active):
             return
         self._queue = [side for side in self._queue if not side.ended]
         if not self._queue:
             self._queue = [side for side in active if not side.begins_row] or active
             self._random.shuffle(self._queue)
         side = self._queue.pop()
-        ranks, side.wishes, side.measures = list(side.wishes), {}, True
+        ranks, side.requests, side.has_turn = list(side.requests), {}, True
         self._waited = 0.0
         for rank in ranks:
-            with contextlib.suppress(OSError):  # its end will be heard
+            with contextlib.suppress(OSError):  # its disconnection is noticed later
                 rank.send(_GO)

@@ -1,10 +1,10 @@
-"""One process at a time executes a session: it holds a lock, and says who it is.
+"""One process at a time executes a session: it holds a lock, and records who it is.
 
 ARCHIVE/sessions/ID/lock         locked by the system (flock) while a process executes the session; it stays
                     owner.json   who that is; touched every BEAT seconds (heartbeat); absent when all ended well
 
 The system frees the lock of a process that was killed. Some network file systems have locks within a host only, so an
-owner on another host counts as dead when its last heartbeat is EXPIRY seconds old. If needed, that is waited for.
+owner on another host counts as dead when its last heartbeat is EXPIRY seconds old. If needed, a process waits until then.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from imb.model.text import now
 from imb.mpi.host import answer_of
 
 BEAT = 10.0  # seconds between heartbeats
-EXPIRY = 6 * BEAT  # seconds after which an owner on another host without a heartbeat is taken to be dead
+EXPIRY = 6 * BEAT  # seconds without a heartbeat after which an owner on another host counts as dead
 _POLL = 0.2
 # Seconds that a job waits: a scheduler starts the next one of a chain while a job that it ended still stores its last launch.
 _LAST_JOB = 30.0
@@ -40,7 +40,7 @@ _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}  # of the file system
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """owner.json. `born`: when the process began, since numbers of processes are used again; `since`: UTC, ISO 8601."""
+    """owner.json. `born`: when the process began, since process numbers are reused; `since`: UTC, ISO 8601."""
 
     user: str
     host: str
@@ -54,13 +54,13 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
         return f"process {self.pid} of {self.user} on {self.host}"
 
 
-# Of a file that cannot be read: its time of change is a heartbeat anyway.
+# The owner in a file that cannot be read: its time of change is a heartbeat anyway.
 _UNKNOWN = Owner(user="", host="", pid=0, born=0, since="")
 
 
 @contextlib.contextmanager
-def held(archive: Archive, plan: Plan, say: Callable[[str], None]) -> Iterator[None]:
-    """Within this context no other process executes the session. `say` gets a line where it has to wait.
+def held(archive: Archive, plan: Plan, report: Callable[[str], None]) -> Iterator[None]:
+    """Within this context no other process executes the session. `report` gets a line where it has to wait.
 
     Raises ImbError where another one is at work, and where the files cannot be written.
     """
@@ -73,7 +73,7 @@ def held(archive: Archive, plan: Plan, say: Callable[[str], None]) -> Iterator[N
             raise _refusal(plan, _holder(file)) from None
         except OSError as error:
             raise archive.refusal(error) from error
-        _examine(plan, file, say)
+        _examine(plan, file, report)
         try:
             write_whole(file, msgspec.json.encode(_myself()) + b"\n")
         except OSError as error:
@@ -84,7 +84,7 @@ def held(archive: Archive, plan: Plan, say: Callable[[str], None]) -> Iterator[N
 
 
 def is_held(archive: Archive, plan: Plan) -> bool:
-    """Whether another process executes the session, by the sign of life that it gives."""
+    """Whether another process executes the session, by its heartbeat, or on this host by its process."""
     file = folder_of(archive, plan.id) / "owner.json"
     if (owner := _owner(file)) is None:
         return False
@@ -97,7 +97,7 @@ def is_held(archive: Archive, plan: Plan) -> bool:
 
 
 def _lock(path: Path, stack: contextlib.ExitStack) -> None:
-    """Raises filelock.Timeout where another process has it, OSError. Where the file system has no locks there is none."""
+    """Locks the file. Raises filelock.Timeout where another process has the lock, OSError. Without locks of the file system it does nothing."""
     lock = filelock.FileLock(path, timeout=_LAST_JOB if in_job() else 0)
     try:
         stack.enter_context(lock)
@@ -108,8 +108,8 @@ def _lock(path: Path, stack: contextlib.ExitStack) -> None:
             raise
 
 
-def _examine(plan: Plan, file: Path, say: Callable[[str], None]) -> None:
-    """Returns when the owner that the file names, if any, is known to be dead. Raises ImbError where it is alive."""
+def _examine(plan: Plan, file: Path, report: Callable[[str], None]) -> None:
+    """Returns when the owner in the file, if any, counts as dead. Raises ImbError where it is alive."""
     if (owner := _owner(file)) is None:
         return
     if owner.host == socket.gethostname():
@@ -119,8 +119,8 @@ def _examine(plan: Plan, file: Path, say: Callable[[str], None]) -> None:
     last = _time_of(file)
     age = _time_here(file) - last
     if age < EXPIRY:
-        words = f"last heartbeat of {owner} {max(age, 0):.0f} s ago"
-        say(f"session {plan.id}: {words}; waiting until it is {EXPIRY:.0f} s old")
+        last_beat = f"last heartbeat of {owner} {max(age, 0):.0f} s ago"
+        report(f"session {plan.id}: {last_beat}; waiting until it is {EXPIRY:.0f} s old")
     until = time.monotonic() + EXPIRY - max(age, 0)
     while time.monotonic() < until:
         time.sleep(_POLL)
@@ -131,13 +131,13 @@ def _examine(plan: Plan, file: Path, say: Callable[[str], None]) -> None:
 
 
 def _at_work_here(owner: Owner) -> bool:
-    """Whether it is another process of this host that is there."""
+    """Whether it is another process of this host that still runs."""
     born = _born(owner.pid)
     return owner.pid != os.getpid() and born is not None and abs(born - owner.born) < 1
 
 
 def _holder(file: Path) -> Owner | None:
-    """Who has the lock; None where it does not say so within a second: the file appears just after the lock is taken."""
+    """Who has the lock; None where the file does not name it within a second: it is written just after the lock is taken."""
     until = time.monotonic() + 1
     while time.monotonic() < until:
         owner = _owner(file)
@@ -155,7 +155,7 @@ def _owner(file: Path) -> Owner | None:
 
 
 def _time_of(file: Path) -> float:
-    """Of the last change, by the clock of the file system; 0 where the file is missing."""
+    """The time of the last change, by the clock of the file system; 0 where the file is missing."""
     try:
         return file.stat().st_mtime
     except OSError:

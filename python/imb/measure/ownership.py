@@ -1,5 +1,5 @@
 """Who may have written what is executed. Plans and baselines have commands, so those that another user has, or may have, written
-are not executed unasked. The one check of that, of owners and modes, is here.
+are not executed unless asked for. The check of owners and modes is here alone.
 
 A plan has a folder with other files of its session, so no other user may write in that either. A baseline is one file: who may
 write in its folder can put a file there, but none that belongs to this user.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from imb.model.errors import ImbError
+from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.units import counted
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class Written(NamedTuple):
 
 
 def examined(file: Path, *, folder: bool = False, own: bool = False) -> Written:
-    """A file, with its folder or alone; `own`: that of another user is not read, as it may be anything. What is examined is what is
-    read, whatever is renamed meanwhile. Raises OSError."""
+    """A file, with its folder or alone; `own`: that of another user is not read, as it may be anything. The file that is examined is the
+    one that is read, even if another one is renamed to its place meanwhile. Raises OSError."""
     where = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if folder else 0))
     try:
         number = os.open(file.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=where)
@@ -55,12 +55,12 @@ def examined(file: Path, *, folder: bool = False, own: bool = False) -> Written:
             text = b"" if own and strangers else opened.read()
     finally:
         os.close(where)
-    loose = tuple(
+    open_to_others = tuple(
         f"{path} (mode {status.st_mode & 0o7777:04o})"
         for path, status in statuses
         if status.st_mode & _OTHERS
     )
-    return Written(text, strangers, loose)
+    return Written(text, strangers, open_to_others)
 
 
 def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
@@ -74,7 +74,7 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
         return written.own and msgspec.json.decode(written.text) == facts
     except FileNotFoundError:  # it was removed
         return False
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (OSError, *UNDECODABLE) as error:
         raise ImbError(f"{file} cannot be read ({error}); see `imb archive verify`") from error
 
 

@@ -15,11 +15,13 @@ from imb.model.records import Component
 
 PRECISION = 0.02  # of each row: half of its 95 % interval, as a share
 LEAST_BUDGET = 2.0  # seconds of a launch: a first table soon; several launches see more than a long one
-ROW_BUDGET = {"IO": 1.0}  # seconds that a row adds; a sample of files makes them anew
+ROW_BUDGET = {"IO": 1.0}  # seconds that a row adds; a sample with files creates them again
 USUAL_ROW_BUDGET = 0.1
 SAMPLE = 10.0  # seconds of a classic row at most, by default: -time
 LIMIT_LEAST, LIMIT_TIMES = 60.0, 10.0  # of a time limit: seconds, and times what the arguments ask for
 START = 2.0  # seconds, about, of MPI's start and end
+SUITE_BUDGET = 60.0  # seconds of passes with -precision alone: src/plan/options.h
+USUAL_LENGTHS = 24  # of a benchmark: 0, and 2^0 to 2^22
 _OURS = ("passes", "precision", "budget")
 _NOT_IN_PASSES = ("show_tail", "dumpfile", "msg_pause", "pause")  # src/cli/command_line.cpp refuses them
 _NOTHING_MEASURED = ("help", "h", "list", "version")
@@ -48,8 +50,8 @@ def words_of(
     timeout: float | None = None,
     parts: int = 1,
 ) -> list[str]:
-    """Options for the suite in addition to `arguments`, the user's. `parts`, above 1: launches at the same time, each of which takes
-    so many samples of a row. Raises ImbError where options contradict each other."""
+    """Options for the suite in addition to `arguments`, the user's. `parts`, above 1: launches are interleaved, and each takes so many
+    samples of a row. Raises ImbError where options contradict each other."""
     options = _options(arguments)
     sampling_options = [f"-{name}" for name in _OURS if name in options]
     if sampling.classic and (sampling.limited() or sampling_options):
@@ -76,9 +78,9 @@ def words_of(
         raise ImbError(f"a budget of {budget:g} s needs a timeout above it, not {timeout:g} s")
     limit = ["-budget", f"{budget:.6g}"]
     if parts > 1:
-        # A row that one launch has done while the other goes on would not meet the same machine.
+        # Rows that end at different times in the launches would not meet the same machine.
         precise = [] if sampling.precision is None else ["-precision", f"{sampling.precision * 100:.6g}"]
-        # Samples as long as the budget has them: the usual 1000 repetitions of a short message last less than its turn costs.
+        # Samples may be as long as the budget permits: the usual 1000 repetitions of a short message take less time than giving a turn.
         longer = [] if options.keys() & {"iter", "iter_policy", "repeat", "set"} else ["-iter", "1000000"]
         return [*longer, "-passes", str(parts), *precise, *limit]
     return ["-precision", f"{(sampling.precision or PRECISION) * 100:.6g}", *limit]
@@ -96,16 +98,18 @@ def usual_budget(component: Component, rows: int) -> float:
 
 
 def most_seconds(arguments: Sequence[str]) -> float | None:
-    """That a launch with these IMB arguments takes, start included; None where they set no limit."""
+    """Seconds that a launch with these IMB arguments takes at most, start included; None where they set no limit."""
     if (budget := budget_of(arguments)) is not None:
         return budget + START
     options = _options(arguments)
-    return 60.0 + START if "precision" in options and not options.keys() & {"passes", "budget"} else None
+    return (
+        SUITE_BUDGET + START if "precision" in options and not options.keys() & {"passes", "budget"} else None
+    )
 
 
 def time_limit(component: Component, arguments: Sequence[str], ranks: int, at_once: int) -> float | None:
-    """Seconds after which a launch with these IMB arguments hangs, with `at_once` launches interleaved: many times what it asks for.
-    None: -time 0 and such ask for no limit."""
+    """Seconds after which a launch with these IMB arguments counts as hanging, with `at_once` launches interleaved: many times what its
+    arguments ask for. None: they ask for no limit, as -time 0 does."""
     seconds = most_seconds(arguments)
     if seconds is None:
         names = list(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
@@ -140,21 +144,21 @@ def rows_of(component: Component, names: Sequence[str], arguments: Sequence[str]
 
 
 def _variants(options: dict[str, str]) -> int:
-    """How often -alternate has each row."""
+    """How many variants -alternate measures of each row."""
     with contextlib.suppress(OSError):
         return max(len(_entries(options["alternate"])), 1) if "alternate" in options else 1
     return 1
 
 
 def _entries(path: str) -> list[str]:
-    """Of a file with an entry per line, without comments."""
+    """The lines of a file with an entry per line, without comments."""
     lines = (line.partition("#")[0].strip() for line in Path(path).read_text().splitlines())
     return [line for line in lines if line]
 
 
 def _lengths(component: Component, options: dict[str, str]) -> int:
     """How many lengths each benchmark has."""
-    usual = {"IO": 26, "MT": 4}.get(component, 24)
+    usual = {"IO": 26, "MT": 4}.get(component, USUAL_LENGTHS)
     with contextlib.suppress(ValueError, OSError):
         for listed in ("msgsize", "count"):
             if listed in options:
@@ -163,8 +167,13 @@ def _lengths(component: Component, options: dict[str, str]) -> int:
             return max(len(_entries(options["msglen"])), 1)
         if "msglog" in options:
             least, colon, most = options["msglog"].rpartition(":")
-            return max(int(most) - (int(least) if colon else 0) + 2, 1)
+            return max(lengths_of_powers(int(least) if colon else 0, int(most)), 1)
     return usual
+
+
+def lengths_of_powers(least: int, most: int) -> int:
+    """How many lengths -msglog has: 0, and the powers of 2 from `least` to `most`."""
+    return most - least + 2
 
 
 def _counts(component: Component, options: dict[str, str], ranks: int) -> int:

@@ -22,6 +22,7 @@ from imb.measure.campaign import (
     commands,
     examine_name,
     gpu_arguments,
+    imb_arguments,
     is_classic,
     sampling_of,
     selections,
@@ -37,13 +38,13 @@ from imb.model.text import now
 from imb.mpi import prebuilt
 from imb.mpi.installations import Installation
 
-LAUNCHES = 10  # without `launches` and `until_decided`
+LAUNCHES = 10  # of a campaign without `launches` and `until_decided`
 
 Prepare: TypeAlias = Callable[[VariantSettings], tuple[Installation, Path]]
 
 
 def on_hosts(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
-    """The same on these two hosts, whatever its variants say, named `NAME/n1-n2`. Raises ImbError."""
+    """The campaign on these two hosts instead of those of its variants, named `NAME/n1-n2`. Raises ImbError."""
 
     def without_hosts(variant: VariantSettings) -> VariantSettings:
         return msgspec.structs.replace(variant, hosts=None)
@@ -63,7 +64,7 @@ def on_hosts(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
 
 
 def most_launches(campaign: Campaign) -> int:
-    """Rounds that are planned."""
+    """The number of rounds that are planned."""
     return campaign.launches or (sequential_design.MOST if campaign.until_decided else LAUNCHES)
 
 
@@ -79,8 +80,8 @@ def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[in
     """The order of the cells 0 ... len(groups) - 1 in each of `launches` rounds.
 
     Cells of one group need the same setup and stay together within a round: so a round sets each group up at most
-    once. Groups come in random order, cells of a group in random order; but a round begins with the group that the one
-    before has ended with, which halves the setups of two groups and balances their order (AB BA AB ...).
+    once. Groups come in random order, and so do cells of a group; but a round begins with the group with which the previous
+    round ended, which halves the setups of two groups and balances their order (AB BA AB ...).
     """
     random = Random(seed)
     order: list[list[int]] = []
@@ -118,11 +119,7 @@ def campaign_plan(
         for ranks, chosen in itertools.product(counts, chosen_names):
             labels = [f"{campaign.name}/{name}"]
             labels += [f"{campaign.name}/{name}/np{ranks}"] if len(counts) > 1 else []
-            words = [
-                *gpu_arguments(variant),
-                *split_words(campaign.arguments),
-                *split_words(variant.arguments),
-            ]
+            words = [*gpu_arguments(variant), *imb_arguments(campaign, variant)]
             if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
                 words = ["-npmin", str(ranks), *words]
             sampling = sampling_of(campaign, variant)
@@ -173,8 +170,8 @@ def campaign_plan(
 
 
 def _with_one_binary(built: list[session.Variant]) -> list[session.Variant]:
-    """Several MPIs, all with the programs of the package: these use the standard's binary interface where all MPIs have it,
-    so that the executable is the same."""
+    """The variants. Where they have several MPIs, all with the programs of the package and the standard's binary interface, they use
+    that interface, so that the executable is the same."""
     several = len({variant.mpi.place for variant in built}) > 1
     chosen = any(prebuilt.CHOICE in variant.intent.env for variant in built)
     packaged = all(

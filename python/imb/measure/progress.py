@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from imb.measure.passes import USUAL_LENGTHS, lengths_of_powers
 from imb.model.errors import UNDECODABLE
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import End, Failure, Pair, Result, Run, Sample, SampledRow, decode
 
-_DEFAULT_LENGTHS = 24  # 0, and 2^0 to 2^22
-QUIET = 60.0  # seconds without a record that are reported; after them twice as many, and so on
+QUIET = 60.0  # seconds without a record after which that is reported; then twice as many, and so on
 
 
 def limit_in_words(timeout: float | None, session: str) -> str:
@@ -21,7 +21,7 @@ def limit_in_words(timeout: float | None, session: str) -> str:
 
 class Progress:
     """Fed with JSON lines. `fraction` counts points, which all weigh the same: an estimate. In passes it is the share of
-    the limits, which a launch reaches unless its rows are precise before."""
+    the limits, which a launch reaches unless its rows are precise earlier."""
 
     def __init__(self) -> None:
         self.benchmark: str | None = None
@@ -31,7 +31,7 @@ class Progress:
         self.end: End | None = None
         self.ranks: int | None = None
         self._names: list[str] = []
-        self._lengths = _DEFAULT_LENGTHS
+        self._lengths = USUAL_LENGTHS
         self._tables: dict[tuple[object, ...], int] = {}
         self._layouts = 1
         self._limits: PassLimits | None = None
@@ -67,7 +67,7 @@ class Progress:
         if lengths := run.option("msgsize", list):
             self._lengths = len(lengths)
         elif exponents := re.fullmatch(r"(\d{1,2}):(\d{1,2})", run.option("msglog", str) or ""):
-            self._lengths = int(exponents[2]) - int(exponents[1]) + 2
+            self._lengths = lengths_of_powers(int(exponents[1]), int(exponents[2]))
         self.ranks = len(run.ranks) if run.ranks else None
         ranks, least = self.ranks or 0, run.option("npmin", int) or 2
         while least < ranks:
@@ -117,6 +117,6 @@ class Progress:
         return f"no new row for {quiet:g} s: {where}{length}"
 
     def seconds_left(self, seconds: float) -> float | None:
-        """Of this launch, after `seconds`; None while there is nothing to judge by."""
+        """Seconds that this launch still takes, `seconds` after its start; None while that cannot be estimated."""
         fraction = self.fraction
         return seconds * (1 - fraction) / fraction if fraction > 0.02 else None

@@ -1,4 +1,4 @@
-"""The launches of a baseline once more."""
+"""Plans the launches of a baseline again."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from imb.mpi import conditions
 from imb.mpi.arguments import overriding
 from imb.mpi.installations import Installation
 
-LEAST_PAIRS = 10  # of old and new, unless another number is asked for
+LEAST_PAIRS = 10  # of old and new launches, unless another number is asked for
 
 
 def this_machine(nodes: int) -> Hardware:
-    """The one that `imb` runs on."""
+    """The hardware that `imb` runs on."""
     machine = conditions.gather().machine
     hardware = msgspec.convert(machine, Hardware, from_attributes=True)
     return msgspec.structs.replace(hardware, nodes=nodes, hosts=[machine.host])
@@ -46,7 +46,7 @@ def refuse_if_imported(baseline: Baseline) -> None:
 def baseline_plan(
     baseline: Baseline, mpi: Installation, programs: Path | None, launches: int | None, timeout: float | None
 ) -> session.Plan:
-    """What the baseline was measured with, once more: the same launches, under this MPI. Raises ImbError."""
+    """The launches of the baseline again, under this MPI. Raises ImbError."""
     label = f"baseline-check/{baseline.name}"
     cells = cells_of(baseline)
     variants = [_variant(str(baseline), mpi, programs, cell) for cell in cells]
@@ -87,9 +87,9 @@ def plan_with_old(
     variants: list[session.Variant] = []
     pairs: list[list[session.Item]] = []
     for place, cell in enumerate(cells):
-        fresh = _variant("new", new, programs, cell)
-        fresh = msgspec.structs.replace(fresh, intent=_with_setting(fresh.intent, setting))
-        variants += [_variant("old", old, None, cell), fresh]
+        changed = _variant("new", new, programs, cell)
+        changed = msgspec.structs.replace(changed, intent=_with_setting(changed.intent, setting))
+        variants += [_variant("old", old, None, cell), changed]
         before, after = (
             _item(cell, place, 2 * place + index, f"baseline-check/{baseline.name}/{name}")
             for index, name in enumerate(("old", "new"))
@@ -143,7 +143,7 @@ def environment_of(baseline: Baseline) -> tuple[dict[str, str], list[str]]:
 
 
 def _is_setting(name: str) -> bool:
-    """Of the variables that steer: whether someone set it. A scheduler sets others for each job."""
+    """Whether a variable that steers a launch is a setting: a scheduler sets others for each job."""
     return not name.startswith("SLURM_")
 
 
@@ -154,7 +154,7 @@ def _refuse_options(setting: VariantSettings) -> None:
 
 
 def _with_setting(intent: Intent, setting: VariantSettings) -> Intent:
-    """What was recorded, changed. Binding and CPUs take each other's place."""
+    """The recorded intent with this setting. Binding and CPUs replace each other."""
     pinned = setting.bind is not None or bool(setting.cpus)
     return msgspec.structs.replace(
         intent,

@@ -55,7 +55,7 @@ def refuse_files(chosen: dict[Component, list[str]], subject: str) -> None:
         )
 
 
-# What beginners ask for, and where PingPong has it.
+# Figures that are given in place of a benchmark, and the column of PingPong that has them.
 _FIGURES = {"latency": "t of short messages", "bandwidth": "MB/s of long ones"}
 
 
@@ -85,6 +85,6 @@ def _benchmark(name: str) -> tuple[Component, str]:
         raise ImbError(
             f"no benchmark or component {name}; PingPong measures it, in the column {_FIGURES[close[0]]}"
         )
-    spelt = next((member for member in suite() if close and member.lower() == close[0]), None)
-    hint = f"did you mean {spelt}?" if spelt else "`IMB-MPI1 -list` prints the names"
+    spelled = next((member for member in suite() if close and member.lower() == close[0]), None)
+    hint = f"did you mean {spelled}?" if spelled else "`IMB-MPI1 -list` prints the names"
     raise ImbError(f"no benchmark or component {name}; {hint}")

@@ -1,4 +1,4 @@
-"""A session: the launches of one `imb run` or campaign, each of which becomes a run of the archive; interrupted, it goes on.
+"""A session: the launches of one `imb run` or campaign, each of which becomes a run of the archive; it can be resumed where it was interrupted.
 
 ARCHIVE/sessions/ID/plan.json    what is to be launched
     0003.json                    launch 3 is over: its run and how it ended
@@ -46,8 +46,8 @@ from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
-from imb.mpi.installations import Installation, executable
-from imb.mpi.launchers import Command, spell
+from imb.mpi.installations import Installation, executable, missing_program
+from imb.mpi.launchers import Command, launch_command
 
 _STOPPED = "stopped.json"
 _DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
@@ -86,13 +86,13 @@ class Item(msgspec.Struct, frozen=True):
     alone: bool = False
 
     def like(self) -> tuple[object, ...]:
-        """The same for all launches of the same, which take about the same time."""
+        """A key: equal for launches that measure the same in the same way, which take about the same time."""
         return self.variant, self.component, *self.arguments, self.ranks
 
 
 class Until(msgspec.Struct, frozen=True, kw_only=True):
-    """Launches go on until every band is decided at `relevant` by `metric`, variants against the first, or for `budget`
-    seconds (None: no limit); at most until the plan is over."""
+    """Launches follow until every band is decided at `relevant` by `metric`, of each variant against the first one, or for `budget`
+    seconds (None: no limit); at most those of the plan."""
 
     design: SequentialDesign
     relevant: float = 0.05
@@ -104,7 +104,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
     `setup_timeout` of a setup or teardown command, in seconds. `parts`, above 1: launches of a round that measure the same
     run interleaved, every row in so many alternating segments (imb.measure.interleave). `until`: when to stop before
-    all is launched (imb.cli.deciding); None: never. `turn_limit`: seconds that a turn may last at least (imb.measure.interleave).
+    all is launched (imb.cli.deciding); None: never. `turn_limit`: the least time limit of a turn, in seconds (imb.measure.interleave).
     `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.cli.deciding).
     `jobs`: how many jobs in sequence execute it, where it is submitted.
     `command`: whose report ends the session, with the options in `report`; None: the list of what was measured. `owner`: user id of who planned it."""
@@ -205,7 +205,7 @@ def plan_of(items: list[Item], variant: Variant, timeout: float | None) -> Plan:
 
 
 def new_id() -> str:
-    """A name for a session; later ones sort behind earlier ones."""
+    """A name for a session; later ones sort after earlier ones."""
     return f"{now().replace(':', '').replace('-', '')}-{secrets.token_hex(3)}"
 
 
@@ -233,7 +233,7 @@ def with_time_limit(plan: Plan) -> Plan:
 
 
 def save(archive: Archive, plan: Plan) -> None:
-    """Writes the plan down without secrets, so that it can be resumed by the same user. Raises ImbError."""
+    """Writes the plan without secrets, so that the same user can resume it. Raises ImbError."""
     try:
         make_session_folder(folder_of(archive, plan.id))
         _write_plan(archive, plan)
@@ -255,9 +255,9 @@ def reporting_archive(
     """Reports an OSError that concerns the archive, such as a full disk, as one. Others are not about it: a launcher, a socket."""
 
     @functools.wraps(function)
-    def wrapped(archive: Archive, /, *words: Rest.args, **options: Rest.kwargs) -> Returned:
+    def wrapped(archive: Archive, /, *arguments: Rest.args, **options: Rest.kwargs) -> Returned:
         try:
-            return function(archive, *words, **options)
+            return function(archive, *arguments, **options)
         except OSError as error:
             if not archive.concerns(error):
                 raise
@@ -268,13 +268,13 @@ def reporting_archive(
 
 @reporting_archive
 def extend(archive: Archive, plan: Plan) -> None:
-    """Writes the plan of a session that has more launches now, for who holds its lock."""
+    """Writes the plan of a session that has more launches now. Only for the owner of its lock."""
     _write_plan(archive, plan)
 
 
 def folder_of(archive: Archive, session: str) -> Path:
-    """Of a session's files."""
-    return archive.folder / "sessions" / session
+    """The folder of a session's files."""
+    return archive.sessions / session
 
 
 def spool_of(archive: Archive, plan: Plan, item: Item) -> Path:
@@ -283,11 +283,16 @@ def spool_of(archive: Archive, plan: Plan, item: Item) -> Path:
 
 
 def done(archive: Archive, plan: Plan) -> dict[int, Done]:
-    """What is over, by number. An interrupted launch is in the archive but not over. A file that cannot be read costs a note."""
+    """The launches that are over, by number. An interrupted launch is in the archive but not over. A file that cannot be read costs a note."""
     planned = {item.number for item in plan.items}
     files = done_files(folder_of(archive, plan.id)).items()
     stored = {number: readable_json(file, Done) for number, file in files if number in planned}
     return {number: ended for number, ended in stored.items() if ended and ended.number == number}
+
+
+def done_file(archive: Archive, plan: Plan, item: Item) -> Path:
+    """How a launch ended, once it is over."""
+    return folder_of(archive, plan.id) / f"{item.number:04d}.json"
 
 
 def interrupted_file(archive: Archive, plan: Plan, item: Item) -> Path:
@@ -303,7 +308,7 @@ def interrupted_runs(archive: Archive, plan: Plan, item: Item) -> list[str]:
 
 
 def stop(archive: Archive, plan: Plan, reason: str) -> None:
-    """Records that no more launches follow, though some of the plan are left. For the owner of the session's lock."""
+    """Records that no more launches follow, though some of the plan are left. Only for the owner of the session's lock."""
     write_whole(folder_of(archive, plan.id) / _STOPPED, msgspec.json.encode({"reason": reason}) + b"\n")
 
 
@@ -331,11 +336,11 @@ def refuse_missing_programs(plan: Plan, items: Iterable[Item] | None = None) -> 
     """Raises NotStarted where the executable of one of these launches, None: of any, is missing."""
     for program in {program_of(plan, item): None for item in (plan.items if items is None else items)}:
         if not os.access(program, os.X_OK):
-            raise NotStarted(f"no program {program}; build it with `imb build`")
+            raise NotStarted(missing_program(program))
 
 
 def launch_batches(plan: Plan, todo: Sequence[Item]) -> list[list[Item]]:
-    """What is to be launched in its order; what is in one list at the same time."""
+    """The launches in their order; those of one list run at the same time."""
     if plan.parts == 1:
         return [[item] for item in todo]
     batches: dict[tuple[int, int, bool, int], list[Item]] = {}
@@ -354,7 +359,7 @@ def command_of(
     """
     words = [str(program_of(plan, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
     variant, intent = plan.variants[item.variant], intent_of(plan, item)
-    return _spelled(variant.mpi, without_secrets(intent) if shown else _with_secrets(intent), words)
+    return _command_on_hosts(variant.mpi, without_secrets(intent) if shown else _with_secrets(intent), words)
 
 
 def asking_command_of(plan: Plan, item: Item) -> Command | None:
@@ -364,7 +369,7 @@ def asking_command_of(plan: Plan, item: Item) -> Command | None:
     if not (report := variant.mpi.known.report):
         return None
     intent = msgspec.structs.replace(intent, env={**report, **intent.env})
-    return _spelled(variant.mpi, intent, [str(program_of(plan, item)), "-version"])
+    return _command_on_hosts(variant.mpi, intent, [str(program_of(plan, item)), "-version"])
 
 
 def secrets_of(plan: Plan, item: Item) -> set[str]:
@@ -375,15 +380,15 @@ def secrets_of(plan: Plan, item: Item) -> set[str]:
     return secret_values(os.environ, intent.env, arguments=intent.extra, commands=commands)
 
 
-def _spelled(mpi: Installation, intent: Intent, words: Sequence[str]) -> Command:
-    """For where launches go: the allocation, which this host may not be part of, or this host."""
+def _command_on_hosts(mpi: Installation, intent: Intent, words: Sequence[str]) -> Command:
+    """The command for the hosts that are launched on: the allocation, which may not include this host, or this host."""
     allocation = Allocation.of()
     outside = bool(allocation.hosts) and not {
         socket.gethostname(),
         socket.gethostname().partition(".")[0],
     } & {*allocation.hosts}
     cpus = min(filter(None, (allocation.cpus, None if outside and allocation.cpus else cores())))
-    return spell(mpi, intent, words, Host(cpus, os.geteuid() == 0, allocation.nodes))
+    return launch_command(mpi, intent, words, Host(cpus, os.geteuid() == 0, allocation.nodes))
 
 
 def _shown(variant: Variant) -> Variant:
@@ -397,12 +402,12 @@ def _shown(variant: Variant) -> Variant:
 
 
 def without_secrets(intent: Intent) -> Intent:
-    """As it may be recorded."""
+    """The intent as it may be recorded."""
     return msgspec.structs.replace(intent, env=hidden(intent.env), extra=hidden_arguments(intent.extra))
 
 
 def _with_secrets(intent: Intent) -> Intent:
-    """As it is launched. Raises ImbError."""
+    """The intent as it is launched. Raises ImbError."""
     return msgspec.structs.replace(intent, env=revealed(intent.env), extra=revealed_arguments(intent.extra))
 
 
@@ -417,13 +422,13 @@ def refuse_without_secrets(plan: Plan, todo: Iterable[Item], *, recorded: bool =
 
 
 def intent_of(plan: Plan, item: Item) -> Intent:
-    """What is wanted of a launch."""
+    """The intent of a launch."""
     intent = plan.variants[item.variant].intent
     return msgspec.structs.replace(intent, ranks=item.ranks) if item.ranks else intent
 
 
 def elsewhere(intent: Intent) -> bool:
-    """Whether ranks may be on other hosts, if an allocation or launcher arguments allow it."""
+    """Whether ranks may be on other hosts, by the intent, launcher arguments or a scheduler's job."""
     return bool(intent.hosts or intent.ppn or HOST_OPTIONS & set(intent.extra) or in_job())
 
 
@@ -441,8 +446,8 @@ def measured_amount(archive: Archive, over: Done) -> str:
         rows += name == "Result"
         failed += name == "Failure"
         end = record if isinstance(record, End) else end
-    words = f"{rows} rows" + (f", {failed} not measured" if failed else "")
-    return words + (f", {end.defects} defects" if end and end.defects else "")
+    text = f"{rows} rows" + (f", {failed} not measured" if failed else "")
+    return text + (f", {end.defects} defects" if end and end.defects else "")
 
 
 def remaining_seconds(
@@ -450,7 +455,7 @@ def remaining_seconds(
 ) -> float | None:
     """How long the launches that are not over will take; None where no duration is known.
 
-    Each as the mean of its like so far; else as `known` says (seconds by `Item.like`); else as the mean of all so far.
+    Each takes the mean of launches like it so far; else what `known` has (seconds by `Item.like`); else the mean of all so far.
     """
     items = {item.number: item for item in plan.items}
     took: dict[tuple[object, ...], list[float]] = {}

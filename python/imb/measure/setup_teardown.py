@@ -1,7 +1,7 @@
 """Which variant of a campaign is set up. Every setup gets its teardown, also after `imb` was killed.
 
 ARCHIVE/sessions/ID/standing.json is written before a setup begins and deleted after a successful teardown, so
-that the `imb` that goes on with the session finds what a killed one left standing.
+that an `imb` that resumes the session finds what a killed one left set up.
 """
 
 from __future__ import annotations
@@ -26,37 +26,38 @@ from imb.model.errors import ImbError
 from imb.mpi.masking import private
 
 _GRACE = 5.0  # seconds that a command has to end when asked to
-_STOPS = (signal.SIGTERM, signal.SIGHUP)  # as a scheduler or a closed terminal sends them
+_STOPS = (signal.SIGTERM, signal.SIGHUP)  # sent by a scheduler or a closed terminal
 
 
-class Left(msgspec.Struct, frozen=True):
-    """standing.json: what stands."""
+class SetUpVariant(msgspec.Struct, frozen=True):
+    """standing.json: what is set up."""
 
     variant: int
 
 
-class Standing:
-    """To be used as a context by who holds the session (imb.measure.lock): at the end, however it comes, what stands is torn down."""
+class SetupState:
+    """The variant that is set up. A context for the owner of the session's lock (imb.measure.lock): at its end, whatever the reason, the
+    variant is torn down."""
 
-    def __init__(self, archive: Archive, plan: session.Plan, say: Callable[[str], None]) -> None:
+    def __init__(self, archive: Archive, plan: session.Plan, report: Callable[[str], None]) -> None:
         self.plan = plan
-        self.say = say
+        self.report = report
         self.folder = session.folder_of(archive, plan.id)
         self.file = self.folder / "standing.json"
         self.now: int | None = None
         self.failed: set[int] = set()
         self._before: dict[int, object] = {}
 
-    def __enter__(self) -> Standing:
+    def __enter__(self) -> SetupState:
         if not self.plan.surrounded:
             return self
         if self.file.exists():
             left = self._left()
-            self.say(f"{self._name(left.variant)} is still set up from an earlier run")
+            self.report(f"{self._name(left.variant)} is still set up from an earlier run")
             self.now = left.variant
             self._tear_down()
         if threading.current_thread() is threading.main_thread():
-            # What nohup has switched off stays off.
+            # A signal that nohup ignores stays ignored.
             stops = [number for number in _STOPS if signal.getsignal(number) is signal.SIG_DFL]
             self._before = {number: signal.signal(number, _interrupt) for number in stops}
         return self
@@ -69,7 +70,7 @@ class Standing:
                 signal.signal(number, handler)  # type: ignore[arg-type]
 
     def switch(self, variant: int) -> bool:
-        """Sets this variant up where another one stands; False where its setup has failed.
+        """Sets this variant up, in place of another one; False where its setup failed.
 
         Raises ImbError where a teardown fails: later launches would not have their settings.
         """
@@ -84,16 +85,16 @@ class Standing:
         for command in self.plan.variants[variant].setup:
             if problem := self._carry_out("setup", variant, command):
                 self.failed.add(variant)
-                self.say(f"{problem}; its launches are skipped; retry with --resume")
+                self.report(f"{problem}; its launches are skipped; retry with --resume")
                 self._tear_down()
                 return False
         return True
 
-    def _left(self) -> Left:
+    def _left(self) -> SetUpVariant:
         """Raises ImbError where it is not known what is set up."""
         advice = "a variant is still set up; undo that by hand and delete the file, then resume"
         try:
-            left = read_json(self.file, Left)
+            left = read_json(self.file, SetUpVariant)
         except UnreadableFile as error:
             raise error.with_advice(advice) from error
         if not 0 <= left.variant < len(self.plan.variants):
@@ -102,13 +103,13 @@ class Standing:
 
     def _mark(self, variant: int) -> None:
         self.now = variant
-        write_whole(self.file, msgspec.json.encode(Left(variant)) + b"\n")
+        write_whole(self.file, msgspec.json.encode(SetUpVariant(variant)) + b"\n")
 
     def _tear_down(self) -> None:
         if self.now is None:
             return
         variant, self.now = self.now, None
-        with _held_back():
+        with _signals_deferred():
             problems = [
                 self._carry_out("teardown", variant, command)
                 for command in self.plan.variants[variant].teardown
@@ -133,8 +134,11 @@ class Standing:
         Raises ImbError where a secret was not recorded and is not in the environment.
         """
         whole, command = revealed_command(command), hidden_command(command)
-        self.say(f"{step} of {self._name(variant)}: {command}")
-        known = {"IMB_CAMPAIGN": self.plan.campaign or "", "IMB_VARIANT": self.plan.variants[variant].name}
+        self.report(f"{step} of {self._name(variant)}: {command}")
+        variables = {
+            "IMB_CAMPAIGN": self.plan.campaign or "",
+            "IMB_VARIANT": self.plan.variants[variant].name,
+        }
         log = self.folder / "setup.log"
         with private(log, "ab") as output:
             output.write(f"$ {command}\n".encode())
@@ -142,7 +146,7 @@ class Standing:
             start = output.tell()
             process = subprocess.Popen(
                 ["/bin/sh", "-c", whole],
-                env={**os.environ, **known},
+                env={**os.environ, **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -161,14 +165,14 @@ class Standing:
             if status is None
             else _ending(status)
         )
-        return f"{step} of {self._name(variant)} {how}{_last_words(log, start)} ({command})"
+        return f"{step} of {self._name(variant)} {how}{_last_line(log, start)} ({command})"
 
 
 def _ending(status: int) -> str:
     return f"failed with exit status {status}" if status > 0 else f"was ended by signal {-status}"
 
 
-def _last_words(log: Path, start: int) -> str:
+def _last_line(log: Path, start: int) -> str:
     lines = log.read_bytes()[start:].decode(errors="replace").split("\n")
     nonblank = [line.strip() for line in lines if line.strip()]
     return f": {nonblank[-1][:160]}" if nonblank else ""
@@ -189,15 +193,15 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 @contextlib.contextmanager
-def _held_back() -> Iterator[None]:
+def _signals_deferred() -> Iterator[None]:
     """Signals that would end `imb` take effect after this context."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
+    received: list[int] = []
     stops = [n for n in (signal.SIGINT, *_STOPS) if signal.getsignal(n) is not signal.SIG_IGN]
     before = {
-        number: signal.signal(number, lambda signal_number, frame: came.append(signal_number))
+        number: signal.signal(number, lambda signal_number, frame: received.append(signal_number))
         for number in stops
     }
     try:
@@ -205,5 +209,5 @@ def _held_back() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if came:
+    if received:
         raise KeyboardInterrupt

@@ -22,7 +22,7 @@ def plan_startup(
     timeout: float,
     labels: Sequence[str],
 ) -> Plan:
-    """In rounds of all numbers of ranks, so that drift of the machine does not look like an effect of them. Raises ImbError."""
+    """The plan: each round has all numbers of ranks, so that drift of the machine does not look like an effect of them. Raises ImbError."""
     items = [(turn, cell, number) for turn in range(launches) for cell, number in enumerate(ranks)]
     return plan_of(
         [
@@ -56,7 +56,7 @@ def doubling(most: int) -> list[int]:
 
 
 def offered(intent: Intent, environment: Mapping[str, str] | None = None) -> int:
-    """How many ranks the hosts, the CPUs, the allocation or this machine have room for."""
+    """How many ranks fit on the hosts, the CPUs, the allocation or this machine."""
     each = intent.ppn or cores()
     if intent.hosts:
         return each * len(intent.hosts)

@@ -19,7 +19,7 @@ from imb.model.notes import note
 
 
 def find_session(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
-    """The plan of this session, of which the beginning is enough; None: the one that `to_resume` chooses of this user's.
+    """The plan of the session whose name begins with `session`; None: of the one of this user that `to_resume` chooses.
 
     Raises ImbError where there is none, and, unless `force_owner`, where another user has or may have written it.
     """
@@ -82,8 +82,8 @@ def of_command(archive: Archive, command: str) -> Iterator[Plan]:
 
 
 def _files(archive: Archive, start: str = "") -> list[Path]:
-    """The plans of sessions whose names begin so, the oldest first."""
-    folder = archive.folder / "sessions"
+    """The plans of sessions whose names begin with `start`, the oldest first."""
+    folder = archive.sessions
     plans = (folder / name / "plan.json" for name in names_in(folder) if name.startswith(start))
     return [plan for plan in plans if not _is_missing(plan)]
 
@@ -115,10 +115,6 @@ def _own(files: Iterable[Path]) -> Iterator[Plan]:
             yield plan
 
 
-def _read(file: Path) -> Plan:
-    return read_json(file, Plan)
-
-
 def _decoded(file: Path, text: bytes) -> Plan:
     return json_of(file, text, Plan)
 
@@ -141,8 +137,8 @@ def _unreadable(file: Path, kind: type[Any]) -> UnreadableFile | None:
 
 
 def usual_seconds(archive: Archive, plan: Plan) -> dict[tuple[object, ...], float]:
-    """Seconds by `Item.like` that launches of the same took in earlier sessions of this user's campaign; of those in passes that
-    were never made, what they may take at most."""
+    """Seconds by `Item.like` that such launches took in earlier sessions of this user's campaign; for launches in passes that were never
+    made, what they may take at most."""
     most = {item.like(): passes.most_seconds(item.arguments) for item in plan.items}
     names = {variant.name: index for index, variant in enumerate(plan.variants)}
     took: dict[tuple[object, ...], list[float]] = {}

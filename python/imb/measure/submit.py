@@ -35,8 +35,8 @@ def submit(
     after: str | None = None,
     timeout: float | None = None,
 ) -> Submitted:
-    """Submits, and waits for a local job. What a job prints goes to the session's folder: job.out and job.err, of the next
-    one job-2.out and job-2.err. A job begins `after` another one has ended. `timeout`: of launches, where it is not the plan's. Raises ImbError where PSI/J is missing or the scheduler
+    """Submits, and waits for a local job. The output of a job goes to the session's folder: job.out and job.err, for the next
+    one job-2.out and job-2.err. A job begins when the job `after` has ended. `timeout`: of launches, where it is not the plan's. Raises ImbError where PSI/J is missing or the scheduler
     refuses.
     """
     import psij
@@ -52,9 +52,9 @@ def submit(
         attributes.duration = timedelta(minutes=minutes)
     if scheduler == "slurm":
         # PSI/J has no attributes for these.
-        named = {"slurm.nodelist": ",".join(hosts)} if hosts else {}
-        named |= {"slurm.dependency": f"afterany:{after}"} if after else {}
-        attributes.custom_attributes = {"slurm.job-name": f"imb-{plan.id}", **named}
+        custom = {"slurm.nodelist": ",".join(hosts)} if hosts else {}
+        custom |= {"slurm.dependency": f"afterany:{after}"} if after else {}
+        attributes.custom_attributes = {"slurm.job-name": f"imb-{plan.id}", **custom}
     job = psij.Job(
         psij.JobSpec(
             executable=sys.executable,

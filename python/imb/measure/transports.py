@@ -13,13 +13,13 @@ from imb.model.mpis import Mpi, transports_in
 from imb.mpi import launch
 from imb.mpi.launchers import Command
 
-_SECONDS = 20.0  # until a launch that hangs is given up; it takes one second
+_SECONDS = 20.0  # time limit of such a launch; it takes one second
 
 _reported: dict[tuple[str, int, int | None], str | None] = {}  # by session, variant and ranks
 
 
 def reported_transports(plan: Plan, item: Item, hide: Collection[str]) -> tuple[str | None, bool]:
-    """Asked for once in a session, of each variant and number of ranks; and whether that was interrupted."""
+    """The transports, asked for once in a session for each variant and number of ranks; and whether asking was interrupted."""
     interrupted = False
     key = plan.id, item.variant, item.ranks
     if key not in _reported:

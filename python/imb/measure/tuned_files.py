@@ -1,5 +1,5 @@
-"""With which MPI the files of `imb tune` were proven: lines of comment in their switch.sh, of which the last one counts; and whether
-the MPI that is there now is another one."""
+"""The MPI with which the files of `imb tune` were proven, in lines of comment in their switch.sh (the last one counts); and whether
+the MPI that is installed now is another one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write_switch(folder: Path, lines: Iterable[str], mpi: Installation, session:
 
 
 def proven_in(folder: Path) -> Proven | None:
-    """None where that is not known."""
+    """The last proof of the files in a folder; None where there is none."""
     try:
         text = (folder / SWITCH).read_text(errors="replace")
     except OSError:
@@ -58,7 +58,7 @@ def prove_again(folder: Path, mpi: Installation, session: str) -> None:
 
 
 def difference(folder: Path, mpi: Installation) -> str | None:
-    """What this MPI is, other than the one with which the files were proven; None: the same, or not known."""
+    """How this MPI differs from the one with which the files were proven; None: it is the same, or that is not known."""
     before = proven_in(folder)
     if before is None:
         return None
@@ -71,8 +71,8 @@ def difference(folder: Path, mpi: Installation) -> str | None:
 
 
 def outdated(archive: Archive) -> Iterator[str]:
-    """Files of this user's sessions that were proven with another MPI than the one that is found now as it was found then, and the
-    command that confirms them again."""
+    """Files of this user's sessions that were proven with another MPI than the one that the same choice finds now, and the command that
+    confirms them again."""
     newest: dict[str, tuple[Settings, Path]] = {}
     for plan in stored_sessions.of_command(archive, "tune"):
         try:

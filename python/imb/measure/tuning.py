@@ -1,7 +1,7 @@
-"""The launches of `imb tune`: one session that grows, stage by stage, and what their records tell.
+"""The launches of `imb tune`: one session that grows, stage by stage, and what their records contain.
 
-Each launch measures one collective on one number of ranks, but those of the proof, which measure all of them. What a stage needs
-besides (rule files, the variants of -alternate, what ranks report) is in the session's folder.
+Each launch measures one collective on one number of ranks; those of the proof measure all of them. What else a stage needs
+(rule files, the variants of -alternate, what ranks report) is in the session's folder.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ SEGMENTS = 50  # of interleaved launches
 SECONDS_PER_ROW = 0.05  # of a launch, for each row and variant
 LEAST = 2.0  # seconds of a launch
 CHECKED = ["-check", "-iter", "3", "-iter_policy", "off", "-time", "5"]
-SCREENED = 20.0  # seconds that a candidate has at least, and times what the library's own choice took
+SCREENED = (
+    20.0  # least time limit of a candidate, in seconds; and how many times what the library's own choice took
+)
 START = 2.0  # seconds of a launch, about, besides what it measures
 _LENGTHS = ("msglog", "msgsize", "msgsz", "msglen", "count")
 _OURS = (
@@ -44,12 +46,12 @@ _OURS = (
     "iter",
     "iter_policy",
 )
-_NOTHING = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "map", "input")
+_UNSUITED = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "map", "input")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for, as the plan keeps it. `mpi`: the word that names it, None: the usual one; `hosts`: how many; `segments` of
-    interleaved launches, 1: one runs after the other; `output`: the folder of the files; `page`: the file of the page; `verify`: a folder
+    """What was asked for, as the plan keeps it. `mpi`: the choice of the user, None: the usual one; `hosts`: how many; `segments` of
+    interleaved launches, 1: launches run one after the other; `output`: the folder of the files; `page`: the file of the page; `verify`: a folder
     whose files are confirmed, in place of a search. `budget`: seconds of all launches; `raised`: launches that were planned when it was
     raised, and the new one."""
 
@@ -99,7 +101,7 @@ class Row(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What a launch left: `why` it is incomplete (empty: it is not), what it printed, its state probe (NaN: none)."""
+    """The results of a launch: `why` it is incomplete (empty: it is complete), what it printed, its state probe (NaN: none)."""
 
     run: str
     name: str  # of its variant
@@ -120,12 +122,12 @@ class Figures(NamedTuple):
 
 
 def refuse_own(arguments: Sequence[str]) -> None:
-    """IMB arguments that `imb tune` gives itself, or that measure nothing. Raises ImbError."""
+    """Raises ImbError for IMB arguments that `imb tune` gives itself, or that do not suit it."""
     for word in arguments:
         name = word.lstrip("-").lower() if word.startswith("-") else ""
         if name in _OURS:
             raise ImbError(f"{word} is set by imb tune; omit it")
-        if name in _NOTHING:
+        if name in _UNSUITED:
             raise ImbError(f"{word} cannot be combined with imb tune; omit it")
 
 
@@ -147,7 +149,7 @@ def new_plan(
 
 
 def grown(plan: Plan, settings: Settings, launches: Iterable[Launch]) -> Plan:
-    """The plan with these launches behind those that it has. Raises ImbError where a launcher does not support one."""
+    """The plan with these launches after those that it has. Raises ImbError where a launcher does not support one."""
     base = plan.variants[0]
     variants, items = list(plan.variants), list(plan.items)
     known: dict[tuple[object, ...], int] = {}
@@ -215,7 +217,7 @@ def interleaved(
 
 
 def time_limit(arguments: Sequence[str], ranks: int, at_once: int = 1) -> float | None:
-    """Seconds after which such a launch hangs."""
+    """Seconds after which such a launch counts as hanging."""
     return passes.time_limit("MPI1", arguments, ranks, at_once)
 
 
@@ -239,7 +241,7 @@ def without_lengths(arguments: Sequence[str]) -> list[str]:
 
 
 def label_of(algorithm: Algorithm) -> str:
-    """One word, for -alternate and for names of files."""
+    """The algorithm as one word, for -alternate and for names of files."""
     parts = [algorithm.name.replace(" ", "_")]
     parts += [f"s{algorithm.segment}"] if algorithm.segment else []
     parts += [f"f{algorithm.fanout}"] if algorithm.fanout else []
@@ -247,7 +249,7 @@ def label_of(algorithm: Algorithm) -> str:
 
 
 def variants_text(variants: Mapping[Algorithm, Mapping[str, str]]) -> str:
-    """The file of -alternate."""
+    """The text of a file for -alternate."""
     lines = []
     for algorithm, variables in variants.items():
         assert (algorithm == DEFAULT) == (not variables)
@@ -292,7 +294,7 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
 
 
 def why_incomplete(plan: Plan, ended: Done) -> str:
-    """In a clause; empty where the launch was measured."""
+    """Why a launch is incomplete, as a clause; empty where it was measured."""
     match ended.outcome:
         case "measured":
             return ""
@@ -310,7 +312,7 @@ def why_incomplete(plan: Plan, ended: Done) -> str:
 
 
 def cells_of(group: Group, figures: Figures) -> list[Cell]:
-    """Those of a launch; the one of 0 bytes only where there is no other."""
+    """The cells of a launch; that of 0 bytes only where there is no other."""
     lengths = sorted({row.bytes for row in figures.seconds if row.benchmark == group.collective})
     positive = [length for length in lengths if length]
     return [Cell(group.collective, group.ranks, length) for length in positive or lengths]

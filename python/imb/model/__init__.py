@@ -1,1 +1,1 @@
-"""What all rooms share: records, observations and their keys, units, errors."""
+"""What all packages of imb share: records, observations and their keys, units, errors."""

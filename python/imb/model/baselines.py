@@ -1,4 +1,4 @@
-"""Baselines: results that later ones are held against; named, per machine and placement, never changed."""
+"""Baselines: results that later ones are compared with; named, per machine and placement, never changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMAT = "openimb-baseline/1"
 
 
 class Hardware(msgspec.Struct, frozen=True, kw_only=True):
-    """What a baseline is of. Of logs only the hosts may be known, or nothing."""
+    """The machine of a baseline. For logs, only the hosts may be known, or nothing."""
 
     nodes: int | None = None
     hosts: list[str] = []
@@ -25,11 +25,11 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
     threads_per_core: int | None = None
 
     def kind(self) -> tuple[object, ...]:
-        """Machines of a kind may be compared, whatever their names."""
+        """All but the host names: machines of one kind may be compared."""
         return tuple(getattr(self, name) for name in self.__struct_fields__ if name != "hosts")
 
     def same(self, other: Hardware) -> bool | None:
-        """Whether it is a machine of this kind; where facts are missing, whether the hosts are; None: not known."""
+        """Whether both are of one kind; where a CPU model is unknown, whether the hosts are the same; None: not known."""
         if self.cpu_model and other.cpu_model:
             return self.kind() == other.kind()
         return set(self.hosts) == set(other.hosts) if self.hosts and other.hosts else None
@@ -45,9 +45,10 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """One launch: the name of its run or file, facts, records as JSON lines, and `content` as of Launch. `foreign`: whether another
-    user than the one who set the baseline may have written the facts, which have what is executed again; None: an earlier
-    version did not look. `options` are those of the run record, which has none: versions that read other options read it, too."""
+    """One launch: the name of its run or file, facts, records as JSON lines, and `content` as in Launch. `foreign`: whether a user
+    other than the one who set the baseline may have written the facts, which contain the commands of a check; None: an earlier
+    version did not record that. `options`: those of the run record, kept apart from `records`, so that versions with other options
+    can read these."""
 
     name: str
     facts: dict[str, Any]
@@ -65,8 +66,8 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """The file. `tolerances`: metric -> the smallest change that matters, 0.05 is 5 %. `sha256`: of the
-    file, in which there is nothing between its quotes; the last field, so that later ones do not change it."""
+    """The file. `tolerances`: metric -> the smallest change that matters, 0.05 is 5 %. `sha256`: hash of the file in which
+    this field is empty; it is the last field, at the end of the file."""
 
     format: str = FORMAT
     name: str

@@ -1,11 +1,13 @@
 """When other processes disturb a measurement, and the warning. Standard library alone: `make run` uses it before
 anything is installed."""
 
-BUSIER_CPUS = 0.2  # CPUs that others use while a launch runs: less difference is nothing
+BUSIER_CPUS = (
+    0.2  # CPUs that other processes use while a launch runs: less, or a smaller difference, is ignored
+)
 
 
 def too_busy(others: float, cpus: int, ranks: int) -> bool:
-    """Whether processes that use so many CPUs take some that these ranks need."""
+    """Whether other processes, which use `others` CPUs, take some that these ranks need."""
     return others > max(BUSIER_CPUS, cpus - ranks)
 
 

@@ -15,7 +15,7 @@ from imb.model.suite import suite_folder
 
 
 class Facts(NamedTuple):
-    """A benchmark of one component: bytes moved = `turnover` times length per reported time.
+    """A benchmark of one component. In the reported time it moves `turnover` times the length.
 
     `turnover` is None where the table has no Mbytes/sec, or where it depends on more than the table shows.
     """
@@ -40,7 +40,7 @@ class _File(msgspec.Struct):
     components: list[_Component]
 
 
-_NAMESAKES: Component = "P2P"  # has names of IMB-MPI1, and tables with other columns
+_NAMESAKES: Component = "P2P"  # has benchmarks named as in IMB-MPI1, whose tables have other columns
 
 _ONLY_IN_IMB: dict[str, tuple[Component, Facts]] = {
     "Ireduce_scatter_block": ("NBC", Facts("collective")),

@@ -55,7 +55,8 @@ _ALGORITHMS: dict[str, tuple[tuple[str, Callable[[int, float], Rounds]], ...]] =
         ("pairwise exchange", lambda p, n: [(p - 1, n / p)]),
     ),
 }
-# Bytes that one rank combines on the way, as a share of the length: the cheapest algorithm's (p - 1) / p, or all.
+# Collectives in which ranks also combine data: the whole length in each round of a tree or of recursive doubling, else
+# (p - 1) / p of it in all.
 _REDUCED = frozenset({"reduce", "allreduce", "reduce_scatter"})
 
 
@@ -80,19 +81,19 @@ def expected(
     message: Callable[[float], float],
     combine: Callable[[float], float],
 ) -> tuple[float, str] | None:
-    """Seconds, and the algorithm they are of; None for what is no collective of the table.
+    """Seconds, and the algorithm that takes them; None for what is no collective of the table.
 
     `message(m)`: seconds that a message of m bytes takes; `combine(m)`: seconds to reduce m bytes.
     """
     name = family(benchmark)
     if name is None or processes < 2:
         return None
-    ways = []
+    estimates = []
     for algorithm, rounds in _ALGORITHMS[name]:
         seconds = sum(count * message(m) for count, m in rounds(processes, length))
         if name in _REDUCED:
             whole = algorithm in ("binomial tree", "recursive doubling")
             share = _log(processes) if whole else (processes - 1) / processes
             seconds += combine(share * length)
-        ways.append((seconds, algorithm))
-    return min(ways)
+        estimates.append((seconds, algorithm))
+    return min(estimates)

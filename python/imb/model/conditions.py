@@ -76,7 +76,7 @@ _PHYSICAL = re.compile(r"(eth|en|em|ib|hsn|p\d+p)\w*$")
 
 
 def usable(interfaces: Iterable[Interface]) -> list[Interface]:
-    """Those that could carry messages."""
+    """The interfaces that could carry messages."""
     return [
         interface
         for interface in interfaces
@@ -105,14 +105,14 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def interfaces_in(conditions: object) -> list[Interface]:
-    """Those of recorded conditions; none where there are none, or others than these."""
+    """The interfaces in recorded conditions; none where they have no interfaces that this version can read."""
     return fact(list[Interface], conditions, "interfaces") or []
 
 
 # --- What conditions are in a launch --------------------------------------------------------------------------------
 
 _ECC = {True: "on", False: "off", None: None}
-_MOST_RANKS = 16  # whose places are one condition
+_MOST_RANKS = 16  # CPUs or GPUs of more ranks are not listed as a condition
 _OUTPUTS = ("-json", "-dumpfile")
 
 
@@ -144,7 +144,7 @@ def _is_on_host(launch: Launch) -> bool:
 
 
 def _gpus(launch: Launch) -> str | None:
-    """Where they are and which ranks use them; `none` where messages are in the host's memory alone."""
+    """Hosts and addresses of GPUs, and the ranks that use them; `none` where messages are in the host's memory alone."""
     used = launch.run.gpus or []
     if _is_on_host(launch):
         return "none"
@@ -165,12 +165,12 @@ def _interface(gpu: UsedGpu) -> str | None:
 
 
 def _of_used(get: Callable[[UsedGpu], object]) -> Callable[[Launch], str | None]:
-    """Of GPUs as ranks see them."""
+    """A condition of GPUs as ranks see them."""
     return lambda launch: _each(map(get, launch.run.gpus or []))
 
 
 def _of_known(get: Callable[[Gpu], object]) -> Callable[[Launch], str | None]:
-    """Of the same GPUs as the host's conditions describe them."""
+    """A condition of the same GPUs as the host's conditions describe them."""
 
     def text(launch: Launch) -> str | None:
         host = launch.facts.get("conditions")
@@ -180,13 +180,14 @@ def _of_known(get: Callable[[Gpu], object]) -> Callable[[Launch], str | None]:
 
 
 def _each(values: Iterable[object]) -> str | None:
-    """Known values, each once."""
+    """The known values, each once, as one text."""
     return ", ".join(sorted({str(value) for value in values if value not in (None, "")}, key=natural)) or None
 
 
 # --- The table -------------------------------------------------------------------------------------------------------
 
-# Duplicates of what is in the table, facts that differ in each launch, and what is compared.
+# Neither compared nor shown: duplicates of what is in the table, facts that differ in each launch, and options that choose what is
+# measured or printed.
 _IGNORED = (
     "time", "load", "frequency_megahertz", "memory_free_bytes", "mpi", "mpi_wrapper", "machine.host", "machine.kernel",
     "machine.cpus_allowed", "platform.system", "clock.resolution_seconds", "options.matrix", "options.mbyte", "options.memory",
@@ -195,7 +196,7 @@ _IGNORED = (
 
 
 class Apart(NamedTuple):
-    """Numbers of the facts, which differ where the medians over launches are so far apart; `text` writes one."""
+    """Compares numbers: they differ where the medians over launches are at least `least` apart. `text` formats one."""
 
     least: float
     text: Callable[[float], str]
@@ -287,7 +288,7 @@ _BY_LABEL = {condition.label: condition for condition in CONDITIONS if condition
 
 
 def condition(id: str) -> Condition:
-    """Also of what is not in the table: a variable of the environment, an option of the suite, another fact."""
+    """The condition of this id, also of what is not in the table: a variable, an option of the suite, another fact."""
     if id.startswith("$"):
         return Condition(id, id, names_side="labeled")
     option = id.removeprefix("options.")
@@ -310,8 +311,8 @@ def of_the_job(id: str) -> bool:
 
 
 def conditions_of(launch: Launch, listed: Sequence[Condition] = COMPARED) -> dict[str, str]:
-    """Texts of what is known, by id: what is in the table, in its order, or of it these; other facts; variables of the environment
-    (`$NAME`)."""
+    """Texts of what is known, by id: the `listed` conditions of the table, in this order; then other facts; then variables of the
+    environment (`$NAME`)."""
     known = dict(_flat(_facts(launch)))
     values = {entry.id: entry.get(launch) if entry.get else known.get(entry.id) for entry in listed}
     texts = {id: _text(value) for id, value in values.items() if value is not None}
@@ -320,7 +321,7 @@ def conditions_of(launch: Launch, listed: Sequence[Condition] = COMPARED) -> dic
 
 
 def environment_of(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
-    """Variables: what the ranks saw goes before what they were to get, and that before what the launcher saw."""
+    """Variables. What the ranks saw takes precedence over what they were to get, and that over what the launcher saw."""
     outside, intended = facts_in(facts, "conditions", "environment"), facts_in(facts, "intent", "env")
     return {name: _text(value) for name, value in {**outside, **intended, **(run.environment or {})}.items()}
 
@@ -337,7 +338,7 @@ def knows_environment(launch: Launch) -> bool:
 
 
 def _facts(launch: Launch) -> dict[str, Any]:
-    """What records, conditions and intent have; variables apart."""
+    """What records, conditions and intent have, without variables."""
     run, outside = launch.run, facts_in(launch.facts, "conditions")
     if "interfaces" in outside:
         outside = {**outside, "interfaces": [str(interface) for interface in interfaces_in(outside)]}
@@ -354,7 +355,7 @@ def _facts(launch: Launch) -> dict[str, Any]:
 
 
 def _option(name: str, value: OptionValue) -> str:
-    """As on the command line. What is written to a file is the same whatever the file's name."""
+    """The value as on the command line; of an output file only whether there is one, since its name changes nothing."""
     if value is None:
         return "none"
     if name == "dumpfile" or isinstance(value, bool):
@@ -363,7 +364,7 @@ def _option(name: str, value: OptionValue) -> str:
 
 
 def _arguments(launch: Launch) -> str | None:
-    """Of the suite, where a log has them but no options; without names of output files."""
+    """Arguments of the suite, where a log has them but no options; without names of output files."""
     words = launch.run.command_line
     if not words or launch.run.has_all_options:
         return None

@@ -11,12 +11,11 @@ from imb.model.errors import ImbError
 
 HIDDEN = "(hidden)"  # takes the place of a variable's value
 MASK = "***"  # takes the place of a value in arguments and commands
-_LEAST = 8  # characters of a value that is looked for in output; a shorter one may be any word
+_LEAST = 8  # characters: a shorter value may be any word, and is not searched for in output
 _SECRET = re.compile(r"KEY|TOKEN|AUTH|PASS|SECRET|COOKIE|CREDENTIAL", re.IGNORECASE)
 _SECRET_KEY = rf"(?=[\w-]*(?i:{_SECRET.pattern}))[A-Za-z][\w-]*"
-_PLAIN = re.compile(
-    r"(yes|no|on|off|true|false|ask|none|[01])?$", re.IGNORECASE
-)  # as of StrictHostKeyChecking=no
+# Values that are no secrets, as in StrictHostKeyChecking=no.
+_PLAIN = re.compile(r"(yes|no|on|off|true|false|ask|none|[01])?$", re.IGNORECASE)
 # Options of launchers that a name and a value follow, without their hyphens.
 NAMED_OPTIONS = {"env", "genv", "mca", "gmca", "omca", "gomca", "prtemca", "gprtemca", "pmixmca", "gpmixmca"}
 _NAME = r"[A-Za-z_][\w.-]*"
@@ -33,8 +32,8 @@ _PIECE = re.compile(
     rf"|(?<![\w$-])(?P<header>(?P<key>{_SECRET_KEY})\s*:\s+{_SCHEME})(?P<content>{_VALUE}+)"
     rf"""|(?P<json>\\?["'](?P<member>{_SECRET_KEY})\\?["']\s*:\s*)"""
     r"""(?P<member_value>\\?"(?:(?!\\?").)*\\?"|'[^']*'|[^\s,{}\[\]"'\\]+)"""
-    # Of curl and wget: a blank behind the colon is not needed.
-    rf"|(?<!\S)(?P<taker>-[A-Za-z]*H\s*|--header(?:\s+|=))(?=\\?[\"']?{_SECRET_KEY}\s*:)(?P<line>{_VALUE}+)"
+    # A header in an argument of curl or wget: a blank after the colon is not needed.
+    rf"|(?<!\S)(?P<header_option>-[A-Za-z]*H\s*|--header(?:\s+|=))(?=\\?[\"']?{_SECRET_KEY}\s*:)(?P<line>{_VALUE}+)"
     rf"|(?<!\S)(?P<option>--?[A-Za-z][\w-]*)(?P<gap>\s+)(?!-)(?P<argument>{_VALUE}+)"
     r"""|(?P<quote>['"])(?P<text>(?:(?!(?P=quote))(?:\\.|[^\\]))*)(?P=quote)|\\.""",
     re.DOTALL,
@@ -147,7 +146,7 @@ def _arguments(words: Sequence[str], change: _Change) -> tuple[str, ...]:
 
 
 def _argument(word: str, change: _Change) -> str:
-    """A word `NAME=value`, `--name=value`, or one that has such behind another `=`."""
+    """A word `NAME=value`, `--name=value`, or one that has either after another `=`."""
     if (match := _ASSIGNED.search(word)) is None:
         return word
     name, value = match["name"], match["value"]
@@ -156,7 +155,7 @@ def _argument(word: str, change: _Change) -> str:
 
 
 def _command(text: str, change: _Change, quote: str = "") -> str:
-    """The same of a shell command, or of a part of it that stands in quotes; `quote` is the outermost one."""
+    """The same for a shell command, or for a part of it in quotes; `quote` is the outermost one."""
     if quote and (line := _header(text, change, quote)) and ": " in text:
         return line
 
@@ -175,10 +174,10 @@ def _command(text: str, change: _Change, quote: str = "") -> str:
             return f"{header}{value_of(match['key'], match['content'])}"
         if json := match["json"]:
             return f"{json}{value_of(match['member'], match['member_value'])}"
-        if taker := match["taker"]:
+        if header_option := match["header_option"]:
             quoted = _QUOTED.fullmatch(match["line"])
             inner, around = (quoted["text"], quoted["quote"]) if quoted else (match["line"], "")
-            return f"{taker}{around}{_header(inner, change, quote or around) or inner}{around}"
+            return f"{header_option}{around}{_header(inner, change, quote or around) or inner}{around}"
         if option := match["option"]:
             return f"{option}{match['gap']}{value_of(option.lstrip('-'), match['argument'])}"
         if around := match["quote"]:
@@ -189,7 +188,7 @@ def _command(text: str, change: _Change, quote: str = "") -> str:
 
 
 def _header(text: str, change: _Change, quote: str) -> str | None:
-    """The same of a whole line `Name: value`, as of HTTP; None where it is no such line, or no secret."""
+    """The same for a whole line `Name: value`, as in HTTP; None where it is no such line, or no secret."""
     match = _HEADER.fullmatch(text)
     if match is None or not _is_secret_value(match["name"], match["value"]):
         return None

@@ -1,12 +1,14 @@
 """Errors that the user can correct."""
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 import msgspec
 
-# What msgspec raises for bytes that are not the JSON they should be. Of bad UTF-8 it is a ValueError; so are its own errors, but
-# not before version 0.20.
+# What msgspec raises for bytes that are not the expected JSON: a ValueError for bad UTF-8, and its own errors, which are no ValueErrors
+# before version 0.20.
 UNDECODABLE: tuple[type[Exception], ...] = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
@@ -18,11 +20,20 @@ class ImbError(Exception):
         self.status = status
 
 
+def unwritable_cache(folder: Path, error: OSError) -> ImbError:
+    """The error where the cache cannot be written."""
+    # Arrow's errors have the reason within a longer text.
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return ImbError(f"cannot write to the cache {folder}: {reason}; make room there, or set XDG_CACHE_HOME")
+
+
 def refuse_missing_benchmarks(names: Iterable[str], available: Iterable[str]) -> None:
-    """Raises ImbError for the first name, in any case, that is none of the benchmarks of the results at hand."""
-    spelt = {name.lower(): name for name in available}
+    """Raises ImbError for the first name that is none of the available benchmarks, in whatever case it is written."""
+    spelled = {name.lower(): name for name in available}
     for name in names:
-        if name.lower() not in spelt:
-            near = get_close_matches(name.lower(), spelt, 1)
-            hint = f"did you mean {spelt[near[0]]}?" if near else f"choose from {', '.join(spelt.values())}"
+        if name.lower() not in spelled:
+            near = get_close_matches(name.lower(), spelled, 1)
+            hint = (
+                f"did you mean {spelled[near[0]]}?" if near else f"choose from {', '.join(spelled.values())}"
+            )
             raise ImbError(f"no such benchmark: {name}; {hint}")

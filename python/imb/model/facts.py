@@ -10,7 +10,7 @@ _Type = TypeVar("_Type")
 
 
 def fact(kind: type[_Type], facts: object, *names: str) -> _Type | None:
-    """The value at this path, as this type; None where there is none of it."""
+    """The value at this path; None where there is none of this type."""
     for name in names:
         facts = facts.get(name) if isinstance(facts, dict) else None
     try:

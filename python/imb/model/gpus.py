@@ -95,7 +95,7 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def nvlink_rate(a: Gpu, b: Gpu) -> float | None:
-    """Of all NVLinks between two GPUs of one host, in one direction; 0 where there are none, None where that is unknown."""
+    """The rate of all NVLinks between two GPUs of one host, in one direction; 0: there are none, None: unknown."""
     rates = (_rate_to(a, b), _rate_to(b, a))
     if 0.0 in rates:
         return 0.0
@@ -104,7 +104,7 @@ def nvlink_rate(a: Gpu, b: Gpu) -> float | None:
 
 
 def _rate_to(gpu: Gpu, peer: Gpu) -> float | None:
-    """Of the NVLinks that `gpu` has to its peer, or to a switch."""
+    """The rate of the NVLinks that `gpu` has to its peer, or to a switch."""
     if gpu.nvlinks == 0:
         return 0.0
     if gpu.nvlink_peers is None or gpu.nvlink_rate is None:
@@ -116,7 +116,7 @@ def _rate_to(gpu: Gpu, peer: Gpu) -> float | None:
 
 
 def gpu_of(conditions: object, used: UsedGpu) -> Gpu | None:
-    """The GPU of a rank, as recorded conditions describe it. They have those of the host that launched."""
+    """The GPU of a rank, as recorded conditions describe it; None for other hosts than the one that launched, whose GPUs these have."""
     host = fact(str, conditions, "machine", "host") or ""
     if not used.bus_address or host.partition(".")[0] != used.host.partition(".")[0]:
         return None
@@ -125,7 +125,7 @@ def gpu_of(conditions: object, used: UsedGpu) -> Gpu | None:
 
 
 def same_gpu(a: UsedGpu, b: UsedGpu) -> bool:
-    """By address. Indices count the GPUs that a rank sees, and ranks may see different ones."""
+    """Compared by address, else by index: indices count the GPUs that a rank sees, and ranks may see different ones."""
     if a.host != b.host:
         return False
     if a.bus_address and b.bus_address:
@@ -134,7 +134,7 @@ def same_gpu(a: UsedGpu, b: UsedGpu) -> bool:
 
 
 def same_address(a: str, b: str) -> bool:
-    """Of PCI: drivers write the domain with 4 or with 8 digits, in either case."""
+    """Whether two PCI addresses are the same: drivers write the domain with 4 or with 8 digits, in either case."""
     return _plain(a) == _plain(b)
 
 
@@ -165,7 +165,7 @@ def of_managed(memory: Memory) -> bool:
 
 
 def arguments(memory: str | None, gpu: str | int | None, where: str = "--") -> list[str]:
-    """The suite's -memory and -gpu. A comma or a blank is between the kinds. `where` precedes the names of the options in messages.
+    """The suite's -memory and -gpu. A comma or a blank separates the kinds. `where` precedes the names of the options in messages.
     Raises ImbError."""
     words = ["-memory", _memory(memory, where)] if memory is not None else []
     return words + (["-gpu", _gpu(str(gpu), where)] if gpu is not None else [])
@@ -184,7 +184,7 @@ def _memory(text: str, where: str) -> str:
     kinds = [_kind(word, where) for word in re.split(r"\s*,\s*|\s+", text.strip())]
     if len(kinds) > 2:
         raise ImbError(f"{where}memory: too many kinds: {one_line(text)}; give one, or two for send,receive")
-    apis = {kind.removesuffix("_managed") for kind in kinds} & {"cuda", "rocm"}
+    apis = {kind.removesuffix("_managed") for kind in kinds} & _ON_DEVICE
     if len(apis) > 1:
         raise ImbError(f"{where}memory: CUDA and ROCm cannot be combined: {one_line(text)}")
     return ",".join(kinds)
@@ -208,7 +208,7 @@ def _gpu(text: str, where: str) -> str:
     )
 
 
-_NOT_OF_THE_HOST = {"pinned", "cuda", "cuda_managed", "rocm", "rocm_managed", "d", "m"}
+_NOT_OF_THE_HOST = {*KINDS, *map(str.lower, LETTERS)} - {"host", "h"}
 
 
 def uses_gpu(words: Sequence[str]) -> bool:

@@ -11,8 +11,8 @@ Session: TypeAlias = Mapping[str, Sequence[float]]  # seconds of its launches by
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """A figure between checks. `beyond`: values in a row beyond the limit, of a check that ran out of time; `suspect`: when it became
-    one (ISO 8601)."""
+    """A figure between checks. `beyond`: values in a row beyond the limit, where a check ran out of time for more; `suspect`: when it
+    became suspect (ISO 8601)."""
 
     beyond: int = 0
     suspect: str | None = None

@@ -26,7 +26,7 @@ def expanded(text: str) -> list[str]:
         for choice in choices:
             count *= len(choice)
         if count + len(names) > MOST:
-            raise ImbError(f"{_shown(word)}: more than {MOST:,} hosts; give a shorter list")
+            raise _too_many(word)
         names |= dict.fromkeys(map("".join, itertools.product(*choices)))
     return list(names)
 
@@ -49,12 +49,16 @@ def _numbers(part: str, word: str) -> Iterator[str]:
         if high < low:
             raise _wrong(word)
         if total > MOST:
-            raise ImbError(f"{_shown(word)}: more than {MOST:,} hosts; give a shorter list")
+            raise _too_many(word)
         yield from (str(number).zfill(len(first)) for number in range(low, high + 1))
 
 
 def _wrong(word: str) -> ImbError:
     return ImbError(f"not a list of hosts: {_shown(word)}; write names or ranges such as node[001-128]")
+
+
+def _too_many(word: str) -> ImbError:
+    return ImbError(f"{_shown(word)}: more than {MOST:,} hosts; give a shorter list")
 
 
 def _shown(word: str) -> str:

@@ -1,4 +1,4 @@
-"""What is wanted of a launch: ranks, where they are, variables. Plans store it."""
+"""What a launch is to have: ranks, where they are, variables. Plans store it."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     extra: tuple[str, ...] = ()
 
     def per_host(self, nodes: int = 0) -> int:
-        """Ranks on the fullest host; without `hosts` they are on so many nodes, 0: on one."""
+        """Ranks on the host that has most of them; without `hosts`, ranks are on `nodes` nodes (0: one)."""
         return self.ppn or -(-self.ranks // (len(self.hosts) or nodes or 1))

@@ -59,7 +59,7 @@ def current(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def current_keys(table: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
-    """The same for the table of a campaign's file."""
+    """`current` for the table of a campaign's file: the table with current keys, and a line for each old one."""
     old = [key for key in KEYS if key in table and KEYS[key] not in table]
     return {KEYS[key] if key in old else key: value for key, value in table.items()}, [
         _line(key, KEYS[key]) for key in old

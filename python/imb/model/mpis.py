@@ -1,4 +1,4 @@
-"""What is known of each MPI, in a class of its own: text and settings in, text and settings out; nothing is executed here.
+"""What is known about each MPI, in a class of its own: text and settings in, text and settings out; nothing is executed here.
 
 Standard library alone when imported: tools/setup.py uses it before anything is installed.
 Sources: the manual pages of Hydra's and Open MPI's mpiexec and of prterun, the reference of Intel MPI, Open MPI's `hook comm_method`
@@ -61,12 +61,12 @@ class GpuSupport(NamedTuple):
 
 
 class Mpi:
-    """An MPI of which nothing is known. The others replace what they know."""
+    """An MPI about which nothing is known. Subclasses replace what is known about theirs."""
 
     key = "other"  # as stored plans and set-ups have it
-    title = ""  # with the version behind it: the name of an installation
+    title = ""  # followed by the version: the name of an installation
     names: tuple[str, ...] = ()  # by which users choose it
-    launcher_version = ""  # what its launcher prints, asked for --version; the first group is the version
+    launcher_version = ""  # what its launcher prints with --version; the first group is the version
     library = r"MVAPICH\d*"  # its name in what MPI_Get_library_version prints
     package = ""  # of Python, with the library and the launcher
     interface: Interface | None = None
@@ -81,7 +81,7 @@ class Mpi:
     report: Mapping[str, str] = {}  # variables with which ranks print their transports
     gpu_setting: GpuSetting | None = None
     host_options: frozenset[str] = frozenset()  # launcher arguments that name hosts
-    refusal = ""  # what its launcher prints that does not take its arguments
+    refusal = ""  # what its launcher prints where it rejects its arguments
     restricting: frozenset[str] = frozenset()  # arguments with which not all variables are passed on
     root_arguments: tuple[str, ...] = ()
     oversubscribe: tuple[str, ...] = ()  # for more ranks than cores
@@ -103,19 +103,19 @@ class Mpi:
         return group, {}
 
     def reported_transports(self, text: str) -> list[str]:
-        """From what ranks printed with `report`."""
+        """The transports, from what ranks printed with `report`."""
         return []
 
     def built_transports(self, ask: Ask, variables: Mapping[str, str]) -> str:
-        """Those that the library was built with; empty where they are unknown."""
+        """The transports that the library was built with; empty where they are unknown."""
         return ""
 
     def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
         """Whether it handles GPU memory. `api`: cuda or rocm; None: of any GPU."""
-        return GpuSupport("unknown", "it has no setting that is known")
+        return GpuSupport("unknown", "no setting of this MPI is known")
 
     def gpu_switch(self, variables: Mapping[str, str]) -> GpuSupport:
-        """By its setting alone."""
+        """The support according to its setting alone."""
         assert self.gpu_setting
         name, needed, _ = self.gpu_setting
         value = variables.get(name)
@@ -169,7 +169,7 @@ class OpenMpi(Mpi):
         if intent.hosts:
             words += ["--host", ",".join(f"{name}:{intent.per_host()}" for name in intent.hosts)]
         if intent.ppn:
-            # Of 5.0 on --oversubscribe is a --map-by too, of which there may be one.
+            # Since 5.0, --oversubscribe is a --map-by too, and only one is allowed.
             words += ["--map-by", f"ppr:{intent.ppn}:node" + ":OVERSUBSCRIBE" * (crowded and major >= 5)]
         # The numbers of --cpu-set and pe-list are those of cores in some versions; taskset's are the system's in all.
         bind: str | None = "none" if intent.cpus or (crowded and not intent.bind) else intent.bind
@@ -299,7 +299,7 @@ class Mpich(Hydra):
         return f"device {device[1]}" if device else ""
 
     def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
-        """By the configure line; its support is of one kind of GPU."""
+        """According to the configure line; the library supports one kind of GPU."""
         if (switch := self.gpu_switch(variables)).answer == "no":
             return switch
         program, text = "mpichversion", ask("mpichversion")
@@ -317,7 +317,9 @@ class Mpich(Hydra):
             return GpuSupport("no", source, f"use an MPICH that was configured {named}")
         if "onfigure" not in text:
             return GpuSupport("unknown", f"{program} shows no configure options")
-        return GpuSupport("unknown", f"{program}: configured without {named}, which may be found without")
+        return GpuSupport(
+            "unknown", f"{program}: configured without {named}, though configure may find the library itself"
+        )
 
 
 class IntelMpi(Hydra):
@@ -388,7 +390,7 @@ class Smpi(Mpi):
 
 
 OPEN_MPI, MPICH, INTEL_MPI, CRAY_MPICH, OTHER = OpenMpi(), Mpich(), IntelMpi(), CrayMpich(), Mpi()
-# In the order of preference where several have a mark; all that have one: Cray MPICH's library names MPICH, too.
+# In the order of preference where the marks of several match: Cray MPICH's library names MPICH, too.
 MPIS: tuple[Mpi, ...] = (OPEN_MPI, INTEL_MPI, CRAY_MPICH, OTHER, MPICH, Smpi())
 WITH_LAUNCHER = (OPEN_MPI, MPICH, INTEL_MPI)
 INTERFACES = (Hydra.interface, OpenMpi.interface, STANDARD_INTERFACE)
@@ -401,7 +403,7 @@ _SHARED_TRANSPORT_SETTINGS = (
 
 
 def joined(marks: Iterable[str]) -> str:
-    """Those that are not empty, as one regular expression."""
+    """The marks that are not empty, as one regular expression."""
     return "|".join(filter(None, dict.fromkeys(marks)))
 
 
@@ -421,7 +423,7 @@ _LIBRARY = re.compile(rf"({joined(mpi.library for mpi in MPIS)})\D*(\d[\w.]*)", 
 
 
 def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = None) -> Mpi:
-    """By key and version of an installation; Cray MPICH, whose key is that of others, also by the variable of its module."""
+    """The MPI by key and version of an installation; Cray MPICH, which has the key of OTHER, also by the variable of its module."""
     cray = version.startswith(CRAY_MPICH.title) or "CRAY_MPICH_VERSION" in (variables or {})
     if key == OTHER.key and cray:
         return CRAY_MPICH

@@ -1,4 +1,4 @@
-"""Notes: what a command leaves out because it cannot be read. Whoever runs the command listens; without a listener none is kept."""
+"""Notes: what a command leaves out because it cannot be read. The program that runs the command listens; without a listener none is kept."""
 
 from __future__ import annotations
 

@@ -36,26 +36,26 @@ _Row = TypeVar("_Row")
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """What a row is of; rows are compared where all of it is equal. What a log does not have is None."""
+    """What a row measures; rows with equal keys are compared. What a log does not have is None."""
 
     component: Component | None
     benchmark: str
     mode: Mode | None
-    variant: str | None = None  # of -alternate, its label
+    variant: str | None = None  # label of the variant of -alternate
     multi: Multi | None
     processes: int | None
     threads: int = 1
     group_count: int | None
     group: int | None
     bytes: int | None
-    in_flight: int | None = None  # messages, where they are fewer than the option says
+    in_flight: int | None = None  # messages, where they are fewer than -window_size
 
     def curve(self) -> Key:
-        """The same without a length: what a line in a chart is of."""
+        """The key without its length: that of a line in a chart."""
         return msgspec.structs.replace(self, bytes=None, in_flight=None)
 
     def __str__(self) -> str:
-        """`Allreduce, 8 ranks, 64 bytes`: as short as it can be said."""
+        """`Allreduce, 8 ranks, 64 bytes`: as short as possible."""
         words = [self.benchmark]
         words += [self.mode.replace("_", "-")] if self.mode else []
         words += [f"variant {self.variant}"] if self.variant is not None else []
@@ -126,7 +126,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     letter: str = ""
 
     def all_keys(self) -> list[Key]:
-        """Of all launches, each once, in the order of the first launch that has it."""
+        """The keys of all launches, each once, in the order of the first launch that has it."""
         return list(dict.fromkeys(key for launch in self.launches for key in launch.rows))
 
     def values(self, key: Key, metric: str = "time") -> Values:
@@ -138,7 +138,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         return values
 
 
-_ROUNDED = 0.02  # share by which a rate and a time of a log are off, as they are printed with two decimals
+_ROUNDED = 0.02  # largest error of rate times time in a log, as a share: both are printed with two decimals
 
 
 def _quantile(name: str) -> Callable[[Result], float | None]:
@@ -159,8 +159,8 @@ def completion_time_of(row: Result) -> float | None:
 
 
 def bytes_counted(row: Result) -> float | None:
-    """Bytes that the row's rate counts per completion time; None without a rate, or where a log rounded it to zero. A whole
-    number of messages, of which a printed rate is off by its rounding."""
+    """Bytes that the row's rate counts per completion time; None without a rate, or where a log rounded it to zero. They are
+    those of a whole number of messages, unless the rate differs from that by more than its rounding."""
     seconds = completion_time_of(row)
     if row.bytes == 0 and row.bytes_per_second is not None:
         return 0.0
@@ -175,7 +175,7 @@ def _time_by_rate(row: Result) -> float | None:
     return row.bytes / row.bytes_per_second if row.bytes and row.bytes_per_second else None
 
 
-# Seconds, but for the last three; of those more is better. `time` is until the slowest rank has completed.
+# In seconds, except MORE_IS_BETTER. `time` is until the slowest rank has completed.
 METRICS: dict[str, Callable[[Result], float | None]] = {
     "time": completion_time_of,
     "time_min": lambda row: row.time_min_seconds,
@@ -206,8 +206,8 @@ def launches_of(
     facts: dict[str, Any] | None = None,
     whole: Callable[[], Records] | None = None,
 ) -> Iterator[Launch]:
-    """A launch per run record, with the rows behind it; records without one are a launch of an unknown run. `whole` reads
-    the same with samples, where `records` were read without."""
+    """A launch per run record, with the rows after it; records without a run record are a launch of an unknown run. `whole` reads
+    the same file with samples, where `records` were read without."""
     several = sum(1 for _ in records.of(Run)) > 1
     run: Run | None = None
     rows: dict[Key, Result] = {}
@@ -249,7 +249,7 @@ def launches_of(
 
 
 def _samples_in(records: Records, number: int) -> list[tuple[Key, Sample]]:
-    """Those of the launch of this number, from 1; in the file they stand in the order of time."""
+    """The samples of the launch with this number, from 1; a file has them in the order of time."""
     count = 0
     run: Run | None = None
     keys: dict[int, Key] = {}
@@ -267,7 +267,7 @@ def _samples_in(records: Records, number: int) -> list[tuple[Key, Sample]]:
 
 
 def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
-    """Of a row of this run."""
+    """The key of a row of this run."""
     return Key(
         component=run.component if run else None,
         benchmark=row.benchmark,
@@ -284,8 +284,8 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
 
 
 def of_variant(side: Side, label: str) -> Side:
-    """Its rows under one variant of -alternate, as rows without one, so that variants of the same launches can be compared. Raises
-    ImbError where no launch has it."""
+    """The rows of a side under one variant of -alternate, as rows without a variant, so that variants of the same launches can be
+    compared. Raises ImbError where no launch has it."""
     labels = dict.fromkeys(variant.label for launch in side.launches for variant in launch.run.variants or [])
     if label not in labels:
         known = f"; they have {', '.join(labels)}" if labels else "; none was launched with -alternate"
@@ -315,7 +315,7 @@ def _under(launch: Launch, label: str) -> Launch:
     )
 
 
-def in_parts(*sides: Side) -> bool:
+def interleaved(*sides: Side) -> bool:
     """Whether all launches were interleaved with others, in alternating segments of a row (imb.measure.interleave)."""
     segments = (launch.run.option("turns", int) for side in sides for launch in side.launches)
     return all((count or 1) > 1 for count in segments)

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.path import LONG, LOOPBACK
 from imb.model.record_versions import READ
 from imb.model.records import PAIR, End, Failure, Pair, Problem, Run, decode, other_schema
 from imb.model.units import counted
@@ -35,7 +36,7 @@ _Number = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
 
 class _Line(msgspec.Struct, gc=False, rename={"pass_": "pass"}):
-    """What is read of a pair."""
+    """The fields of a pair that are read."""
 
     benchmark: str
     bytes: Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
@@ -61,11 +62,8 @@ _COUNTED = [
     ("repetitions", pa.int64()),
     ("evidence", pa.struct([("interfaces", pa.list_(pa.struct(_INTERFACE)))])),
 ]
-LOOPBACK = re.compile(r"lo\d*$")
-LONG = 4096  # bytes of a message: of shorter ones, headers are most of what an interface counts
-_COUNTS = (
-    0.5  # of the bytes of one message per repetition: with less on all interfaces, the bytes went another way
-)
+# Share of the bytes of one message per repetition: where all interfaces together counted less, the bytes went another way.
+_COUNTED_SHARE = 0.5
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -120,7 +118,7 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
         while len(waiting) > most:
             future, with_traffic, piece, first = waiting.popleft()
             table = future.result()
-            if with_traffic != bool(readers[-1].hosts):  # another launch began behind a cut-off line
+            if with_traffic != bool(readers[-1].hosts):  # another launch began after a cut-off line
                 table = _table(piece, piece.count(b"\n"), not with_traffic)
             _pairs(readers, piece, name, first, table)
 
@@ -133,7 +131,7 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
                 and block.count(_NEXT) == lines - 1
                 and block.endswith(b"\n")
             ):
-                # nothing else: the search below takes as long as all the rest
+                # Pairs and nothing else: the search below would take as long as all the rest.
                 with_traffic = bool(readers[-1].hosts)
                 waiting.append((pool.submit(_table, block, lines, with_traffic), with_traffic, block, number))
                 number += lines
@@ -161,7 +159,7 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
     except UNDECODABLE:
         if readers:
             readers[-1].problem(Problem(name, number, f"not a record of {READ}; the other lines are read"))
-        if (at := line.find(_RUN)) > 0:  # another launch behind one that was cut off
+        if (at := line.find(_RUN)) > 0:  # another launch after one that was cut off
             _record(readers, line[at:], name, number)
         return
     if isinstance(record, Run):
@@ -212,9 +210,9 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: p
             try:
                 good.append(_decoder.decode(line))
             except UNDECODABLE:
-                words = f"not a record of {READ} (or cut off); the other lines are read"
-                readers[-1].problem(Problem(name, number, words))
-                if (at := line.find(_RUN)) > 0:  # another launch behind one that was cut off
+                message = f"not a record of {READ} (or cut off); the other lines are read"
+                readers[-1].problem(Problem(name, number, message))
+                if (at := line.find(_RUN)) > 0:  # another launch after one that was cut off
                     readers[-1].add(good)
                     good = []
                     _record(readers, line[at:], name, number)
@@ -222,13 +220,13 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: p
 
 
 def _table(lines: bytes, count: int, with_traffic: bool) -> pa.Table | None:
-    """So many lines at once, with the bytes of interfaces if `with_traffic`; None: not all of them are good."""
+    """These `count` lines as a table, with the bytes of interfaces if `with_traffic`; None: not all of them are good."""
     schema = pa.schema(_COUNTED if with_traffic else _PLAIN)
     options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     reading = arrow_json.ReadOptions(use_threads=False, block_size=max(len(lines), 1 << 20))
     try:
         if not lines.isascii():
-            lines.decode()  # Arrow does not mind
+            lines.decode()  # Arrow accepts invalid UTF-8
         table = arrow_json.read_json(pa.BufferReader(lines), read_options=reading, parse_options=options)
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
@@ -242,7 +240,7 @@ def _table(lines: bytes, count: int, with_traffic: bool) -> pa.Table | None:
 
 
 class _Reader:
-    """A launch so far."""
+    """A launch that is being read."""
 
     _TYPES = ("bytes", np.int64), ("pass_", np.int32), ("round", np.int32), ("a", np.int32), ("b", np.int32)
 
@@ -301,7 +299,7 @@ class _Reader:
         side = 2 * at + ~first
         totals = np.bincount(side, byte_counts, 2 * len(lengths))
         expected = np.nan_to_num(table["repetitions"].to_numpy().astype(np.float64)) * lengths
-        selected = totals[side] >= _COUNTS * expected[at]
+        selected = totals[side] >= _COUNTED_SHARE * expected[at]
         at, first, name, byte_counts = at[selected], first[selected], name[selected], byte_counts[selected]
         end, other = np.where(first, a[at], b[at]), np.where(first, b[at], a[at])
         self.traffic.append(_summed((codes[at], lengths[at], end, other, name), byte_counts))
@@ -312,7 +310,7 @@ class _Reader:
         )
 
     def add(self, lines: Sequence[_Line]) -> None:
-        """As columns; a pair with an endpoint that is not there, or with one endpoint twice, is dropped and counted."""
+        """Adds pairs to the columns; a pair with an endpoint that is not there, or with one endpoint twice, is dropped and counted."""
         count = len(lines)
         names = self.names
         codes = np.fromiter((names.setdefault(line.benchmark, len(names)) for line in lines), np.int32, count)
@@ -340,7 +338,7 @@ class _Reader:
 
     def launch(self, name: str) -> PairLaunch:
         """The launch with its columns."""
-        kinds = (np.int32, np.int64, np.int32, np.int32, np.int32, np.int32, np.float64)
+        kinds = (np.int32, *(kind for _, kind in self._TYPES), np.float64)
         joined = [
             np.concatenate([part[i] for part in self.parts]) if self.parts else np.empty(0, kind)
             for i, kind in enumerate(kinds)
@@ -384,7 +382,7 @@ def _codes(texts: pa.Array, number: Callable[[str], int]) -> Numbers:
 
 
 def _summed(keys: Sequence[npt.NDArray[Any]], byte_counts: Values) -> tuple[npt.NDArray[Any], ...]:
-    """One element for each key, with the sum of its bytes."""
+    """One element for each distinct key, with the sum of its bytes."""
     if not len(byte_counts):
         return (*keys, byte_counts)
     order = np.lexsort(keys)

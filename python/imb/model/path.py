@@ -31,18 +31,18 @@ from imb.model.records import Result, Run, Sample
 Placement: TypeAlias = Literal["intra-node", "inter-node"]
 Kind: TypeAlias = Literal["shared memory", "interfaces", "in part", "unknown"]
 
-LONG, SHORT = 4096, 64  # bytes of a message
+LONG, SHORT = 4096, 64  # bytes of a message; below LONG, headers are most of what an interface counts
 NOTHING, ALL = 0.2, 0.5  # shares of the bytes asked for
 PART = 0.1  # of what was counted
-FEWEST = 2e5  # bytes asked for by all rows, so that the launcher's own traffic is nothing beside it
+FEWEST = 2e5  # bytes asked for by all rows: the launcher's own traffic is negligible beside them
 FEWEST_OF_A_ROW = 2e4
-HEADERS = 500  # bytes that a short message, its answer and the launcher's own traffic are at most
+HEADERS = 500  # bytes at most of a short message, its answer and the launcher's own traffic
 LOOPBACK = re.compile(r"lo\d*$")
 WINDOW = 256  # messages in flight of Uniband and Biband
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """Of all messages of a launch that stay on a host, or of all that leave it. `interfaces`: name -> share of the bytes
+    """The way of all messages of a launch that stay on a host, or of all that leave it. `interfaces`: name -> share of the bytes
     asked for, the largest first; `above`: interfaces that counted the same bytes once more (a bond, IP over InfiniBand).
     `asked`, `counted`: bytes over `rows` rows; `share`: median over rows; `why`: what is missing where it is unknown."""
 
@@ -72,12 +72,12 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
         total = sum(self.interfaces.values())
         if self.kind == "in part":
             return f"{self.name} ({self.share:.0%} of the bytes)"
-        words = self.name
+        text = self.name
         if len(self.interfaces) > 1:
-            words += (
+            text += (
                 f" ({', '.join(f'{self.interfaces[name] / total:.0%}' for name in sorted(self.interfaces))})"
             )
-        return words + (f", also counted on {', '.join(self.above)}" if self.above else "")
+        return text + (f", also counted on {', '.join(self.above)}" if self.above else "")
 
 
 class RowTraffic(NamedTuple):
@@ -85,6 +85,9 @@ class RowTraffic(NamedTuple):
 
     within: float
     between: float
+
+    def of(self, placement: Placement) -> float:
+        return self.within if placement == "intra-node" else self.between
 
 
 def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
@@ -98,10 +101,12 @@ def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
     ]
     background = _background(judged)
     paths = []
-    for placement in ("intra-node", "inter-node"):
-        place = 0 if placement == "intra-node" else 1
+    placements: tuple[Placement, ...] = ("intra-node", "inter-node")
+    for placement in placements:
         parts = [
-            (row, traffic) for row, traffic in traffic_by_row if traffic is not None and traffic[place] > 0
+            (row, traffic)
+            for row, traffic in traffic_by_row
+            if traffic is not None and traffic.of(placement) > 0
         ]
         if parts:
             paths.append(_way(placement, parts, background, listed))
@@ -129,12 +134,12 @@ def with_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Re
 
 
 def paths_summary(paths: Iterable[Way]) -> str | None:
-    """`within hosts shared memory; between hosts eth0`; None where no path is known."""
-    words = {"intra-node": "within a host", "inter-node": "between hosts"}
-    return "; ".join(f"{words[path.placement]}: {path}" for path in paths) or None
+    """`within a host: shared memory; between hosts: eth0`; None where no path is known."""
+    titles = {"intra-node": "within a host", "inter-node": "between hosts"}
+    return "; ".join(f"{titles[path.placement]}: {path}" for path in paths) or None
 
 
-def reported_transport(facts: Mapping[str, Any]) -> str | None:
+def reported_by_mpi(facts: Mapping[str, Any]) -> str | None:
     """`the MPI itself: netmod ucx`: the transports in the facts of a launch, as the MPI reports them; None where it was not
     asked."""
     conditions = facts_in(facts, "conditions")
@@ -151,7 +156,7 @@ def repetitions_of(row: Result) -> float:
 
 
 def seconds_of(row: Result) -> float:
-    """In which these were timed. PingPong's time is that of one way of two; a row of overlap is measured twice."""
+    """Seconds in which these were timed. PingPong's time is that of one way of two; a row of overlap is measured twice."""
     if row.time_overlapped_seconds is not None:
         each = row.time_overlapped_seconds + (row.time_pure_seconds or 0.0)
     else:
@@ -200,7 +205,7 @@ def traffic_of(row: Result, hosts: Mapping[int, str], window: int = WINDOW) -> R
 
 _Pairs: TypeAlias = list[tuple[int, int, int]]
 
-# Name up to what follows -> from, to and number of messages, of p ranks.
+# How a name begins -> from, to and number of messages, of p ranks with w messages in flight.
 _TRANSFERS: tuple[tuple[str, Callable[[int, int], _Pairs]], ...] = (
     ("pingpong", lambda p, w: [(0, 1, 2)]),
     ("pingping", lambda p, w: [(0, 1, 2)]),
@@ -237,8 +242,8 @@ _LEAST: dict[str, Callable[[int], float]] = {
 
 def _of_a_collective(benchmark: str, processes: int) -> float | None:
     """Lengths that go from rank to rank in one repetition."""
-    everybody = benchmark.lower().startswith("all_")  # All_put_all, All_get_all
-    least = _LEAST.get("alltoall" if everybody else collective_models.family(benchmark) or "")
+    all_to_all = benchmark.lower().startswith("all_")  # All_put_all, All_get_all
+    least = _LEAST.get("alltoall" if all_to_all else collective_models.family(benchmark) or "")
     return least(processes) if least and processes > 1 else None
 
 
@@ -268,7 +273,7 @@ def _background(rows: Iterable[Result]) -> dict[str, float]:
 
 
 def _messages(row: Result) -> float:
-    """Of one repetition; of an algorithm that is not known as many as of a dissemination."""
+    """Messages of one repetition; where the algorithm is not known, as many as a dissemination has."""
     processes = row.processes or 1
     pairs = _pairs(row.benchmark, processes, WINDOW)
     if pairs is not None:
@@ -282,13 +287,12 @@ def _way(
     background: Mapping[str, float],
     listed: bool,
 ) -> Way:
-    place = 0 if placement == "intra-node" else 1
     long = [
         (row, traffic)
         for row, traffic in parts
-        if (row.bytes or 0) >= LONG and traffic[place] >= FEWEST_OF_A_ROW and row.evidence is not None
+        if (row.bytes or 0) >= LONG and traffic.of(placement) >= FEWEST_OF_A_ROW and row.evidence is not None
     ]
-    expected = sum(traffic[place] for _, traffic in long)
+    expected = sum(traffic.of(placement) for _, traffic in long)
     if not listed and not any(_counted(row) for row, _ in parts):
         why = "the records have no counters of interfaces"
     elif not any((row.bytes or 0) >= LONG for row, _ in parts):
@@ -303,7 +307,6 @@ def _way(
 def _judged(
     placement: Placement, long: list[tuple[Result, RowTraffic]], background: Mapping[str, float]
 ) -> Way:
-    place = 0 if placement == "intra-node" else 1
     shares: list[dict[str, float]] = []
     counted = 0.0
     for row, traffic in long:
@@ -313,15 +316,15 @@ def _judged(
             if _may_carry(name, placement, traffic)
         }
         counted += sum(by_name.values())
-        shares.append({name: count / traffic[place] for name, count in by_name.items()})
+        shares.append({name: count / traffic.of(placement) for name, count in by_name.items()})
     names = {name for row_shares in shares for name in row_shares}
     middle = {name: median(row_shares.get(name, 0.0) for row_shares in shares) for name in names}
-    way = way_of(placement, sum(traffic[place] for _, traffic in long), middle)
+    way = way_of(placement, sum(traffic.of(placement) for _, traffic in long), middle)
     return msgspec.structs.replace(way, rows=len(long), counted=counted)
 
 
 def way_of(placement: Placement, expected: float, shares: Mapping[str, float]) -> Way:
-    """By the rule; `shares`: what each interface counted over what was asked for."""
+    """The way according to the rule; `shares`: what each interface counted over what was asked for."""
     total = sum(shares.values())
     carriers = {
         name: shares[name]
@@ -340,7 +343,7 @@ def way_of(placement: Placement, expected: float, shares: Mapping[str, float]) -
 
 
 def _may_carry(name: str, placement: Placement, traffic: RowTraffic) -> bool:
-    """Loopback never leaves a host. Where a row has messages of both kinds, other interfaces have those that do."""
+    """Loopback never leaves a host. Where a row also has messages between hosts, other interfaces carry those."""
     loopback = bool(LOOPBACK.match(name))
     if placement == "inter-node":
         return not loopback
@@ -348,8 +351,8 @@ def _may_carry(name: str, placement: Placement, traffic: RowTraffic) -> bool:
 
 
 def _layers(carriers: dict[str, float]) -> tuple[dict[str, float], list[str]]:
-    """Bytes that two layers counted, as a bond and its members do, are in the sum twice. Those of the layer that has
-    more interfaces are kept, else those of the first; and the names of the others."""
+    """Bytes that two layers counted, as a bond and its members do, are in the sum twice. Returns the layer with more
+    interfaces (of two interfaces the one that counted less), and the name of the interface that is left out."""
     total = sum(carriers.values())
     for name, share in carriers.items():
         rest = total - share

@@ -157,8 +157,8 @@ def _fabric(fabric: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "seed", fabric["seed"]
     if rounds := fabric.get("rounds"):
         kind = rounds["kind"]
-        words = {"some": rounds.get("count"), "one_to_all": kind, "all_to_one": kind}
-        yield "rounds", words.get(kind)
+        values = {"some": rounds.get("count"), "one_to_all": kind, "all_to_one": kind}
+        yield "rounds", values.get(kind)
         yield "halves", kind == "halves"
         yield "pairs_file", True if kind == "listed" else None
 

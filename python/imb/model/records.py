@@ -89,7 +89,7 @@ class Mpi(msgspec.Struct, kw_only=True):
 
     @property
     def known_as(self) -> str | None:
-        """The library's name, of old logs, which have none, the version of the standard: `MPI 3.1`."""
+        """The library's name; for old logs, which have none, the version of the standard: `MPI 3.1`."""
         return self.name or (f"MPI {self.standard}" if self.standard else None)
 
 
@@ -205,11 +205,11 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     gpu_support: OrAbsent[GpuSupport] = None
 
     def hosts(self) -> list[str]:
-        """Of the ranks, each once; empty where they are not known."""
+        """The hosts of the ranks, each once; empty where they are not known."""
         return list(dict.fromkeys(rank.host for rank in self.ranks or []))
 
     def option(self, name: str, kind: type[_Kind]) -> _Kind | None:
-        """What was in force of an option of the suite; None: nothing, or not known."""
+        """The value of an option of the suite that was in force; None: none, or not known."""
         value: Any = (self.options or {}).get(name)
         kinds = (int, float) if kind is float else kind
         return value if isinstance(value, kinds) and isinstance(value, bool) == (kind is bool) else None
@@ -220,7 +220,7 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
 
     @property
     def has_all_options(self) -> bool:
-        """Those of records of the suite; logs have a few."""
+        """Whether `options` are complete, as in records of the suite; logs have a few."""
         return "iter" in (self.options or {})
 
 
@@ -242,7 +242,7 @@ class InterfaceBytes(msgspec.Struct):
 
 
 class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What happened to the ranks of a row besides. None: zero, or not known."""
+    """What else happened to the ranks of a row. None: zero, or not known."""
 
     COUNTERS: ClassVar[tuple[str, ...]] = (
         "voluntary_switches",
@@ -272,7 +272,7 @@ class MachineState(msgspec.Struct):
 
 
 class Level(msgspec.Struct):
-    """A level at which samples of a row lie."""
+    """A time around which samples of a row lie."""
 
     time_seconds: float
     samples: int
@@ -294,7 +294,7 @@ class Passes(msgspec.Struct, kw_only=True):
 
 
 class Place(msgspec.Struct, kw_only=True):
-    """What a row is of, but for its length. Records of older versions have no `threads`: each process had one."""
+    """What a row measures, without its length. Records of older versions have no `threads`: each process had one."""
 
     benchmark: str
     kind: Kind | None = None
@@ -502,7 +502,7 @@ def decode(line: bytes) -> Record:
 
 
 def _options(run: Run) -> dict[str, OptionValue]:
-    """Those of a run record as it was read, of whichever version."""
+    """The options of a run record as it was read, of whichever version."""
     options: object = run.options
     if run.schema == FIRST:
         try:
@@ -526,7 +526,7 @@ def _beyond_64_bits(value: object) -> int | None:
 
 @cache
 def absent_fields(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """Those that a record of this kind does not have where they are None."""
+    """The fields that a record of this kind leaves out where they are None."""
     fields = msgspec.structs.fields(kind)
     return frozenset(
         field.encode_name for field in fields if _ABSENT in getattr(field.type, "__metadata__", ())
@@ -569,8 +569,10 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
             record = decode(line)
         except UNDECODABLE as error:
             torn = number == len(lines)  # the last line has no newline: it was being written
-            words = "incomplete last line" if torn else f"not a record of {READ}"
-            problems.append(Problem(name, number, f"{words} ({str(error)[:200]}); the other lines are read"))
+            message = "incomplete last line" if torn else f"not a record of {READ}"
+            problems.append(
+                Problem(name, number, f"{message} ({str(error)[:200]}); the other lines are read")
+            )
             continue
         if isinstance(record, Run) and (other := other_schema(line)):
             problems.append(Problem(name, number, f"{other}; this version reads {READ}; skipped"))
@@ -628,7 +630,7 @@ class _Sampled:
         self.lines: list[bytes] = []
 
     def complete(self, records: list[Record]) -> None:
-        """Adds those rows that have samples and no result, before the end of the launch."""
+        """Adds results for the rows that have samples and no result, before the end of the launch."""
         launch_records = records[self.first :] if self.rows else []
         measured = {record.row for record in launch_records if isinstance(record, Result)}
         failed = {(*_place(record), record.bytes) for record in launch_records if isinstance(record, Failure)}
@@ -681,7 +683,7 @@ def from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
 
 
 def added(several: Iterable[Evidence]) -> Evidence:
-    """The sums of several. `most` is the largest of any."""
+    """The sum of several. `most` is the largest of any."""
     total = Evidence()
     moved: dict[int, None] = {}
     by_interface: dict[tuple[str, str], InterfaceBytes] = {}
@@ -696,11 +698,11 @@ def added(several: Iterable[Evidence]) -> Evidence:
                 setattr(total, name, Counter((summed.sum if summed else 0) + extra.sum, most.most, most.rank))
         moved |= dict.fromkeys(evidence.moved_ranks or [])
         for each in evidence.interfaces or []:
-            sofar = by_interface.setdefault(
+            interface = by_interface.setdefault(
                 (each.host, each.name), InterfaceBytes(each.host, each.name, 0, 0)
             )
-            sofar.sent_bytes += each.sent_bytes
-            sofar.received_bytes += each.received_bytes
+            interface.sent_bytes += each.sent_bytes
+            interface.received_bytes += each.received_bytes
     total.moved_ranks = list(moved) or None
     total.interfaces = list(by_interface.values()) or None
     return total

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from imb.model.observations import Launch
 
-FACT = "repeats"  # under this name a launch has the number, in its session, of the one that it takes the place of
+FACT = "repeats"  # the fact with the number, in its session, of the launch that a repeat replaces
 
 
 class Divided(NamedTuple):
-    """Launches that are judged, and those in whose place another one is."""
+    """Launches that are judged, and those that repeats replace."""
 
     judged: Sequence[Launch]
     replaced: Sequence[Launch]
@@ -24,8 +24,8 @@ def is_repeat(launch: Launch) -> bool:
 
 
 def divided(launches: Iterable[Launch]) -> Divided:
-    """By the recorded link only. A repeat that is not complete takes no place: then the first launch is judged, and the repeat is in
-    neither."""
+    """By the recorded link only. A repeat that is not complete replaces nothing: then the first launch is judged, and the repeat is in
+    neither list."""
     every = list(launches)
     planned = {
         (launch.facts.get("session"), launch.facts.get("number")) for launch in every if not is_repeat(launch)

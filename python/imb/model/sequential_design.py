@@ -11,7 +11,7 @@ import msgspec
 # probability of 2 to the power 1 - 2n, and nothing in their figures shows it: 3 % after three, 0.2 % after five.
 FIRST = 5
 MOST = 20  # rounds at most, unless more or fewer are asked for
-FACT = "until_decided"  # under this name each launch carries the design of its campaign
+FACT = "until_decided"  # the fact with the design of the campaign, in each of its launches
 
 
 class SequentialDesign(msgspec.Struct, frozen=True):
@@ -21,7 +21,7 @@ class SequentialDesign(msgspec.Struct, frozen=True):
     most: int = MOST
 
     def share(self, rounds: int) -> float:
-        """The part of the error rates that the look after this round has: proportional to 1 / round, so that early looks,
+        """The part of the error rates that is spent at the look after this round: proportional to 1 / round, so that early looks,
         whose intervals are wide anyway, get more."""
         if rounds < self.first or self.most < self.first:
             return 0.0
@@ -29,12 +29,12 @@ class SequentialDesign(msgspec.Struct, frozen=True):
 
 
 def design_of(facts: Mapping[str, Any]) -> SequentialDesign | None:
-    """Of the facts of a launch; None where its campaign had a fixed number of launches."""
+    """The design in the facts of a launch; None where its campaign had a fixed number of launches."""
     design = facts.get(FACT)
     return None if design is None else msgspec.convert(design, SequentialDesign)
 
 
-def turn_of(facts: Mapping[str, Any]) -> int:
+def round_of(facts: Mapping[str, Any]) -> int:
     """The round of a launch; 0, before all rounds, of one whose campaign had a fixed number of launches."""
     turn = facts.get("turn")
     return turn if isinstance(turn, int) and design_of(facts) else 0

@@ -63,7 +63,7 @@ def times_of(records: Iterable[Record], facts: Mapping[str, Any]) -> Times | Non
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """Over launches, seconds."""
+    """Median and range over launches, in seconds."""
 
     median: float
     min: float
@@ -77,8 +77,8 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """The launches of one number of ranks. `first`: the first launch, which may have to read files from disk; the others are
-    in `launch` and so on, or the first, where it is the only one. `failed` of `launches` have no times."""
+    """The launches of one number of ranks. `first`: the first launch, which may have to read files from disk. `launch` and the
+    fields after it are over the later launches, or over the first if it is the only one. `failed` of `launches` have no times."""
 
     ranks: int
     launches: int

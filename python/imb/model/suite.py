@@ -18,8 +18,8 @@ def suite_folder() -> Path:
 
 @lru_cache
 def packaged_programs() -> Path | None:
-    """The folder of the programs that came with the package and choose the MPI's binary interface when they start
-    (imb.mpi.prebuilt); None where it has none."""
+    """The folder of the programs that came with the package, which choose the MPI's binary interface when they start
+    (imb.mpi.prebuilt); None where the package has none."""
     try:
         files = metadata.files("openimb") or []
     except metadata.PackageNotFoundError:

@@ -29,7 +29,7 @@ def numbers_in(text: str) -> set[int]:
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """A key: n2 is before n10."""
+    """A sort key: n2 is before n10."""
     parts = re.findall(r"[0-9]{1,18}|[^0-9]+|[0-9]+", name)
     return tuple(
         (0, int(part), "") if part.isdecimal() and len(part) < 19 else (1, 0, part) for part in parts
@@ -37,7 +37,7 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def shell_word(text: str) -> str:
-    """As an argument in a command that is shown: quoted where a shell would not take it as it is."""
+    """The text as an argument in a command that is shown, quoted where a shell needs that."""
     return text if re.fullmatch(r"[\w@%+=:,./-][\w@%+=:,./#-]*", text, re.ASCII) else shlex.quote(text)
 
 
@@ -63,19 +63,21 @@ def is_printable(text: str) -> bool:
     """Whether it can be shown as it is: no control, format or bidirectional characters; joiners between characters, and any blank
     that stays on the line, are text."""
     inner = text.strip("".join(_JOINS))
-    return all(c.isprintable() or c in _JOINS or unicodedata.category(c) == "Zs" for c in inner) and len(
-        inner
-    ) == len(text)
+    return all(map(_is_text, inner)) and len(inner) == len(text)
 
 
 def one_line(text: str) -> str:
-    r"""The text on one line, for people: line breaks and tabs are blanks, and what would steer a terminal or turn the
+    r"""The text on one line, for people: line breaks and tabs are blanks, and what would control a terminal or reverse the
     direction of writing (control, format and bidirectional characters) is `?`. Bytes that are no UTF-8 are `\udcff`."""
     return text if is_printable(text) else "".join(map(_shown, text))
 
 
+def _is_text(c: str) -> bool:
+    return c.isprintable() or c in _JOINS or unicodedata.category(c) == "Zs"
+
+
 def _shown(c: str) -> str:
-    if c.isprintable() or c in _JOINS or unicodedata.category(c) == "Zs":
+    if _is_text(c):
         return c
     if "\ud800" <= c <= "\udfff":
         return f"\\u{ord(c):04x}"

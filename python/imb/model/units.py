@@ -12,23 +12,26 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{ending}"
 
 
+_BINARY = (("G", 30), ("M", 20), ("K", 10))
+
+
 def size(count: float | None) -> str:
     """`0 bytes`, `64 bytes`, `4 KiB`; exact lengths that are no multiple stay bytes."""
     if count is None:
         return "no length"
     n = int(count)
-    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+    for prefix, power in _BINARY:
         if n >= 1 << power and n % (1 << power) == 0:
-            return f"{n >> power} {unit}"
+            return f"{n >> power} {prefix}iB"
     return f"{n} byte{'' if n == 1 else 's'}"
 
 
 def short_size(count: float) -> str:
     """`4K` is 4096 bytes; lengths that are no multiple of 1024 stay bytes."""
     n = int(count)
-    for unit, power in (("G", 30), ("M", 20), ("K", 10)):
+    for prefix, power in _BINARY:
         if n and n % (1 << power) == 0:
-            return f"{n >> power}{unit}"
+            return f"{n >> power}{prefix}"
     return str(n)
 
 
@@ -41,11 +44,11 @@ def amount(count: float) -> str:
 
 
 def rounded_size(count: float) -> str:
-    """Of memory or a file: `640 bytes`, `63.9 MiB`, `1 GiB`, of powers of 1024."""
-    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+    """A size of memory or of a file: `640 bytes`, `63.9 MiB`, `1 GiB`, of powers of 1024."""
+    for prefix, power in _BINARY:
         if count >= 1 << power:
             value = count / (1 << power)
-            return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
+            return f"{value:.3g} {prefix}iB" if value < 999.5 else f"{value:,.0f} {prefix}iB"
     return f"{count:.0f} bytes"
 
 
@@ -57,7 +60,7 @@ def sizes(lengths: Sequence[int | None]) -> str:
 
 
 def decimal(value: float) -> str:
-    """A figure of a table: two decimals, below 0.1 three significant digits, so that little is not 0.00; above 10^12
+    """A figure of a table: two decimals, below 0.1 three significant digits, so that a small value is not 0.00; above 10^12
     three digits and an exponent."""
     large = abs(value)
     return f"{value:.2f}" if value == 0 or 0.1 <= large < 1e12 else f"{value:.3g}"

@@ -32,7 +32,7 @@ class Allocation(NamedTuple):
 
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None) -> Allocation:
-        """By the variables of this process, or these."""
+        """By `environment`, None: the variables of this process."""
         variables = os.environ if environment is None else environment
         allocations = [read(variables) for mark, read in _READERS.items() if mark in variables]
         return next((allocation for allocation in allocations if allocation.nodes), (*allocations, cls())[0])
@@ -80,7 +80,7 @@ def _grid_engine(variables: Mapping[str, str]) -> Allocation:
 
 
 def _flux(variables: Mapping[str, str]) -> Allocation:
-    """Variables have the size of `flux run`; what `flux batch` and `flux alloc` start is asked for in their instance."""
+    """`flux run` sets variables with its size; in an instance of `flux batch` or `flux alloc` the instance is asked for it."""
     if nodes := _number(variables, "FLUX_JOB_NNODES"):
         return Allocation("Flux", nodes, (), _number(variables, "FLUX_JOB_SIZE"))
     nodes, cores = _flux_resources(variables.get("FLUX_URI", ""))
@@ -110,7 +110,7 @@ _READERS = {
 }
 
 
-# Variables of jobs, and of the processes that schedulers start in them. With these, launchers take an allocation for theirs to use.
+# Variables of jobs, and of the processes that schedulers start in them. Launchers that see them use the allocation.
 _OF_JOBS = re.compile(
     r"(SLURM|SLURMD|SRUN|SPANK|PBS|LSB|LSF|LS|SGE|PE|FLUX|PMI|PMIX|PALS|ALPS)_|(NHOSTS|NSLOTS|NCPUS|JOB_ID)$"
 )
@@ -138,7 +138,7 @@ def _words_of(file: str | None) -> list[str]:
 
 
 def _text_of(file: str | None) -> str:
-    """Of a file of hosts; nothing where there is none."""
+    """The text of a file of hosts; empty where it cannot be read."""
     with suppress(OSError):
         return Path(file).read_text(errors="replace") if file else ""
     return ""

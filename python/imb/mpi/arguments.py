@@ -13,10 +13,10 @@ _REFUSED = re.compile(joined((*(mpi.refusal for mpi in MPIS), r'Try "srun --help
 
 
 def overriding(first: Sequence[str], then: Sequence[str]) -> list[str]:
-    """Both; where they set the same (`--mca NAME`, `-x NAME`, `--map-by`), `then` wins: some launchers refuse an option that
-    they get twice."""
-    settled = {_setting(group) for group in groups(then)}
-    kept = [word for group in groups(first) if _setting(group) not in settled for word in group]
+    """Both sets of arguments. Where they set the same (`--mca NAME`, `-x NAME`, `--map-by`), only that of `then` is kept: some
+    launchers reject an option that they get twice."""
+    overridden = {_setting(group) for group in groups(then)}
+    kept = [word for group in groups(first) if _setting(group) not in overridden for word in group]
     return [*kept, *then]
 
 
@@ -41,5 +41,5 @@ def _setting(group: Sequence[str]) -> tuple[str, ...]:
 
 
 def refused(errors: bytes) -> bool:
-    """Whether this is what a launcher prints that does not take its arguments: another launch would not change that."""
+    """Whether a launcher printed that it rejects its arguments: another launch would not change that."""
     return bool(_REFUSED.search(errors.decode(errors="replace")))

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from imb import __version__
-from imb.model.errors import ImbError
+from imb.model.errors import ImbError, unwritable_cache
 from imb.model.suite import suite_folder
 from imb.mpi import builds, prebuilt
 from imb.mpi.builds import cache_folder
@@ -26,7 +26,7 @@ from imb.mpi.installations import Installation, output_of
 
 _PERCENT = re.compile(rb"\[\s*(?:(\d+)%|(\d+)/(\d+))\s*\]")
 _ERROR = re.compile(r"error|undefined reference|No such file|not found", re.IGNORECASE)
-_FLAGS = ("CXXFLAGS", "LDFLAGS", "CMAKE_BUILD_TYPE")  # variables that CMake heeds
+_FLAGS = ("CXXFLAGS", "LDFLAGS", "CMAKE_BUILD_TYPE")  # variables that CMake reads
 _MOST = 30  # lines of a failed build that are shown
 
 
@@ -39,7 +39,7 @@ class BuildError(ImbError):
 
 
 def build_key(mpi: Installation, compiler: str | None = None) -> str:
-    """Names a build: MPI and version in words, and a hash of wrapper, compiler and sources. Raises ImbError."""
+    """A name of a build: MPI and version, and a hash of wrapper, compiler and sources. Raises ImbError."""
     if not mpi.wrapper:
         raise ImbError(
             f"{mpi.version} ({mpi.launcher}) has no C++ wrapper to build with; install its development files,"
@@ -64,7 +64,7 @@ def programs(key: str) -> Path | None:
 
 
 def all_components() -> list[str]:
-    """Of the suite that is built: "MPI1"."""
+    """The components of the suite that is built, such as "MPI1"."""
     return (suite_folder() / "src" / "benchmarks" / "components.txt").read_text().split()
 
 
@@ -77,7 +77,7 @@ def place_of(mpi: Installation, compiler: str | None = None) -> Path:
     """The folder where the programs for an MPI are, or will be: what was built for it, else what came with the package; with
     a compiler, only what is built. Raises ImbError where there is none and none can be built."""
     packaged = None if compiler else prebuilt.programs_for(mpi)
-    if packaged and not (mpi.wrapper and cache_folder().is_dir()):  # to name a build costs two processes
+    if packaged and not (mpi.wrapper and cache_folder().is_dir()):  # build_key starts two processes
         return packaged
     native = build_folder(build_key(mpi, compiler))
     return packaged if packaged and not native.is_dir() else native
@@ -135,17 +135,17 @@ def build(
             shutil.rmtree(work, ignore_errors=True)
     except BuildError:
         kept = log.replace(cache_folder() / f"{key}.log")
-        output = _words_of(kept.read_text(errors="replace"))
+        output = _excerpt(kept.read_text(errors="replace"))
         shutil.rmtree(work, ignore_errors=True)
         raise BuildError(f"build for {mpi.version} failed; full log: {kept}", output) from None
     except OSError as error:
         shutil.rmtree(work, ignore_errors=True)
-        raise _refusal(error) from error
+        raise unwritable_cache(cache_folder(), error) from error
     return final / "bin"
 
 
 def _put(programs: Path, place: Path) -> None:
-    """As a folder; where it is there already, each program for itself."""
+    """Moves the programs to `place`: their folder as a whole, or one by one where there is such a folder already."""
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
         programs.rename(place)
@@ -156,17 +156,10 @@ def _put(programs: Path, place: Path) -> None:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Two of this command do not build in one folder at the same time."""
+    """Holds a lock of the folder: no other `imb build` uses it at the same time."""
     with (folder / "imb.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _refusal(error: OSError) -> ImbError:
-    return ImbError(
-        f"cannot write to the cache {cache_folder()}: {error.strerror or error};"
-        " make room there, or set XDG_CACHE_HOME"
-    )
 
 
 def _carry_out(words: list[str], mpi: Installation, log: Path, on_percent: Callable[[float], None]) -> None:
@@ -191,7 +184,7 @@ def _carry_out(words: list[str], mpi: Installation, log: Path, on_percent: Calla
         raise BuildError("failed", "")
 
 
-def _words_of(log: str) -> str:
+def _excerpt(log: str) -> str:
     """From the first line with an error on; else the last lines."""
     lines = log.splitlines()
     first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), max(len(lines) - _MOST, 0))
@@ -217,13 +210,17 @@ def _compiler(mpi: Installation, compiler: str | None) -> str:
 
 
 def _generator() -> list[str]:
-    ninja = shutil.which("ninja") or shutil.which("ninja", path=str(Path(sys.executable).parent))
+    ninja = _installed("ninja")
     return ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}"] if ninja else []
+
+
+def _installed(name: str) -> str | None:
+    return shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
 
 
 def tool(name: str) -> str:
     """The path of a program on the PATH or beside this Python. Raises ImbError where there is none."""
-    path = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    path = _installed(name)
     if path is None:
         raise ImbError(f"no {name}; install it, or `pip install {name}`")
     return path

@@ -11,7 +11,7 @@ import platformdirs
 from imb.model.suite import suite_folder
 
 _ENTRY = re.compile(r"(?m)^(\w+):\w+=(.*)$")
-# What a build of `make` has where it is what users run. CMake writes ON and OFF.
+# Settings of a build of `make` that is as users run it. CMake writes ON and OFF.
 _USUAL = {
     "CMAKE_BUILD_TYPE": "Release",
     "CMAKE_CXX_FLAGS": "",
@@ -26,7 +26,7 @@ _USUAL = {
 
 
 def cache_folder() -> Path:
-    """All builds of this command."""
+    """The folder of all builds of this command."""
     return platformdirs.user_cache_path("openimb") / "builds"
 
 

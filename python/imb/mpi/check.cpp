@@ -12,7 +12,7 @@
 
 // Bytes that each interface has sent, by name; nothing where the system has no such file.
 std::map<std::string, double> sent() {
-  std::map<std::string, double> found;
+  std::map<std::string, double> bytes;
   std::ifstream file("/proc/net/dev");
   for (std::string line; std::getline(file, line);) {
     const auto colon = line.find(':');
@@ -20,9 +20,9 @@ std::map<std::string, double> sent() {
     std::string name;
     std::istringstream(line.substr(0, colon)) >> name;
     std::istringstream counters(line.substr(colon + 1));
-    for (int i = 0; i < 9; ++i) counters >> found[name];  // eight of what was received come first
+    for (int i = 0; i < 9; ++i) counters >> bytes[name];  // eight of what was received come first
   }
-  return found;
+  return bytes;
 }
 
 // There and back between the two ranks.

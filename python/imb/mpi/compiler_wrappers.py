@@ -12,8 +12,8 @@ LAUNCHERS = ("mpiexec", "mpirun")
 
 
 def followed(wrapper: Path) -> Path:
-    """/usr/bin/mpicxx -> /etc/alternatives/mpicxx -> /usr/bin/mpicxx.mpich, whose name gives the launcher's; but not on
-    to a program such as opal_wrapper, which goes by the name it is called by."""
+    """Follows links: /usr/bin/mpicxx -> /etc/alternatives/mpicxx -> /usr/bin/mpicxx.mpich, whose name gives the launcher's.
+    Stops before a program such as opal_wrapper, which acts by the name that it is called by."""
     wrapper = wrapper.absolute()
     for _ in range(8):
         target = wrapper.parent / wrapper.readlink() if wrapper.is_symlink() else None

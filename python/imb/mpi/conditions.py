@@ -15,6 +15,7 @@ import psutil
 
 from imb.model.conditions import Cache, Conditions, Interface, Machine
 from imb.model.confidential import hidden
+from imb.model.errors import UNDECODABLE
 from imb.model.mpis import SETTINGS
 from imb.model.text import now, readable
 from imb.mpi import gpus, nvml
@@ -27,7 +28,7 @@ _OF_GUESTS = re.compile(r"(veth|docker|br-|virbr|vnet|tap|cni|cali|flannel|lxc)"
 
 
 def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Conditions:
-    """The conditions now. Reads files only: a few milliseconds, but for the first call. `with_gpus` asks NVML as well."""
+    """The conditions now. Reads files only: it takes a few milliseconds, except for the first call. `with_gpus` asks NVML as well."""
     return Conditions(
         time=now(),
         machine=machine(),
@@ -40,13 +41,13 @@ def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Condi
         mpi_wrapper=mpi.place if mpi else None,
         launcher=mpi.launcher if mpi else None,
         interfaces=interfaces(),
-        gpus=nvml.asked(gpus.of_host()).gpus if with_gpus else [],
+        gpus=nvml.with_figures(gpus.of_host()).gpus if with_gpus else [],
         environment=steering(os.environ.items()),
     )
 
 
 def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
-    """Network interfaces by name, but those of containers and virtual machines, which come and go; then RDMA ports, named as
+    """Network interfaces by name, without those of containers and virtual machines, which come and go; then RDMA ports, named as
     in records (`mlx5_0`, `mlx5_0:2` where a device has several)."""
     addresses = answer_of(psutil.net_if_addrs) or {}
     all_interfaces = [
@@ -77,7 +78,7 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
 
 
 def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Those environment variables that steer MPI, transports and threads; of what may be a secret the name only."""
+    """The environment variables that steer MPI, transports and threads; without the values of those that may be secret."""
     return hidden(
         {
             name: readable(value)
@@ -128,7 +129,7 @@ def lscpu(text: str) -> dict[str, str]:
     """Field -> value of `lscpu -J`, whose newer versions nest; empty where it is none."""
     try:
         fields = msgspec.json.decode(text, type=_Lscpu).lscpu
-    except (msgspec.MsgspecError, UnicodeError):
+    except UNDECODABLE:
         return {}
     values: dict[str, str] = {}
     while fields:

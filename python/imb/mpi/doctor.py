@@ -1,4 +1,4 @@
-"""Is this machine fit to measure? Findings on conditions and installations, each with what to do."""
+"""Whether this machine is ready to measure: findings on conditions and installations, each with what to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 import platformdirs
 
 from imb.model.conditions import Conditions, Machine
-from imb.model.errors import ImbError
+from imb.model.errors import ImbError, unwritable_cache
 from imb.model.intent import Intent
 from imb.model.mpis import Host, transports_in
 from imb.model.path import LOOPBACK, Way, way_of
@@ -28,7 +28,7 @@ from imb.mpi.prebuilt import library_with
 Level: TypeAlias = Literal["ok", "warning", "problem"]
 SCHEDULERS = {"sbatch": "Slurm", "qsub": "PBS", "bsub": "LSF", "flux": "Flux"}
 COMPILERS = ("g++", "clang++", "icpx", "nvc++", "CC")
-_CHECK_SECONDS = 20.0  # until a check that hangs is given up; it takes one second
+_CHECK_SECONDS = 20.0  # time limit of a check; it takes one second
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def machine_checks(conditions: Conditions) -> Iterator[Check]:
-    """On the machine as it is: no file is read here."""
+    """Findings on the machine, by its conditions and this process."""
     machine = conditions.machine
     yield Check("ok", "host", f"{machine.host}, {machine.system}, {machine.kernel}")
     yield Check(
@@ -106,7 +106,7 @@ def _governor(conditions: Conditions) -> Check:
 def _load(conditions: Conditions) -> Check:
     if conditions.load is None:
         return Check("ok", "load", "unknown")
-    # As many runnable processes as half of the cores, and ranks are likely to meet one.
+    # With more runnable processes than half of the cores, a rank is likely to share its core with one.
     if conditions.load > 0.5 * (conditions.machine.cores or 1):
         return Check(
             "warning",
@@ -163,7 +163,7 @@ def _version(program: str) -> str:
 
 
 def installation(mpi: Installation) -> Iterator[Check]:
-    """On one MPI: its transports, and two ranks that really start; compiles a small program, about two seconds."""
+    """Findings on one MPI: its transports, and two ranks that really start. Compiles a small program, in about two seconds."""
     yield Check("ok", mpi.version, mpi.place)
     yield suite_for(mpi)
     yield Check(
@@ -195,31 +195,36 @@ def _two_ranks(mpi: Installation) -> Check:
     try:
         program, compiler_output = _compiled(mpi)
     except OSError as error:
-        where = f"cannot write to the cache {error.filename}: {error.strerror}"
-        return Check("problem", subject, where, "make room there, or set XDG_CACHE_HOME")
+        found, _, advice = str(unwritable_cache(Path(error.filename or ""), error)).partition("; ")
+        return Check("problem", subject, found, advice)
     if program is None:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
         return Check("problem", subject, f"the wrapper builds no MPI program: {compiler_output}", advice)
     intent = Intent(ranks=2, env=mpi.known.report)
-    command = launchers.spell(mpi, intent, [str(program)], Host(host.cores(), os.geteuid() == 0))
+    command = launchers.launch_command(mpi, intent, [str(program)], Host(host.cores(), os.geteuid() == 0))
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
         ended = launch.run(command, output=output, errors=errors, timeout=_CHECK_SECONDS)
         text = output.read_text(errors="replace")
-        words = [
+        error_lines = [
             line.strip() for line in errors.read_text(errors="replace").splitlines() if line.strip(" -=*")
         ]
     if ended.outcome == "interrupted":
         raise KeyboardInterrupt
     reported = transports_in(mpi.known, text)
-    return launch_check(subject, str(command), ended, text, words, reported)
+    return launch_check(subject, str(command), ended, text, error_lines, reported)
 
 
 def launch_check(
-    subject: str, command: str, ended: launch.Ended, text: str, words: list[str], reported: str | None = None
+    subject: str,
+    command: str,
+    ended: launch.Ended,
+    text: str,
+    error_lines: list[str],
+    reported: str | None = None,
 ) -> Check:
-    """On a check that has ended, by its output and the lines of its standard error; `reported`: the transports that the MPI
-    itself names."""
+    """The finding of a check that has ended, by its output and the lines of its standard error; `reported`: the transports that the
+    MPI itself names."""
     match = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
     hangs = ended.outcome == "timed_out"
     if hangs and not match:
@@ -227,13 +232,13 @@ def launch_check(
             "problem",
             subject,
             f"hang for {_CHECK_SECONDS:.0f} s",
-            f"try `{command}`; a firewall or a wrong network device is usual",
+            f"try `{command}`; usual causes are a firewall and a wrong network device",
         )
     if not match or (ended.status and not hangs):
         return Check(
             "problem",
             subject,
-            f"exit status {ended.status}: {(words or ['no output'])[0][:200]}",
+            f"exit status {ended.status}: {(error_lines or ['no output'])[0][:200]}",
             f"try `{command}`",
         )
     if match[1] != "2":
@@ -282,7 +287,7 @@ def launch_check(
 
 
 def _way(between: bool, expected: float, counts: list[str]) -> Way:
-    """Of `lo=1234` words; `between`: of messages between hosts, which loopback carries none of."""
+    """From words such as `lo=1234`; `between`: of messages between hosts, none of which loopback carries."""
     pairs = (word.rpartition("=") for word in counts)
     shares = {
         name: max(0.0, float(count)) / expected
@@ -317,7 +322,7 @@ def _compiled(mpi: Installation) -> tuple[Path | None, str]:
         if status or not part.exists():
             lines = [line.strip() for line in output.splitlines() if line.strip()]
             return None, next(
-                (line for line in lines if re.search("error|not found", line)), (lines or ["no word"])[0]
+                (line for line in lines if re.search("error|not found", line)), (lines or ["no output"])[0]
             )
         part.replace(program)
     return program, ""

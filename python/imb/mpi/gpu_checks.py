@@ -29,7 +29,7 @@ def checks(answer: Answer) -> Iterator[Check]:
         subject = f"GPU {gpu.address}"
         yield _named(subject, gpu)
         yield _link(subject, gpu)
-        yield _place(subject, gpu)
+        yield _nearness(subject, gpu)
         yield from _nvlinks(subject, gpu)
         yield from _errors(subject, gpu)
 
@@ -71,15 +71,15 @@ def _lanes(speed: float, width: int) -> str:
     return f"{generation(speed)} x{width} ({speed:g} GT/s)"
 
 
-def _place(subject: str, gpu: Gpu) -> Check:
-    """Whether this process, whose place ranks inherit, may run beside the GPU."""
+def _nearness(subject: str, gpu: Gpu) -> Check:
+    """Whether this process may run on CPUs near the GPU; ranks inherit its CPUs."""
     subject = f"{subject}: NUMA"
     if gpu.numa_node is None:
         return Check("ok", subject, "one node, or not known to the firmware")
-    beside = _cpus(gpu.numa_node)
+    near_gpu = _cpus(gpu.numa_node)
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
     far = _distance(gpu.numa_node, allowed)
-    if beside and allowed and not beside & allowed:
+    if near_gpu and allowed and not near_gpu & allowed:
         advice = "messages cross the link between sockets: start ranks on CPUs of the GPU's node (--cpus)"
         return Check("warning", subject, f"node {gpu.numa_node}, no allowed CPU on it{far}", advice)
     return Check("ok", subject, f"node {gpu.numa_node}{far}")

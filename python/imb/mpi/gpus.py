@@ -19,13 +19,13 @@ _MOST_NAME = 80
 
 
 def of_host() -> list[Gpu]:
-    """In the order of their addresses."""
+    """The GPUs of this host, in the order of their addresses."""
     folders = sorted(DEVICES.glob("*"), key=lambda folder: folder.name)
     return [gpu for folder in folders if (gpu := _gpu(folder))]
 
 
 def _gpu(folder: Path) -> Gpu | None:
-    """Of one PCI device; None where it is no GPU."""
+    """The GPU that this PCI device is; None where it is none."""
     vendor = VENDORS.get(text_of(folder / "vendor") or "")
     kind = (text_of(folder / "class") or "")[:6]
     if vendor is None or not (kind in _CLASSES or (kind == _ACCELERATOR and vendor == "AMD")):
@@ -53,8 +53,8 @@ def _gpu(folder: Path) -> Gpu | None:
 
 
 def _card(folder: Path) -> Path:
-    """The device whose link is that of the card. Cards of AMD and Intel have a switch: the upstream port of that. A port of
-    the same vendor that no device is above is the host's own."""
+    """The device whose link is that of the card; on cards of AMD and Intel, which have a switch, its upstream port. A port of the
+    same vendor with no device above it is the host's own."""
     card = folder.resolve()
     vendor = text_of(card / "vendor")
     while text_of(card.parent / "vendor") == vendor and text_of(card.parent.parent / "vendor"):
@@ -78,14 +78,14 @@ def _speed(path: Path) -> float | None:
 
 
 def _width(path: Path) -> int | None:
-    """Lanes; 0 and 255 are of devices without a link of their own."""
+    """Lanes; None for 0 and 255, which devices without a link of their own have."""
     text = text_of(path) or ""
     lanes = int(text) if re.fullmatch(r"\d{1,3}", text, re.ASCII) else 0
     return lanes if 0 < lanes <= 32 else None
 
 
 def text_of(path: Path) -> str | None:
-    """Of a file of the kernel, for JSON; None where it cannot be read."""
+    """The text of a file of the kernel, for JSON; None where it cannot be read."""
     try:
         return readable(os.fsdecode(path.read_bytes())).strip()
     except OSError:
@@ -93,5 +93,5 @@ def text_of(path: Path) -> str | None:
 
 
 def shown(text: str) -> str:
-    """As it may be recorded and shown."""
+    """The text as it may be recorded and shown."""
     return one_line(readable(text))[:_MOST_NAME]

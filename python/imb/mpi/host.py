@@ -20,10 +20,10 @@ def answer_of(question: Callable[[], Answer]) -> Answer | None:
 
 
 def physical_cores() -> int | None:
-    """Cores, of which hyperthreads are not counted."""
+    """Cores, without their hyperthreads."""
     return answer_of(lambda: psutil.cpu_count(logical=False))
 
 
 def cores() -> int:
-    """The same; CPUs, where cores are not known."""
+    """Cores; CPUs where cores are not known."""
     return physical_cores() or os.cpu_count() or 1

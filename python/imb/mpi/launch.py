@@ -1,4 +1,4 @@
-"""One runner of launches."""
+"""Runs launches: the only place that does."""
 
 from __future__ import annotations
 
@@ -26,11 +26,9 @@ from imb.mpi.launchers import Command
 
 Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted", "lingered"]
 GRACE = 5.0  # seconds that a launch has to end by itself when asked to
-LINGER = 60.0  # and after the program's last record: sometimes Open MPI 5's launcher hangs there
+LINGER = 60.0  # seconds that it has after the program's last record: Open MPI 5's launcher hangs sometimes
 _POLL = 0.1
-_TURN = (
-    1.0  # seconds in which Slurm, on a busy machine, has sent a signal to all processes of a job, one by one
-)
+_SIGNALING = 1.0  # seconds that Slurm takes on a busy machine to signal all processes of a job, one by one
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,12 +58,12 @@ def run(
     grace: float | None = None,
     linger: float | None = None,
 ) -> Ended:
-    """Runs one launch, its output going straight to files, so that nothing is lost whoever is killed; without the values to
-    `hide`, which are never in a file.
+    """Runs one launch. Its output goes straight to files, so that nothing is lost where it or `imb` is killed. The values to `hide`
+    are never in a file.
 
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `grace`
-    (GRACE) more. From when it `is_over` it has `linger` (LINGER) seconds instead, but none after `at_most` seconds in all. Ctrl-C does the
+    (GRACE) more. Once it `is_over`, it has `linger` (LINGER) seconds instead, and at most `at_most` seconds in all. Ctrl-C does the
     same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the
     command cannot be started.
     """
@@ -73,7 +71,7 @@ def run(
     linger = LINGER if linger is None else linger
     with orphans.adopting() as mark, masking.printed_to([output, errors], hide, HIDDEN) as files:
         process, launched = _started(command, mark, files)
-        return _see_through(
+        return _wait_until_ended(
             process, launched, mark, timeout, at_most, _Tail(follow), on_line, on_tick, is_over, grace, linger
         )
 
@@ -102,7 +100,7 @@ def _started(
 
 @contextlib.contextmanager
 def _watched(pid: int) -> Iterator[Callable[[float], None]]:
-    """A function that returns when this child ends, or so many seconds later. subprocess looks every 50 ms only, which is
+    """A function that returns when this child ends, or after the given seconds. subprocess polls every 50 ms only, which is
     longer than some launches take to end."""
     try:
         handle = os.pidfd_open(pid)
@@ -121,7 +119,7 @@ def _watched(pid: int) -> Iterator[Callable[[float], None]]:
         os.close(handle)
 
 
-def _see_through(
+def _wait_until_ended(
     process: subprocess.Popen[bytes],
     launched: orphans.Launched,
     mark: str,
@@ -157,7 +155,7 @@ def _see_through(
                 wait(_POLL)
             exited = time.time()
             if process.returncode and Allocation.of().scheduler == "Slurm":
-                time.sleep(_TURN)  # was it Slurm that ended it, which is about to end us too?
+                time.sleep(_SIGNALING)  # Slurm may have ended it: then its signal to this process follows
     except KeyboardInterrupt:
         outcome = "interrupted"
     finally:
@@ -172,9 +170,14 @@ def _see_through(
     )
 
 
+def other_ranks(started: int, planned: int) -> str:
+    """The problem of a launch whose programs have another number of ranks than planned."""
+    return f"{started} instead of {planned} ranks: are launcher and MPI of one kind?"
+
+
 @contextlib.contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """SIGTERM is taken as Ctrl-C; in the main thread."""
+    """Within this context SIGTERM is taken as Ctrl-C, in the main thread."""
     if threading.current_thread() is not threading.main_thread():  # others may set no handlers
         yield
         return
@@ -186,7 +189,7 @@ def sigterm_interrupts() -> Iterator[None]:
 
 
 def _end(process: subprocess.Popen[bytes], mark: str, grace: float) -> int:
-    """Ends what runs still, and returns the exit status. Ranks may be in groups and sessions of their own."""
+    """Ends what still runs, and returns the exit status. Ranks may be in groups and sessions of their own."""
     if process.poll() is None:
         family = _family(process.pid)
         with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):

@@ -30,7 +30,7 @@ class Command(msgspec.Struct, frozen=True):
     env: dict[str, str]
 
     def __str__(self) -> str:
-        """For a shell."""
+        """The command for a shell."""
         return " ".join(
             [*(f"{name}={shlex.quote(value)}" for name, value in self.env.items()), shlex.join(self.words)]
         )
@@ -64,11 +64,11 @@ class Mpiexec:
         self, intent: Intent, secret: Mapping[str, str], program: Sequence[str], host: Host
     ) -> Command:
         known = self.mpi.known
-        stops = next((word for word in intent.extra if word.lstrip("-") in known.restricting), None)
-        if stops and secret:
+        restricting = next((word for word in intent.extra if word.lstrip("-") in known.restricting), None)
+        if restricting and secret:
             raise ImbError(
-                f"launcher argument {stops}: {', '.join(secret)} may be secret and is passed by environment, which it"
-                f" restricts; omit {stops}"
+                f"launcher argument {restricting}: {', '.join(secret)} may be secret and is passed by environment, which it"
+                f" restricts; omit {restricting}"
             )
         variables = {name: None if name in secret else value for name, value in intent.env.items()}
         words = known.arguments(intent, variables, program, host, self.mpi.major)
@@ -107,12 +107,12 @@ class Srun:
         elif intent.bind:
             words.append(f"--cpu-bind={_SRUN_BINDS[intent.bind]}")
         # srun passes its own environment on; --export cannot pass a value with a comma.
-        prefix = prebuilt.telling(self.mpi) if Path(program[0]).parent == packaged_programs() else {}
+        prefix = prebuilt.prefix_variable(self.mpi) if Path(program[0]).parent == packaged_programs() else {}
         return Command([*words, *intent.extra, *program], {**prefix, **self.mpi.env, **intent.env, **secret})
 
 
-def spell(mpi: Installation, intent: Intent, program: Sequence[str], host: Host) -> Command:
-    """The command that launches `program` so. Values that may be secret are in the command's environment only.
+def launch_command(mpi: Installation, intent: Intent, program: Sequence[str], host: Host) -> Command:
+    """The command that launches `program` as intended. Values that may be secret are in the command's environment only.
 
     Raises ImbError where the launcher does not support what is requested.
     """

@@ -17,7 +17,7 @@ _LEAST = 0.05  # seconds between two readings: the counters have steps of 10 ms
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """On the host that launches, while a launch ran. `other_cpus`: CPUs that processes other than the launch and `imb` used, as
+    """The load on the host that launches, while a launch ran. `other_cpus`: CPUs that processes other than the launch and `imb` used, as
     a mean; `stolen_cpus`: that the hypervisor gave to others; `runnable`: processes that ran or wanted to when it began, but
     for `imb`; `pressure`: share of the time in which some process, ours too, waited for a CPU (PSI)."""
 

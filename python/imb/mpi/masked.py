@@ -26,11 +26,11 @@ class Masked:
         return self._replace_values(self.rest + piece, self._begun)
 
     def end(self) -> bytes:
-        """What is left: no longer value can follow a shorter one that it begins with."""
+        """What is left. No more text comes, so a value is replaced even where a longer one begins with it."""
         return self._replace_values(self.rest, lambda text, at: len(text))
 
     def _replace_values(self, text: bytes, begun_of: Callable[[bytes, int], int]) -> bytes:
-        """The first value in the text is taken out, of several that begin there the longest, and so on."""
+        """Replaces value after value; of several that begin at one place, the longest."""
         at, begun = 0, begun_of(text, 0)
         nexts = {value: text.find(value) for value in self.values}
         pieces: list[bytes] = []
@@ -61,7 +61,7 @@ class Masked:
 
 def pass_on(pairs: Sequence[tuple[int, int]], values: Collection[bytes], mask: bytes) -> int:
     """From each first descriptor to the second one, until all have ended, or after SIGTERM what is there. Returns the error number of
-    a file that could not be written: the launch is to end as it would have."""
+    a file that could not be written: the launch still ends as it would have."""
     texts = {read: (Masked(values, mask), write) for read, write in pairs}
     failed = 0
 
@@ -100,8 +100,8 @@ def _follow(reads: Sequence[int], take: Callable[[int], bool]) -> None:
 
 
 def main() -> int:
-    """Reads the mask and the values, a line each, in hexadecimal, from standard input, and writes a line when ready. Words are
-    pairs of descriptors."""
+    """Reads the mask and the values, a line each, in hexadecimal, from standard input, and writes a line when ready. The
+    arguments are pairs of descriptors, `READ:WRITE`."""
     with os.fdopen(0, "rb") as file:
         mask, *values = (bytes.fromhex(line.decode()) for line in file.read().split(b"\n"))
     os.write(1, b"\n")

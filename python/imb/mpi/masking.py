@@ -36,7 +36,7 @@ def printed_to(paths: Sequence[Path], values: Collection[str], mask: str) -> Ite
         ends = [stack.enter_context(os.fdopen(read, "rb")) for read, _ in pipes]
         pipe_inputs = [stack.enter_context(os.fdopen(write, "wb", 0)) for _, write in pipes]
         numbers = [(end.fileno(), file.fileno()) for end, file in zip(ends, files, strict=True)]
-        between = subprocess.Popen(
+        masker = subprocess.Popen(
             [sys.executable, "-I", "-S", masked.__file__, *(f"{a}:{b}" for a, b in numbers)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -44,23 +44,23 @@ def printed_to(paths: Sequence[Path], values: Collection[str], mask: str) -> Ite
             start_new_session=True,  # the terminal's Ctrl-C does not reach it
         )
         try:
-            _send_values(between, values, mask)
+            _send_values(masker, values, mask)
             for file in (*ends, *files):
                 file.close()
             yield pipe_inputs
         finally:
             for file in pipe_inputs:
                 file.close()
-            _ended(between)
-        if status := between.returncode:
+            _ended(masker)
+        if status := masker.returncode:
             number = status if status > 0 else errno.EIO
             raise OSError(number, os.strerror(number), str(paths[0]))
 
 
-def _send_values(between: subprocess.Popen[bytes], values: Collection[str], mask: str) -> None:
-    """Returns when it is ready: its start is not to disturb the launch. Raises ImbError where it does not start."""
-    assert between.stdin and between.stdout
-    with between.stdin as to, between.stdout as ready:
+def _send_values(masker: subprocess.Popen[bytes], values: Collection[str], mask: str) -> None:
+    """Returns when the masker is ready, so that its start does not disturb the launch. Raises ImbError where it does not start."""
+    assert masker.stdin and masker.stdout
+    with masker.stdin as to, masker.stdout as ready:
         with contextlib.suppress(BrokenPipeError):  # it has ended: it will not be ready
             to.write("\n".join(os.fsencode(value).hex() for value in (mask, *values)).encode())
             to.flush()
@@ -70,9 +70,9 @@ def _send_values(between: subprocess.Popen[bytes], values: Collection[str], mask
             raise ImbError(f"cannot start {sys.executable}, which takes secret values out of the output")
 
 
-def _ended(between: subprocess.Popen[bytes]) -> None:
+def _ended(masker: subprocess.Popen[bytes]) -> None:
     try:
-        between.wait(_GRACE)
+        masker.wait(_GRACE)
     except subprocess.TimeoutExpired:
-        between.terminate()
-        between.wait()
+        masker.terminate()
+        masker.wait()

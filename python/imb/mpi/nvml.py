@@ -18,7 +18,7 @@ _WITHOUT_LINKS = (2, 3)  # NVML_ERROR_INVALID_ARGUMENT, _NOT_SUPPORTED
 _ABSENT = (9, 12)  # NVML_ERROR_DRIVER_NOT_LOADED, _LIBRARY_NOT_FOUND
 _HIDDEN = (2, 4, 6)  # of GPUs of other containers: _INVALID_ARGUMENT, _NO_PERMISSION, _NOT_FOUND
 _BROKEN = (15, 16)  # NVML_ERROR_GPU_IS_LOST, _RESET_REQUIRED
-_FIRST_NVLINKS = 18  # of packages before NVML_NVLINK_MAX_LINKS
+_FIRST_NVLINKS = 18  # links of a GPU at most, with packages that lack NVML_NVLINK_MAX_LINKS
 _TO_GPU, _TO_CPU, _TO_SWITCH = 0, 1, 2  # NVML_NVLINK_DEVICE_TYPE_...
 _SMI = "see `nvidia-smi`; after an update of the driver, reload its modules or restart the host"
 
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
     failed: bool = False
 
 
-def asked(gpus: list[Gpu]) -> Answer:
+def with_figures(gpus: list[Gpu]) -> Answer:
     """These GPUs of sysfs, with figures of NVML, whose start may take a second. An error of NVML leaves GPUs as they are."""
     needed = any(gpu.vendor == "NVIDIA" for gpu in gpus)
     bound = any((gpu.driver or "").startswith("nvidia") for gpu in gpus)
@@ -73,16 +73,16 @@ def _answered(nvml: Any, present: list[Gpu]) -> Answer:
 
 
 def _code(error: Exception | None) -> object:
-    """Of an error of NVML."""
+    """The code of an error of NVML."""
     return getattr(error, "value", None)
 
 
 class _Asking:
-    """Calls of NVML. An error is no answer; the package of an old version lacks some of them."""
+    """Calls of NVML. An error counts as no answer; old versions of the package lack some calls."""
 
     def __init__(self, nvml: Any) -> None:
         self.nvml = nvml
-        self.gpu = ""  # that calls are about
+        self.gpu = ""  # the GPU that calls are about
         self.broken: dict[str, None] = {}  # GPUs, with the error, each once
         self.error: Exception | None = None  # of the last call
 
@@ -101,7 +101,7 @@ class _Asking:
         return _word(self.ask(lambda: self.nvml.nvmlSystemGetDriverVersion()))
 
     def all(self) -> list[Gpu]:
-        """Those that NVML lists."""
+        """The GPUs that NVML lists."""
         count = self.ask(lambda: self.nvml.nvmlDeviceGetCount()) or 0
         return [gpu for index in range(count) if (gpu := self.listed(index))]
 
@@ -140,7 +140,7 @@ class _Asking:
         )
 
     def nvlinks(self, handle: Any) -> dict[str, Any]:
-        """Fields of a GPU; none where NVML does not know."""
+        """Fields of a Gpu; none where NVML does not have them."""
         nvml, active, down = self.nvml, [], 0
         for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", _FIRST_NVLINKS)):
             state = self.ask(partial(nvml.nvmlDeviceGetNvLinkState, handle, link))
@@ -159,7 +159,7 @@ class _Asking:
         }
 
     def end_of(self, handle: Any, link: int) -> str | None:
-        """What is at the other end: an address, or a switch."""
+        """The other end of a link: an address, or SWITCH."""
         nvml = self.nvml
         kind = self.ask(lambda: nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link))
         if kind == _TO_SWITCH:

@@ -1,4 +1,4 @@
-"""Processes of a launcher that ended before them, and a launcher whose `imb` ended before it (Linux)."""
+"""Processes that outlive their launcher, and a launcher that outlives its `imb` (Linux)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from imb.mpi.host import answer_of
 
 MARK = "IMB_LAUNCH"  # a variable of every process of a launch; its value names the launch
 _SET_CHILD_SUBREAPER = 36  # of prctl(2)
-_ROUNDS = 10  # in which processes are looked for: those of one that was ended may be left over in turn
+_ROUNDS = 10  # of searching for processes: one that is ended may leave others
 _GRACE = 1.0  # seconds
 # PR_SET_PDEATHSIG (1) lasts over exec. It is set after fork, where a parent that has ended already is noticed by its number.
 # The time of day at exec goes to a pipe: Python itself takes longer to start than some launchers.
@@ -45,8 +45,8 @@ _adopting = 0  # launches that run
 
 @contextlib.contextmanager
 def adopting() -> Iterator[str]:
-    """A name for a launch. As long as one runs, what a launcher leaves behind becomes a child of this process; and no longer,
-    since children of others that this process never waits for would stay as zombies."""
+    """A mark that names a launch. While a launch runs, processes that a launcher leaves behind become children of this process.
+    Afterwards they do not: this process would not wait for processes of others, and they would stay as zombies."""
     _adopt(1)
     try:
         yield secrets.token_hex(8)

@@ -21,7 +21,7 @@ _SYSTEM = (
     "/usr/lib",
     "/usr/local/lib",
 )
-CHOICE = "OPENIMB_INTERFACE"  # the variable by which the programs are told the interface
+CHOICE = "OPENIMB_INTERFACE"  # the variable that gives the programs the interface
 
 
 def packaged_check() -> Path | None:
@@ -44,8 +44,8 @@ def library_with(mpi: Installation, interface: Interface) -> Path | None:
 
 
 def _is_of(mpi: Installation, folder: Path) -> bool:
-    """Whether a library of the standard ABI in this folder is of this MPI: that whose own library is beside it; alone it may
-    be of any."""
+    """Whether a library of the standard ABI in this folder is of this MPI, by the MPI's own library beside it; without one it may be
+    of any MPI."""
     owners = {
         interface.key
         for interface in INTERFACES
@@ -68,8 +68,8 @@ def programs_for(mpi: Installation) -> Path | None:
     return folder if folder and interface_of(mpi) else None
 
 
-def telling(mpi: Installation) -> dict[str, str]:
-    """Variables by which the programs find this MPI where its launcher does not start them, as under srun."""
+def prefix_variable(mpi: Installation) -> dict[str, str]:
+    """The variable by which the programs find this MPI where its launcher does not start them, as under srun."""
     return {"OPENIMB_MPI_PREFIX": str(Path(mpi.launcher).parent.parent)}
 
 

@@ -45,7 +45,7 @@ class Proof:
 
 
 class Tuner(ABC):
-    """What is known of one MPI library. Raises ImbError where the library at hand cannot be asked.
+    """What is known about one MPI library. Raises ImbError where the installed library does not answer.
 
     `hosts`: of a launch. `files`: what `write` writes: "rule file of coll/tuned". `unproven`: why what it writes is not proven to act,
     whatever is tried; empty: it can be. `complaint`: a line of standard error with which the library refuses or replaces an algorithm."""
@@ -64,7 +64,7 @@ class Tuner(ABC):
 
     @abstractmethod
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
-        """Those of the library at hand, without its own choice."""
+        """The algorithms of the installed library, without its own choice."""
 
     @abstractmethod
     def limits(self, cell: Cell) -> str | None:
@@ -131,6 +131,17 @@ class Tuner(ABC):
         return match[0].strip() if match else None
 
 
+def shared_limits(cell: Cell) -> str | None:
+    """Why no library's file can express this cell; None: nothing is known against it."""
+    if cell.ranks < 2:
+        return "one rank has no choice of algorithms"
+    if cell.bytes == 0 and cell.collective != "Barrier":
+        return "no algorithm is called for 0 bytes"
+    if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
+        return "MPI rounds the block up, so that the rule would be that of a longer message"
+    return None
+
+
 def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
     """The tuner of an MPI whose launches use so many hosts. Raises ImbError where this MPI cannot be tuned."""
     from imb.mpi.tuning_intel import IntelTuner
@@ -183,7 +194,7 @@ def _listed(names: Iterable[str]) -> str:
 def ranges(
     choices: Choices, measured: Iterable[Cell]
 ) -> dict[tuple[str, int], list[tuple[int, int, Algorithm]]]:
-    """Of each collective and number of ranks with a choice, the lengths from and to which an algorithm is chosen, ascending.
+    """For each collective and number of ranks with a choice: first length, last length and algorithm of each range, ascending.
     Neighbors of the same choice, with no measured length between them, are one range; a single length is a range of itself."""
     lengths: dict[tuple[str, int], set[int]] = {}
     for cell in {*measured, *choices}:
@@ -205,14 +216,14 @@ def ranges(
 
 
 def text_of(path: Path) -> str:
-    """Raises ImbError."""
+    """The text of a file. Raises ImbError where it cannot be read."""
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise ImbError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'not text'}") from error
 
 
-# --- The cells of a file, which its rules alone do not say ---
+# --- The cells of a file, which its rules do not contain ---
 
 
 def cells_lines(measured: Iterable[Cell]) -> list[str]:
@@ -234,8 +245,16 @@ def cells_in(lines: Iterable[str]) -> Iterator[Cell]:
             yield from (Cell(words[0], int(words[1]), int(length)) for length in words[2:])
 
 
+def measured_in(path: Path, lines: Iterable[str]) -> list[Cell]:
+    """The cells in these lines of a file. Raises ImbError where there are none."""
+    measured = list(cells_in(lines))
+    if not measured:
+        raise ImbError(f"{path}: does not list the measured lengths; give a file that imb tune wrote")
+    return measured
+
+
 def choices_lines(choices: Choices) -> list[str]:
-    """`chosen Allreduce 4 1024: ring 4 0 0`: algorithm, number, segment and fan-out, for formats that do not say them."""
+    """`chosen Allreduce 4 1024: ring 4 0 0`: algorithm, number, segment and fan-out, for formats that do not contain them."""
     return [
         f"chosen {cell.collective} {cell.ranks} {cell.bytes}: {algorithm.name} {algorithm.number or 0} {algorithm.segment} {algorithm.fanout}"
         for cell, algorithm in sorted(choices.items())

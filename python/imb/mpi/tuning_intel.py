@@ -24,9 +24,10 @@ from imb.mpi.tuning import (
     choices_in,
     choices_lines,
     ranges,
+    shared_limits,
     text_of,
 )
-from imb.mpi.tuning_watch import FOLDER, NoWatch, compiled, executed_in, library_of
+from imb.mpi.tuning_watch import FOLDER, NoWatch, compiled, executed_in, library_bytes
 
 _COLLECTIVES = ("Allgather", "Allreduce", "Alltoall", "Reduce_scatter", "Reduce_scatter_block")
 _OWN_CHOICE = ("Bcast", "Reduce")  # of which preset 0 is not what the library uses without a variable
@@ -41,13 +42,8 @@ class IntelTuner(Tuner):
     @cached_property
     def _presets(self) -> dict[str, int]:
         """The largest preset of each collective."""
-        path = library_of(self.mpi)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise ImbError(f"cannot read {path}: {error.strerror}") from error
         pattern = rb"algorithm presets\.[^\0]{0,80}?range: 0-(\d+)[^\0]{0,20}?@Alias:# (I_MPI_ADJUST_\w+)"
-        presets = {name.decode(): int(most) for most, name in re.findall(pattern, data)}
+        presets = {name.decode(): int(most) for most, name in re.findall(pattern, library_bytes(self.mpi))}
         if not presets:
             raise ImbError(f"{self.mpi.version}: its library does not describe presets of collectives")
         return presets
@@ -66,15 +62,9 @@ class IntelTuner(Tuner):
             return f"the variable cannot leave other lengths to the library: preset 0 is not its own choice for {cell.collective}"
         if cell.collective not in _COLLECTIVES:
             return f"rules of {cell.collective} by length are not known to act"
-        if cell.ranks < 2:
-            return "one rank has no choice of algorithms"
-        if cell.bytes == 0:
-            return "no algorithm is called for 0 bytes"
-        if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
-            return "MPI rounds the block up, so that the rule would be that of a longer message"
         if cell.bytes >= _MOST:
             return "I_MPI_ADJUST has no lengths of 2 GiB and more"
-        return None
+        return shared_limits(cell)
 
     def forced(self, collective: str, algorithm: Algorithm) -> Switch:
         return self.base() if algorithm == DEFAULT else Switch({_variable(collective): str(algorithm.number)})
@@ -86,7 +76,7 @@ class IntelTuner(Tuner):
         sizes = {cell.ranks for cell in choices}
         if len(sizes) > 1:
             raise ImbError(
-                f"{self.mpi.version} does not heed communicator sizes in I_MPI_ADJUST: a file for"
+                f"{self.mpi.version} ignores communicator sizes in I_MPI_ADJUST: a file for"
                 f" {' and '.join(map(str, sorted(sizes)))} ranks cannot be written; tune one number of ranks at a time"
             )
         environment = _adjusted(choices, measured)
@@ -145,7 +135,7 @@ def _adjusted(choices: Choices, measured: Iterable[Cell]) -> dict[str, str]:
     parts: dict[str, list[str]] = {}
     for (collective, ranks), runs in ranges(choices, measured).items():
         chain, next_length = parts.setdefault(_variable(collective), []), 0
-        # Of Reduce_scatter_block the length is that of a block.
+        # For Reduce_scatter_block the library counts one block.
         shares = ranks if collective == "Reduce_scatter_block" else 1
         for first, last, algorithm in runs:
             low, high = first // shares, last // shares

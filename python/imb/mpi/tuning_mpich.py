@@ -21,16 +21,17 @@ from imb.mpi.tuning import (
     Executed,
     Tuner,
     Watch,
-    cells_in,
     cells_lines,
     choices_in,
     choices_lines,
+    measured_in,
     ranges,
+    shared_limits,
     text_of,
 )
-from imb.mpi.tuning_watch import FOLDER, NoWatch, compiled, executed_in, library_of, symbols
+from imb.mpi.tuning_watch import FOLDER, NoWatch, compiled, executed_in, library_bytes, library_of, symbols
 
-_Tree: TypeAlias = dict[str, Any]  # of trees: mypy knows no recursive types here
+_Tree: TypeAlias = dict[str, Any]  # its values are trees again, which mypy cannot express here
 
 GENERIC, COMPOSITIONS = (
     "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
@@ -48,6 +49,10 @@ class _Collective(NamedTuple):
     length: str
     all: bool = False
     reduces: tuple[str, ...] = ()
+
+    def counted(self, length: int, ranks: int) -> int:
+        """The length that a tree compares, of a message of this length."""
+        return length * (ranks if self.all else 1)
 
 
 _COMMUTATIVE, _BUILT_IN, _ENOUGH = "is_commutative=yes", "is_op_built_in=yes", "count=any"
@@ -131,15 +136,11 @@ class MpichTuner(Tuner):
 
     @cached_property
     def _library(self) -> bytes:
-        path = library_of(self.mpi)
-        try:
-            return path.read_bytes()
-        except OSError as error:
-            raise ImbError(f"cannot read {path}: {error.strerror}") from error
+        return library_bytes(self.mpi)
 
     @cached_property
     def _trees(self) -> dict[str, _Tree]:
-        """Those of the library: `algorithm` for any communicator, `composition` for one that spans or fills nodes."""
+        """The trees of the library: `algorithm` for any communicator, `composition` for one that spans or fills nodes."""
         trees: dict[str, _Tree] = {}
         for mark in re.finditer(rb'\{"collective=', self._library):
             end = self._library.find(b"\0", mark.start())
@@ -183,7 +184,7 @@ class MpichTuner(Tuner):
         return known
 
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
-        """By the description of the variable, whose values are counted in its order, and by what a tree can name."""
+        """The algorithms in the description of the variable, numbered in its order, that a tree can name."""
         description = self._variables[1].get(_variable(collective, "INTRA_ALGORITHM"), "")
         names = re.findall(r"(?m)^(\w+) +- ", description)
         usable = [
@@ -199,7 +200,7 @@ class MpichTuner(Tuner):
         return f"MPIR_{collective}_allcomm_nb" if name == "nb" else f"MPIR_{collective}_intra_{name}"
 
     def _parameters(self, collective: str, name: str) -> dict[str, str] | None:
-        """With the values of the variables; None: one is not known here."""
+        """The parameters of a leaf with the values of their variables; None: the library lacks one of these."""
         values = self._variables[0]
         variables = PARAMETERS.get((collective, name), {})
         parameters = {
@@ -221,15 +222,9 @@ class MpichTuner(Tuner):
         traits = _COLLECTIVES.get(cell.collective)
         if traits is None:
             return f"{cell.collective} has no rules by length that all ranks read alike"
-        if cell.ranks < 2:
-            return "one rank has no choice of algorithms"
-        if cell.bytes == 0 and cell.collective != "Barrier":
-            return "no algorithm is called for 0 bytes"
-        if cell.bytes * (cell.ranks if traits.all else 1) > _MOST_BYTES:
+        if traits.counted(cell.bytes, cell.ranks) > _MOST_BYTES:
             return "trees of MPICH have no lengths of 2 GiB and more"
-        if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
-            return "MPI rounds the block up, so that the rule would be that of a longer message"
-        return None
+        return shared_limits(cell)
 
     def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
         key = (cell.collective, algorithm.name)
@@ -247,7 +242,7 @@ class MpichTuner(Tuner):
     # --- Switches ---
 
     def _settings(self, collective: str) -> dict[str, str]:
-        """With which the algorithm of a variable serves whole communicators: the device's own come first otherwise."""
+        """Variables with which the chosen algorithm serves whole communicators: else the device's own come first."""
         return {_variable(collective, "DEVICE_COLLECTIVE"): "0"}
 
     def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
@@ -296,8 +291,8 @@ class MpichTuner(Tuner):
         return self._switch(folder)
 
     def _network_composition(self, collective: str) -> _Tree:
-        """That which passes a whole communicator to the tree of algorithms, where others come first: what the library uses
-        on communicators without hierarchy. Empty: it always does."""
+        """The composition that passes a whole communicator to the tree of algorithms, where others come first: the one that the library
+        uses on communicators without hierarchy. Empty: it always uses that."""
         tree = self._trees["composition"].get(f"collective={collective.lower()}", {})
         leaves = set(_leaves(tree))
         if len(leaves) < 2:
@@ -319,7 +314,6 @@ class MpichTuner(Tuner):
         path = folder / _FILE
         text = text_of(path)
         comments = text.partition("*/")[0].splitlines() if text.startswith("/*") else []
-        measured = list(cells_in(comments))
         try:
             choices = choices_in(comments)
             tree = json.loads(text.partition("*/")[2] if comments else text)
@@ -330,8 +324,7 @@ class MpichTuner(Tuner):
             ]
         except (ValueError, AttributeError, TypeError, KeyError) as error:
             raise ImbError(f"{path}: not a tree that imb tune wrote") from error
-        if not measured:
-            raise ImbError(f"{path}: does not list the measured lengths; imb tune wrote it?")
+        measured = measured_in(path, comments)
         if wrong:
             cell = wrong[0]
             raise ImbError(
@@ -399,13 +392,13 @@ def _changed(
     chosen_ranges: Mapping[tuple[str, int], Sequence[tuple[int, int, Algorithm]]],
     leaf: Callable[[str, Algorithm], _Tree],
 ) -> _Tree:
-    """The tree with leaves for these ranges of lengths; what is not in a range finds what it found before."""
+    """The tree with leaves for these ranges of lengths; other lengths reach the same leaves as before."""
     changed = dict(tree)
     for collective in dict.fromkeys(name for name, _ in chosen_ranges):
         key = f"collective={collective.lower()}"
         before = tree[key]["comm_type=intra"]
         sizes: _Tree = {}
-        # A tree has no "=": a size is what is not below it. "comm_size<" is not used: the library reads it as "<=" at places.
+        # A tree has no "=", so smaller sizes are decided first. "comm_size<" is not used: in places the library reads it as "<=".
         covered = 1
         for (name, ranks), runs in sorted(chosen_ranges.items()):
             if name == collective:
@@ -429,18 +422,17 @@ def _lengths(
     traits = _COLLECTIVES[collective]
     if not traits.length:
         return leaf(collective, runs[0][2])
-    scale = ranks if traits.all else 1
     lengths: _Tree = {}
     for low, high, algorithm in runs:
         # Equal keys: the range begins where the last one ends.
-        lengths.setdefault(f"{traits.length}<={low * scale - 1}", before)
-        lengths[f"{traits.length}<={high * scale}"] = leaf(collective, algorithm)
+        lengths.setdefault(f"{traits.length}<={traits.counted(low, ranks) - 1}", before)
+        lengths[f"{traits.length}<={traits.counted(high, ranks)}"] = leaf(collective, algorithm)
     lengths[f"{traits.length}=any"] = before
     return lengths
 
 
 def _guarded(collective: str, lengths: _Tree, before: _Tree) -> _Tree:
-    """Keeps operations to which an algorithm may not apply from it: a tree does not check that."""
+    """Excludes operations that an algorithm may not support, since a tree does not check that."""
     guarded = lengths
     for condition in reversed(_COLLECTIVES[collective].reduces):
         guarded = {_OPPOSITES[condition]: before, condition: guarded}
@@ -455,10 +447,9 @@ def _text(tree: _Tree, comments: Sequence[str]) -> str:
 
 
 def _decided(tree: _Tree, cell: Cell) -> str:
-    """The leaf of a cell, of a sum of numbers on one node."""
+    """The leaf that the tree chooses in a cell, for a sum of numbers on one node."""
     traits = _COLLECTIVES[cell.collective]
-    length = cell.bytes * (cell.ranks if traits.all else 1)
-    facts = {"comm_size": cell.ranks, traits.length: length}
+    facts = {"comm_size": cell.ranks, traits.length: traits.counted(cell.bytes, cell.ranks)}
     truths = {
         "comm_type=intra",
         "comm_hierarchy=parent",

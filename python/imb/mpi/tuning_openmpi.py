@@ -16,7 +16,7 @@ from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.mpi.installations import Installation
-from imb.mpi.tuning import Executed, Tuner, Watch, cells_in, cells_lines, ranges, text_of
+from imb.mpi.tuning import Executed, Tuner, Watch, cells_lines, measured_in, ranges, shared_limits, text_of
 from imb.mpi.tuning_watch import FOLDER, NoWatch, Watched, compiled, executed_in, library_of, symbols
 
 TUNED, HAN = "coll_tuned", "coll_han"
@@ -30,6 +30,10 @@ class _Collective(NamedTuple):
     lookup: str = "message"
     chain: str = "tree"  # of its variables, that which a file's fan-out replaces
 
+    def counted(self, length: int, ranks: int) -> int:
+        """The length that a rule counts, of a message of this length."""
+        return length * (ranks if self.lookup == "total" else 1)
+
 
 _COLLECTIVES = {
     "Allgather": _Collective(0, "allgather", "total"),
@@ -41,7 +45,7 @@ _COLLECTIVES = {
     "Reduce_scatter": _Collective(12, "reduce_scatter", chain="chain"),
     "Reduce_scatter_block": _Collective(13, "reduce_scatter_block", chain="chain"),
 }
-# With what a file cannot do for them.
+# Number, name, and why a file cannot decide them by length.
 _OTHERS = {
     "Allgatherv": (
         1,
@@ -63,7 +67,7 @@ _OTHERS = {
     ),
 }
 _BY_HAN = ("Allgather", "Allreduce", "Barrier", "Bcast", "Reduce")
-# What algorithms call by the communicator, so that its rules apply.
+# Collectives that algorithms call on the whole communicator, so that the rules of these apply.
 _CALLS = {
     ("Allreduce", "nonoverlapping"): ("Bcast", "Reduce"),
     ("Allgather", "linear"): ("Bcast", "Gather"),
@@ -78,7 +82,7 @@ _SEGMENTS = {
 }
 # A file's fan-out of 0 makes a chain a pipeline, with a warning; the variable's default is 4.
 _FANOUTS = {("Bcast", "chain"): 4, ("Reduce", "chain"): 4}
-# How functions are called whose names are not those of the algorithms.
+# Names of functions that differ from those of their algorithms.
 _FUNCTIONS = {
     "linear": ("linear", "basic_linear"),
     "rabenseifner": ("redscat_allgather", "redscat_gather"),
@@ -112,7 +116,7 @@ class OpenMpiTuner(Tuner):
 
     @cached_property
     def _parameters(self) -> dict[str, dict[str, str]]:
-        """Facts of each parameter of tuned and HAN: value, source, status."""
+        """Facts about each parameter of tuned and HAN: value, source, status."""
         parameters: dict[str, dict[str, str]] = {}
         for component in ("tuned", "han"):
             text = self.mpi.ask("ompi_info", "--param", "coll", component, "--level", "9", "--parsable") or ""
@@ -130,7 +134,7 @@ class OpenMpiTuner(Tuner):
         return parameters
 
     def _refuse_settings(self, parameters: Mapping[str, Mapping[str, str]]) -> None:
-        """What users set comes before the rules of a file."""
+        """Raises ImbError where a user has set a variable: it takes precedence over the rules of a file."""
         for name, facts in parameters.items():
             is_rule = re.search(r"_algorithm|_dynamic|_use_|_priority$|_module$", name)
             if is_rule and facts.get("source", "default") != "default":
@@ -165,14 +169,8 @@ class OpenMpiTuner(Tuner):
             return _OTHERS[cell.collective][2]
         if cell.collective not in _COLLECTIVES:
             return f"{cell.collective} has no rules"
-        if cell.ranks < 2:
-            return "one rank has no choice of algorithms"
-        if cell.bytes == 0 and cell.collective != "Barrier":
-            # And in place, with the counts that MPI ignores left out, Allgather and Alltoall take this rule at any length.
-            return "no algorithm is called for 0 bytes"
-        if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
-            return "MPI rounds the block up, so that the rule would be that of a longer message"
-        return None
+        # A rule for 0 bytes would also serve Allgather and Alltoall in place, at any length: MPI ignores their counts.
+        return shared_limits(cell)
 
     def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
         if algorithm.name == "two_proc" and cell.ranks != 2:
@@ -269,9 +267,7 @@ class OpenMpiTuner(Tuner):
                 rules, comments = _rules_of_classic(text), re.findall(r"(?m)^#(.*)$", text)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise ImbError(f"{path}: not a rule file that imb tune wrote") from error
-        measured = list(cells_in(comments))
-        if not measured:
-            raise ImbError(f"{path}: does not list the measured lengths; imb tune wrote it?")
+        measured = measured_in(path, comments)
         choices = {}
         for cell in measured:
             number, segment, fanout = _decided(rules, cell)
@@ -319,7 +315,7 @@ class OpenMpiTuner(Tuner):
         return Watch(switch, "functions of coll/base and HAN, counted by a preloaded library")
 
     def executed(self, folder: Path) -> Executed:
-        # The first call on a communicator makes those of HAN's parts.
+        # The first call on a communicator creates those of HAN.
         return executed_in(folder, by_rank=False, rare=0.5 if self.hosts > 1 else 0)
 
     def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
@@ -335,17 +331,12 @@ class OpenMpiTuner(Tuner):
         return None if not functions or functions <= expected else " and ".join(sorted(functions - expected))
 
 
-def _lookup(cell_bytes: int, collective: str, ranks: int) -> int:
-    """The length by which the library looks up the rule of a message."""
-    return cell_bytes * (ranks if _COLLECTIVES[collective].lookup == "total" else 1)
-
-
 _Ranges = Mapping[tuple[str, int], Sequence[tuple[int, int, Algorithm]]]
 _Rule = tuple[int, int, int, int]  # length, algorithm, fan-out, segment: as a line of the file
 
 
 def _steps(runs: Sequence[tuple[int, int, Algorithm]], scale: int) -> list[tuple[int, Algorithm]]:
-    """From which length on which algorithm is used, from 0 on."""
+    """Lengths, the first one 0, and the algorithm that is used from each of them on."""
     steps: list[tuple[int, Algorithm]] = []
     for low, high, algorithm in runs:
         if steps and steps[-1][0] == low * scale:
@@ -366,14 +357,14 @@ def _by_collective(chosen_ranges: _Ranges) -> dict[str, dict[int, Sequence[tuple
 def _sizes(
     runs_by_ranks: Mapping[int, Sequence[tuple[int, int, Algorithm]]], first: int
 ) -> list[tuple[int, Sequence[tuple[int, int, Algorithm]]]]:
-    """Communicator sizes from which on rules hold: the changed ones, and their neighbors, which keep the default."""
+    """Communicator sizes with their ranges. A size holds up to the next one, so `first` and each neighbor above a changed size have none."""
     sizes = dict.fromkeys((first, *(ranks + 1 for ranks in runs_by_ranks)), ())
     return sorted({**sizes, **runs_by_ranks}.items())
 
 
 def _classic(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
-    """Of Open MPI 4.1 and 5.0. The line that 5.0 has for version 2 makes 4.1 ignore the file without a word, and has to be the
-    first; nothing here needs it. The first communicator size and the first length have to be 0."""
+    """The file for Open MPI 4.1 and 5.0. It has no version line of 5.0 (version 2), with which 4.1 ignores a file silently. The first
+    communicator size and the first length have to be 0."""
     grouped = _by_collective(chosen_ranges)
     lines = [*(f"# {line}" for line in comments), f"{len(grouped)} # collectives"]
     for collective, runs_by_ranks in grouped.items():
@@ -381,8 +372,7 @@ def _classic(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
         sizes = _sizes(runs_by_ranks, 0)
         lines += [f"{traits.number} # {collective}", f"{len(sizes)} # communicator sizes"]
         for ranks, runs in sizes:
-            scale = ranks if traits.lookup == "total" else 1
-            steps = _steps(runs, scale) or [(0, DEFAULT)]
+            steps = _steps(runs, traits.counted(1, ranks)) or [(0, DEFAULT)]
             lines += [f"{ranks} {len(steps)}"]
             lines += [
                 f"{start} {algorithm.number or 0} {algorithm.fanout} {algorithm.segment}"
@@ -416,14 +406,14 @@ def _decided(rules: Mapping[int, Mapping[int, Sequence[_Rule]]], cell: Cell) -> 
         return 0, 0, 0
     sizes = rules.get(_COLLECTIVES[cell.collective].number, {})
     fitting = [size for size in sizes if size <= cell.ranks]
-    length = _lookup(cell.bytes, cell.collective, cell.ranks)
+    length = _COLLECTIVES[cell.collective].counted(cell.bytes, cell.ranks)
     of_size = [rule for rule in sizes[max(fitting)] if rule[0] <= length] if fitting else []
     _, number, fanout, segment = max(of_size) if of_size else (0, 0, 0, 0)
     return number, segment, fanout
 
 
 def _han(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
-    """HAN's own file, of Open MPI 5.0: which component serves a whole communicator (topology level 2). The first size has to be
+    """HAN's own file for Open MPI 5.0: which component serves a whole communicator (topology level 2). The first size has to be
     1. Lengths are those of a rank's message."""
     grouped = _by_collective(chosen_ranges)
     lines = [*(f"# {line}" for line in comments), str(len(grouped))]
@@ -438,16 +428,15 @@ def _han(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
 
 
 def _json(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
-    """Of Open MPI 6: the first rule that matches; where none does, the library decides."""
+    """The file for Open MPI 6: the first rule that matches is used; where none does, the library decides."""
     collectives: dict[str, list[dict[str, object]]] = {}
     for collective, runs_by_ranks in _by_collective(chosen_ranges).items():
         traits = _COLLECTIVES[collective]
         for ranks, runs in sorted(runs_by_ranks.items()):
-            scale = ranks if traits.lookup == "total" else 1
             rules = [
                 {
-                    "msg_size_min": low * scale,
-                    "msg_size_max": high * scale,
+                    "msg_size_min": traits.counted(low, ranks),
+                    "msg_size_max": traits.counted(high, ranks),
                     "alg": algorithm.number,
                     "faninout": algorithm.fanout,
                     "seg_size": algorithm.segment,
@@ -468,7 +457,7 @@ def _json(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
 def _rules_of_json(
     document: Mapping[str, Mapping[str, Sequence[Mapping[str, object]]]],
 ) -> dict[int, dict[int, list[_Rule]]]:
-    """As those of a classic file."""
+    """Rules as `_rules_of_classic` returns them."""
     rules: dict[int, dict[int, list[_Rule]]] = {}
     numbers = {traits.name: traits.number for traits in _COLLECTIVES.values()}
     for name, entries in document["collectives"].items():

@@ -1,4 +1,4 @@
-"""A library that is preloaded into ranks and records what collectives execute: compiled for the MPI at hand, read back."""
+"""A library that is preloaded into ranks and records what collectives execute: compiled for the installed MPI, read back."""
 
 from __future__ import annotations
 
@@ -41,6 +41,15 @@ def library_of(mpi: Installation) -> Path:
         names = " or ".join(interface.libraries) if interface else "its library"
         raise ImbError(f"{mpi.version}: {names} is not beside its launcher: {mpi.launcher}")
     return path
+
+
+def library_bytes(mpi: Installation) -> bytes:
+    """The content of the MPI's shared library. Raises ImbError where it cannot be read."""
+    path = library_of(mpi)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ImbError(f"cannot read {path}: {error.strerror}") from error
 
 
 def symbols(library: Path) -> dict[str, bool]:
@@ -108,8 +117,8 @@ def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Seque
 
 
 def executed_in(folder: Path, *, by_rank: bool, rare: float = 0) -> dict[Cell, frozenset[str]]:
-    """What ranks wrote, calls in place left out. `by_rank`: what ranks execute differs in the same algorithm. `rare`: what fewer calls
-    executed, of the share that a root has, is left out: connections and communicators that were made then. Raises ImbError where the report of a rank is
+    """What ranks wrote, calls in place left out. `by_rank`: what ranks execute differs in the same algorithm. `rare`: what was
+    executed in fewer calls, as a share of one rank's part of all calls, is left out: it made connections or communicators. Raises ImbError where the report of a rank is
     missing or truncated."""
     executed: dict[Cell, set[str]] = {}
     ranks: set[int] = set()

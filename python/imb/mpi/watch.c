@@ -31,32 +31,32 @@ struct Row {
 
 static struct Row rows[8192];
 static int count, lost;
-static int calls;      // of MPI that are under way, one in the other
-static int depth;      // of algorithms that are under way
-static int replacing;  // how many of them left the call to the next
-static const char*
-    outermost;  // the collective of the outermost; empty: it has parts of the communicator to itself
+static int calls;      // of MPI that are in progress, one within the other
+static int depth;      // of algorithms that are in progress
+static int replacing;  // how many of them passed the call on to the next
+// The collective of the outermost algorithm; empty: it works on parts of the communicator.
+static const char* outermost;
 static long long sends, sent;
 static unsigned pattern;  // sum over messages, in any order, of a hash of receiver and length
 static char executed[240];
 
 static void* next_of(const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
-  if (!found && PLUGIN[0]) {  // of a component that was loaded for itself
+  void* address = dlsym(RTLD_NEXT, name);
+  if (!address && PLUGIN[0]) {  // in a component that the MPI loads with symbols of its own
     void* plugin = dlopen(PLUGIN, RTLD_LAZY | RTLD_NOLOAD);
-    if (plugin) found = dlsym(plugin, name);
+    if (plugin) address = dlsym(plugin, name);
   }
-  if (!found) {
-    fprintf(stderr, "openimb: %s: not found behind the watch\n", name);
+  if (!address) {
+    fprintf(stderr, "openimb: %s: no such function of the MPI to call\n", name);
     abort();
   }
-  return found;
+  return address;
 }
 
 static void append(char sign, const char* label) {
   char part[sizeof executed];
   const int length = snprintf(part, sizeof part, "%c%s", sign, label);
-  for (const char* at = executed; (at = strstr(at, part)); ++at) {  // once is enough
+  for (const char* at = executed; (at = strstr(at, part)); ++at) {  // it is there already
     if (!at[length] || strchr("+>/", at[length])) return;
   }
   const size_t used = strlen(executed);

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from imb.logs.table import CELL, NOT_KNOWN
+from imb.logs.table import CELL
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import PARTS, QUANTILES, End, Failure, Record, Result, Run
-from imb.model.units import counted, known_width
+from imb.model.units import NOT_KNOWN, counted, known_width
 
 _NOTICEABLE_DRIFT = 0.1  # as in src/result/measurement.h
 _RULE = "#" + "-" * 64

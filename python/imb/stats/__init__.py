@@ -1,1 +1,1 @@
-"""Statistics of arrays: numbers in, numbers out. Pure, without any other room."""
+"""Statistics of arrays: numbers in, numbers out. Pure, and without imports of other packages of imb."""

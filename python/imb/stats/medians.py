@@ -12,16 +12,16 @@ from imb.stats.arrays import Indices, Values
 
 TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of normal figures
 EFFICIENCY = 0.37  # of the median absolute deviation: it is as certain as the standard deviation of so large a share of the figures
-_SPARSE = 32  # possible keys for each key: if there are more, keys are sorted
+_SPARSE = 32  # where there are more possible keys for each key, keys are sorted
 
 
 def median(values: Values, nothing: float = float("nan")) -> float:
-    """All are finite; `nothing` where there is none."""
+    """The median of finite values; `nothing` where there are none."""
     return float(np.median(values)) if len(values) else nothing
 
 
 def known_median(values: Iterable[float | None]) -> float | None:
-    """Of those that are not None; None where there is none."""
+    """The median of those that are not None; None where there are none."""
     present = [value for value in values if value is not None]
     return float(np.median(present)) if present else None
 
@@ -32,7 +32,7 @@ def robust_deviation(away: Values) -> float:
 
 
 def nanmedian(values: Values, axis: int = 0) -> Values:
-    """Of what is known; NaN where nothing is. np.nanmedian takes ten times as long, and warns then."""
+    """The median of what is known; NaN where nothing is. np.nanmedian takes ten times as long, and warns where nothing is known."""
     if not values.shape[axis]:
         return np.full(np.delete(values.shape, axis), np.nan)
     unknown = np.isnan(values)
@@ -49,7 +49,7 @@ def nanmedian(values: Values, axis: int = 0) -> Values:
 
 
 def percentiles(values: Values, at: Sequence[float] = (10, 50, 90)) -> Values:
-    """Of the last axis, as a rule that of launches: of values of shape (rows, launches) those of shape (len(at), rows). NaN is
+    """Percentiles over the last axis, as a rule that of launches: from shape (rows, launches) to shape (len(at), rows). NaN is
     a launch without a value; a row without any has NaN."""
     quantiles = np.full((len(at), *values.shape[:-1]), np.nan)
     has_values = ~np.isnan(values).all(axis=-1)
@@ -67,7 +67,7 @@ def membership(groups: Sequence[Sequence[int]], columns: int) -> Values:
 
 
 def group_means(values: Values, belongs: Values) -> Values:
-    """Of each row of `values` the mean over the columns of a group that are known, shape (rows, groups); NaN where none is."""
+    """For each row of `values` the mean over the known columns of each group, shape (rows, groups); NaN where none is known."""
     finite = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         means: Values = (np.where(finite, values, 0.0) @ belongs) / (finite @ belongs)
@@ -75,7 +75,7 @@ def group_means(values: Values, belongs: Values) -> Values:
 
 
 def numbered(keys: npt.NDArray[Any], size: int) -> tuple[Indices, Indices]:
-    """Different keys in their order, and for each key its index among them; all keys are in [0, size)."""
+    """The distinct keys, ascending, and for each key its index among them; all keys are in [0, size)."""
     if size > _SPARSE * len(keys):
         each, at = np.unique(keys, return_inverse=True)
         return each, np.reshape(at, -1)
@@ -99,21 +99,21 @@ def by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, 
 def table_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, Indices]:
     """A column for each index in [0, count), with its values in their order, NaN where it has fewer than others; and how many it has."""
     ordered, first = by_index(at, count, values)
-    many = np.diff(first)
-    most = int(many.max(initial=0))
-    if bool((many == most).all()):
-        return np.ascontiguousarray(ordered.reshape(count, most).T), many
+    counts = np.diff(first)
+    most = int(counts.max(initial=0))
+    if bool((counts == most).all()):
+        return np.ascontiguousarray(ordered.reshape(count, most).T), counts
     table = np.full((most, count), np.nan)
-    table[np.arange(len(at)) - np.repeat(first[:-1], many), np.repeat(np.arange(count), many)] = ordered
-    return table, many
+    table[np.arange(len(at)) - np.repeat(first[:-1], counts), np.repeat(np.arange(count), counts)] = ordered
+    return table, counts
 
 
 def middles(at: npt.NDArray[Any], count: int, values: Values) -> Values:
     """Median of the values of each index, NaN where there is none."""
-    table, many = table_by_index(at, count, values)
+    table, counts = table_by_index(at, count, values)
     middle = np.full(count, np.nan)
-    filled = np.flatnonzero(many)
+    filled = np.flatnonzero(counts)
     ordered = np.sort(table, axis=0)
-    low, high = ordered[(many[filled] - 1) // 2, filled], ordered[many[filled] // 2, filled]
+    low, high = ordered[(counts[filled] - 1) // 2, filled], ordered[counts[filled] // 2, filled]
     middle[filled] = (low + high) / 2
     return middle

@@ -29,17 +29,17 @@ from scipy.special import stdtr, stdtrit
 
 from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
-from imb.stats.shift import LEAST_SPREAD, Shift, errors_of, errors_of_pairs, moments
+from imb.stats.shift import LEAST_SPREAD, Shift, errors_of, errors_of_pairs, moments, pooled_variance
 
-EVERY = 4096  # permutations; up to so many all are taken, else DRAWN at random
+EVERY = 4096  # where there are at most so many permutations, all are taken, else DRAWN at random
 DRAWN = 2000
 LEAST = 2  # permutations that a level must have: the largest alone makes an interval that misses too often
 LEAST_DRAWN = 5  # of those drawn, since which are drawn is chance
 UNEQUAL = 0.01  # level of the test whether the spreads of a column differ
 UNEQUAL_IN_THE_MIDDLE = 0.1  # and of the middle column, which shows more, as rows of a launch are alike
 _CHUNK = 256  # permutations at a time: memory
-_ROUNDING = 1e-9  # of a statistic: what is summed in another order is the same
-_MOST = 1e6  # a score
+_ROUNDING = 1e-9  # share by which a statistic differs when it is summed in another order
+_MOST = 1e6  # largest score
 
 
 class Family(NamedTuple):
@@ -80,7 +80,7 @@ def family_of(
 
 
 def holm(p: Values, weights: Values | None = None) -> Values:
-    """Adjusted p-values; NaN stays NaN and counts as nothing that was looked at."""
+    """Adjusted p-values; NaN stays NaN and does not count as a test."""
     finite = np.isfinite(p)
     weights = np.where(finite, 1.0 if weights is None else weights, 0.0)
     weights = weights / max(float(weights.sum()), 1e-300)
@@ -102,16 +102,16 @@ def _by_holm(shift: Shift, weights: Values, level: float) -> Family:
 
 
 def unequal_spreads(a: Values, b: Values, rounding: Values) -> tuple[npt.NDArray[np.bool_], Values]:
-    """By column, whether launches of A and of B spread differently, by the column's own test or that of the middle column; and the
+    """For each column, whether launches of A and of B spread differently, by the column's own test or that of the middle column; and the
     degrees of freedom of the side whose mean is less certain. Brown and Forsythe, J. Am. Stat. Assoc. 69 (1974) 364: Student's test of
     distances from the median, which one outlier does not decide. Of sides of different sizes it matters only if the smaller one
     spreads more."""
     sizes, least = len(a) - len(b), LEAST_SPREAD**2 + np.square(rounding)
-    (count_a, far_a, of_a), (count_b, far_b, of_b) = (moments(_distances(side)) for side in (a, b))
+    (count_a, far_a, spread_a), (count_b, far_b, spread_b) = (moments(_distances(side)) for side in (a, b))
     variance_a, variance_b = (np.maximum(moments(side)[2], least) for side in (a, b))
     with np.errstate(divide="ignore", invalid="ignore"):
         together = count_a + count_b - 2
-        pooled = np.maximum((of_a * (count_a - 1) + of_b * (count_b - 1)) / together, least)
+        pooled = np.maximum(pooled_variance(count_a, spread_a, count_b, spread_b), least)
         t = (far_a - far_b) / np.sqrt(pooled * (1 / count_a + 1 / count_b))
         t = np.abs(t) if sizes == 0 else t if sizes < 0 else -t
         tails = 2 if sizes == 0 else 1
@@ -127,14 +127,14 @@ def _distances(side: Values) -> Values:
 
 
 def permits(launches_a: int, launches_b: int, level: float, *, pairs: bool) -> bool:
-    """Whether so many launches have enough permutations for this level."""
-    few = min(launches_a, launches_b)
-    many = (
-        2 ** (few - 1)
+    """Whether these numbers of launches have enough permutations for this level."""
+    smaller = min(launches_a, launches_b)
+    permutations = (
+        2 ** (smaller - 1)
         if pairs
-        else math.comb(launches_a + launches_b, few) // (2 if launches_a == launches_b else 1)
+        else math.comb(launches_a + launches_b, smaller) // (2 if launches_a == launches_b else 1)
     )
-    return level * many >= LEAST if many <= EVERY else level * DRAWN >= LEAST_DRAWN
+    return level * permutations >= LEAST if permutations <= EVERY else level * DRAWN >= LEAST_DRAWN
 
 
 class Permutations:
@@ -143,8 +143,8 @@ class Permutations:
     def __init__(
         self, shift: Shift, a: Values, b: Values, rounding: Values | float, middle: Values, pairs: bool
     ) -> None:
-        """As of `family_of`."""
-        # Of counts alone: the same in all permutations.
+        """Parameters as in `family_of`."""
+        # They depend on counts alone: the same in all permutations.
         self._degrees = shift.count_a - 1 if pairs else shift.count_a + shift.count_b - 2
         self._finite = np.isfinite(shift.p)
         self._middle = middle
@@ -155,10 +155,10 @@ class Permutations:
             self.scores[0] = self.observed  # it is one of them
 
     def family(self, level: float) -> Family:
-        """Of all columns."""
+        """The family of all columns."""
         columns = np.flatnonzero(self._finite)
         order = columns[np.argsort(-self.observed[columns], kind="stable")]
-        # Of each step the largest of the columns that are left.
+        # For each step, the largest of the columns that are left.
         largest = np.maximum.accumulate(self.scores[:, order[::-1]], axis=1)[:, ::-1]
         count = len(largest)
         exceeded = (largest >= self.observed[order] * (1 - _ROUNDING)).sum(axis=0)
@@ -171,7 +171,8 @@ class Permutations:
 
     def _of_pairs(self, a: Values, b: Values, rounding: Values | float) -> Values:
         difference = b - a
-        order = np.argsort(np.abs(_level(difference)), kind="stable")  # whatever the order of launches
+        # In an order of its own, so that the result does not depend on that of the launches.
+        order = np.argsort(np.abs(_level(difference)), kind="stable")
         difference = difference[order]
         finite = np.isfinite(difference)
         figures = np.where(finite, difference, 0.0)
@@ -189,20 +190,20 @@ class Permutations:
 
     def _of_launches(self, a: Values, b: Values, rounding: Values | float) -> Values:
         both = np.vstack([a, b])
-        small = min(len(a), len(b))
+        smaller = min(len(a), len(b))
         order = np.argsort(_level(both), kind="stable")
         both = both[order]
         finite = np.isfinite(both)
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(finite, both, 0.0).sum(axis=0) / finite.sum(axis=0)
         figures = np.where(finite, both - middle, 0.0)
-        have = finite.astype(np.float64)
-        sums, squares, counts = figures.sum(axis=0), (figures**2).sum(axis=0), have.sum(axis=0)
+        present = finite.astype(np.float64)
+        sums, squares, counts = figures.sum(axis=0), (figures**2).sum(axis=0), present.sum(axis=0)
         chunks = []
-        chosen = self._chosen(len(both), small, equal=len(a) == len(b))
+        chosen = self._chosen(len(both), smaller, equal=len(a) == len(b))
         for begin in range(0, len(chosen), _CHUNK):
             part = chosen[begin : begin + _CHUNK]
-            count, total, square = part @ have, part @ figures, part @ figures**2
+            count, total, square = part @ present, part @ figures, part @ figures**2
             with np.errstate(divide="ignore", invalid="ignore"):
                 sides = [
                     (n, s / n, np.where(n > 1, np.maximum(q - s**2 / n, 0.0) / (n - 1), 0.0))
@@ -213,27 +214,27 @@ class Permutations:
                 chunks.append(scores(np.abs((mean_b - mean_a) / error), self._degrees))
         return np.vstack(chunks)
 
-    def _signs(self, many: int) -> Values:
+    def _signs(self, pairs: int) -> Values:
         """Shape (permutations, pairs); the first pair keeps its sign, since |t| has none."""
-        if 2 ** (many - 1) <= EVERY:
-            rest = np.array(list(itertools.product((1.0, -1.0), repeat=many - 1))).reshape(-1, many - 1)
+        if 2 ** (pairs - 1) <= EVERY:
+            rest = np.array(list(itertools.product((1.0, -1.0), repeat=pairs - 1))).reshape(-1, pairs - 1)
             return np.hstack([np.ones((len(rest), 1)), rest])
         self.random = True
-        drawn: Values = np.random.default_rng(1).choice([1.0, -1.0], (DRAWN, many))
+        drawn: Values = np.random.default_rng(1).choice([1.0, -1.0], (DRAWN, pairs))
         return drawn
 
-    def _chosen(self, many: int, small: int, *, equal: bool) -> Values:
+    def _chosen(self, launches: int, smaller: int, *, equal: bool) -> Values:
         """Shape (permutations, launches): 1 for those of the smaller side."""
-        distinct = math.comb(many, small) // (2 if equal else 1)
+        distinct = math.comb(launches, smaller) // (2 if equal else 1)
         if distinct <= EVERY:
-            places: npt.NDArray[np.int64] = np.array(list(itertools.combinations(range(many), small)))
+            places: npt.NDArray[np.int64] = np.array(list(itertools.combinations(range(launches), smaller)))
             if equal:
                 places = places[:distinct]  # those that have the first launch
         else:
             self.random = True
             random = np.random.default_rng(1)
-            places = np.array([random.permutation(many)[:small] for _ in range(DRAWN)])
-        chosen = np.zeros((len(places), many))
+            places = np.array([random.permutation(launches)[:smaller] for _ in range(DRAWN)])
+        chosen = np.zeros((len(places), launches))
         np.put_along_axis(chosen, places, 1.0, axis=1)
         return chosen
 
@@ -254,7 +255,7 @@ def students(score: float, degrees: Values) -> Values:
 
 
 def _level(values: Values) -> Values:
-    """Mean of each launch over what it has."""
+    """Mean of each launch over the columns that it has."""
     finite = np.isfinite(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         level: Values = np.nan_to_num(np.where(finite, values, 0.0).sum(axis=1) / finite.sum(axis=1))

@@ -22,9 +22,9 @@ from imb.stats.medians import nanmedian
 # The least difference between two launches that can be resolved: without it equal figures (simulated time) would be
 # differences with certainty.
 LEAST_SPREAD = 1e-4
-# Launches a side that can call anything different: one may have been disturbed, and two do not show which.
+# Fewest launches a side that can show a difference: one may have been disturbed, and two do not show which.
 FEWEST = 3
-PRIOR = 2.0  # launches that the middle point's spread counts as
+PRIOR = 2.0  # the spread of the middle point counts as this many launches
 
 
 class Shift(NamedTuple):
@@ -61,11 +61,16 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
     """
     count_a, mean_a, variance_a = moments(a)
     count_b, mean_b, variance_b = moments(b)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        degrees = count_a + count_b - 2.0
-        pooled = (variance_a * (count_a - 1) + variance_b * (count_b - 1)) / degrees
-        error, welch = errors_of(count_a, variance_a, count_b, variance_b, rounding)
+    pooled = pooled_variance(count_a, variance_a, count_b, variance_b)
+    error, welch = errors_of(count_a, variance_a, count_b, variance_b, rounding)
     return _judged(mean_b - mean_a, error, welch, confidence, pooled, count_a, count_b)
+
+
+def pooled_variance(count_a: Values, variance_a: Values, count_b: Values, variance_b: Values) -> Values:
+    """The variance that both sides have in common, weighted by their degrees of freedom; NaN for one launch against one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pooled: Values = (variance_a * (count_a - 1) + variance_b * (count_b - 1)) / (count_a + count_b - 2.0)
+    return pooled
 
 
 def errors_of(
@@ -82,7 +87,7 @@ def errors_of(
     least = LEAST_SPREAD**2 + np.square(rounding)
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = count_a + count_b - 2.0
-        pooled = (variance_a * (count_a - 1) + variance_b * (count_b - 1)) / degrees
+        pooled = pooled_variance(count_a, variance_a, count_b, variance_b)
         share_a = np.maximum(variance_a, least) / count_a
         share_b = np.maximum(variance_b, least) / count_b
         few = np.minimum(count_a, count_b) < 3
@@ -106,18 +111,17 @@ def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Val
 
 
 def middle_variance(a: Values, b: Values, *, pairs: bool) -> Values:
-    """Of the middle point, between launches of one side, or of the differences of pairs; shape (1,)."""
+    """Variance of the middle point, between launches of one side, or of the differences of pairs; shape (1,)."""
     if pairs:
         return _middle(moments(b - a)[2])
     (count_a, _, variance_a), (count_b, _, variance_b) = moments(a), moments(b)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _middle((variance_a * (count_a - 1) + variance_b * (count_b - 1)) / (count_a + count_b - 2.0))
+    return _middle(pooled_variance(count_a, variance_a, count_b, variance_b))
 
 
 def errors_of_pairs(
     count: Values, variance: Values, rounding: Values | float, middle: Values | None = None
 ) -> Values:
-    """Standard error of a mean difference as `shift_of_pairs` has it; points on the last axis. `middle`: as of errors_of."""
+    """Standard error of a mean difference as `shift_of_pairs` has it; points on the last axis. `middle`: as in errors_of."""
     least = 2 * (LEAST_SPREAD**2 + np.square(rounding))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.maximum(variance, least) / count
@@ -127,7 +131,7 @@ def errors_of_pairs(
 
 
 def at_a_look(judged: Shift, share: float) -> Shift:
-    """The same as one of several looks, which has this share of the error rates: `judged` must have its interval at
+    """The result as that of one of several looks, which has this share of the error rates: `judged` must have its interval at
     1 - share * (1 - confidence). Its p-value is then that of all looks. With a share of 0 only the difference is known."""
     if not share:
         unknown = np.full(judged.p.shape, np.nan)
@@ -147,7 +151,7 @@ def moments(values: Values) -> tuple[Values, Values, Values]:
 
 
 def _middle(variance: Values) -> Values:
-    """The middle point's, on the last axis, which is kept."""
+    """The variance of the middle point, on the last axis, which is kept."""
     middle = nanmedian(np.where(np.isfinite(variance), variance, np.nan), axis=-1)[..., None]
     finite: Values = np.nan_to_num(middle)
     return finite
@@ -182,7 +186,7 @@ def launches_needed(
     counts, changes = _powers(level, power, pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
         in_spreads = change / np.asarray(spread, dtype=np.float64)
-    # Searched in ascending order: many launches find small changes, few find only large ones.
+    # Searched in ascending order: many launches detect small changes, few detect only large ones.
     place = np.searchsorted(changes[::-1], in_spreads, side="right")
     needed: Values = np.where(place > 0, counts[::-1][np.maximum(place - 1, 0)], np.inf)
     return np.where(np.isnan(in_spreads), np.nan, needed)
@@ -190,7 +194,7 @@ def launches_needed(
 
 @lru_cache
 def _powers(level: float, power: float, pairs: bool) -> tuple[Values, Values]:
-    """Launches a side, and what they find in units of the spread (descending)."""
+    """Launches a side, and the differences that they detect, in units of the spread (descending)."""
     grid = np.unique(np.concatenate([np.arange(2, 101), np.geomspace(100, 1e6, 320).round()]))
     changes = np.array([detectable(1.0, n, n, level, power, pairs=pairs) for n in grid])
     return grid, changes
@@ -205,7 +209,7 @@ def detectable(
     *,
     pairs: bool = False,
 ) -> float:
-    """The difference that this many launches find (p below `level`) in `power` of all comparisons. Infinite for one launch
+    """The difference that this many launches detect (p below `level`) in `power` of all comparisons. Infinite for one launch
     against one."""
     degrees = launches_a - 1.0 if pairs else launches_a + launches_b - 2.0
     if degrees < 1:
