@@ -53,7 +53,7 @@ def test_the_terminal_shows_both_sides(imb: Imb, file: Path, tmp_path: Path) -> 
 def test_the_ninth_side_has_the_mark_of_its_legend(imb: Imb, tmp_path: Path) -> None:
     files = []
     for factor in range(1, 10):
-        rows = curve(lambda size, factor=factor: factor * message(size))
+        rows = curve(lambda size, times=float(factor): times * message(size))  # type: ignore[misc]
         files.append(save(tmp_path / f"{factor}.jsonl", launch(rows)))
     said = imb("report", *files, "--benchmark", "pingpong", "--format", "terminal")
     drawing, legend = said.out.split("\nA ")

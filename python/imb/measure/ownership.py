@@ -40,6 +40,9 @@ class Written(NamedTuple):
         return not self.strangers and not self.open_to_others
 
 
+_UNREADABLE: tuple[type[Exception], ...] = (OSError, *UNDECODABLE)
+
+
 def examined(file: Path, *, folder: bool = False, own: bool = False) -> Written:
     """A file, with its folder or alone; `own`: that of another user is not read, as it may be anything. The file that is examined is the
     one that is read, even if another one is renamed to its place meanwhile. Raises OSError."""
@@ -74,7 +77,7 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
         return written.own and msgspec.json.decode(written.text) == facts
     except FileNotFoundError:  # it was removed
         return False
-    except (OSError, *UNDECODABLE) as error:
+    except _UNREADABLE as error:
         raise ImbError(f"{file} cannot be read ({error}); see `imb archive verify`") from error
 
 

@@ -339,7 +339,7 @@ class _Reader:
     def launch(self, name: str) -> PairLaunch:
         """The launch with its columns."""
         kinds = (np.int32, *(kind for _, kind in self._TYPES), np.float64)
-        joined = [
+        joined: list[Any] = [
             np.concatenate([part[i] for part in self.parts]) if self.parts else np.empty(0, kind)
             for i, kind in enumerate(kinds)
         ]
