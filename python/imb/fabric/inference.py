@@ -28,7 +28,7 @@ from imb.fabric.judge import (
     in_common,
     screen,
     slow_pairs,
-    standard_errors,
+    distance,
 )
 from imb.fabric.launches import leveled
 from imb.fabric.pairs import silent_endpoints, silent_together, unanswered, without_answer
@@ -312,7 +312,7 @@ class _Size:
             (float(np.expm1(effect - _95 * error)), float(np.expm1(effect + _95 * error))),
             p, self.sweep.benchmark, self.sweep.bytes, confirmed and not others,
             tuple(dict.fromkeys((*component.alternatives, *others))), advice, separable, component.way, undecided,
-            standard_errors(self.final, at),
+            distance(self.final, at),
         )  # fmt: skip
 
     def _noise_is_of_passes(self) -> bool:

@@ -124,12 +124,12 @@ def limits_of(fit: Fit) -> dict[int, float]:
 def significant(fit: Fit, component: int, least: float) -> bool:
     """Whether a slow component is significant and large enough by itself."""
     return (
-        standard_errors(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
+        distance(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
         and fit.effect(component) >= _NEAR * least
     )
 
 
-def standard_errors(fit: Fit, component: int) -> float:
+def distance(fit: Fit, component: int) -> float:
     """The effect of a component in standard errors, the larger of two figures: a score is bounded, so that of few pairs is below the limit for few peers; and
     the ratio of effect and error is small if some of the pairs are not slow."""
     return max(fit.score(component), fit.ratio(component))
@@ -147,7 +147,7 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
         controls[list(shared)] = False
         score = fit.score(component)
         factor, freedom = wider[kind]
-        p = float(stdtr(freedom, -standard_errors(fit, component))) * len(shared)
+        p = float(stdtr(freedom, -distance(fit, component))) * len(shared)
         slower = scores[controls] / factor >= score
         again = not slower.any() and fit.mean(component) >= _NEAR * least
         results[component] = Result(min(1.0, p), again and significant(earlier, component, least))
@@ -250,15 +250,13 @@ def beyond_tail(away: Values, pair: int, share: float) -> float:
     passes do not show it, as pairs that differ by nature differ in all of them."""
     others = np.delete(away, pair)
     others = share * others[np.isfinite(others)]
-    tail_count = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
-    if tail_count < 3:
+    tail = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
+    if tail < 3:
         return 1.0
-    slowest = np.partition(others, len(others) - tail_count - 1)[-tail_count - 1 :]
+    slowest = np.partition(others, len(others) - tail - 1)[-tail - 1 :]
     begin = float(slowest.min())
-    excess = max(float(slowest.sum() - begin * len(slowest)) / tail_count, LEAST_SPREAD)
-    return float(
-        tail_count / len(others) * (1 + max(away[pair] - begin, 0.0) / (tail_count * excess)) ** -tail_count
-    )
+    excess = max(float(slowest.sum() - begin * len(slowest)) / tail, LEAST_SPREAD)
+    return float(tail / len(others) * (1 + max(away[pair] - begin, 0.0) / (tail * excess)) ** -tail)
 
 
 def _both(values: Values, fit: Fit) -> Values:
