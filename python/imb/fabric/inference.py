@@ -27,8 +27,8 @@ from imb.fabric.judge import (
     halves,
     in_common,
     screen,
+    significance,
     slow_pairs,
-    distance,
 )
 from imb.fabric.launches import leveled
 from imb.fabric.pairs import silent_endpoints, silent_together, unanswered, without_answer
@@ -312,7 +312,7 @@ class _Size:
             (float(np.expm1(effect - _95 * error)), float(np.expm1(effect + _95 * error))),
             p, self.sweep.benchmark, self.sweep.bytes, confirmed and not others,
             tuple(dict.fromkeys((*component.alternatives, *others))), advice, separable, component.way, undecided,
-            distance(self.final, at),
+            significance(self.final, at),
         )  # fmt: skip
 
     def _noise_is_of_passes(self) -> bool:

@@ -124,12 +124,12 @@ def limits_of(fit: Fit) -> dict[int, float]:
 def significant(fit: Fit, component: int, least: float) -> bool:
     """Whether a slow component is significant and large enough by itself."""
     return (
-        distance(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
+        significance(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
         and fit.effect(component) >= _NEAR * least
     )
 
 
-def distance(fit: Fit, component: int) -> float:
+def significance(fit: Fit, component: int) -> float:
     """The effect of a component in standard errors, the larger of two figures: a score is bounded, so that of few pairs is below the limit for few peers; and
     the ratio of effect and error is small if some of the pairs are not slow."""
     return max(fit.score(component), fit.ratio(component))
@@ -147,7 +147,7 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
         controls[list(shared)] = False
         score = fit.score(component)
         factor, freedom = wider[kind]
-        p = float(stdtr(freedom, -distance(fit, component))) * len(shared)
+        p = float(stdtr(freedom, -significance(fit, component))) * len(shared)
         slower = scores[controls] / factor >= score
         again = not slower.any() and fit.mean(component) >= _NEAR * least
         results[component] = Result(min(1.0, p), again and significant(earlier, component, least))
