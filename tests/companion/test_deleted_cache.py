@@ -137,7 +137,7 @@ def test_a_cache_that_is_deleted_again_and_again_is_done_without(
         said = imb(*command)
         assert (said.code, said.out) == (0, before.out), command
         (line,) = said.err.splitlines()
-        assert line.startswith("imb: note: the cache ") and "was deleted twice" in line
+        assert line.startswith("imb: note: the cache ") and "was changed or deleted twice" in line
     assert not list((tmp_path / "tmp").iterdir())
     said = imb("import", tmp_path / "0.log", "--label", "again")
     assert (said.code, said.err) == (0, "")

@@ -80,8 +80,9 @@ def test_launches_in_passes_tell_their_parts_of_variance(mpi: lab.Mpi, imb: Imb)
     shown = imb("show", "parts")
     assert "parts: 3 launches" in shown.out
     table = re.search(r"(?m)^ *bytes +launches +t µs +MB/s( +± %)?", shown.out)
-    # No interval where less than two launches reached the dominant state, which is then explained.
-    assert table and (table[1] or "dominant state: " in shown.out), shown.out
+    # No interval where fewer than two launches of a row count, and the reason is there.
+    reasons = ("outside the dominant state of the machine", "error of a launch's median unknown")
+    assert table and (table[1] or any(reason in shown.out for reason in reasons)), shown.out
     assert block.splitlines()[0] in shown.out
 
 

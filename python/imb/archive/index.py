@@ -64,8 +64,8 @@ def _schemas() -> dict[str, pa.Schema]:
     return {"results": columnar.RESULTS, "failures": columnar.FAILURES}
 
 
-class _Deleted(Exception):
-    """Files of the cache that were there, or just written, are missing, or others have parts of what is in them."""
+class _Changed(Exception):
+    """Others have changed the cache: files that were there, or just written, are missing, or runs are in two of them."""
 
 
 class Index:
@@ -76,15 +76,17 @@ class Index:
         name = hashlib.sha256(str(archive.folder).encode()).hexdigest()[:16]
         self.folder = folder or platformdirs.user_cache_path("openimb") / _FOLDER / name
 
-    def _despite_deletion(self, stack: ExitStack, read: Callable[[Index], Kind]) -> Kind:
-        """What `read` returns. Where the cache is deleted meanwhile, it reads again; where that happens again, from an index in a
+    def _despite_changes(self, stack: ExitStack, read: Callable[[Index], Kind]) -> Kind:
+        """What `read` returns. Where others change the cache meanwhile, it reads again; where that happens again, from an index in a
         temporary folder, which lasts as long as the stack."""
         for _ in range(2):
-            with suppress(_Deleted):
+            with suppress(_Changed):
                 return read(self)
         import tempfile
 
-        note(f"the cache {self.folder} was deleted twice meanwhile; the archive is read without it")
+        note(
+            f"the cache {self.folder} was changed or deleted twice meanwhile; the archive is read without it"
+        )
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="imb-index-"))
         return read(Index(self.archive, Path(folder)))
 
@@ -92,11 +94,11 @@ class Index:
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Puts runs into a new segment. One that does not fit into the columns is left out, with a note. Raises ImbError."""
-        with suppress(_Deleted):  # the next reader takes them in
+        with suppress(_Changed):  # the next reader takes them in
             self._add(entries)
 
     def _add(self, entries: Sequence[Entry]) -> list[str]:
-        """Returns the names of the runs that are in the segment. Raises ImbError, _Deleted."""
+        """Returns the names of the runs that are in the segment. Raises ImbError, _Changed."""
         if not entries:
             return []
         from imb.archive.entries import index_tables, runs_of  # read logs and records, which a list does not
@@ -117,11 +119,11 @@ class Index:
         return runs["run"]
 
     def _write(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
-        """Raises ImbError where the cache cannot be written, _Deleted."""
+        """Raises ImbError where the cache cannot be written, _Changed."""
         try:
             self._write_segment(runs, tables)
         except FileNotFoundError as error:
-            raise _Deleted from error
+            raise _Changed from error
         except OSError as error:
             raise unwritable_cache(self.folder, error) from error
 
@@ -183,7 +185,7 @@ class Index:
 
     def _refreshed(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, Columns]]:
         """Takes in what the archive has and the index lacks. Returns the names of the archive's runs, and these columns of
-        `runs`, with `run` among them, by segment. They are read once if the index was up to date. Raises _Deleted."""
+        `runs`, with `run` among them, by segment. They are read once if the index was up to date. Raises _Changed."""
         present = set(self.archive.ids())
         tables = self._runs_read(columns)
         known = _names(tables.values())
@@ -197,11 +199,11 @@ class Index:
         tables = _without_copies(tables)
         names = _names(tables.values())
         if len(names) != len(set(names)) or not present.intersection(known).issubset(names):
-            raise _Deleted
+            raise _Changed
         return present, tables
 
     def _take_in(self, new: Sequence[str]) -> list[str]:
-        """Returns the names of those that could be taken in. Raises _Deleted."""
+        """Returns the names of those that could be taken in. Raises _Changed."""
         from imb.archive.entries import entries_of  # as in add
 
         added: list[str] = []
@@ -274,11 +276,11 @@ class Index:
         """RUNS, or these of its columns with `run` among them, of all runs that the archive has, refreshed; order
         undefined."""
         with ExitStack() as stack:
-            table = self._despite_deletion(stack, lambda index: index._with_segments(columns)[0])
+            table = self._despite_changes(stack, lambda index: index._with_segments(columns)[0])
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
     def _with_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
-        """As `rows`, by column; also the segments, and whether they have runs that the archive no longer has. Raises _Deleted."""
+        """As `rows`, by column; also the segments, and whether they have runs that the archive no longer has. Raises _Changed."""
         names = columns or list(RUNS)
         present, by_segment = self._refreshed(names)
         table = {
@@ -291,7 +293,7 @@ class Index:
         return table, list(by_segment), removed
 
     def _columns(self, name: str) -> Path:
-        """A file with all columns of a table and no row. Raises _Deleted."""
+        """A file with all columns of a table and no row. Raises _Changed."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -308,12 +310,12 @@ class Index:
         return path
 
     def _keep(self, path: Path, data: bytes) -> None:
-        """Writes a file of this folder, which can be made again: it is not synced. Raises ImbError, _Deleted."""
+        """Writes a file of this folder, which can be made again: it is not synced. Raises ImbError, _Changed."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, data, sync=False)
         except FileNotFoundError as error:
-            raise _Deleted from error
+            raise _Changed from error
         except OSError as error:
             raise unwritable_cache(self.folder, error) from error
 
@@ -328,14 +330,14 @@ class Index:
         unknown = (path for path in files if path.name not in known)
         if new := {path.name: change for path, change in self.archive.label_log.changes(unknown)}:
             known |= new
-            with suppress(_Deleted):  # the next reader reads all changes again
+            with suppress(_Changed):  # the next reader reads all changes again
                 self._keep(cache, sealed(msgspec.json.encode(known)))
         return replay(known[path.name] for path in files if path.name in known)
 
     def answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:
-        """What `question` returns for a connection as `connect` makes it. It is asked again where files are deleted meanwhile."""
+        """What `question` returns for a connection as `connect` makes it. It is asked again where others change files meanwhile."""
         with ExitStack() as stack:
-            return self._despite_deletion(stack, lambda index: index._answer(question))
+            return self._despite_changes(stack, lambda index: index._answer(question))
 
     def _answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:
         import duckdb
@@ -346,12 +348,12 @@ class Index:
         except duckdb.Error:
             if _states_of(files) == files:
                 raise
-            raise _Deleted from None
+            raise _Changed from None
 
     def connect(self, read: dict[Path, TableFile] | None = None) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with the views runs, results, failures and labels, refreshed; `read` gets the files that its queries read.
 
-        It reads the files of these views and no others, loads no extension, and cannot be configured any more. Raises _Deleted.
+        It reads the files of these views and no others, loads no extension, and cannot be configured any more. Raises _Changed.
         """
         import duckdb
         import pyarrow as pa
@@ -389,11 +391,11 @@ def _state_of(file: Path) -> TableFile:
 
 
 def _states_of(files: Iterable[Path]) -> dict[Path, TableFile]:
-    """Raises _Deleted."""
+    """Raises _Changed."""
     try:
         return {file: _state_of(file) for file in files}
     except FileNotFoundError as error:
-        raise _Deleted from error
+        raise _Changed from error
 
 
 def _names(tables: Iterable[Columns]) -> list[str]:

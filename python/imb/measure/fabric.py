@@ -11,10 +11,9 @@ import msgspec
 
 from imb.archive.durable import write_whole
 from imb.archive.store import Archive
-from imb.measure.session import Item, Plan, Variant, examine, folder_of, new_id
+from imb.measure.session import Item, Plan, Variant, examine, folder_of, plan_of
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
-from imb.model.text import now
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
 from imb.mpi.installations import Installation
@@ -52,15 +51,9 @@ def new_plan(
     settings: Settings, mpi: Installation, programs: Path, intent: Intent, timeout: float | None
 ) -> Plan:
     """A session without launches yet."""
-    return Plan(
-        id=new_id(),
-        created=now(),
-        timeout=timeout,
-        variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
-        items=[],
-        command="fabric",
-        report=msgspec.to_builtins(settings),
-    )
+    variant = Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)
+    report = msgspec.to_builtins(settings)
+    return msgspec.structs.replace(plan_of([], variant, timeout), command="fabric", report=report)
 
 
 def settings_of(plan: Plan) -> Settings:
@@ -156,8 +149,6 @@ def endpoints_per_host(endpoint: Endpoint, ppn: int | None) -> int:
 
 def intent_for(intent: Intent, endpoint: Endpoint, *, ppn: int | None) -> Intent:
     """The intent with a rank for each endpoint. Raises ImbError where there is only one."""
-    from msgspec.structs import replace
-
     hosts = hosts_offered(intent.hosts)
     each = endpoints_per_host(endpoint, ppn)
     if hosts == 1 and ppn and not intent.cpus and ppn > (most := max(endpoints_per_host(endpoint, None), 2)):
@@ -171,4 +162,4 @@ def intent_for(intent: Intent, endpoint: Endpoint, *, ppn: int | None) -> Intent
     bind = intent.bind or (None if intent.cpus else BINDS.get(endpoint))
     if os.cpu_count() == 1 and hosts == 1:
         bind = None
-    return replace(intent, ranks=ranks, ppn=each if hosts > 1 else None, bind=bind)
+    return msgspec.structs.replace(intent, ranks=ranks, ppn=each if hosts > 1 else None, bind=bind)

@@ -15,12 +15,11 @@ import msgspec
 
 from imb.archive.store import Archive
 from imb.measure import passes
-from imb.measure.session import Done, Item, Plan, Variant, examine, new_id
+from imb.measure.session import Done, Item, Plan, Variant, examine, plan_of
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.observations import completion_time_of
 from imb.model.records import Failure, Result
-from imb.model.text import now
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
 from imb.mpi.installations import Installation
 
@@ -135,12 +134,9 @@ def new_plan(
     settings: Settings, mpi: Installation, programs: Path, intent: Intent, timeout: float | None
 ) -> Plan:
     """A session without launches yet."""
-    return Plan(
-        id=new_id(),
-        created=now(),
-        timeout=timeout,
-        variants=[Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)],
-        items=[],
+    variant = Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)
+    return msgspec.structs.replace(
+        plan_of([], variant, timeout),
         seed=settings.seed,
         parts=settings.segments,
         command="tune",
