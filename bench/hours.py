@@ -17,11 +17,11 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
-from imb.archive.names import load
-from imb.archive.store import Archive
-from imb.judge.compare import CompareSettings, compare
-from imb.judge.pairing import counted_as, session_of
+from imb.compare.comparison import CompareSettings, compare
+from imb.compare.pairing import counted_as, session_of
 from imb.model.observations import Launch, Side
+from imb.store.names import load
+from imb.store.store import Archive
 from pages import table_of
 from verdicts import CHANGED, percent
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nested random effects (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013) beside `imb.judge.variance`.
+"""Nested random effects (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013) beside `imb.compare.variance`.
 
     bench/nested.py [--draws 400]
 
@@ -15,7 +15,7 @@ import argparse
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from imb.judge.variance import NAMES, Name, parts_of, spread_of
+from imb.compare.variance import NAMES, Name, parts_of, spread_of
 from imb.model.observations import Side
 from imb.model.records import MachineState
 from numpy.typing import NDArray

@@ -28,13 +28,13 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from imb.measure.interleave import Conductor
 from imb.model.intent import Intent
 from imb.model.mpis import Host
 from imb.model.observations import METRICS, Launch, launches_of
 from imb.model.records import read_file
 from imb.mpi import conditions, installations
 from imb.mpi.launchers import launch_command
+from imb.runner.interleave import Conductor
 
 HERE = Path(__file__).resolve().parent
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from imb.judge.compare import CompareSettings, Comparison, compare
-from imb.judge.effects import Effect
+from imb.compare.comparison import CompareSettings, Comparison, compare
+from imb.compare.effects import Effect
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, Result, Run
 from msgspec.structs import replace

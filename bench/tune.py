@@ -6,7 +6,7 @@
 
 The truth is what SimGrid's SMPI takes on simulated machines (bench/simgrid.py), for each collective, algorithm and length; two runs are the
 same to the last bit. The default is what SMPI chooses as Open MPI would. Algorithms that abort, hang or deliver wrong data are left out, as
-`imb tune` screens them out. Launches are drawn from it with noise, and searched and proven by `imb.judge.tuning`, which `imb tune` uses.
+`imb tune` screens them out. Launches are drawn from it with noise, and searched and proven by `imb.tune.search`, which `imb tune` uses.
 Beside it stands the usual script: three launches of each algorithm, the smallest mean wins.
 
 *Slower*: files in which a cell takes longer than without the file. *Within*: cells whose time is within the margin of the best algorithm's.
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from imb.judge.tuning import LOOKS, Proof, Search
+from imb.tune.search import LOOKS, Proof, Search
 from numpy.typing import NDArray
 from pages import table_of, written_into
 from simgrid import AS_OPEN_MPI, MACHINES, SETTINGS, Machine, algorithms_of, simulated

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from imb.judge import usual
-from imb.judge.stays import Timeline, stays
-from imb.judge.variance import NAMES, Name, parts_of
+from imb.compare import usual
+from imb.compare.stays import Timeline, stays
+from imb.compare.variance import NAMES, Name, parts_of
 from imb.model.observations import Launch, Side, key_of
 from imb.model.records import End, MachineState, Passes, Rank, Result, Run
 from numpy.typing import NDArray

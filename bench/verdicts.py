@@ -6,7 +6,7 @@
 Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
 faster or slower is false. Launches of which every iteration took a known share longer are held against those as they
 were: what is not called slower is missed; likewise pairs of interleaved launches. What this machine's
-spread hides is shown with made launches of a smaller spread. Launches until decided (imb.judge.sequential) are replayed round by
+spread hides is shown with made launches of a smaller spread. Launches until decided (imb.compare.sequential) are replayed round by
 round, beside ten fixed rounds of the same launches. Draws from one pool are not independent of each other, so the
 figures are less certain than their number of draws suggests. Deterministic. --write puts the figures between the marks of a page.
 """
@@ -25,10 +25,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import scipy.stats
 import sessions
-from imb.judge.bands import Band, members_of
-from imb.judge.effects import CompareSettings, Effect, effects_of, latched, together
-from imb.judge.figures import Logs, in_no_band
-from imb.judge.pairing import FEWEST_PAIRS
+from imb.compare.bands import Band, members_of
+from imb.compare.effects import CompareSettings, Effect, effects_of, latched, together
+from imb.compare.figures import Logs, in_no_band
+from imb.compare.pairing import FEWEST_PAIRS
 from imb.model import sequential_design
 from imb.model.observations import Key
 from imb.stats import shift as stats

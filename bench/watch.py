@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from imb.judge import steps
-from imb.judge.compare import BANDS
+from imb.compare.comparison import BANDS
+from imb.history import steps
 from imb.stats.arrays import Values
 from pages import table_of, written_into
 

@@ -200,19 +200,27 @@ def test_every_member_of_a_benchmark_is_called():
 # The companion's rooms, as docs/architecture.md lists them: imports go down only.
 ROOMS = [
     "cli",
-    "render",
+    "report",
+    "tune",
     "fabric",
     "diagnose",
-    "judge",
-    "measure",
-    "archive",
+    "history",
+    "compare",
+    "runner",
+    "store",
     "mpi",
-    "logs",
+    "readers",
     "model",
     "stats",
 ]
-PURE_ROOMS = {"judge", "diagnose", "fabric"}  # observations in, findings out
-PURE_ROOMS_MAY_USE = PURE_ROOMS | {"logs", "model", "stats"}
+PURE_ROOMS = {
+    "tune",
+    "fabric",
+    "diagnose",
+    "history",
+    "compare",
+}  # observations in, verdicts and findings out
+PURE_ROOMS_MAY_USE = PURE_ROOMS | {"readers", "model", "stats"}
 
 
 def python_sources():
@@ -239,11 +247,9 @@ def test_imports_go_down_the_rooms_only():
         room = path.parts[0]
         if room not in ROOMS:
             continue
-        allowed = set(PURE_ROOMS_MAY_USE) if room in PURE_ROOMS else set(ROOMS[ROOMS.index(room) :])
-        if room in ("judge", "diagnose"):
-            allowed -= {"fabric"}
-        if room in ("judge", "fabric"):
-            allowed -= {"diagnose"}
+        allowed = set(ROOMS[ROOMS.index(room) :])
+        if room in PURE_ROOMS:
+            allowed &= PURE_ROOMS_MAY_USE
         wrong += [f"{path} imports imb.{used}" for used in rooms_used(text) - allowed]
     assert not wrong
 
@@ -287,8 +293,8 @@ def test_one_helper_for_percentiles_and_one_room_for_units():
 
 
 def test_one_door_to_the_terminal():
-    """Text of logs and users is cleaned in imb.render.terminal; what prints elsewhere would let it through."""
+    """Text of logs and users is cleaned in imb.report.terminal; what prints elsewhere would let it through."""
     prints = re.compile(
         r"typer\.echo|typer\.secho|(?<![\w.])print\(|\bConsole\(|std(out|err)\.(buffer|write)"
     )
-    assert {str(path) for path, text in python_sources() if prints.search(text)} == {"render/terminal.py"}
+    assert {str(path) for path, text in python_sources() if prints.search(text)} == {"report/terminal.py"}

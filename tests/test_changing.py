@@ -13,7 +13,7 @@ import guide
 import jsonschema
 import lab
 import pytest
-from imb.judge.condition_diff import Difference, differences
+from imb.compare.condition_diff import Difference, differences
 from imb.model.observations import Side, launches_of
 from imb.model.records import read
 
@@ -21,7 +21,7 @@ PAGE = lab.TOP / "docs" / "changing.md"
 OPTION = ("src/plan/options.h", "src/cli/options.cpp")
 FIGURE = ("src/plan/figures.h", "src/result/statistics.cpp")
 CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/conditions.py")
-LOG_FORMAT = ("python/imb/logs/collbench_text.py", "python/imb/logs/readers.py")
+LOG_FORMAT = ("python/imb/readers/collbench_text.py", "python/imb/readers/registry.py")
 COMMAND = ("python/imb/cli/conditions.py", "python/imb/cli/__init__.py")
 RULE = ("python/imb/diagnose/spread.py", "python/imb/diagnose/case.py", "python/imb/diagnose/__init__.py")
 OPTION_PROGRAM = """
@@ -71,14 +71,14 @@ int main() {
 """
 READ = """
 import sys
-from imb.logs.columnar import results_of_records
+from imb.readers.columnar import results_of_records
 from imb.model.records import decode
 record = decode(sys.stdin.buffer.read())
 print(record.imbalance, results_of_records([("a", record)]).column("imbalance")[0])
 """
 COMPARED = """
 import msgspec
-from imb.judge.condition_diff import differences, unknown, values_of
+from imb.compare.condition_diff import differences, unknown, values_of
 from imb.model.observations import Launch, Side
 from imb.model.records import Run
 from imb.mpi.conditions import gather

@@ -124,7 +124,7 @@ class Scratch:
 
     def known(self) -> set[str]:
         """Sessions, and runs of no session."""
-        from imb.archive.store import Archive
+        from imb.store.store import Archive
 
         sessions = {path.parent.name for path in self.archive.glob("sessions/*/plan.json")}
         store = Archive(self.archive)
@@ -151,9 +151,9 @@ class Scratch:
 
     def is_measured(self, name: str) -> bool:
         """Whether all launches of a session were; a run alone may be interrupted."""
-        from imb.archive.store import Archive
-        from imb.measure.session import done
-        from imb.measure.stored_sessions import find_session
+        from imb.runner.session import done
+        from imb.runner.stored_sessions import find_session
+        from imb.store.store import Archive
 
         if not (self.archive / "sessions" / name).exists():
             return True
@@ -250,7 +250,7 @@ def hosts_for(name: str, folder: Path, scratch: Scratch) -> Iterator[Callable[[i
 
 def keep(name: str, scratch: Scratch, commands: Mapping[str, list[str]], folder: Path) -> None:
     """Packs the archive: records without samples and with figures of seven digits, and no output that they make again."""
-    from imb.archive.store import SHORT, Archive, Content
+    from imb.store.store import SHORT, Archive, Content
 
     old, new = Archive(scratch.archive), Archive(folder / "packed" / "archive")
     tags = old.tags()

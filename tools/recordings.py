@@ -223,13 +223,13 @@ class Recording:
 
     def _launches(self, session: str) -> list[str]:
         """A terminal shows the table of a single launch."""
-        from imb.archive.store import Archive
         from imb.cli.launch_lines import launch_line, warn_of_others
         from imb.cli.show import print_tables
         from imb.cli.variance import after_session
-        from imb.measure.session import done
-        from imb.measure.stored_sessions import find_session
-        from imb.render.terminal import say
+        from imb.report.terminal import say
+        from imb.runner.session import done
+        from imb.runner.stored_sessions import find_session
+        from imb.store.store import Archive
 
         archive = Archive()
         plan = find_session(archive, session, force_owner=True)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from imb.judge.compare import Comparison, compare
-from imb.judge.effects import Effect
-from imb.judge.repeats import to_repeat
-from imb.judge.session_bound import beyond_sessions
+from imb.compare.comparison import Comparison, compare
+from imb.compare.effects import Effect
+from imb.compare.repeats import to_repeat
+from imb.compare.session_bound import beyond_sessions
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, MachineState, Passes, Result, Run
 from imb.model.repeats import divided
@@ -149,7 +149,7 @@ TAILS = (
 )
 
 
-# How far sessions of one machine differ (logarithm), for the bound of imb.judge.session_bound.
+# How far sessions of one machine differ (logarithm), for the bound of imb.compare.session_bound.
 SESSIONS: dict[str, Noise] = {
     "differ by 10 %": lambda random, shape: 0.1 * normal(random, shape),
     "differ by 30 %, heavy tails": lambda random, shape: 0.3 * heavy(random, shape),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from companion.door import Imb, Said
-from imb.archive.store import Archive
 from imb.cli import main
+from imb.store.store import Archive
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # tests as a shell's job in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -4,10 +4,10 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
-from imb.archive.labels import replay
-from imb.archive.names import some_runs, stored_names
-from imb.archive.store import Archive, Content
 from imb.model.errors import ImbError
+from imb.store.labels import replay
+from imb.store.names import some_runs, stored_names
+from imb.store.store import Archive, Content
 from msgspec.structs import replace
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "schema" / "examples" / "complete.jsonl"
@@ -124,14 +124,14 @@ def test_many_runs_are_synced_without_holding_up_the_machine(
 ) -> None:
     synced: list[str] = []
     monkeypatch.setattr("os.sync", lambda: pytest.fail("all file systems are synced"))
-    monkeypatch.setattr("imb.archive.durable.sync_path", lambda path: synced.append(path.name))
+    monkeypatch.setattr("imb.store.durable.sync_path", lambda path: synced.append(path.name))
     Archive(tmp_path).add_many([launch(str(number)) for number in range(20)])
     assert synced.count("manifest.json") == synced.count("records.jsonl") == 20
 
 
 def test_labels_of_many_runs_are_synced_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[Path] = []
-    monkeypatch.setattr("imb.archive.durable.sync_path", synced.append)
+    monkeypatch.setattr("imb.store.durable.sync_path", synced.append)
     archive = Archive(tmp_path)
     added = archive.add_many([replace(launch(str(number)), labels=["x", "y"]) for number in range(20)])
     assert all(archive.tags()[one.id].labels == ["x", "y"] for one in added)

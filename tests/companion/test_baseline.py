@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from companion import fake_mpi
 from companion.door import Imb, junit_cases
-from imb.archive import baselines
-from imb.archive.names import load
-from imb.archive.store import Archive, Content
-from imb.measure import recheck
 from imb.mpi import build, builds, installations
+from imb.runner import recheck
+from imb.store import baselines
+from imb.store.names import load
+from imb.store.store import Archive, Content
 
 
 def results(

@@ -22,13 +22,13 @@ import pytest
 from companion import fabrics
 from companion.door import Imb
 from companion.machines import curve, healthy, launch, message, row
-from imb.archive.names import load
-from imb.archive.store import Archive, Content
+from imb.compare.comparison import compare
 from imb.diagnose import diagnose
-from imb.judge.compare import compare
 from imb.model.records import Record, Result, write
-from imb.render.colors import COLORS
-from imb.render.page import comparison_page, report_page
+from imb.report.colors import COLORS
+from imb.report.page import comparison_page, report_page
+from imb.store.names import load
+from imb.store.store import Archive, Content
 
 pytestmark = pytest.mark.browser
 

@@ -16,10 +16,10 @@ from companion import fake_mpi
 from companion.door import Imb, Said
 from hypothesis import given
 from hypothesis import strategies as st
-from imb.archive.store import Archive
-from imb.measure import campaign, passes, planning, session
-from imb.measure.progress import limit_in_words
 from imb.model.errors import ImbError
+from imb.runner import campaign, passes, planning, session
+from imb.runner.progress import limit_in_words
+from imb.store.store import Archive
 
 BENCHMARKS = 'benchmarks = ["PingPong"]\n'
 
@@ -555,7 +555,7 @@ def test_a_hanging_campaign_without_a_limit_goes_on_with_one(
 def test_a_launch_without_a_new_row_reports_its_time_limit(
     imb: Imb, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("imb.measure.progress.QUIET", 0.2)
+    monkeypatch.setattr("imb.runner.progress.QUIET", 0.2)
     trial.write(launches=1, more="launch_budget = 0.1\n")
     trial.hold.touch()
     said = imb("campaign", trial.file, "--timeout", "0.5")

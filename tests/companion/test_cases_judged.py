@@ -14,10 +14,10 @@ import pytest
 from companion import fabrics
 from companion.door import Imb, Said
 from companion.test_resolver import uses
-from imb.archive.store import Archive
-from imb.measure.interleave import Conductor
 from imb.model.errors import ImbError
 from imb.model.records import End, Failure, Record, Result, Run, write
+from imb.runner.interleave import Conductor
+from imb.store.store import Archive
 
 CASES = Path(__file__).parent / "data" / "cases"
 LOST = "V1-lost-row.txt"
@@ -253,7 +253,7 @@ def test_processes_that_were_started_alone_are_diagnosed(imb: Imb, archive: Arch
 def test_one_process_instead_of_several_is_a_problem(
     imb: Imb, archive: Archive, asked: dict[str, object], level: str
 ) -> None:
-    from imb.archive.store import Content
+    from imb.store.store import Content
 
     failure = Failure(benchmark="PingPong", processes=1, cause="invalid_processes")
     records = write([Run(component="MPI1"), failure, End(state="complete", failed=1)])

@@ -13,10 +13,10 @@ import pytest
 from companion.door import Imb
 from companion.machines import launch as made
 from companion.machines import row
-from imb.archive.store import Archive
 from imb.diagnose import Finding, Thresholds, association, diagnose
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import Counter, Evidence, Passes, Rank, Record, Records, Run, Sample, SampledRow, added
+from imb.store.store import Archive
 
 LENGTHS = (8, 4096, 65536)
 REPETITIONS = 200

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 import typer.main
 from companion.door import Imb
-from imb.archive.store import Archive, Content
 from imb.cli import COMMANDS, GROUPS
 from imb.cli.app import app
 from imb.model.records import read
+from imb.store.store import Archive, Content
 
 HERE = Path(__file__).resolve().parent
 BOARD = HERE / "data" / "board.rst"
@@ -517,9 +517,9 @@ def test_the_index_can_be_thrown_away(imb: Imb, tmp_path: Path) -> None:
 def test_segments_are_merged_and_twins_counted_once(
     imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from imb.archive.index import Index
+    from imb.store.index import Index
 
-    monkeypatch.setattr("imb.archive.index._MANY_SEGMENTS", 3)
+    monkeypatch.setattr("imb.store.index._MANY_SEGMENTS", 3)
     for number in range(6):
         archive.add(launch(number=number))
         assert len(listed(imb)) == number + 1
@@ -538,7 +538,7 @@ def test_segments_are_merged_and_twins_counted_once(
 
 
 def test_a_torn_index_is_made_anew(imb: Imb, archive: Archive) -> None:
-    from imb.archive.index import Index
+    from imb.store.index import Index
 
     imb("import", BOARD)
     for segment in Index(archive).segments():

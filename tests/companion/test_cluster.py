@@ -18,12 +18,12 @@ import pytest
 from companion import cluster, fake_mpi
 from companion.cluster import Hosts, hosts, slurm, until
 from companion.door import Imb, Said
-from imb.archive.store import Archive, StoredRun
 from imb.model.observations import launches_of
 from imb.model.records import Result, Run
 from imb.model.tuning import Cell
 from imb.mpi.installations import mpi_of
 from imb.mpi.tuning import tuner_of
+from imb.store.store import Archive, StoredRun
 
 REFERENCES = Path(__file__).parent.parent / "reference"
 SHORT = ["--precision", "100%", "--budget", "5", "--", "-msglog", "3", "-iter", "10"]

@@ -16,9 +16,8 @@ import scipy.stats
 from companion.door import Imb, junit_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb.archive.store import Archive, Content
 from imb.cli.common import USUAL_BANDS
-from imb.judge.compare import (
+from imb.compare.comparison import (
     BANDS,
     NO_LENGTH,
     Band,
@@ -28,9 +27,9 @@ from imb.judge.compare import (
     compare,
     parse_bands,
 )
-from imb.judge.condition_diff import differences, names_of_sides
-from imb.judge.effects import together, verdict_of
-from imb.judge.state_shares import fisher
+from imb.compare.condition_diff import differences, names_of_sides
+from imb.compare.effects import together, verdict_of
+from imb.compare.state_shares import fisher
 from imb.model import conditions
 from imb.model.errors import ImbError
 from imb.model.observations import Key, Launch, Side
@@ -48,6 +47,7 @@ from imb.model.records import (
     Run,
     write,
 )
+from imb.store.store import Archive, Content
 from numpy.typing import NDArray
 
 LENGTHS = (0, 8, 64, 1024, 8192, 65536, 524288, 4194304)
@@ -322,7 +322,7 @@ def test_conditions_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(launch.name)
         return conditions.conditions_of(launch)
 
-    monkeypatch.setattr("imb.judge.condition_diff.conditions_of", conditions_of)
+    monkeypatch.setattr("imb.compare.condition_diff.conditions_of", conditions_of)
     compare(side_of(rows_of(3), "a"), side_of(rows_of(3, seed=2), "b"))
     assert len(read) == len(set(read)) == 6
 

@@ -13,9 +13,7 @@ import msgspec
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb.archive.store import Archive
-from imb.judge.condition_diff import Difference, differences
-from imb.measure.progress import Progress
+from imb.compare.condition_diff import Difference, differences
 from imb.model import mpis
 from imb.model.conditions import (
     CONDITIONS,
@@ -30,7 +28,9 @@ from imb.model.records import encode, read
 from imb.mpi import compiler_wrappers, conditions, doctor, installations
 from imb.mpi.launch import Ended
 from imb.mpi.load import Load, Moment, load_between, moment
-from imb.render.page import report_page
+from imb.report.page import report_page
+from imb.runner.progress import Progress
+from imb.store.store import Archive
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schema" / "examples"
 QUIET = Conditions(

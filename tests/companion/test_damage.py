@@ -15,8 +15,8 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb, Said
 from companion.test_files_as_names import a_log
-from imb.archive.store import Archive, Content
 from imb.model.records import Result, Run, write
+from imb.store.store import Archive, Content
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "schema" / "examples" / "complete.jsonl"
 NOBODY = 65534
@@ -245,7 +245,7 @@ def test_a_merge_does_not_disturb_a_query_of_another_process(
     imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import duckdb
-    from imb.archive.index import Index
+    from imb.store.index import Index
 
     ids = [archive.add(launched(number)).id for number in range(4)]
     for part in (ids[:2], ids[2:], ids[1:2]):  # as of several writers
@@ -256,7 +256,7 @@ def test_a_merge_does_not_disturb_a_query_of_another_process(
     assert imb("query", "-f", "csv", "SELECT count(*) AS n FROM results").out == "n\n4\n"
     assert len(other.segments()) == 1
     assert query.sql("SELECT count(DISTINCT run) FROM results").fetchall() == [(4,)]
-    monkeypatch.setattr("imb.archive.index._KEPT", -1.0)
+    monkeypatch.setattr("imb.store.index._KEPT", -1.0)
     archive.add(launched(9))
     Index(archive)._take_in(ids[:1])
     assert imb("query", "-f", "csv", "SELECT count(*) AS n FROM results").out == "n\n5\n"
@@ -287,7 +287,7 @@ def test_a_run_that_no_column_takes_costs_one_note(
 ) -> None:
     """Whatever the reason is, once it is stored."""
     good, bad = (archive.add(launched(number)).id for number in (1, 2))
-    from imb.archive import entries
+    from imb.store import entries
 
     tables = entries.index_tables
 
@@ -309,7 +309,7 @@ def test_a_label_change_follows_those_that_it_has_seen(
     """Whatever the clocks of hosts are."""
     run = archive.add(launched(1)).id[:10]
     assert imb("archive", "label", run, "x").code == 0
-    monkeypatch.setattr("imb.archive.labels.time.time_ns", lambda: 1)
+    monkeypatch.setattr("imb.store.labels.time.time_ns", lambda: 1)
     assert imb("archive", "label", run, "--remove", "x", "--remove", "all").out == f"{run}  (no labels)\n"
     assert imb("archive", "label", run, "y", "x").out == f"{run}  y, x\n"
     monkeypatch.undo()
@@ -336,7 +336,7 @@ def test_an_import_of_stored_runs_writes_nothing(
     (tmp_path / "many.log").write_bytes(b"".join(a_log(1.0 + number) for number in range(20)))
     assert imb("import", tmp_path / "many.log").code == 0
     synced: list[Path] = []
-    monkeypatch.setattr("imb.archive.durable.sync_path", synced.append)
+    monkeypatch.setattr("imb.store.durable.sync_path", synced.append)
     assert "20 runs, 0 of them new" in imb("import", tmp_path / "many.log").out
     assert not synced
     assert "20 others labeled" in imb("import", tmp_path / "many.log", "--label", "x").out

@@ -16,15 +16,15 @@ import pytest
 from companion.door import Imb
 from companion.test_damage import CACHE_READERS, launched
 from companion.test_files_as_names import a_log
-from imb.archive.index import Index
-from imb.archive.store import Archive
+from imb.store.index import Index
+from imb.store.store import Archive
 
 # Of one process: it reads again and again, and prints each answer.
 READER = """
 import json, pathlib, sys
-from imb.archive.index import Index
-from imb.archive.sql import ask
-from imb.archive.store import Archive
+from imb.store.index import Index
+from imb.store.sql import ask
+from imb.store.store import Archive
 
 archive = Archive(pathlib.Path(sys.argv[1]))
 for _ in range(int(sys.argv[2])):

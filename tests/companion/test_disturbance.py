@@ -10,10 +10,10 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.test_failed_launch import HOST, failing
-from imb.archive.store import Archive
 from imb.model.busy import too_busy
 from imb.model.records import End, Passes, Rank, Result, Run, write
 from imb.mpi.load import Load
+from imb.store.store import Archive
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from companion.test_logs import GROUPS, LABELED, NOTED, OSU, OSU_LAYOUTS, PASSES, PINGPONG
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb.logs.readers import parse
-from imb.logs.table import Log
 from imb.model.records import Result
+from imb.readers.registry import parse
+from imb.readers.table import Log
 
 TEXTS = {path.stem: path.read_bytes() for path in sorted(Path(__file__).parents[1].glob("reference/*.txt"))}
 TEXTS |= {"groups": GROUPS, "notes": NOTED, "passes": PASSES, "pingpong": PINGPONG, "labeled": LABELED}

@@ -15,9 +15,9 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.machines import curve, launch, message, save
-from imb.archive.store import Archive
 from imb.cli import COMMANDS
 from imb.cli.extras import EXTRAS
+from imb.store.store import Archive
 
 HERE = Path(__file__).resolve().parent
 REFERENCE = HERE.parent / "reference"
@@ -32,7 +32,7 @@ def hidden(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.delitem(sys.modules, name)
     for library in LIBRARIES + BROUGHT:
         monkeypatch.setitem(sys.modules, library, None)
-    for name in ("imb.render.chart", "imb.render.page", "imb.render.picture"):
+    for name in ("imb.report.chart", "imb.report.page", "imb.report.picture"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     yield
 
@@ -229,7 +229,15 @@ main(sys.argv[1:])
         set(done.stdout.split("loaded:")[1].splitlines()[0].split()),
     )
     assert "PingPong" in head
-    assert not loaded & {"scipy", "pyarrow", "duckdb", "imb.judge", "imb.diagnose", *LIBRARIES}
+    assert not loaded & {
+        "scipy",
+        "pyarrow",
+        "duckdb",
+        "imb.compare",
+        "imb.history",
+        "imb.diagnose",
+        *LIBRARIES,
+    }
 
 
 def test_the_core_imports_no_library_of_an_extra(two: list[str]) -> None:

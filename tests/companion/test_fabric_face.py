@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from companion import fabrics, fake_mpi
 from companion.door import Imb, junit_cases
-from imb.archive.store import Archive
-from imb.logs.topology_text import parse_topology
-from imb.measure.drain import drain_of
 from imb.model.errors import ImbError
 from imb.model.hostlist import expanded
+from imb.readers.topology_text import parse_topology
+from imb.runner.drain import drain_of
+from imb.store.store import Archive
 
 
 def test_host_lists() -> None:
@@ -787,7 +787,7 @@ def other_process(monkeypatch: pytest.MonkeyPatch) -> None:
 def interrupted_at(monkeypatch: pytest.MonkeyPatch, launch: int, *, behind: bool = False) -> None:
     """An interrupt before this launch, or `behind` it, while what it left is judged."""
     from imb.cli import fabric_judging
-    from imb.measure import execution
+    from imb.runner import execution
 
     execute, judged_of, count = execution.execute, fabric_judging.judged_of, 0
 

@@ -17,9 +17,9 @@ import pytest
 from companion import cluster
 from companion.door import Imb, Said
 from companion.switched import TOPOLOGY, Switched, switched
-from imb.archive.store import Archive
-from imb.measure import drain
-from imb.measure.drain import Drain
+from imb.runner import drain
+from imb.runner.drain import Drain
+from imb.store.store import Archive
 
 pytestmark = pytest.mark.alone  # endpoints are judged by what they measure
 

@@ -13,9 +13,9 @@ import pytest
 from companion import fabrics
 from companion.door import Imb
 from imb.fabric.rails import Shares, quiet_rails
-from imb.measure.rails import cpus_near
 from imb.model.conditions import Interface
 from imb.model.pairs import read_pairs
+from imb.runner.rails import cpus_near
 
 Parts = dict[str, float]  # of the bytes, by interface
 BYTES, REPETITIONS = 1 << 20, 10

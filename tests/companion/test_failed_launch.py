@@ -7,8 +7,8 @@ import lab
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb.archive.store import Archive
 from imb.model.records import End, Failure, Rank, Record, Run, write
+from imb.store.store import Archive
 
 SLOTS = f"""\
 {"-" * 74}

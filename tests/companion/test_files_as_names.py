@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from companion.door import Imb
 from companion.test_resolver import records
-from imb.archive.store import Archive
 from imb.model.records import End, Result, Run, read, write
-from imb.render.classic import text
+from imb.report.classic import text
+from imb.store.store import Archive
 
 
 def a_log(microseconds: float = 1.0) -> bytes:

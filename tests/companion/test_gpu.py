@@ -15,14 +15,14 @@ import msgspec
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb.archive.store import Archive
-from imb.measure import campaign
 from imb.model import mpis
 from imb.model.gpus import Link, arguments, uses_gpu
 from imb.mpi import gpu_checks, gpus, installations
 from imb.mpi import nvml as nvml_of
 from imb.mpi.doctor import Check
 from imb.mpi.installations import Installation
+from imb.runner import campaign
+from imb.store.store import Archive
 
 NVIDIA = "0000:17:00.0"
 

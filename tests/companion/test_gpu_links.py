@@ -12,9 +12,8 @@ import msgspec
 import pytest
 from companion import machines
 from companion.door import Imb
-from imb.archive.store import Archive
+from imb.compare.condition_diff import differences, unknown, values_of
 from imb.diagnose import Diagnosis, Limits, Thresholds, diagnose
-from imb.judge.condition_diff import differences, unknown, values_of
 from imb.model.conditions import conditions_of
 from imb.model.gpus import Gpu, Link, memory_of, same_address
 from imb.model.observations import Launch, Side, launches_of
@@ -27,6 +26,7 @@ from imb.model.records import (
     decode,
     encode,
 )
+from imb.store.store import Archive
 
 NVIDIA = "0000:17:00.0"
 OTHER = "0000:18:00.0"

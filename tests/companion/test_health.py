@@ -23,14 +23,14 @@ import pytest
 from companion import cluster, fake_mpi
 from companion.door import Imb, Said
 from imb.cli.health import SESSIONS_APART
-from imb.judge import health as judge
-from imb.judge import pairing
-from imb.measure import health
+from imb.compare import pairing
+from imb.history import health as judge
 from imb.model.errors import ImbError
 from imb.model.health import Watched
 from imb.model.intent import Intent
 from imb.model.records import Mpi
 from imb.mpi import build, installations, load
+from imb.runner import health
 
 US = 1e-6
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import psutil
 from companion.door import Imb
-from imb.archive.store import Archive
+from imb.store.store import Archive
 
 REFERENCE = Path(__file__).parent.parent / "reference" / "mpi1-np2.txt"
 # Each file is a batch of its own, so that few files are enough.
-IMPORT = "import sys, imb.archive.importer as i; i._BATCH_FILES = 1; from imb.cli import main; main(['import', *sys.argv[1:]])"
+IMPORT = "import sys, imb.store.importer as i; i._BATCH_FILES = 1; from imb.cli import main; main(['import', *sys.argv[1:]])"
 
 
 def test_ctrl_c_keeps_what_was_read_and_leaves_no_process(tmp_path: Path, imb: Imb, archive: Archive) -> None:

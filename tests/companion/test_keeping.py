@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from companion.door import Imb
 from companion.test_files_as_names import a_log
-from imb.archive.store import Archive, Content
 from imb.model.records import End, Mpi, Rank, Result, Run, write
+from imb.store.store import Archive, Content
 
 
 @pytest.fixture

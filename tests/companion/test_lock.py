@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb.archive.store import Archive
+from imb.store.store import Archive
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_session_is_held_between_its_launches(
     imb: Imb, session: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While no launch is at work either, as in a set-up or while a run is stored."""
-    words = "import sys, time\nfrom imb.cli import main\nimport imb.measure.execution as execution\n"
+    words = "import sys, time\nfrom imb.cli import main\nimport imb.runner.execution as execution\n"
     words += "execution.execute = lambda *a, **k: (print('between', flush=True), time.sleep(60))\n"
     words += f"main(['run', '--resume', '{session.name}'])"
     process = subprocess.Popen(
@@ -84,7 +84,7 @@ def test_a_session_is_held_between_its_launches(
 def test_a_session_that_died_on_another_host_is_waited_for(
     imb: Imb, session: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("imb.measure.lock.EXPIRY", 2.0)
+    monkeypatch.setattr("imb.runner.lock.EXPIRY", 2.0)
     held_elsewhere(session)
     began = time.monotonic()
     said = imb("run", "--resume", session.name)
@@ -105,7 +105,7 @@ def test_a_session_at_work_on_another_host_is_refused(
     imb: Imb, session: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the file system has no locks between hosts: it has heartbeats."""
-    monkeypatch.setattr("imb.measure.lock.EXPIRY", 20.0)
+    monkeypatch.setattr("imb.runner.lock.EXPIRY", 20.0)
     file = held_elsewhere(session)
     stop = threading.Event()
 
@@ -125,7 +125,7 @@ def test_a_session_at_work_on_another_host_is_refused(
 def test_a_session_has_heartbeats(
     imb: Imb, session: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("imb.measure.lock.BEAT", 0.1)
+    monkeypatch.setattr("imb.runner.lock.BEAT", 0.1)
     hold = tmp_path / "hold"
     hold.touch()
     monkeypatch.setenv("FAKE_HOLD", str(hold))

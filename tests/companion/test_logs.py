@@ -9,12 +9,6 @@ import pytest
 from companion.door import Imb
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from imb.logs import columnar
-from imb.logs.imb_facts import run_of
-from imb.logs.imb_heads import KNOWN
-from imb.logs.preamble import LogEvent
-from imb.logs.readers import parse, parse_many
-from imb.logs.table import Log
 from imb.model.observations import key_of
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import (
@@ -29,7 +23,13 @@ from imb.model.records import (
     read,
     read_file,
 )
-from imb.render import classic
+from imb.readers import columnar
+from imb.readers.imb_facts import run_of
+from imb.readers.imb_heads import KNOWN
+from imb.readers.preamble import LogEvent
+from imb.readers.registry import parse, parse_many
+from imb.readers.table import Log
+from imb.report import classic
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "schema" / "examples"

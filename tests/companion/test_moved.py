@@ -8,7 +8,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.machines import curve, launch, message, save
-from imb.archive.store import Archive
+from imb.store.store import Archive
 
 END = "; the old spelling ends with this version"
 

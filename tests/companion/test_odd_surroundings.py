@@ -12,8 +12,8 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.test_files_as_names import a_log
-from imb.archive.store import Archive
 from imb.mpi import conditions
+from imb.store.store import Archive
 
 
 def test_a_session_of_any_name_is_looked_for(imb: Imb, tmp_path: Path) -> None:

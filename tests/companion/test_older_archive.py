@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from companion import fake_mpi
 from companion.door import Imb, Said
-from imb.archive.index import Index
-from imb.archive.store import Archive
+from imb.store.index import Index
+from imb.store.store import Archive
 
 RECORDED = Path(__file__).with_name("data") / "archive-7f83a1c.tar.xz"
 LOG = Path(__file__).resolve().parents[1] / "reference" / "mpi1-np2.txt"

@@ -14,7 +14,7 @@ from companion import fabrics
 from companion.door import Imb
 from companion.test_files_as_names import a_log
 from companion.test_resolver import records
-from imb.archive.store import Archive
+from imb.store.store import Archive
 
 
 def same(folder: Path, name: str) -> Path:

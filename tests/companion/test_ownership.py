@@ -13,13 +13,13 @@ import pytest
 from companion import fake_mpi
 from companion.cluster import until
 from companion.door import Imb
-from imb.archive import baselines
-from imb.archive.durable import create
-from imb.archive.store import Archive
-from imb.measure.ownership import make_session_folder
 from imb.model import confidential
 from imb.mpi import conditions
 from imb.mpi.masked import Masked
+from imb.runner.ownership import make_session_folder
+from imb.store import baselines
+from imb.store.durable import create
+from imb.store.store import Archive
 
 PACKAGE = Path(package.__file__).parents[1]
 STRANGER = 12345

@@ -13,14 +13,14 @@ from companion import fake_mpi
 from companion.door import Imb
 from companion.machines import launch as made
 from companion.machines import row, save
-from imb.archive.store import Archive
 from imb.diagnose import Finding, diagnose
-from imb.measure import transports
 from imb.model import path
 from imb.model.conditions import Interface, conditions_of
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import End, Evidence, InterfaceBytes, Passes, Record, Records, Result, Run, write
 from imb.mpi.conditions import interfaces
+from imb.runner import transports
+from imb.store.store import Archive
 
 ONE, TWO = ("a", "a"), ("a", "b")
 LENGTHS = (0, 8, 4096, 65536, 1048576)

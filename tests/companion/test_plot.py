@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from companion.door import Imb
 from companion.machines import curve, launch, message, save
-from imb.archive.names import load
-from imb.archive.store import Archive
 from imb.model.errors import ImbError
-from imb.render.picture import lines_of
+from imb.report.picture import lines_of
+from imb.store.names import load
+from imb.store.store import Archive
 
 
 @pytest.fixture

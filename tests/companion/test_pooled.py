@@ -15,12 +15,12 @@ import pytest
 from companion import machines
 from companion.door import Imb
 from companion.test_variance import label, lines_of, random, side
-from imb.archive.store import Archive, Content
-from imb.judge.remedies import remedy
-from imb.judge.stays import Stays
-from imb.judge.variance import parts_of
+from imb.compare.remedies import remedy
+from imb.compare.stays import Stays
+from imb.compare.variance import parts_of
 from imb.model.observations import bytes_counted
 from imb.model.records import Mpi, Passes, Record, Result, Run, write
+from imb.store.store import Archive, Content
 from variance import Made
 
 __all__ = ["label"]  # a fixture
@@ -222,7 +222,7 @@ def test_a_number_is_never_cut_short(archive: Archive, imb: Imb) -> None:
 def test_a_number_is_never_cut_short_on_a_narrow_terminal() -> None:
     from io import StringIO
 
-    from imb.render.terminal import Screen
+    from imb.report.terminal import Screen
 
     screen = Screen(width=30)
     screen.console.file = StringIO()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from companion.door import Imb
-from imb.archive.store import Archive, Content
 from imb.model.records import Result, Run, write
+from imb.store.store import Archive, Content
 
 
 def stored(archive: Archive, label: str = "a") -> str:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from companion import fake_mpi
 from companion.door import Imb, Said
-from imb.archive.store import Archive
-from imb.judge.compare import compare
-from imb.judge.repeats import to_repeat
+from imb.compare.comparison import compare
+from imb.compare.repeats import to_repeat
 from imb.model.observations import Launch, Side
 from imb.model.repeats import divided
+from imb.store.store import Archive
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 from truth.compare import Design, drawn, named, repeated, truth_of
@@ -112,7 +112,7 @@ def test_repeats_do_not_hide_that_a_side_is_slow_more_often() -> None:
 
 @pytest.mark.parametrize("removed", [False, True])
 def test_an_interleaved_repeat_is_never_paired_with_a_launch_of_the_plan(removed: bool) -> None:
-    from imb.judge.pairing import designed
+    from imb.compare.pairing import designed
 
     def interleaved(one: Launch) -> Launch:
         return msgspec.structs.replace(

@@ -17,15 +17,15 @@ import plotly.graph_objects
 import pytest
 from companion.door import Imb
 from companion.machines import curve, healthy, launch, message, row, save
-from imb.archive.names import load
-from imb.archive.store import Archive, Content
+from imb.compare.comparison import Effect, Verdict, compare
 from imb.diagnose import diagnose
-from imb.judge.compare import Effect, Verdict, compare
 from imb.model.observations import Side
 from imb.model.records import Record, write
-from imb.render.comparison import cell
-from imb.render.marks import bracketed, speedup
-from imb.render.page import comparison_page, report_page
+from imb.report.comparison import cell
+from imb.report.marks import bracketed, speedup
+from imb.report.page import comparison_page, report_page
+from imb.store.names import load
+from imb.store.store import Archive, Content
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&</title></script>{{7*7}}"
 

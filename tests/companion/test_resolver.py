@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from companion.door import Imb, Said
-from imb.archive.labels import LabelChange
-from imb.archive.store import Archive, Content
 from imb.model.records import Result, Run, write
+from imb.store.labels import LabelChange
+from imb.store.store import Archive, Content
 
 QUERY = "SELECT run FROM runs"
 ODD = ["from-monday", "select-gcc", "FROM", "with space", "select 1", "2026"]

@@ -10,7 +10,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb, Said
 from companion.test_disturbance import measuring
-from imb.archive.store import Archive
+from imb.store.store import Archive
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def test_a_launch_of_ab_that_hangs_ends(
     imb: Imb, tmp_path: Path, fake: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without --timeout."""
-    monkeypatch.setattr("imb.measure.passes.LIMIT_LEAST", 0.2)
-    monkeypatch.setattr("imb.measure.passes.LIMIT_TIMES", 0.01)
+    monkeypatch.setattr("imb.runner.passes.LIMIT_LEAST", 0.2)
+    monkeypatch.setattr("imb.runner.passes.LIMIT_TIMES", 0.01)
     (tmp_path / "hold").touch()
     monkeypatch.setenv("FAKE_HOLD", str(tmp_path / "hold"))
     said = imb(*ab(fake, "--launches", 1, "PingPong"))
@@ -97,6 +97,6 @@ def test_a_launch_of_ab_that_hangs_ends(
     ],
 )
 def test_the_time_limit_of_what_is_asked_for(words: list[str], seconds: float | None) -> None:
-    from imb.measure.passes import time_limit
+    from imb.runner.passes import time_limit
 
     assert time_limit("MPI1", words, 2, 2) == seconds

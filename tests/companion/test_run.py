@@ -23,11 +23,11 @@ import psutil
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb.archive.store import Archive
-from imb.measure.selection import CLASSES, COMPONENTS, select
 from imb.model.catalog import kind_of
 from imb.model.errors import ImbError
 from imb.model.records import Failure, Result, Run, write
+from imb.runner.selection import CLASSES, COMPONENTS, select
+from imb.store.store import Archive
 
 QUICK = ["--precision", "100%", "--budget", "5"]  # two dozen passes, and time to have them on a busy machine
 
@@ -204,7 +204,7 @@ def test_rows_beyond_the_budget_name_the_option(imb: Imb, tmp_path: Path) -> Non
 def test_a_launch_without_a_new_row_is_told_and_goes_on(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("imb.measure.progress.QUIET", 0.4)
+    monkeypatch.setattr("imb.runner.progress.QUIET", 0.4)
     hold = tmp_path / "hold"
     hold.touch()
     monkeypatch.setenv("FAKE_HOLD", str(hold))

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from companion.door import Imb
-from imb.archive.names import load
-from imb.archive.store import Archive, Content
 from imb.model.errors import ImbError
 from imb.model.records import Rank, Result, Run, write
-from imb.render.panels import layout_of
-from imb.render.tables import tables_of
+from imb.report.panels import layout_of
+from imb.report.tables import tables_of
+from imb.store.names import load
+from imb.store.store import Archive, Content
 
 
 def launch(seconds: float, hosts: tuple[str, ...] = ("a", "a")) -> bytes:

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb.archive.store import Archive
 from imb.cli.launching import locate_variant
-from imb.measure import campaign, planning, session, stored_sessions
-from imb.measure.passes import Sampling, most_seconds, rows_of, usual_budget, words_of
-from imb.measure.progress import Progress
 from imb.model.errors import ImbError
 from imb.model.records import Result, Run
+from imb.runner import campaign, planning, session, stored_sessions
+from imb.runner.passes import Sampling, most_seconds, rows_of, usual_budget, words_of
+from imb.runner.progress import Progress
+from imb.store.store import Archive
 
 
 def dry(imb: Imb, folder: Path, *words: object) -> list[str]:

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from companion.door import Imb
 from companion.test_compare import content, longer, rows_of, side_of
-from imb.archive.store import Archive
-from imb.judge.compare import CompareSettings, Comparison, Effect, compare
-from imb.judge.effects import latched, verdict_of
-from imb.judge.sequential import looked_at
+from imb.compare.comparison import CompareSettings, Comparison, Effect, compare
+from imb.compare.effects import latched, verdict_of
+from imb.compare.sequential import looked_at
 from imb.model.observations import Side
 from imb.model.sequential_design import FACT, FIRST, MOST, SequentialDesign, design_of
-from imb.render.comparison import comparison_markdown, headline
-from imb.render.page import comparison_page
+from imb.report.comparison import comparison_markdown, headline
+from imb.report.page import comparison_page
 from imb.stats import shift as stats
+from imb.store.store import Archive
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))

@@ -15,10 +15,10 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.test_compare import content, longer, ran, row, rows_of, side_of
-from imb.archive.store import Archive, Content
-from imb.judge.compare import CompareSettings, compare
+from imb.compare.comparison import CompareSettings, compare
 from imb.model.observations import Side
 from imb.model.records import End, Result, write
+from imb.store.store import Archive, Content
 
 
 def placed(side: Side, facts: Iterable[dict[str, Any]]) -> Side:

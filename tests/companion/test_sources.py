@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from companion.door import Imb
-from imb.archive import sources
-from imb.archive.store import Archive
 from imb.model.records import Result, Run, write
+from imb.store import sources
+from imb.store.store import Archive
 
 LOG = Path(__file__).parents[1] / "reference" / "mpi1-np2.txt"
 

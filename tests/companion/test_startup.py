@@ -12,10 +12,10 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.test_run import with_
-from imb.archive.store import Archive
-from imb.measure.startup import doubling
 from imb.model.records import End, Rank, Record, Result, Run, Startup, write
 from imb.model.startup import Times, summary_of, times_of
+from imb.runner.startup import doubling
+from imb.store.store import Archive
 
 PARTS = ("before_init", "init", "finalize_exit")
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import lab
 import pytest
-from imb.logs.readers import parse
 from imb.model.options import pass_limits
 from imb.model.records import End, Failure, Result, Run, read_file
+from imb.readers.registry import parse
 
 # What text does not tell, or tells otherwise: the order of a group's ranks as one list, the mean of passive targets,
 # what a benchmark's name says.

@@ -16,10 +16,10 @@ import pytest
 from companion import fabrics
 from companion.door import Imb, Said
 from companion.machines import healthy, launch, row
-from imb.archive.store import Archive, Content
 from imb.model.records import Failure, Mpi, Result, Run, write
 from imb.model.text import one_line, without_controls
-from imb.render.terminal import folded
+from imb.report.terminal import folded
+from imb.store.store import Archive, Content
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 ODD = "Reduce[/x]\x1b[31m\x9b2J\x1b]0;owned\x07\u202egnp\u2066\r\nFAKE line\tend"
@@ -92,7 +92,7 @@ COMMANDS = (
 def test_odd_names_stay_text(
     words: str, imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("imb.archive.labels.checked", list)  # archives of earlier versions have such labels
+    monkeypatch.setattr("imb.store.labels.checked", list)  # archives of earlier versions have such labels
     a, b = f"a{ODD}", f"b{ODD}"
     odd_side(archive, a)
     odd_side(archive, b, 1.3)

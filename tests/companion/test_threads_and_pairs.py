@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from companion.door import Imb
-from imb.archive.store import Archive, Content
+from imb.store.store import Archive, Content
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schema" / "examples"
 LAUNCHES = 8

@@ -14,14 +14,14 @@ import pytest
 from companion.door import Imb, Said
 from companion.fake_tuning import LENGTHS, FakeTuner, launches, make
 from companion.test_run import with_
-from imb.archive.store import Archive
 from imb.cli import tune_stages
-from imb.judge import tuning as judge
-from imb.judge.tuning import Proof, Search
-from imb.measure import tuning
-from imb.measure.tuning import without_lengths
 from imb.mpi import installations
 from imb.mpi import tuning as doors
+from imb.runner import tuning
+from imb.runner.tuning import without_lengths
+from imb.store.store import Archive
+from imb.tune import search as judge
+from imb.tune.search import Proof, Search
 
 Tune = Callable[..., Said]
 
@@ -134,7 +134,7 @@ def test_what_was_fast_by_chance_is_not_confirmed(tune: Tune, tmp_path: Path) ->
 
 
 def test_candidates_that_are_wrong_are_screened_out(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imb.measure.tuning.SCREENED", 2.0)
+    monkeypatch.setattr("imb.runner.tuning.SCREENED", 2.0)
     said = tune(FakeTuner(["fast", "wrong", "crash", "hang", "same"]), "Bcast", "--format", "json")
     assert said.code == 0, said.err
     out = {one["algorithm"]: one["why"] for one in json.loads(said.out)["screened"]}
@@ -288,7 +288,7 @@ def test_verify_finds_a_slower_cell_though_other_ranks_are_not_decided(
 def test_a_search_goes_on_where_it_was(
     tune: Tune, imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from imb.measure import execution
+    from imb.runner import execution
 
     whole, count = execution.execute, 0
 

@@ -189,7 +189,7 @@ def test_all_algorithms_that_do_not_work_are_screened_out(
     tune: Tune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the 100 that SimGrid 3.32 lists for these collectives; those that work, but one of each, are left out here to save time."""
-    monkeypatch.setattr("imb.measure.tuning.SCREENED", 5.0)
+    monkeypatch.setattr("imb.runner.tuning.SCREENED", 5.0)
     names = {collective: [*bad, GOOD[collective]] for collective, bad in BAD.items()}
     as_mpich = "smpi/coll-selector:mpich"  # whose Reduce_scatter is right
     tuner = SimulatedTuner(names, switches=True, chooser=as_mpich)

@@ -21,11 +21,11 @@ import psutil
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from imb.archive.store import Archive
-from imb.logs.readers import parse
-from imb.measure import campaign, planning, session
-from imb.measure.interleave import TURN_LIMIT, Conductor
 from imb.model.records import Run
+from imb.readers.registry import parse
+from imb.runner import campaign, planning, session
+from imb.runner.interleave import TURN_LIMIT, Conductor
+from imb.store.store import Archive
 
 PATIENCE = 60  # seconds that a server of these tests waits for a launch
 
@@ -432,7 +432,7 @@ def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> 
     text = file.read_text().replace('["PingPong"]', '[["PingPong"], ["Bcast", "rma:accumulate"]]')
     file.write_text(text.replace("launches = 2", "launches = 2\nprocesses = [2, 4]"))
     from imb.cli.launching import locate_variant
-    from imb.measure import session
+    from imb.runner import session
 
     made, _ = campaign.read_campaign(file)
     plan = planning.campaign_plan(made, locate_variant, seed=1)

@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 from companion import fake_mpi, machines
 from companion.door import Imb
-from imb.archive.names import load
-from imb.archive.store import Archive, Content
 from imb.cli.peers import earlier, variance_of
+from imb.compare import usual
+from imb.compare.common_state import common_state
+from imb.compare.comparison import compare
+from imb.compare.remedies import notes, remedy, verdict
+from imb.compare.stays import Timeline, stays
+from imb.compare.variance import NAMES, Name, parts_of, spread_of
 from imb.diagnose import diagnose
-from imb.judge import usual
-from imb.judge.common_state import common_state
-from imb.judge.compare import compare
-from imb.judge.remedies import notes, remedy, verdict
-from imb.judge.stays import Timeline, stays
-from imb.judge.variance import NAMES, Name, parts_of, spread_of
 from imb.model.observations import Launch, Side, key_of, launches_of
 from imb.model.records import (
     End,
@@ -35,8 +33,10 @@ from imb.model.records import (
     SampledRow,
     write,
 )
-from imb.render.terminal import say
-from imb.render.variance import block
+from imb.report.terminal import say
+from imb.report.variance import block
+from imb.store.names import load
+from imb.store.store import Archive, Content
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from companion.door import Imb
 from companion.machines import row, save
-from imb.logs.readers import read_log
-from imb.measure.passes import rows_of
 from imb.model.observations import key_of
 from imb.model.records import End, Record, Result, Run, Variant
-from imb.render import classic
+from imb.readers.registry import read_log
+from imb.report import classic
+from imb.runner.passes import rows_of
 
 VARIANTS = [Variant("default"), Variant("ring", {"coll_tuned_allreduce_algorithm": "ring"})]
 LENGTHS = (8, 64, 1024, 65536)

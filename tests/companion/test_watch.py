@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from companion.door import Imb
 from companion.machines import curve, launch, message, save
-from imb.archive import names
-from imb.judge import prediction, steps
-from imb.judge.history import CORRELATED, sessions_of
+from imb.history import prediction, steps
+from imb.history.sessions import CORRELATED, sessions_of
 from imb.model.observations import Launch
 from imb.model.records import Platform, Result, Run
-from imb.render import terminal
+from imb.report import terminal
 from imb.stats.arrays import Values
+from imb.store import names
 
 FIVE = float(np.log(1.05))
 # The Nile's yearly flow at Aswan from 1871 on (Cobb, Biometrika 65 (1978) 243): it fell after 1898.

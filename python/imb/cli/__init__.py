@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from imb import __version__
-from imb.render.terminal import IN_ASCII, say
+from imb.report.terminal import IN_ASCII, say
 
 # Commands by what people do, in the order of `imb --help`, each with its summary. The module imb.cli.NAME (NAME_ where NAME is a Python keyword)
 # has a function `command`, whose docstring is the rest of the help, or a Typer `app` with several commands. Slow imports are inside the function.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli.common import (
     USUAL_RELEVANT,
     ArchiveOption,
@@ -52,11 +51,12 @@ from imb.cli.submitting import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import explained, json_data, say
+from imb.report.terminal import explained, json_data, say
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.measure.campaign import Campaign
-    from imb.measure.session import Plan
+    from imb.runner.campaign import Campaign
+    from imb.runner.session import Plan
 
 VARIANT = "Settings of variant A: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., launcher options; see above."
 
@@ -197,8 +197,8 @@ def command(
     """
     import msgspec
 
-    from imb.judge.compare import CompareSettings
-    from imb.measure import session
+    from imb.compare.comparison import CompareSettings
+    from imb.runner import session
 
     settings = CompareSettings(metric=metric, relevant=share_of(relevant, "--relevant"))
     sampling = sampling_of(classic, precision, launch_budget)
@@ -265,7 +265,7 @@ def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
     """The file of -alternate, written into the archive, which all hosts can read. Raises ImbError."""
     import hashlib
 
-    from imb.archive.durable import write_whole
+    from imb.store.durable import write_whole
 
     for word in (*a, *b):
         name, equals, _ = word.partition("=")
@@ -285,10 +285,10 @@ def report(store: Archive, executed: SessionEnd) -> int:
     """Print the comparison; the exit status. Raises ImbError."""
     import msgspec
 
-    from imb.archive.names import side_of
     from imb.cli.peers import earlier
-    from imb.judge.compare import EXIT, CompareSettings, compare
+    from imb.compare.comparison import EXIT, CompareSettings, compare
     from imb.model.observations import of_variant
+    from imb.store.names import side_of
 
     all_measured(executed)
     plan, options = executed.plan, executed.plan.report
@@ -337,8 +337,8 @@ def _planned(
 
     import msgspec
 
-    from imb.measure import planning, session
-    from imb.measure.campaign import (
+    from imb.runner import planning, session
+    from imb.runner.campaign import (
         USUAL_SEGMENTS,
         Campaign,
         VariantSettings,

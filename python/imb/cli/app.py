@@ -20,7 +20,7 @@ from imb.cli.help import Command
 from imb.model import moved
 from imb.model.errors import ImbError
 from imb.model.notes import Note, noted
-from imb.render.terminal import say
+from imb.report.terminal import say
 
 
 class _Commands(Mapping[str, Any]):

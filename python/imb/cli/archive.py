@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, RunArgument
 from imb.cli.help import Command
 from imb.model.errors import ImbError
 from imb.model.notes import noted
 from imb.model.units import counted
-from imb.render.terminal import say
+from imb.report.terminal import say
+from imb.store.store import SHORT, Archive
 
 app = typer.Typer(
     add_completion=False,
@@ -53,8 +53,8 @@ def label(
 
     Example: imb archive label 3fa9 baseline "before the new kernel" --note "quiet machine"
     """
-    from imb.archive.labels import change_by_me
-    from imb.archive.names import some_runs
+    from imb.store.labels import change_by_me
+    from imb.store.names import some_runs
 
     store = Archive(archive)
     runs = some_runs(store, run, all_of_them=all_runs)
@@ -95,7 +95,7 @@ def rm(
       imb archive rm 3fa9 81c0
       imb archive rm test --all
     """
-    from imb.archive.names import some_runs
+    from imb.store.names import some_runs
 
     store = Archive(archive)
     runs = list(  # all names are resolved before a run is moved
@@ -127,7 +127,7 @@ def restore(
 
     Example: imb archive restore 3fa9
     """
-    from imb.archive import removed
+    from imb.store import removed
 
     store = Archive(archive)
     copies = removed.removed_runs(store, names)
@@ -153,9 +153,9 @@ def verify(
 
     Exit status: 0 no damage (runs that were cut off included), 1 damage, 2 usage error.
     """
-    from imb.archive import names
-    from imb.archive.verify import verify_archive
-    from imb.measure import stored_sessions
+    from imb.runner import stored_sessions
+    from imb.store import names
+    from imb.store.verify import verify_archive
 
     store = Archive(archive)
     if missing := store.missing():

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from imb.archive.store import Archive, StoredRun
 from imb.cli.common import (
     ArchiveOption,
     AssumeOneSessionOption,
@@ -36,12 +35,13 @@ from imb.cli.launching import (
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.units import counted
-from imb.render.terminal import columns, data, json_data, say
+from imb.report.terminal import columns, data, json_data, say
+from imb.store.store import Archive, StoredRun
 
 if TYPE_CHECKING:
-    from imb.measure.session import Plan
     from imb.model.baselines import Baseline
     from imb.model.observations import Side
+    from imb.runner.session import Plan
 
 app = typer.Typer(
     add_completion=False,
@@ -102,9 +102,9 @@ def set_(
       imb baseline set fabric new-fabric
       imb baseline set fabric new-fabric --tolerance time=10% --tolerance bandwidth=3% --note "after the new switch"
     """
-    from imb.archive import baselines
-    from imb.archive.names import named_runs, side_from
-    from imb.measure import ownership
+    from imb.runner import ownership
+    from imb.store import baselines
+    from imb.store.names import named_runs, side_from
 
     store = Archive(archive)
     runs = list(named_runs(store, side))
@@ -123,9 +123,9 @@ def set_(
 
 def _lack(baseline: Baseline) -> str | None:
     """How many launches and sessions a baseline has, if these are too few, with advice; None: they are enough."""
-    from imb.judge.pairing import separate_sessions, session_of
-    from imb.judge.prediction import FEWEST
-    from imb.judge.session_bound import FACTOR
+    from imb.compare.pairing import separate_sessions, session_of
+    from imb.compare.session_bound import FACTOR
+    from imb.history.prediction import FEWEST
 
     sessions = [session_of(launch) for launch in baseline.side().launches]
     session_count = len(separate_sessions(baseline.side()))
@@ -144,7 +144,7 @@ def _lack(baseline: Baseline) -> str | None:
 @app.command("list", cls=Command)
 def list_(archive: ArchiveOption = None) -> None:
     """List all baselines, one version per line."""
-    from imb.archive import baselines
+    from imb.store import baselines
 
     readable, errors = [], []
     for path in baselines.files(Archive(archive)):
@@ -176,7 +176,7 @@ def list_(archive: ArchiveOption = None) -> None:
 @app.command("show", cls=Command)
 def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption = None) -> None:
     """Show the versions of a baseline with machine, runs and commands."""
-    from imb.archive import baselines
+    from imb.store import baselines
 
     versions = baselines.baseline_versions(Archive(archive), name)
     if format == "json":
@@ -292,8 +292,8 @@ def check(
     """
     import msgspec
 
-    from imb.archive import baselines, names
-    from imb.measure import session
+    from imb.runner import session
+    from imb.store import baselines, names
 
     store = Archive(archive)
     versions = baselines.baseline_versions(store, name)
@@ -325,7 +325,7 @@ def check(
 
 def report(store: Archive, executed: SessionEnd) -> int:
     """Print the check of the launches; the exit status. Raises ImbError."""
-    from imb.archive import names
+    from imb.store import names
 
     complete, plan = all_measured(executed), executed.plan
 
@@ -347,11 +347,11 @@ def _judge(
     store: Archive, options: Mapping[str, Any], results: Side, old: Side | None, complete: bool
 ) -> int:
     """Prints the check of `results`; the exit status. Raises ImbError."""
-    from imb.archive import baselines
     from imb.cli.peers import earlier
-    from imb.judge import baseline
-    from imb.judge.compare import EXIT
+    from imb.compare.comparison import EXIT
+    from imb.history import baseline
     from imb.model.baselines import machine_of, placement_of
+    from imb.store import baselines
 
     force = options["force"]
     versions = baselines.baseline_versions(store, options["name"])
@@ -373,7 +373,7 @@ def _judge(
 
         json_data({"verdict": verdict, **msgspec.to_builtins(judged)})
     elif options["format"] == "junit":
-        from imb.render import junit
+        from imb.report import junit
 
         suites = [
             junit.Suite(
@@ -394,8 +394,8 @@ def _judge(
 
 def _to_measure_again(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
     """The baseline to measure again on this machine."""
-    from imb.judge.baseline import placements_of
-    from imb.measure import recheck
+    from imb.history.baseline import placements_of
+    from imb.runner import recheck
 
     matching = [
         version
@@ -416,8 +416,8 @@ def _to_measure_again(versions: list[Baseline], placement: str | None, force: bo
 
 def _refuse_others(store: Archive, baseline: Baseline) -> None:
     """Raises ImbError where another user has, or may have, recorded what is executed: launcher, programs, arguments."""
-    from imb.archive import baselines
-    from imb.measure import ownership
+    from imb.runner import ownership
+    from imb.store import baselines
 
     path = baselines.path_of_baseline(store, baseline)
     try:
@@ -442,9 +442,9 @@ def _planned(
     setting: str | None,
 ) -> Plan:
     """The plan that launches the baseline again; with_old: beside launches with its own MPI and programs."""
-    from imb.measure import recheck
-    from imb.measure.campaign import parse_variant
     from imb.mpi import installations
+    from imb.runner import recheck
+    from imb.runner.campaign import parse_variant
 
     recheck.refuse_if_imported(baseline)
     wrapper = fact(str, baseline.launches[0].facts, "conditions", "mpi_wrapper")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from imb.render.terminal import say
+from imb.report.terminal import say
 
 
 def command(

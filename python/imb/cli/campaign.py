@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption
 from imb.cli.display import duration_text
 from imb.cli.launching import (
@@ -32,11 +31,12 @@ from imb.cli.submitting import (
     pairs_of,
 )
 from imb.model.errors import ImbError
-from imb.render.terminal import say
+from imb.report.terminal import say
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.measure import session
-    from imb.measure.campaign import Campaign
+    from imb.runner import session
+    from imb.runner.campaign import Campaign
 
 FIRST = ("--launches", "--seed", "--timeout", "--resume", "--dry-run", "--submit")
 
@@ -118,7 +118,7 @@ def command(
       imb campaign --resume
       imb compare transports-openmpi/shm transports-openmpi/tcp
     """
-    from imb.measure import session, stored_sessions
+    from imb.runner import session, stored_sessions
 
     store = Archive(archive)
     job = Job(submit, minutes, queue, account, jobs, timeout if resume else None)
@@ -148,7 +148,7 @@ def command(
 
 def _print_dry_run(store: Archive, plan: session.Plan) -> None:
     """Print commands and predicted duration."""
-    from imb.measure import session, stored_sessions
+    from imb.runner import session, stored_sessions
 
     for item in plan.items:
         say(str(session.command_of(plan, item, Path(), shown=True)))
@@ -164,7 +164,7 @@ def _campaign_of(file: Path | None, launches: int | None, timeout: float | None)
     """The campaign with the values of options, and a hash of its file."""
     import msgspec
 
-    from imb.measure.campaign import examine_campaign, read_campaign, why_variant_classic
+    from imb.runner.campaign import examine_campaign, read_campaign, why_variant_classic
 
     if file is None:
         raise ImbError("FILE is missing; give a campaign (see examples/), or --resume")
@@ -183,7 +183,7 @@ def _planned(
     """One plan, or one for each pair of hosts."""
     import secrets
 
-    from imb.measure import planning
+    from imb.runner import planning
 
     if seed is None:
         seed = secrets.randbelow(2**31) if campaign.seed is None else campaign.seed
@@ -194,8 +194,8 @@ def _planned(
 
 
 def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
-    from imb.measure import stored_sessions
-    from imb.measure.campaign import read_campaign
+    from imb.runner import stored_sessions
+    from imb.runner.campaign import read_campaign
 
     if launches or seed is not None:
         raise ImbError(

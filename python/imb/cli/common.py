@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from imb.archive.labels import checked
-from imb.archive.store import Archive
 from imb.cli.extras import need
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import explained
+from imb.report.terminal import explained
+from imb.store.labels import checked
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.archive.files import FileRun
-    from imb.archive.store import StoredRun
     from imb.model.observations import Side
+    from imb.store.files import FileRun
+    from imb.store.store import StoredRun
 
 USUAL_BANDS = "1-32,64-4K,8K-256K,512K-4M"
 BandsOption = Annotated[str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")]
@@ -103,14 +103,14 @@ SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, s
 
 def readable(archive: Archive, names: Sequence[str]) -> list[StoredRun | FileRun]:
     """The runs of these names, each once. Raises ImbError."""
-    from imb.archive.names import readable_runs
+    from imb.store.names import readable_runs
 
     return list({(run.id, run.name): run for run in readable_runs(archive, *names)}.values())
 
 
 def runs_named(archive: Archive, names: Sequence[str]) -> list[list[StoredRun | FileRun]]:
     """The runs of each name; a wait on a terminal is explained. Raises ImbError."""
-    from imb.archive.names import named_runs
+    from imb.store.names import named_runs
 
     with explained("looking up runs"):
         return [list(named_runs(archive, name)) for name in names]
@@ -118,7 +118,7 @@ def runs_named(archive: Archive, names: Sequence[str]) -> list[list[StoredRun | 
 
 def sides_from(runs: Sequence[Sequence[StoredRun | FileRun]], names: Sequence[str]) -> list[Side]:
     """The sample sets of the runs that `runs_named` returned; a wait on a terminal is explained. Raises ImbError."""
-    from imb.archive.names import side_from
+    from imb.store.names import side_from
 
     with explained(f"reading {counted(sum(map(len, runs)), 'run')}"):
         return [
@@ -127,7 +127,7 @@ def sides_from(runs: Sequence[Sequence[StoredRun | FileRun]], names: Sequence[st
 
 
 def sides_named(archive: Archive, *names: str) -> list[Side]:
-    """The sample set of each name, as `imb.archive.names.load` reads it. Raises ImbError."""
+    """The sample set of each name, as `imb.store.names.load` reads it. Raises ImbError."""
     return sides_from(runs_named(archive, names), names)
 
 

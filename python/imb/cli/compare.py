@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli.common import (
     FORMAT,
     SIDE,
@@ -27,10 +26,11 @@ from imb.cli.common import (
 )
 from imb.cli.extras import need
 from imb.model.units import counted
-from imb.render.terminal import data, explained, json_data
+from imb.report.terminal import data, explained, json_data
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.judge.compare import Comparison, Verdict
+    from imb.compare.comparison import Comparison, Verdict
     from imb.model.observations import Side
 
 FIRST = (
@@ -104,7 +104,7 @@ def command(
     band is, else not slower.
     """
     from imb.cli.peers import earlier
-    from imb.judge.compare import EXIT, CompareSettings, compare, parse_bands
+    from imb.compare.comparison import EXIT, CompareSettings, compare, parse_bands
 
     if format == "html":
         need("imb compare --format html", "jinja2", "plotly")
@@ -128,7 +128,7 @@ def command(
     if format == "json":
         json_data(comparison)
     elif format == "junit":
-        from imb.render import junit
+        from imb.report import junit
 
         data(
             junit.document(
@@ -136,11 +136,11 @@ def command(
             )
         )
     elif format == "markdown":
-        from imb.render.comparison import comparison_markdown
+        from imb.report.comparison import comparison_markdown
 
         data(comparison_markdown(comparison, all_rows=rows))
     elif format == "html":
-        from imb.render.page import comparison_page
+        from imb.report.page import comparison_page
 
         data(comparison_page(comparison))
     else:
@@ -177,8 +177,8 @@ def worst(comparisons: Sequence[Comparison]) -> Verdict:
 
 def show(comparison: Comparison, *, all_rows: bool = False) -> None:
     """Print a comparison on the terminal, as `imb compare` does."""
-    from imb.render.comparison import terminal
-    from imb.render.terminal import Screen
+    from imb.report.comparison import terminal
+    from imb.report.terminal import Screen
 
     width = Screen().width if sys.stdout.isatty() else 100
     terminal(Screen(width=width), comparison, all_rows=all_rows)

@@ -1,4 +1,4 @@
-"""When a session has launched enough: a look after every round, and which launches are measured again at the end (imb.judge.repeats)."""
+"""When a session has launched enough: a look after every round, and which launches are measured again at the end (imb.compare.repeats)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from imb.archive.store import SHORT, Archive
-from imb.measure.session import Done, Item, Plan, Until, launch_batches
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render import terminal
+from imb.report import terminal
+from imb.runner.session import Done, Item, Plan, Until, launch_batches
+from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
     from imb.model.observations import Launch, Side
@@ -95,7 +95,7 @@ class Deciding:
     def look(self, over: Iterable[Done]) -> Look:
         """All variants against the first. Raises ImbError where two cannot be compared."""
         from imb.cli.peers import earlier
-        from imb.judge.compare import CompareSettings, compare
+        from imb.compare.comparison import CompareSettings, compare
 
         assert self._plan.until is not None
         settings = CompareSettings(metric=self._plan.until.metric, relevant=self._plan.until.relevant)
@@ -129,7 +129,7 @@ class Deciding:
 
     def _launches(self, run: str) -> list[Launch]:
         """Each run is read once, however many looks follow."""
-        from imb.archive.names import launches_in
+        from imb.store.names import launches_in
 
         if run not in self._launches_by_run:
             self._launches_by_run[run] = launches_in(self._archive, run)
@@ -142,8 +142,8 @@ def with_repeats(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | N
     by_number = {ended.number: ended for ended in over}
     if not plan.repeats or any(item.repeats for item in plan.items) or len(by_number) < len(plan.items):
         return None
-    from imb.archive.names import launches_in
-    from imb.judge.repeats import to_repeat
+    from imb.compare.repeats import to_repeat
+    from imb.store.names import launches_in
 
     measured = {
         number: launches_in(archive, ended.run)

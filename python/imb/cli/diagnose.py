@@ -11,13 +11,13 @@ from imb.cli.common import FORMAT, ArchiveOption, SideArgument, refuse_options
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.model.units import counted
-from imb.render.terminal import LEVEL_MARKS, Screen, columns, data, say, text_width, wrapped
+from imb.report.terminal import LEVEL_MARKS, Screen, columns, data, say, text_width, wrapped
 
 if TYPE_CHECKING:
-    from imb.archive.files import FileRun
-    from imb.archive.store import StoredRun
     from imb.diagnose import Diagnosis, FailedLaunch
     from imb.model.observations import Side
+    from imb.store.files import FileRun
+    from imb.store.store import StoredRun
 
 
 def command(
@@ -84,10 +84,10 @@ def command(
       imb diagnose results/monday.log --format markdown > findings.md
     """
     from imb import diagnose
-    from imb.archive.names import any_side, named_runs
-    from imb.archive.store import Archive
     from imb.cli.peers import variance_of
-    from imb.render import findings
+    from imb.report import findings
+    from imb.store.names import any_side, named_runs
+    from imb.store.store import Archive
 
     threshold_values = diagnose.Thresholds().with_values(threshold or [])
     if thresholds:
@@ -128,8 +128,8 @@ def command(
 
 
 def _show(diagnosis: Diagnosis) -> None:
-    from imb.render.findings import MODEL, MODEL_HEADINGS, model_rows
-    from imb.render.variance import block
+    from imb.report.findings import MODEL, MODEL_HEADINGS, model_rows
+    from imb.report.variance import block
 
     screen = Screen(width=text_width())
     screen.line(f"{diagnosis.side}: {counted(diagnosis.launches, 'launch')}")
@@ -163,7 +163,7 @@ def _show(diagnosis: Diagnosis) -> None:
 def failed_among(runs: Iterable[StoredRun | FileRun], side: Side | None = None) -> list[FailedLaunch]:
     """The launches among these runs that have no row in `side` (the sample set of the runs) and were not repeated, and why each failed."""
     from imb import diagnose
-    from imb.archive.names import reason_of
+    from imb.store.names import reason_of
 
     launches = [*side.launches, *side.replaced] if side else []
     measured = {launch.content.partition("#")[0] for launch in launches if launch.rows or launch.failures}

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imb.model.text import one_line
-from imb.render.terminal import Screen, folded, text_width
+from imb.report.terminal import Screen, folded, text_width
 
 if TYPE_CHECKING:
-    from imb.measure.session import Done, Item, Plan
+    from imb.runner.session import Done, Item, Plan
 
 LONGEST_SILENCE = 4.0  # seconds without a line, where there is no bar
 
@@ -77,7 +77,7 @@ class Display:
 
     def show_time_left(self, over: list[Done], turn: int | None) -> None:
         """Print the time left at the beginning of a round of a campaign, if it is known."""
-        from imb.measure import session
+        from imb.runner import session
 
         rounds = max(item.turn for item in self.plan.items)
         seconds_left = session.remaining_seconds(self.plan, over, self.usual_seconds)
@@ -88,7 +88,7 @@ class Display:
 
     def begin(self, items: Sequence[Item], over: list[Done]) -> None:
         """Before `items` are launched, all at the same time."""
-        from imb.measure import session
+        from imb.runner import session
 
         self.show_time_left(over, items[0].turn)
         self.number = items[0].number
@@ -110,7 +110,7 @@ class Display:
         self.bar.start()
 
     def show(self, progress: object, seconds: float) -> None:
-        from imb.measure.progress import Progress
+        from imb.runner.progress import Progress
 
         assert isinstance(progress, Progress)
         total = "" if self.grows else f"/{self.total}"

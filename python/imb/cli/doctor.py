@@ -10,7 +10,7 @@ import typer
 from imb.cli.common import FormatOption
 from imb.cli.launching import MpiOption
 from imb.model.units import counted
-from imb.render.terminal import LEVEL_MARKS, Screen, data, say
+from imb.report.terminal import LEVEL_MARKS, Screen, data, say
 
 if TYPE_CHECKING:
     from imb.mpi.doctor import Check

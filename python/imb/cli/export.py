@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from imb.archive.reading import each_readable
-from imb.archive.store import Archive
 from imb.cli.common import FORMAT, ArchiveOption, readable
 from imb.model.errors import ImbError
-from imb.render.terminal import say
+from imb.report.terminal import say
+from imb.store.reading import each_readable
+from imb.store.store import Archive
 
 
 def command(
@@ -75,9 +75,9 @@ def command(
       imb export 3fa9 --samples > samples.csv
       imb export IMBrun_*.log --format parquet --output results.parquet
     """
-    from imb.archive.files import sources_of
-    from imb.archive.outputs import refuse_overwriting
-    from imb.render import export
+    from imb.report import export
+    from imb.store.files import sources_of
+    from imb.store.outputs import refuse_overwriting
 
     if separator is not None and format != "csv":
         raise ImbError(f"--separator: not with --format {format}; it is of csv")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli import help
 from imb.cli.common import (
     ArchiveOption,
@@ -39,15 +38,16 @@ from imb.cli.launching import (
 from imb.model.errors import ImbError
 from imb.model.hostlist import expanded
 from imb.model.units import counted
-from imb.render.terminal import data, say
+from imb.report.terminal import data, say
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
     from imb.cli.fabric_judging import Against
     from imb.fabric.topology import Topology
-    from imb.measure.drain import Drain
-    from imb.measure.fabric import Settings
-    from imb.measure.session import Done, Plan
-    from imb.render.fabric import Judged
+    from imb.report.fabric import Judged
+    from imb.runner.drain import Drain
+    from imb.runner.fabric import Settings
+    from imb.runner.session import Done, Plan
 
 EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
@@ -201,7 +201,7 @@ def command(
     from msgspec.structs import replace
 
     from imb.cli.fabric_stages import against_of, judge_command_on_interrupt, planned, refuse_own, stages_of
-    from imb.measure import fabric, session
+    from imb.runner import fabric, session
 
     arguments: list[str] = ctx.meta[_ARGUMENTS]
     share_of(relevant, "--relevant")
@@ -324,14 +324,14 @@ def _conclude(
     drain: bool = False,
 ) -> int:
     """Prints the verdict and writes the page; the exit status."""
-    from imb.archive.outputs import write_output
     from imb.cli import fabric_judging as judging
+    from imb.store.outputs import write_output
 
     drains, unnamable = judging.drains_of(judged, against.network)
     results = judging.execute(judged, drains) if drain else {}
     status = EXIT[judged.verdict.state]
     if settings.page:
-        from imb.render.fabric_page import fabric_page
+        from imb.report.fabric_page import fabric_page
 
         text = fabric_page(
             judged, topology, [str(drain_command) for drain_command in drains], now=datetime.now()
@@ -347,11 +347,11 @@ def _conclude(
             | ({"error": results[drain_command]} if results.get(drain_command) else {})
             for drain_command in drains
         ]
-        from imb.render.fabric import fabric_json
+        from imb.report.fabric import fabric_json
 
         data(fabric_json(judged, status, listed))
     elif settings.format == "junit":
-        from imb.render import junit
+        from imb.report import junit
 
         data(junit.document([junit.Suite("imb fabric", judged.verdict.state, junit.of_fabric(judged))]))
     else:
@@ -365,8 +365,8 @@ def _print(
     judged: Judged, drains: Sequence[Drain], unnamable: Sequence[str], results: Mapping[Drain, str | None]
 ) -> None:
     """Print the verdict, then what it is based on."""
-    from imb.render.fabric import HEADINGS, after_table, basis, sweep_headline, table_rows
-    from imb.render.terminal import Screen
+    from imb.report.fabric import HEADINGS, after_table, basis, sweep_headline, table_rows
+    from imb.report.terminal import Screen
 
     style = {"healthy": "bold green", "bad": "bold red"}.get(judged.verdict.state, "bold yellow")
     Screen().line((sweep_headline(judged), style))

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from imb.archive.store import Archive
 from imb.model.errors import ImbError
 from imb.model.network import Network
 from imb.model.notes import note_unread
 from imb.model.text import one_line
 from imb.model.units import and_more, as_percent, counted, rounded_size, size
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
     from imb.cli.fabric_stages import Sources
     from imb.fabric.sweep import Endpoint
     from imb.fabric.topology import Topology
     from imb.fabric.verdict import State, Verdict
-    from imb.measure.drain import Drain
     from imb.model.pairs import PairLaunch
-    from imb.render.fabric import Judged
+    from imb.report.fabric import Judged
+    from imb.runner.drain import Drain
 
 LEVEL = 0.01
 MOST_PASSES = 100  # that an advice names
@@ -43,8 +43,8 @@ class Against(NamedTuple):
 
 def network_in(path: Path) -> Network:
     """The network of a topology file. Raises ImbError."""
-    from imb.archive import sources
-    from imb.logs import topology_text
+    from imb.readers import topology_text
+    from imb.store import sources
 
     try:
         text = sources.read_source(path)
@@ -59,15 +59,15 @@ def network_in(path: Path) -> Network:
 
 def sources_named(archive: Archive, names: Sequence[str]) -> Sources:
     """The files of records of these runs, labels, files or folders. Raises ImbError."""
-    from imb.archive.names import record_files
+    from imb.store.names import record_files
 
     return record_files(archive, *names)
 
 
 def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
     """All launches of IMB-FABRIC in these files; their problems are added to `notes`. Raises ImbError where there is none."""
-    from imb.archive.sources import Unreadable, blocks
     from imb.model import pairs
+    from imb.store.sources import Unreadable, blocks
 
     launches: list[PairLaunch] = []
     for name, path in sources:
@@ -104,7 +104,7 @@ def judged_of(
     from imb.fabric.launches import leveled
     from imb.fabric.loading import endpoints_of, load_of, sweeps_of
     from imb.fabric.verdict import Verdict
-    from imb.render.fabric import Judged
+    from imb.report.fabric import Judged
 
     all_notes = list(notes)
     endpoints = endpoints_of(launches)
@@ -246,8 +246,8 @@ def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], lis
     """Commands that drain the hosts that are slow or do not answer, by the names of nodes in the topology; and hosts whose names are no
     names of Slurm nodes. A silent host that may only have waited for another one is left out."""
     from imb.fabric.pairs import cause_of
-    from imb.measure.drain import drain_of
-    from imb.render.fabric import longer
+    from imb.report.fabric import longer
+    from imb.runner.drain import drain_of
 
     endpoints, verdict = judged.endpoints, judged.verdict
     if verdict.state != "bad":
@@ -276,7 +276,7 @@ def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], lis
 def execute(judged: Judged, drains: Sequence[Drain]) -> dict[Drain, str | None]:
     """Drains the hosts; for each the reason why it was not drained, or None. No host is drained where they are more than one and more than
     MOST_DRAINED of all hosts."""
-    from imb.measure import drain
+    from imb.runner import drain
 
     hosts = len({endpoint.host for endpoint in judged.endpoints})
     if len(drains) > max(1, MOST_DRAINED * hosts):

@@ -15,25 +15,25 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from imb.archive.names import unreachable_of
-from imb.archive.store import Archive
 from imb.cli import INTERRUPTED
 from imb.cli.common import share_of
 from imb.cli.launch_lines import problem_of
-from imb.measure import fabric, session
-from imb.measure.fabric import Settings, Size
 from imb.model.errors import ImbError
 from imb.model.units import counted, size
-from imb.render.terminal import say
+from imb.report.terminal import say
+from imb.runner import fabric, session
+from imb.runner.fabric import Settings, Size
+from imb.store.names import unreachable_of
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
     from imb.cli.fabric_judging import Against
     from imb.fabric.stages import Stage
     from imb.fabric.topology import Topology
     from imb.fabric.verdict import Verdict
-    from imb.measure.session import Done, Item, Plan
     from imb.model.pairs import PairLaunch
-    from imb.render.fabric import Judged
+    from imb.report.fabric import Judged
+    from imb.runner.session import Done, Item, Plan
 
 USAGE = 2  # exit status of the suite for options that it refuses
 _LEAST = 2.0  # seconds that a launch needs at least
@@ -327,8 +327,8 @@ def planned(settings: Settings, ranks: int) -> list[str]:
 
 def against_of(store: Archive, settings: Settings, sources: Sources) -> Against:
     """What a sweep is judged by. Raises ImbError, also where the page would replace a file that is read."""
-    from imb.archive.outputs import refuse_overwriting
     from imb.cli import fabric_judging as judging
+    from imb.store.outputs import refuse_overwriting
 
     topology = Path(settings.topology) if settings.topology else None
     against = judging.Against(share_of(settings.relevant, "--relevant"))

@@ -17,19 +17,19 @@ from imb.cli.launching import MpiOption, ProgramsOption, prepare, ready
 from imb.model.errors import ImbError
 from imb.model.text import now
 from imb.model.units import as_percent, counted, us
-from imb.render.terminal import Screen, say
+from imb.report.terminal import Screen, say
 
 if TYPE_CHECKING:
-    from imb.judge.health import Check, Verdict
-    from imb.measure.health import Checked, Kept, Launched
+    from imb.history.health import Check, Verdict
     from imb.model.health import Session, Watched
+    from imb.runner.health import Checked, Kept, Launched
 
 BENCHMARKS = ("PingPong", "Allreduce")
 LENGTHS = "8,1048576"
 BUDGET = "0.2"  # seconds of the passes of a launch
 LIMIT = 60.0  # seconds of a launch of a session
 RESERVED = 0.3  # seconds of a check, to judge, write and exit
-# An hourly job may start some minutes early. As imb.judge.pairing.APART, which imports more than a check has time for.
+# An hourly job may start some minutes early. As imb.compare.pairing.APART, which imports more than a check has time for.
 SESSIONS_APART = timedelta(minutes=50)
 FIRST = ("--learn", "--within", "--strict", "--file", "--np", "--benchmark", "--mpi", "--programs")
 STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
@@ -126,8 +126,8 @@ def command(
     Variables of schedulers are removed from launches, since launchers fail with them in a prolog. Pairs of hosts are not
     checked: see imb fabric, as the first step of a job.
     """
-    from imb.measure import health
     from imb.mpi import allocation
+    from imb.runner import health
 
     began = _began()
     if list_hosts:
@@ -159,10 +159,10 @@ def command(
 def _list(path: Path) -> int:
     """The hosts of the files in this folder, or in that of this file, the worst first; the exit status with --strict. Raises
     ImbError where there is none."""
-    from imb.judge.health import FEWEST
-    from imb.measure import health
+    from imb.history.health import FEWEST
     from imb.model.text import natural
-    from imb.render.terminal import columns
+    from imb.report.terminal import columns
+    from imb.runner import health
 
     folder = path if path.is_dir() else path.parent
     hosts: list[Kept] = []
@@ -224,9 +224,9 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
     """A file without sessions. Raises ImbError."""
     import socket
 
-    from imb.measure import health, selection
     from imb.model.intent import Intent
     from imb.mpi.host import cores
+    from imb.runner import health, selection
 
     by_component = selection.select(names)
     if len(by_component) > 1 or not all(by_component.values()):
@@ -264,8 +264,8 @@ def _asks_for_other(
     lengths: str | None,
 ) -> bool:
     """Whether the command line asks for something else than the sessions measured. Raises ImbError."""
-    from imb.measure import selection
     from imb.mpi import installations
+    from imb.runner import selection
 
     words = " ".join(kept.arguments)
     if mpi and (installations.find_for(mpi, programs) if programs else installations.find(mpi)) != kept.mpi:
@@ -285,8 +285,8 @@ def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
     """Adds a session to what the file had `before`. Raises ImbError, OSError."""
     from msgspec.structs import replace
 
-    from imb.judge import health as judge
-    from imb.measure import health
+    from imb.history import health as judge
+    from imb.runner import health
 
     _refuse_other_host(path, kept)
     start = now()
@@ -332,7 +332,7 @@ def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
 
 def _last(last: Checked | None, watched: Mapping[str, Watched], verdict: str) -> Checked:
     """The check that `--list` prints of the host: this one, but an inconclusive one does not hide a suspect or bad verdict that is still open."""
-    from imb.measure.health import Checked
+    from imb.runner.health import Checked
 
     open_suspect = any(figure.suspect for figure in watched.values())
     if last and last.verdict in ("bad", "suspect") and verdict == "inconclusive" and open_suspect:
@@ -344,8 +344,8 @@ def _check(path: Path, kept: Kept | None, deadline: float) -> int:
     """Measures and judges; the exit status with --strict. Raises ImbError, OSError."""
     from msgspec.structs import replace
 
-    from imb.judge import health as judge
-    from imb.measure import health
+    from imb.history import health as judge
+    from imb.runner import health
 
     count = len(kept.sessions) if kept else 0
     if kept is None or count < judge.FEWEST:
@@ -372,7 +372,7 @@ def _check(path: Path, kept: Kept | None, deadline: float) -> int:
 
 
 def _too_few(path: Path, sessions: int) -> ImbError:
-    from imb.judge.health import FEWEST
+    from imb.history.health import FEWEST
 
     return ImbError(
         f"no limits: {path} has {counted(sessions, 'session')}, a check needs {FEWEST};"
@@ -384,7 +384,7 @@ def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
     """Launches until all figures are decided, or time is up; why it ended earlier. Raises ImbError, OSError."""
     from statistics import median
 
-    from imb.measure import health
+    from imb.runner import health
 
     launch_seconds = median(session.seconds for session in kept.sessions)
     while check.undecided:
@@ -433,7 +433,7 @@ def _refuse_changed(path: Path, compared: Mapping[str, tuple[str | None, str | N
 
 def _print(kept: Kept, check: Check, verdict: Verdict, since: dict[str, str], reason: str) -> None:
     """The verdict on one line; of a healthy host also what the check can see."""
-    from imb.judge import health as judge
+    from imb.history import health as judge
 
     sessions = kept.values()
     details = [
@@ -469,7 +469,7 @@ def _medians(sessions: Sequence[Session]) -> str:
 
 def _sensitivity(kept: Kept) -> list[str]:
     """What a check can see, and how often it is wrong."""
-    from imb.judge import health as judge
+    from imb.history import health as judge
 
     sessions = kept.values()
     count = len(sessions)

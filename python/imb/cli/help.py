@@ -11,7 +11,7 @@ from typing import Any
 import typer
 import typer.core
 
-from imb.render.terminal import say
+from imb.report.terminal import say
 
 FIRST = 8  # options that a first page has at most, without --help itself
 _ALL = "--help-all"

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.archive.store import SHORT, Archive
 from imb.cli import INTERRUPTED
 from imb.cli.common import ArchiveOption, LabelOption, named_path
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import Screen, say
+from imb.report.terminal import Screen, say
+from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
-    from imb.archive.importer import FileReport
+    from imb.store.importer import FileReport
 
 _FEW = 20  # files whose runs are listed
 
@@ -59,7 +59,7 @@ def command(
       imb import IMBrun_*.log
       imb import --label "old cluster" results/
     """
-    from imb.archive.importer import files_in, import_files
+    from imb.store.importer import files_in, import_files
 
     files = files_in(paths)
     if not files:

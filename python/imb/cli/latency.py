@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launch_lines import problem_of
 from imb.cli.launching import (
@@ -29,7 +28,8 @@ from imb.cli.launching import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import NOT_KNOWN, counted, decimal, known_width
-from imb.render.terminal import say
+from imb.report.terminal import say
+from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
     from imb.model.intent import Intent
@@ -98,7 +98,7 @@ def command(
     """
     import msgspec
 
-    from imb.measure import passes, session
+    from imb.runner import passes, session
 
     if budget is not None and (classic or repetitions is not None):
         raise ImbError("--budget needs passes; omit --classic and --repetitions")
@@ -133,7 +133,7 @@ def command(
 
 def report(store: Archive, executed: SessionEnd) -> int:
     """Print the latency of these launches; the exit status. Raises ImbError."""
-    from imb.archive.names import launches_in
+    from imb.store.names import launches_in
 
     plan, ends = executed.plan, executed.over
     launches = [launch for ended in ends for launch in launches_in(store, ended.run)]
@@ -167,7 +167,7 @@ def report(store: Archive, executed: SessionEnd) -> int:
 def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) -> None:
     """Print a warning on standard error where the latency was disturbed, with the disturbances."""
     from imb.cli.peers import earlier
-    from imb.judge.usual import sentences_of, unusual
+    from imb.compare.usual import sentences_of, unusual
 
     disturbances = sentences_of(unusual(launches, earlier(archive, launches)))
     if (half_width := _half_width(rows)) is not None and half_width > WIDE:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from imb.archive.reading import each_readable
-from imb.archive.store import SHORT
 from imb.model.facts import fact
 from imb.model.units import counted
-from imb.render.terminal import say
+from imb.report.terminal import say
+from imb.store.reading import each_readable
+from imb.store.store import SHORT
 
 if TYPE_CHECKING:
-    from imb.archive.store import Archive
-    from imb.measure.session import Done, Item, Plan
+    from imb.runner.session import Done, Item, Plan
+    from imb.store.store import Archive
 
 # Exit statuses. A launcher may replace the suite's 2 by 1.
 _USAGE_ERRORS = (1, 2)
@@ -29,7 +29,7 @@ def title_of(plan: Plan) -> str:
 
 def launch_line(archive: Archive, plan: Plan, ended: Done) -> str:
     """The run of a launch, which launch it was and what it measured."""
-    from imb.measure import session
+    from imb.runner import session
 
     problem = problem_of(archive, plan, ended)
     reason = f": {problem}" if problem else ""
@@ -64,7 +64,7 @@ def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
 
 def is_usage_error(archive: Archive, ended: Done) -> bool:
     """Whether the suite refused its arguments, which another launch does not change: its one line, and no records."""
-    from imb.archive.names import reason_of
+    from imb.store.names import reason_of
 
     if ended.outcome != "failed" or ended.status not in _USAGE_ERRORS:
         return False
@@ -87,8 +87,8 @@ def _failure(status: int) -> str:
 
 def _reason(archive: Archive, plan: Plan, ended: Done) -> str:
     """The problem that was recorded, else the first failure row, else the reason that the launcher or the MPI printed."""
-    from imb.archive.names import reason_of
     from imb.model.records import Failure
+    from imb.store.names import reason_of
 
     if ended.problem:
         return f" ({ended.problem})"

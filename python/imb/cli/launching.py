@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
 import typer
 
-from imb.archive.store import Archive, ArchiveFull
 from imb.cli import INTERRUPTED
 from imb.cli.display import Display
 from imb.cli.launch_lines import is_usage_error, launch_line, launch_name, title_of, warn_of_others
-from imb.measure.passes import Sampling
 from imb.model.errors import ImbError
 from imb.model.mpis import mpi_named
 from imb.model.units import counted
-from imb.render.terminal import Screen, say
+from imb.report.terminal import Screen, say
+from imb.runner.passes import Sampling
+from imb.store.store import Archive, ArchiveFull
 
 if TYPE_CHECKING:
-    from imb.measure.campaign import Campaign, VariantSettings
-    from imb.measure.session import Done, Item, Plan, Variant
     from imb.model.intent import Intent
     from imb.mpi.installations import Installation
+    from imb.runner.campaign import Campaign, VariantSettings
+    from imb.runner.session import Done, Item, Plan, Variant
 
 MpiOption = Annotated[
     str | None,
@@ -209,7 +209,7 @@ def intent_of(
 
 def refuse_missing_cpus(intent: Intent, setting: str = "--cpus") -> None:
     """Raises ImbError where a rank is to be pinned to a CPU that this host, which launches, does not have."""
-    from imb.measure import session
+    from imb.runner import session
 
     present = os.sysconf("SC_NPROCESSORS_CONF")
     missing = [cpu for cpu in intent.cpus if cpu >= present]
@@ -257,7 +257,7 @@ def components_of(plans: Sequence[Plan]) -> set[str]:
 
 def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -> None:
     """Builds the suite for these plans if needed, unless its programs are given. Raises ImbError where one is missing."""
-    from imb.measure import session
+    from imb.runner import session
 
     if programs is None:
         ready(mpi, None, components_of(plans))
@@ -272,8 +272,8 @@ def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
 
 def build_variants(campaign: Campaign, plans: Sequence[Plan]) -> None:
     """Builds the programs that the plans of a campaign need, for each of its MPIs and compilers."""
-    from imb.measure.campaign import variants
     from imb.mpi import installations
+    from imb.runner.campaign import variants
 
     components = components_of(plans)
     builds = {
@@ -353,7 +353,7 @@ class SessionEnd(NamedTuple):
 def carry_out(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
     """Runs the launches of the session that are not done yet, with live progress; exits with 1 or 2 unless all were complete."""
     from imb.cli.variance import after_session
-    from imb.measure import session
+    from imb.runner import session
 
     before = len(session.done(archive, plan))
     executed = launch_all(archive, plan, verbose=verbose)
@@ -421,7 +421,7 @@ def launch_all(
     Raises ImbError where another process executes the session.
     """
     from imb.cli.deciding import with_repeats
-    from imb.measure import lock, session
+    from imb.runner import lock, session
 
     try:
         with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
@@ -469,9 +469,9 @@ def _launch_all(
     """`grows`: launches follow that are not planned yet; `announced`: the caller has printed what follows."""
     from imb.cli.deciding import Deciding
     from imb.cli.show import print_tables
-    from imb.measure import execution, session, stored_sessions
-    from imb.measure.setup_teardown import SetupState
     from imb.model import records
+    from imb.runner import execution, session, stored_sessions
+    from imb.runner.setup_teardown import SetupState
 
     execution.settle(archive, plan)
     before = session.done(archive, plan)
@@ -589,8 +589,8 @@ _MOST_PER_CORE = 100  # ranks
 def examine_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks. Raises
     ImbError where they are so many that the host would not respond."""
-    from imb.measure import session
     from imb.mpi import host
+    from imb.runner import session
 
     if session.elsewhere(intent):
         return

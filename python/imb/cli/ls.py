@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from imb.archive.store import SHORT, Archive
 from imb.cli.common import ArchiveOption, FormatOption
 from imb.model.errors import ImbError
 from imb.model.mpis import library_name
 from imb.model.text import natural
-from imb.render import shortened
-from imb.render.terminal import columns, data, say, text_width
+from imb.report import shortened
+from imb.report.terminal import columns, data, say, text_width
+from imb.store.store import SHORT, Archive
 
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
 # The columns of the index that the list needs.
@@ -81,8 +81,8 @@ def command(
       imb ls --all --benchmark Allreduce
       imb ls --format json | jq .command
     """
-    from imb.archive.index import Index
-    from imb.archive.names import listed, unknown_label
+    from imb.store.index import Index
+    from imb.store.names import listed, unknown_label
 
     if everything and newest is not None:
         raise ImbError("--all and --newest exclude each other; give one of them")

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from imb.archive.names import launches_in
-from imb.archive.reading import each_readable
-from imb.archive.store import SHORT, Archive
 from imb.model.gpus import memory_of
 from imb.model.observations import Launch, Side
+from imb.store.names import launches_in
+from imb.store.reading import each_readable
+from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
-    from imb.judge.variance import Variance
+    from imb.compare.variance import Variance
 
 MOST = 16  # earlier launches of one kind: reading one takes some 30 ms
 
@@ -29,7 +29,7 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
     }
     if {name[:SHORT] for name in archive.ids()} <= own_names:
         return []  # there are no earlier runs, so the index is not read
-    from imb.archive.index import Index
+    from imb.store.index import Index
 
     index_rows = Index(archive).rows(["run", "nodes", "mpi", "processes", "memory", "passes", "date"])
     rows = [row for row in index_rows if row["passes"] and row["run"][:SHORT] not in own_names]
@@ -47,7 +47,7 @@ def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
 
 def variance_of(archive: Archive, side: Side) -> Variance:
     """The variance components of a sample set, with earlier launches of the archive."""
-    from imb.judge.variance import parts_of
+    from imb.compare.variance import parts_of
 
     return parts_of(side, earlier=earlier(archive, side.launches))
 

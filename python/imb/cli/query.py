@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli.common import FORMAT, ArchiveOption
 from imb.model.text import csv_text
-from imb.render.terminal import columns, data, say
+from imb.report.terminal import columns, data, say
+from imb.store.store import Archive
 
 
 def command(
@@ -39,7 +39,7 @@ def command(
                  WHERE benchmark = 'PingPong' AND bytes = 0 GROUP BY label ORDER BY us"
       imb query --format csv "FROM runs" > runs.csv
     """
-    from imb.archive.sql import ask
+    from imb.store.sql import ask
 
     names, rows = ask(Archive(archive), sql)
     if format == "csv":

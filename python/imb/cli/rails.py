@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, LabelOption
 from imb.cli.launch_lines import problem_of
 from imb.cli.launching import (
@@ -26,7 +25,8 @@ from imb.cli.launching import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import NOT_KNOWN, amount, as_percent, counted, size
-from imb.render.terminal import Screen, say
+from imb.report.terminal import Screen, say
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
     from imb.model.observations import Launch
@@ -75,9 +75,9 @@ def command(
     """
     import msgspec
 
-    from imb.measure import passes, session
-    from imb.measure.rails import cpus_near, rails_here
     from imb.mpi.allocation import Allocation
+    from imb.runner import passes, session
+    from imb.runner.rails import cpus_near, rails_here
 
     rails = rails_here()
     if not rails and pairs is None:
@@ -109,9 +109,9 @@ def report(store: Archive, executed: SessionEnd) -> int:
     from itertools import chain
     from statistics import median
 
-    from imb.archive.names import launches_in
     from imb.fabric.rails import carried as shares_of
     from imb.model.conditions import interfaces_in
+    from imb.store.names import launches_in
 
     complete = all_measured(executed)
     measured = [launch for ended in executed.over for launch in launches_in(store, ended.run) if _sum(launch)]

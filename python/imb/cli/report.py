@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli.common import (
     SIDE,
     USUAL_RELEVANT,
@@ -26,14 +25,15 @@ from imb.cli.common import (
 from imb.cli.extras import need
 from imb.model.errors import ImbError
 from imb.model.units import amount, counted
-from imb.render.terminal import Screen, explained, say
+from imb.report.terminal import Screen, explained, say
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.archive.files import FileRun
-    from imb.archive.store import StoredRun
+    from imb.compare.comparison import CompareSettings
     from imb.diagnose import Limits, Thresholds
-    from imb.judge.compare import CompareSettings
     from imb.model.observations import Side
+    from imb.store.files import FileRun
+    from imb.store.store import StoredRun
 
 Format = Literal["html", "png", "svg", "pdf", "terminal"]
 FIRST = ("--format", "--output", "--title", "--benchmark", "--metric", "--relevant", "--link", "--archive")
@@ -117,9 +117,9 @@ def command(
             f"imb report --format {output_format}", "plotext" if output_format == "terminal" else "matplotlib"
         )
     from imb import diagnose
-    from imb.archive.files import sources_of
-    from imb.archive.outputs import refuse_overwriting, write_output
-    from imb.judge.compare import CompareSettings
+    from imb.compare.comparison import CompareSettings
+    from imb.store.files import sources_of
+    from imb.store.outputs import refuse_overwriting, write_output
 
     limits = diagnose.Limits(
         link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
@@ -186,9 +186,9 @@ def _page_of(
     from imb import diagnose
     from imb.cli.diagnose import failed_among
     from imb.cli.peers import earlier, variance_of
-    from imb.judge.compare import compare
-    from imb.render.marks import letter
-    from imb.render.page import report_page
+    from imb.compare.comparison import compare
+    from imb.report.marks import letter
+    from imb.report.page import report_page
 
     return report_page(
         sides,
@@ -217,7 +217,7 @@ def _draw(
     sides: list[Side], metric: str, benchmarks: list[str], path: Path | None, format: str, title: str | None
 ) -> None:
     """Curves, into a file or on the terminal."""
-    from imb.render.picture import draw, lines_of, terminal_chart
+    from imb.report.picture import draw, lines_of, terminal_chart
 
     lines = lines_of(sides, metric, benchmarks)
     if path:

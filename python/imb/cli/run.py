@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli.common import NOT_WITH_RESUME, ArchiveOption, LabelOption, names_and_arguments, refuse_options
 from imb.cli.launching import (
     BindOption,
@@ -47,7 +46,8 @@ from imb.cli.submitting import (
     pairs_of,
 )
 from imb.model.errors import ImbError
-from imb.render.terminal import say
+from imb.report.terminal import say
+from imb.store.store import Archive
 
 # The options that --resume takes: those that the plan of a session does not have, and the time limit, which may be changed.
 _RESUME_OPTIONS = {
@@ -166,8 +166,8 @@ def command(
     With --submit a job executes the session, with an archive that it can access. Several jobs, and a
     job per pair of hosts: see imb campaign.
     """
-    from imb.measure import passes, selection, session, stored_sessions
     from imb.model import gpus
+    from imb.runner import passes, selection, session, stored_sessions
 
     store = Archive(archive)
     words = list(names or [])

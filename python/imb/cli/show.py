@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from imb.archive.labels import Tags
-from imb.archive.store import Archive, StoredRun
 from imb.cli.common import ArchiveOption, BenchmarkOption, readable
 from imb.cli.extras import has, need
 from imb.cli.variance import of_one_run, show_side
@@ -19,10 +17,12 @@ from imb.model.notes import note_unread
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import End, Failure, Records, Result, Run, Sample
 from imb.model.units import counted
-from imb.render.terminal import Screen, data, say
+from imb.report.terminal import Screen, data, say
+from imb.store.labels import Tags
+from imb.store.store import Archive, StoredRun
 
 if TYPE_CHECKING:
-    from imb.archive.files import FileRun
+    from imb.store.files import FileRun
 
 
 MOST = 1000  # rows of a table that are shown
@@ -68,7 +68,7 @@ def command(
       imb show 3fa9 --output > the.log
       imb show results/monday.log
     """
-    from imb.archive import names
+    from imb.store import names
 
     if output and (benchmark or chart is not None):
         raise ImbError(
@@ -112,7 +112,7 @@ def _show_several(
     archive: Archive, name: str, runs: Sequence[StoredRun | FileRun], benchmarks: list[str]
 ) -> None:
     """The runs of a label, query or file together; where none has a result, the facts of each."""
-    from imb.archive.names import NoResult, side_from
+    from imb.store.names import NoResult, side_from
 
     try:
         side = side_from(runs, name)
@@ -128,7 +128,7 @@ def _show_several(
 
 
 def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[str]:
-    from imb.archive.names import reason_of
+    from imb.store.names import reason_of
 
     run: Run = next(records.of(Run), Run())
     end: End | None = next(records.of(End), None)
@@ -250,8 +250,8 @@ def _conditions(facts: Mapping[str, Any]) -> str | None:
 
 def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: bool = False) -> None:
     """All rows of a run, or those of these benchmarks (lower case); notes, and charts."""
-    from imb.render.classic import notes_on_passes
-    from imb.render.tables import evidence_of, failures_of, quantiles_of, tables_of
+    from imb.report.classic import notes_on_passes
+    from imb.report.tables import evidence_of, failures_of, quantiles_of, tables_of
 
     rows = [
         record
@@ -273,7 +273,7 @@ def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: b
         if evidence := evidence_of(table.results):
             say(f"system events: {evidence}")
         if chart:
-            from imb.render.chart import curve
+            from imb.report.chart import curve
 
             if picture := curve(table, width=min(screen.width, 100)):
                 say("", *picture)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli.common import ArchiveOption, FormatOption, LabelOption
 from imb.cli.launching import (
     BindOption,
@@ -29,11 +28,12 @@ from imb.cli.launching import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import json_data, say
+from imb.report.terminal import json_data, say
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.measure.session import Plan
     from imb.model.startup import Spread, Summary
+    from imb.runner.session import Plan
 
 FIRST = ("--ranks", "--launches", "--mpi", "--hosts", "--ppn", "--launcher", "--label", "--format")
 
@@ -85,7 +85,7 @@ def command(
     """
     import msgspec
 
-    from imb.measure import session, startup
+    from imb.runner import session, startup
 
     numbers = numbers_of(ranks) if ranks else None
     intent = intent_of(max(numbers) if numbers else None, hosts, ppn, bind, cpus, env, launcher)
@@ -133,8 +133,8 @@ def numbers_of(text: str) -> list[int]:
 
 def summaries_of(archive: Archive, plan: Plan) -> list[Summary]:
     """The summary of the launches of each number of ranks."""
-    from imb.measure import session
     from imb.model.startup import Times, summary_of, times_of
+    from imb.runner import session
 
     over = session.done(archive, plan)
     launches: dict[int, list[tuple[str | None, Times | None]]] = {}
@@ -161,7 +161,7 @@ def _print_json(plan: Plan, summaries: Sequence[Summary]) -> None:
 
 def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
     from imb.model.startup import largest_part
-    from imb.render.terminal import Screen
+    from imb.report.terminal import Screen
 
     several = plan.items[-1].turn > 1
     statistic = (

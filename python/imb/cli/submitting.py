@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli.extras import need
-from imb.measure.submit import Scheduler
 from imb.model.errors import ImbError
-from imb.render.terminal import say
+from imb.report.terminal import say
+from imb.runner.submit import Scheduler
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.measure.session import Plan
+    from imb.runner.session import Plan
 
 SubmitOption = Annotated[
     Scheduler | None,
@@ -104,8 +104,8 @@ def hand_over(archive: Archive, plans: Sequence[Plan], job: Job) -> int:
 
 
 def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
-    from imb.measure import session
-    from imb.measure.submit import submit
+    from imb.runner import session
+    from imb.runner.submit import submit
 
     assert job.scheduler
     over = session.done(archive, plan)
@@ -130,7 +130,7 @@ def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
 
 
 def _minutes(archive: Archive, plan: Plan) -> float:
-    from imb.measure import session, stored_sessions
+    from imb.runner import session, stored_sessions
 
     seconds = session.remaining_seconds(
         plan, session.done(archive, plan).values(), stored_sessions.usual_seconds(archive, plan)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.archive.store import Archive
 from imb.cli.common import (
     NOT_WITH_RESUME,
     ArchiveOption,
@@ -43,13 +42,14 @@ from imb.cli.launching import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import json_data, say
+from imb.report.terminal import json_data, say
+from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.judge.tuning import Tuned
-    from imb.measure.session import Done, Plan
-    from imb.measure.tuning import Settings
     from imb.mpi.tuning import Tuner
+    from imb.runner.session import Done, Plan
+    from imb.runner.tuning import Settings
+    from imb.tune.search import Tuned
 
 FIRST = ("--mpi", "--np", "--ppn", "--budget", "--output", "--verify", "--resume", "--dry-run")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -153,11 +153,11 @@ def command(
     import msgspec
 
     from imb.cli.tune_stages import stages_of
-    from imb.measure import session, tuning
-    from imb.measure.campaign import examine_name
-    from imb.measure.fabric import hosts_offered
-    from imb.measure.tuned_files import difference
     from imb.mpi.tuning import tuner_of
+    from imb.runner import session, tuning
+    from imb.runner.campaign import examine_name
+    from imb.runner.fabric import hosts_offered
+    from imb.runner.tuned_files import difference
 
     if resume:
         refuse_options(context, _RESUME_OPTIONS, NOT_WITH_RESUME)
@@ -227,8 +227,8 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
     import msgspec
 
     from imb.cli.launching import resume
-    from imb.measure import lock, session, stored_sessions
-    from imb.measure.tuning import Settings
+    from imb.runner import lock, session, stored_sessions
+    from imb.runner.tuning import Settings
 
     if len(words) > 1:
         raise ImbError(f"--resume: too many arguments: {' '.join(words)}; give one session")
@@ -269,8 +269,8 @@ def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
 def report(store: Archive, executed: SessionEnd) -> int:
     """Print the result; the exit status. Raises ImbError."""
     from imb.cli.tune_stages import stages_of
-    from imb.render import tuning
-    from imb.render.terminal import Screen
+    from imb.report import tuning
+    from imb.report.terminal import Screen
 
     plan = executed.plan
     stages = stages_of(store, plan)
@@ -306,8 +306,8 @@ def report(store: Archive, executed: SessionEnd) -> int:
 def _write_page(file: Path, result: Tuned, plan: Plan, settings: Settings) -> None:
     from datetime import datetime
 
-    from imb.archive.durable import write_whole
-    from imb.render.tuning_page import tuning_page
+    from imb.report.tuning_page import tuning_page
+    from imb.store.durable import write_whole
 
     text = tuning_page(
         result,
@@ -385,8 +385,8 @@ def _refuse_used(output: Path) -> None:
 
 def _planned(settings: Settings, tuner: Tuner) -> list[str]:
     """A line for each stage, and the shortest and longest duration of all."""
-    from imb.judge.tuning import FIRST, LOOKS, MOST
-    from imb.measure import passes, tuning
+    from imb.runner import passes, tuning
+    from imb.tune.search import FIRST, LOOKS, MOST
 
     if settings.verify:
         cells = tuner.read(Path(settings.verify))[1]

@@ -18,19 +18,19 @@ import msgspec
 import numpy as np
 
 from imb import __version__
-from imb.archive.durable import write_whole
-from imb.archive.store import Archive
 from imb.cli.display import duration_text
-from imb.judge.tuning import FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
-from imb.measure import tuned_files, tuning
-from imb.measure.session import Done, Plan, folder_of
-from imb.measure.tuning import Figures, Group, Launch, Row, Settings
 from imb.model.errors import ImbError
 from imb.model.text import now
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
 from imb.model.units import counted
 from imb.mpi.tuning import Executed, Tuner, proof, tuner_of
-from imb.render.terminal import say
+from imb.report.terminal import say
+from imb.runner import tuned_files, tuning
+from imb.runner.session import Done, Plan, folder_of
+from imb.runner.tuning import Figures, Group, Launch, Row, Settings
+from imb.store.durable import write_whole
+from imb.store.store import Archive
+from imb.tune.search import FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
 
 if TYPE_CHECKING:
     from imb.stats.arrays import Values

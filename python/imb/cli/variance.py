@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from imb.archive.store import Archive, StoredRun
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.units import counted, decimal
-from imb.render.terminal import Screen, say
+from imb.report.terminal import Screen, say
+from imb.store.store import Archive, StoredRun
 
 if TYPE_CHECKING:
-    from imb.archive.files import FileRun
-    from imb.measure.session import Done, Plan
     from imb.model.observations import Launch, Side
     from imb.model.records import Records
+    from imb.runner.session import Done, Plan
+    from imb.store.files import FileRun
 
 
 def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
@@ -22,7 +22,7 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
     method (passes, single bursts)."""
     import msgspec
 
-    from imb.judge.kinds import by_kind
+    from imb.compare.kinds import by_kind
 
     if benchmarks:
         refuse_missing_benchmarks(benchmarks, [key.benchmark for key in side.all_keys()])
@@ -45,8 +45,8 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
 
 def _show_kind(archive: Archive, side: Side, name: str) -> None:
     from imb.cli.peers import variance_of
-    from imb.judge.kinds import library_of
-    from imb.render.variance import block, legend, tables
+    from imb.compare.kinds import library_of
+    from imb.report.variance import block, legend, tables
 
     screen = Screen()
     library = next(filter(None, map(library_of, side.launches)), None)
@@ -66,7 +66,7 @@ def _show_kind(archive: Archive, side: Side, name: str) -> None:
 
 def _launch(launch: Launch) -> str:
     """The date of a launch, its method, and the time of its probes in the fastest state."""
-    from imb.judge.usual import references_of
+    from imb.compare.usual import references_of
 
     probes = " and ".join(decimal(seconds * 1e6) for seconds in references_of(launch).values())
     words = [
@@ -84,9 +84,9 @@ def after_session(archive: Archive, plan: Plan, over: Sequence[Done]) -> None:
     """Results of completed launches, by variant: variance components, launches outside the dominant state."""
     if len(over) == 1 and archive.ids() == [over[0].run]:
         return  # the only run of the archive: there is nothing to compare it with
-    from imb.archive.names import side_of
     from imb.cli.peers import variance_of
-    from imb.render.variance import block
+    from imb.report.variance import block
+    from imb.store.names import side_of
 
     for number, variant in enumerate(plan.variants):
         runs = [
@@ -108,7 +108,7 @@ def after_session(archive: Archive, plan: Plan, over: Sequence[Done]) -> None:
 def of_one_run(archive: Archive, run: StoredRun | FileRun, records: Records) -> list[str]:
     """Whether the launches of a run were outside the dominant state of their machine, as sentences."""
     from imb.cli.peers import earlier
-    from imb.judge.usual import sentences_of, unusual
+    from imb.compare.usual import sentences_of, unusual
     from imb.model.observations import launches_of
 
     launches = list(launches_of(records, run.name, run.facts()))

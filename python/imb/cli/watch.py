@@ -19,7 +19,7 @@ from imb.cli.common import (
 )
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.render.terminal import data, explained, json_data, say
+from imb.report.terminal import data, explained, json_data, say
 
 
 def command(
@@ -57,11 +57,11 @@ def command(
 
     Exit status: 0 no slower step, 10 slower step, drift or newest session, 11 too few sessions (fewer than 6) or too noisy, 2 usage error.
     """
-    from imb.archive.store import Archive
-    from imb.judge.compare import parse_bands
-    from imb.judge.history import EXIT, HistorySettings, history
-    from imb.measure.tuned_files import outdated
+    from imb.compare.comparison import parse_bands
+    from imb.history.sessions import EXIT, HistorySettings, history
     from imb.model.observations import Side
+    from imb.runner.tuned_files import outdated
+    from imb.store.store import Archive
 
     settings = HistorySettings(
         metric=metric,
@@ -77,11 +77,11 @@ def command(
     if format == "json":
         json_data(judged)
     elif format == "html":
-        from imb.render.page import history_page
+        from imb.report.page import history_page
 
         data(history_page(judged))
     else:
-        from imb.render.watch import history_text
+        from imb.report.watch import history_text
 
         say(*history_text(judged).splitlines())
     for line in outdated(store):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from imb.compare.kinds import refuse_other_kinds
+from imb.compare.variance import Variance
 from imb.diagnose import causes, curves, expected, gpu_link, launches, parts, paths, shape, spread
 from imb.diagnose.case import (
     LEVELS,
@@ -22,8 +24,6 @@ from imb.diagnose.case import (
     rate,
     threshold_descriptions,
 )
-from imb.judge.kinds import refuse_other_kinds
-from imb.judge.variance import Variance
 from imb.model.observations import Side
 
 __all__ = [

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from imb.compare.variance import Variance, parts_of
 from imb.diagnose import curves
 from imb.diagnose.series import SampleSeries, series_of
-from imb.judge.variance import Variance, parts_of
 from imb.model import options
 from imb.model.errors import ImbError
 from imb.model.observations import Key, Side

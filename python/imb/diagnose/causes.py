@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from imb.compare.figures import levels_of_launches
 from imb.diagnose import association
 from imb.diagnose.case import Case, Finding
 from imb.diagnose.series import SampleSeries, amount_of
 from imb.diagnose.spread import place
-from imb.judge.figures import levels_of_launches
 from imb.model.facts import fact
 from imb.model.observations import Key, Launch, time_of
 from imb.model.path import seconds_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from imb.compare.remedies import remedy, verdict
+from imb.compare.usual import alike, explanation, names
 from imb.diagnose.case import Case, Finding
-from imb.judge.remedies import remedy, verdict
-from imb.judge.usual import alike, explanation, names
 from imb.model.units import counted
 
 

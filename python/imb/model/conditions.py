@@ -86,7 +86,7 @@ def usable(interfaces: Iterable[Interface]) -> list[Interface]:
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """At one moment, on the host that launches. `load` is the number of runnable processes, mean of a minute; `transports`
-    are those that the MPI itself reports (imb.measure.transports), None where it reports none. `gpus`: of launches that use them."""
+    are those that the MPI itself reports (imb.runner.transports), None where it reports none. `gpus`: of launches that use them."""
 
     time: str
     machine: Machine

@@ -316,6 +316,6 @@ def _under(launch: Launch, label: str) -> Launch:
 
 
 def interleaved(*sides: Side) -> bool:
-    """Whether all launches were interleaved with others, in alternating segments of a row (imb.measure.interleave)."""
+    """Whether all launches were interleaved with others, in alternating segments of a row (imb.runner.interleave)."""
     segments = (launch.run.option("turns", int) for side in sides for launch in side.launches)
     return all((count or 1) > 1 for count in segments)

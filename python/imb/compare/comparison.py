@@ -1,0 +1,374 @@
+"""Is B as fast as A? Effects with intervals and verdicts, of rows and of bands of lengths. Pure.
+
+The launch is the unit of replication, or the session where launches are of several sessions (imb.compare.pairing).
+Everything is judged on the logarithm of the metric, and printed as the **speedup** of B over A: above 1, B is
+faster (more bandwidth, more messages); 2.00 is twice as fast. docs/evidence-verdicts.md explains how a verdict is reached, and its
+limits.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+
+import msgspec
+import numpy as np
+
+from imb.compare import pairing, sequential, session_bound
+from imb.compare.bands import BANDS as BANDS
+from imb.compare.bands import NO_LENGTH as NO_LENGTH
+from imb.compare.bands import Band as Band
+from imb.compare.bands import members_of
+from imb.compare.bands import parse_bands as parse_bands
+from imb.compare.condition_diff import Difference, differences, values_of
+from imb.compare.effects import EXIT as EXIT
+from imb.compare.effects import CompareSettings as CompareSettings
+from imb.compare.effects import Effect as Effect
+from imb.compare.effects import Verdict as Verdict
+from imb.compare.effects import beyond_effect, effects_of, latched, planning_level, together, undecided
+from imb.compare.figures import Logs, band_means, logs_of, with_quantiles
+from imb.compare.kinds import method_of
+from imb.compare.notes import caveats, remarks
+from imb.compare.order import not_interleaved
+from imb.compare.state_shares import PART, StateShares, state_shares
+from imb.model import sequential_design
+from imb.model.errors import ImbError, refuse_missing_benchmarks
+from imb.model.gpus import memory_of
+from imb.model.observations import METRICS, Key, Launch, Side
+from imb.stats import shift as stats
+from imb.stats.medians import known_median
+
+_NAMED = 4  # benchmarks in a command; instead of more, it has their components
+# Options that classic launches lack, or `imb run` gives.
+_OF_PASSES = {"-passes", "-precision", "-budget", "-turns", "-json"}
+_LISTS = {"-include", "-exclude"}  # options whose value is names of benchmarks
+LARGEST_DETECTABLE = 5.0  # a logarithm; if only larger changes can be detected, no figure is given
+
+
+class RowEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """One row. `a`, `b`: medians over launches of the metric, in its unit (seconds, bytes/s, ...). `quantile`: p50, p90 or p99 of the
+    samples, where that is judged beside the metric."""
+
+    key: Key
+    a: float
+    b: float
+    effect: Effect
+    quantile: str | None = None
+
+    def __str__(self) -> str:
+        """`Allreduce, 8 ranks, 64 bytes, p99`"""
+        return f"{self.key}, {self.quantile}" if self.quantile else str(self.key)
+
+
+class BandEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one curve (benchmark, mode, layout; its `bytes` is None) whose lengths lie in the band, together:
+    of each launch the geometric mean counts."""
+
+    curve: Key
+    band: Band
+    rows: int
+    effect: Effect
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of `imb compare`. `verdict` is that of bands and rows together (`together`). `unit`: what counts as one figure;
+    `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these launches
+    permit no verdict, except for bands beyond the bound of sessions (imb.compare.session_bound). `detectable`: the slowdown, 0.1 is
+    10 %, that so many launches find in 19 of 20 comparisons in half of the bands; `needed`: launches a side that would find a
+    slowdown of CompareSettings.relevant there. `warnings` are sentences, the most important first; `remarks` explain the bands.
+    `states`: launches in the fast state, if the machine has two. `only_a`, `only_b`: rows that the other side lacks (not judged).
+    `sequential`: launches stopped when decided; intervals, `p`, `q` and verdicts then hold for any number of looks."""
+
+    name_a: str
+    name_b: str
+    launches_a: int
+    launches_b: int
+    settings: CompareSettings
+    verdict: Verdict
+    pairs: bool
+    detectable: float | None
+    needed: int | None
+    conditions: list[Difference]
+    warnings: list[str]
+    remarks: list[str] = []
+    bands: list[BandEffect]
+    rows: list[RowEffect]
+    only_a: list[Key]
+    only_b: list[Key]
+    sequential: sequential.Looks | None = None
+    unit: pairing.Unit = "launch"
+    sessions_a: int = 0
+    sessions_b: int = 0
+    inconclusive: str | None = None
+    states: StateShares | None = None
+
+
+def compare(
+    a: Side,
+    b: Side,
+    settings: CompareSettings | None = None,
+    earlier: Sequence[Launch] = (),
+    letters: tuple[str, str] = ("A", "B"),
+) -> Comparison:
+    """Judges B against A; `earlier` launches help to find those outside the dominant state of their machine. `letters`: what
+    notes call the sides.
+
+    Raises ImbError where they have no row in common, where one is intra-node and the other inter-node, or one in passes and
+    the other not (unless forced), or where metric or benchmark do not exist.
+    """
+    settings = settings or CompareSettings()
+    a, b = (
+        msgspec.structs.replace(side, letter=letter) for side, letter in zip((a, b), letters, strict=True)
+    )
+    a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
+    if settings.metric not in METRICS:
+        raise ImbError(f"unknown metric: {settings.metric}; choose from {', '.join(METRICS)}")
+    if not settings.force:
+        _refuse_other_placement(a, b)
+        _refuse_other_sampling(a, b)
+        _refuse_mixed_memory(a, b)
+    keys, only_a, only_b = _rows_of_both(a, b, settings)
+    design = pairing.designed(a, b, assume_one_session=settings.assume_one_session)
+    if design.unit == "launch" and not design.inconclusive and not settings.assume_stable:
+        why = not_interleaved(a, b, one_session=settings.assume_one_session)
+        design = design._replace(inconclusive=why and f"{why}, or, if it did not drift, give --assume-stable")
+    count = pairing.separate_sessions if design.sessions else pairing.known_sessions
+    session_counts = len(count(a)), len(count(b))
+    a, b, pairs = design.a, design.b, design.pairs
+    both = logs_of(a, b, keys, settings.metric)
+    judged, quantiles = with_quantiles(both, a, b, settings.metric)
+    members = members_of(both.keys, settings.bands, both.alone)
+    level = settings.false_discovery * (looks.share if looks else 1.0)
+    states = state_shares(a, b, (both.a, both.b), level * PART) if design.unit != "session" else None
+    of_family = settings.false_discovery * (1 - PART if states else 1)
+    rows, bands = (
+        _effects_of_looks(design, judged, members, settings, looks, of_family)
+        if looks
+        else effects_of(judged, members, settings, pairs=pairs, sessions=design.sessions, level=of_family)
+    )
+    beyond: list[int] = []
+    if design.inconclusive:
+        rows, bands = ([undecided(effect, settings) for effect in effects] for effects in (rows, bands))
+        states = states and msgspec.structs.replace(states, verdict="inconclusive")
+        if members and settings.metric in session_bound.METRICS:
+            beyond = session_bound.beyond_sessions(*band_means(both, list(members.values()))[:2])
+            bands = [beyond_effect(effect, sign) for effect, sign in zip(bands, beyond, strict=True)]
+    row_effects = [
+        RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect, quantile=quantile)
+        for key, middle_a, middle_b, effect, quantile in zip(
+            judged.keys, judged.middle_a, judged.middle_b, rows, quantiles, strict=True
+        )
+    ]
+    band_effects = [
+        BandEffect(curve=curve, band=band, rows=len(where), effect=effect)
+        for ((curve, band), where), effect in zip(members.items(), bands, strict=True)
+    ]
+    deciding = bands or rows
+    spread = known_median(effect.spread for effect in deciding)
+    needed = known_median(effect.needed for effect in deciding)
+    counts = [
+        known_median(of_side) or 1.0
+        for of_side in zip(*((effect.launches_a, effect.launches_b) for effect in deciding), strict=True)
+    ]
+    if design.sessions:
+        counts = [float(count) for count in session_counts]
+    level = planning_level(settings, looks.planning if looks else 1.0, len(deciding))
+    least_change = _detectable(spread, counts[0], counts[1], level, pairs)
+    of_a, of_b = values_of(a, b)
+    comparison = Comparison(
+        name_a=a.name,
+        name_b=b.name,
+        launches_a=len(a.launches),
+        launches_b=len(b.launches),
+        settings=settings,
+        verdict=_of_beyond(beyond)
+        if design.inconclusive
+        else together(bands, rows, settings.relevant, states),
+        pairs=pairs,
+        detectable=least_change,
+        needed=None if needed is None else round(needed),
+        conditions=differences(a, b, values=(of_a, of_b)),
+        warnings=[],
+        bands=band_effects,
+        rows=row_effects,
+        only_a=only_a,
+        only_b=only_b,
+        sequential=looks,
+        unit=design.unit,
+        sessions_a=session_counts[0],
+        sessions_b=session_counts[1],
+        inconclusive=design.inconclusive,
+        states=states,
+    )
+    why = session_bound.reason(beyond, a.letter, b.letter) if any(beyond) else None
+    notes = [
+        *filter(None, [why, design.inconclusive, str(states) if states else None]),
+        *notes,
+        *design.notes,
+    ]
+    return msgspec.structs.replace(
+        comparison,
+        warnings=[*notes, *caveats(a, b, comparison, both, (of_a, of_b), earlier)],
+        remarks=list(remarks(both)),
+    )
+
+
+def _of_beyond(signs: Sequence[int]) -> Verdict:
+    """The verdict of a comparison in which only bands beyond the bound of sessions have one. A gain in some bands excludes no loss in others."""
+    if -1 not in signs:
+        return "inconclusive"
+    return "mixed" if 1 in signs else "slower"
+
+
+# --- What is compared with what -----------------------------------------------------------------------------------
+
+
+def _each_once(side: Side) -> Side:
+    """A launch that several names select counts once."""
+    launches = list({launch.name: launch for launch in side.launches}.values())
+    return msgspec.structs.replace(side, launches=launches)
+
+
+def _refuse_other_placement(a: Side, b: Side) -> None:
+    places = _kinds(a, b, Launch.placement, "intra-node and inter-node launches")
+    if places:
+        raise ImbError(
+            f"{a.name} is {places[0]} and {b.name} is {places[1]}: they measure memory and"
+            " network; --force compares them anyway"
+        )
+
+
+def _refuse_other_sampling(a: Side, b: Side) -> None:
+    ways = _kinds(a, b, method_of, "launches with and without passes")
+    if ways:
+        classic, other = (a, b) if ways[0] == "one burst" else (b, a)
+        raise ImbError(
+            f"{a.name!r} was measured in {ways[0]} and {b.name!r} in {ways[1]}, whose figures differ on the same machine;"
+            f" measure {other.name!r} again: {_measure_classic(classic, other)}; --force compares them anyway"
+        )
+
+
+def _measure_classic(classic: Side, other: Side) -> str:
+    """The command that measures what both sides have, in one burst per row."""
+    keys = [{key for launch in side.launches for key in launch.rows} for side in (classic, other)]
+    both = keys[0] & keys[1] or keys[1]
+    names = sorted({key.benchmark for key in both})
+    if len(names) > _NAMED:
+        names = sorted({key.component.lower() for key in both if key.component}) or names
+    ranks = max((key.processes for key in both if key.processes), default=2)
+    label = f"{other.name}-classic" if re.fullmatch(r"[\w.-]+", other.name) else "classic"
+    arguments = _arguments_of(
+        next((launch for launch in other.launches if both & set(launch.rows)), other.launches[0])
+    )
+    rest = ["--", *arguments] if arguments else []
+    return shlex.join(["imb", "run", *names, "--np", str(ranks), "--classic", "--label", label, *rest])
+
+
+def _arguments_of(launch: Launch) -> list[str]:
+    """IMB arguments of a launch, without names of benchmarks, passes and the file of its records."""
+    arguments = launch.facts.get("arguments") or (launch.run.command_line or [])[1:]
+    named = {
+        name.lower() for name in [*(launch.run.benchmarks or []), *(key.benchmark for key in launch.rows)]
+    }
+    kept: list[str] = []
+    previous = ""
+    for word in map(str, arguments):
+        is_name = word.lower() in named and previous not in _LISTS
+        if not (is_name or {previous, word} & _OF_PASSES):
+            kept.append(word)
+        previous = word
+    return kept
+
+
+def _refuse_mixed_memory(a: Side, b: Side) -> None:
+    """Raises ImbError where one side has several kinds of memory. Sides of different memory may be compared: it is a condition that differs."""
+    _kinds(a, b, lambda launch: memory_of(launch.run), "launches with messages in several kinds of memory")
+
+
+def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -> tuple[str, str] | None:
+    """The kind of launches of each side, if the sides differ; else None. Raises ImbError where one side has several kinds; `mixed` names these."""
+    by_side = [{kind(launch) for launch in side.launches} - {None} for side in (a, b)]
+    for side, kinds in zip((a, b), by_side, strict=True):
+        if len(kinds) > 1:
+            raise ImbError(f"{side.name} has {mixed}; compare them separately, or use --force")
+    of_a, of_b = (next(iter(kinds), None) for kinds in by_side)
+    return (of_a, of_b) if of_a and of_b and of_a != of_b else None
+
+
+def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key], list[Key], list[Key]]:
+    of_a, of_b = a.all_keys(), b.all_keys()
+    if settings.benchmarks:
+        names = {name.lower() for name in settings.benchmarks}
+        refuse_missing_benchmarks(settings.benchmarks, [key.benchmark for key in chain(of_a, of_b)])
+        of_a = [key for key in of_a if key.benchmark.lower() in names]
+        of_b = [key for key in of_b if key.benchmark.lower() in names]
+    in_a, in_b = set(of_a), set(of_b)
+    common = [key for key in of_a if key in in_b]
+    if not common:
+        raise ImbError(f"{a.name} and {b.name} have no row in common{_why(of_a, of_b)}")
+    return common, [key for key in of_a if key not in in_b], [key for key in of_b if key not in in_a]
+
+
+def _why(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
+    """Why sides have no row in common: how the first two rows of the same benchmark and length differ."""
+    by_name = {(key.benchmark.lower(), key.bytes): key for key in of_b}
+    for key in of_a:
+        if other := by_name.get((key.benchmark.lower(), key.bytes)):
+            parts = (
+                f"{name.replace('_', ' ')} {_or_unknown(getattr(key, name))} and {_or_unknown(getattr(other, name))}"
+                for name in key.__struct_fields__
+                if getattr(key, name) != getattr(other, name)
+            )
+            return f": {key.benchmark} has {', '.join(parts)}"
+    names_a, names_b = ({key.benchmark for key in keys} for keys in (of_a, of_b))
+    return ": their lengths differ" if names_a & names_b else ": their benchmarks differ"
+
+
+def _or_unknown(value: object) -> str:
+    return "unknown" if value is None else str(value)
+
+
+def _effects_of_looks(
+    design: pairing.Design,
+    both: Logs,
+    members: Mapping[tuple[Key, Band], Sequence[int]],
+    settings: CompareSettings,
+    looks: sequential.Looks,
+    level: float,
+) -> tuple[list[Effect], list[Effect]]:
+    """Effects of rows and bands after all looks that were possible, one after the other. Different sessions have no rounds in common, so
+    where sessions are judged only the last look counts, at its share."""
+    if design.sessions:
+        return effects_of(both, members, settings, share=looks.share, sessions=design.sessions, level=level)
+    a, b, pairs = design.a, design.b, design.pairs
+    turns_a, turns_b = (
+        np.array([sequential_design.round_of(launch.facts) for launch in side.launches]) for side in (a, b)
+    )
+    fewest = pairing.fewest_pairs(a, b)
+    effects: tuple[list[Effect], list[Effect]] | None = None
+    for rounds, share in looks.shares():
+        at_look = both._replace(a=both.a[turns_a <= rounds], b=both.b[turns_b <= rounds])
+        counts = Counter(
+            launch.experiment() for launch, turn in zip(a.launches, turns_a, strict=True) if turn <= rounds
+        )
+        two_by_two = pairs and max(counts.values(), default=0) >= fewest
+        rows, bands = effects_of(at_look, members, settings, pairs=two_by_two, share=share, level=level)
+        effects = (
+            (latched(effects[0], rows, settings), latched(effects[1], bands, settings))
+            if effects
+            else (rows, bands)
+        )
+    assert effects is not None
+    return effects
+
+
+def _detectable(
+    spread: float | None, launches_a: float, launches_b: float, level: float, pairs: bool
+) -> float | None:
+    if spread is None:
+        return None
+    change = stats.detectable(spread, launches_a, launches_b, level, pairs=pairs)
+    return float(np.expm1(change)) if change < LARGEST_DETECTABLE else None

@@ -1,0 +1,286 @@
+"""Notes on a comparison: wrong data, launches that failed, what was not judged, what stands out, what so few launches cannot show.
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from imb.compare import condition_diff
+from imb.compare.figures import NO_MESSAGE, levels_of_launches
+from imb.compare.pairing import of_same_launches
+from imb.compare.usual import sentences_of, unusual
+from imb.model.observations import Key, Launch, Side, interleaved
+from imb.model.text import natural
+from imb.model.units import abridged, as_percent, counted, duration, us
+from imb.stats.arrays import Values
+from imb.stats.medians import median, robust_deviation
+from imb.stats.shift import FEWEST
+
+if TYPE_CHECKING:
+    from imb.compare.comparison import Comparison
+    from imb.compare.figures import Logs
+
+LONG_ENOUGH = 0.02  # seconds of an interleaved row
+USELESS = 1.0  # a slowdown; a larger one needs no statistics
+MOST = 200  # launches a side; where more are needed the machine is the problem
+ENOUGH = 5  # launches a side; with fewer, a note on their power is always printed
+SEEN = 4  # rows that are named
+_AS_ROWS = "are judged as rows, not in a band"
+_TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
+
+
+def caveats(
+    a: Side,
+    b: Side,
+    comparison: Comparison,
+    both: Logs,
+    conditions: tuple[condition_diff.Values, condition_diff.Values],
+    earlier: Sequence[Launch] = (),
+) -> Iterator[str]:
+    """Sentences, the most important first; `comparison`, `both` and the `conditions` of both sides come from `imb.compare.comparison`."""
+    if not of_same_launches(a, b) and (shared := _in_both(a, b)):
+        yield (
+            f"the same runs on both sides: {counted(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
+            " differences; remove them from one"
+        )
+    if same_path := condition_diff.same_path(*conditions, comparison.conditions):
+        yield same_path
+    yield from _crowded(a, b)
+    for side in (a, b):
+        yield from _of_side(side.letter, side)
+    yield from _repeated(a, b)
+    yield from _unusual(a, b, earlier)
+    yield from _one_sided_failures(a, b)
+    for side, keys in ((a, comparison.only_a), (b, comparison.only_b)):
+        if keys:
+            yield f"only {side.letter} has {_some(keys)}; not judged"
+    if both.unmeasured:
+        yield (
+            f"{_some(both.unmeasured)} without a {comparison.settings.metric.replace('_', ' ')} above 0 on both sides;"
+            " not judged"
+        )
+    for metric, others in both.by_other.items():
+        yield (
+            f"{_some(others)} judged by {_TIMES[metric]}: {a.letter} or {b.letter} lacks the completion time (t_max)"
+        )
+    if fast := sorted((key for key in both.alone if key.bytes), key=_by_name):
+        yield f"rows below {us(NO_MESSAGE)} {_AS_ROWS}: no operation was timed: {_some(fast)}"
+    placed = sum(band.rows for band in comparison.bands) + len(both.alone)
+    plain = sum(row.quantile is None for row in comparison.rows)
+    if placed < plain:
+        yield f"{counted(plain - placed, 'row')} outside all size bands; see --bands"
+    for lacking, side in zip(condition_diff.unknown(*conditions), (a, b), strict=True):
+        if lacking and any(launch.rows for launch in side.launches):
+            if len(lacking) > SEEN and all(map(_is_log, side.launches)):
+                yield f"{side.letter} is a log, which lacks most conditions"
+            else:
+                yield f"unknown for {side.letter} only: {', '.join(lacking)}"
+    for side, logs in ((a, both.a), (b, both.b)):
+        yield from _outliers(side.letter, side, logs)
+    yield from _power(comparison, _remedy(a, b))
+    yield from _interleaving(a, b, comparison)
+
+
+def _crowded(a: Side, b: Side) -> Iterator[str]:
+    """Whether ranks share cores: their times then show mostly how the MPI waits."""
+    worst = {
+        side.letter: max(filter(None, (launch.crowded() for launch in side.launches)), default=None)
+        for side in (a, b)
+    }
+    letters = [letter for letter, crowding in worst.items() if crowding]
+    if letters:
+        ranks, cores = max(filter(None, worst.values()))
+        yield (
+            f"{' and '.join(letters)}: {ranks} ranks on {counted(cores, 'core')}: ranks share cores, and times are mostly of how"
+            f" they wait for each other; give at most {counted(cores, 'rank')} per host"
+        )
+
+
+def _in_both(a: Side, b: Side) -> int:
+    """Launches of B that A has too: by content, or by name where the content of one is not known, as in older baselines."""
+    contents = {launch.content for launch in a.launches} - {""}
+    of_a = {launch.name: launch.content for launch in a.launches}
+
+    def is_in_a(launch: Launch) -> bool:
+        named = launch.name in of_a and not (launch.content and of_a[launch.name])
+        return launch.content in contents or named
+
+    return sum(map(is_in_a, b.launches))
+
+
+def _of_side(name: str, side: Side) -> Iterator[str]:
+    if side.copies:
+        have = "launch has" if side.copies == 1 else "launches have"
+        yield f"{name}: {side.copies:,} {have} the same content as others of {name}: each is counted once"
+    wrong = [key for launch in side.launches for key, row in launch.rows.items() if row.defects]
+    if wrong:
+        yield f"{name}: wrong data received in {_some(dict.fromkeys(wrong))}; do not use this side"
+    ends = Counter(filter(None, map(_how_it_ended, side.launches)))
+    for how, count in ends.items():
+        ended = how if count == 1 else re.sub("^was ", "were ", how)
+        yield f"{name}: {counted(count, 'launch')} {ended}; rows measured until then are included"
+    if lacking := _lacking(side):
+        yield f"{name}: missing in some launches: {_some(lacking)}"
+
+
+def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
+    """Launches outside the dominant state of their machine; launches of both sides define that state together."""
+    outside = unusual([*a.launches, *b.launches], earlier)
+    for side in (a, b):
+        names = {launch.name for launch in side.launches}
+        for sentence in sentences_of([each for each in outside if each.launch in names]):
+            yield f"{side.letter}: {sentence}; included: repeat these launches or exclude them"
+
+
+def remarks(both: Logs) -> Iterator[str]:
+    """What a reader of the bands may want to know, and need not act on."""
+    if empty := sorted((key for key in both.alone if key.bytes == 0), key=_by_name):
+        yield f"0-byte rows {_AS_ROWS}: {_some(empty)}"
+
+
+def _repeated(a: Side, b: Side) -> Iterator[str]:
+    """How many launches were repeated, so that the repeat is judged instead."""
+    counts = [f"{len(side.replaced)} of {side.letter}" for side in (a, b) if side.replaced]
+    if counts:
+        every = len(a.replaced) + len(b.replaced)
+        beside = ", or one that ran beside them," if interleaved(a, b) else ""
+        yield (
+            f"{counted(every, 'launch')} outside the dominant state{beside} {'was' if every == 1 else 'were'} repeated, by the state probe"
+            f" alone ({', '.join(counts)}); the repeats are judged, both are kept"
+        )
+
+
+def _lacking(side: Side) -> list[Key]:
+    """Rows that a launch lacks though it has others of their curve: it may well have had other benchmarks to run."""
+    curves: dict[Key, dict[Key, int]] = {}
+    launches: Counter[Key] = Counter()
+    for launch in side.launches:
+        for key in launch.rows:
+            rows = curves.setdefault(key.curve(), {})
+            rows[key] = rows.get(key, 0) + 1
+        launches.update({key.curve() for key in launch.rows})
+    return [key for curve, rows in curves.items() for key, count in rows.items() if count < launches[curve]]
+
+
+def _is_log(launch: Launch) -> bool:
+    """Read from text, not from records."""
+    return launch.run.ranks is None and not launch.run.has_all_options
+
+
+def _how_it_ended(launch: Launch) -> str | None:
+    outcome = launch.facts.get("outcome")
+    if launch.cut_off:
+        return "was cut off"
+    if launch.end is not None and launch.end.state != "complete":
+        return f"was {launch.end.state}"
+    causes = {failure.cause for failure in launch.failures.values()}
+    if outcome == "failed" and causes == {"over_budget"} and launch.facts.get("exit_status") in (0, 3, None):
+        return "did not reach all rows within the budget of a launch: give a longer one (imb run --budget, imb ab --launch-budget; launch_budget in a file of imb campaign)"
+    return f"ended as {outcome}" if isinstance(outcome, str) and outcome != "measured" else None
+
+
+def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
+    failed = [
+        {key: failure for launch in side.launches for key, failure in launch.failures.items()}
+        for side in (a, b)
+    ]
+    for name, ours, others in ((a.letter, failed[0], failed[1]), (b.letter, failed[1], failed[0])):
+        if alone := [key for key in ours if key not in others]:
+            causes = dict.fromkeys((ours[key].cause or "failure").replace("_", " ") for key in alone)
+            yield f"only {name} has failures: {_some(alone)}: {', '.join(causes)}"
+
+
+def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
+    """Launches that are slow as a whole: by more than a quarter, and by more than five times the spread of launches."""
+    if len(side.launches) < 4:
+        return
+    level = np.nan_to_num(levels_of_launches(logs))
+    spread = robust_deviation(level - np.median(level))
+    slower_by = np.median(level) - level
+    for number in np.flatnonzero(slower_by > max(np.log(1.25), 5 * spread)):
+        yield (
+            f"{name}: launch {side.launches[int(number)].name} was {np.exp(slower_by[number]):.1f} times slower than the others;"
+            " check for other load"
+        )
+
+
+def _remedy(a: Side, b: Side) -> str:
+    """What helps where launches differ too much."""
+    if of_same_launches(a, b):
+        return "take more passes (-budget) or launches"
+    return "take more segments or launches" if interleaved(a, b) else "interleave with --segments"
+
+
+def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
+    effects = [each.effect for each in comparison.bands or comparison.rows]
+    of_a, of_b = (
+        sorted(counts)[len(effects) // 2]
+        for counts in zip(*((effect.launches_a, effect.launches_b) for effect in effects), strict=True)
+    )
+    few = min(of_a, of_b)
+    hidden = comparison.detectable is None or comparison.detectable > USELESS
+    change = f"above {USELESS * 100:.0f} %" if hidden else f"{(comparison.detectable or 0) * 100:.0f} %"
+    if comparison.inconclusive or comparison.unit == "session":
+        if few < FEWEST and comparison.unit == "launch":
+            yield f"{of_a} against {counted(of_b, 'launch')}: too few within a session, too; take {ENOUGH} per side or more"
+        if not comparison.inconclusive and comparison.verdict == "inconclusive":
+            sides = f"{comparison.sessions_a} against {counted(comparison.sessions_b or 0, 'session')}"
+            yield f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band)"
+        return  # more launches would not show how far sessions differ
+    if few >= ENOUGH and comparison.verdict != "inconclusive":
+        return
+    sides = f"{of_a} against {counted(of_b, 'launch')}"
+    if comparison.needed is None:
+        yield f"{sides}: too few to estimate the spread of launches; take {ENOUGH} per side or more"
+        return
+    if hidden and comparison.needed > MOST:
+        yield f"{sides}: too noisy to judge: free the machine or {remedy}"
+        return
+    needed = (
+        f"{comparison.needed:,} launches per side"
+        if comparison.needed and comparison.needed > few
+        else "these"
+    )
+    yield (
+        f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band);"
+        f" for {as_percent(comparison.settings.relevant)} take {needed}"
+    )
+    if few < FEWEST:
+        yield (
+            f"fewer than {FEWEST} launches on a side: verdicts are same or inconclusive only; the smaller side is assumed to"
+            " spread like the other"
+        )
+
+
+def _interleaving(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
+    """Whether launches should be interleaved, or rows were too short for it."""
+    most = max(comparison.launches_a, comparison.launches_b)
+    if interleaved(a, b):
+        rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]
+        single = [row for row in rows if row.passes is None]
+        seconds = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]
+        if single and median(np.array(seconds), 0.0) < LONG_ENOUGH:
+            yield (
+                f"half of the rows are shorter than {duration(LONG_ENOUGH)}, too short to interleave: each segment starts"
+                " with cold caches; use -time 0.2 -iter 1000000,100000"
+            )
+    elif comparison.pairs and not of_same_launches(a, b) and comparison.needed and comparison.needed > most:
+        yield (
+            "launches differ much: interleaved launches detect smaller changes:"
+            " imb ab --segments 100, or segments = 100 in the campaign file"
+        )
+
+
+def _by_name(key: Key) -> tuple[tuple[int, int, str], ...]:
+    return natural(str(key))
+
+
+def _some(keys: Iterable[Key]) -> str:
+    names = list(map(str, keys))
+    return f"{counted(len(names), 'row')} ({abridged(names, SEEN, '; ')})"

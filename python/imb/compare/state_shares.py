@@ -1,0 +1,137 @@
+"""In how many launches the machine was in its fast state, on both sides. Pure.
+
+Figures of launches in passes are those of the fastest state, and a mean of launches in two states has a wide interval. So neither shows
+that B is in the slow state more often. Fisher's exact test does (J. R. Stat. Soc. 85 (1922) 87).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from imb.compare.figures import levels_of_launches
+from imb.compare.usual import LEAST_RATIO, Ranks, ranks_of, references_of, split
+from imb.model.observations import Launch, Side
+from imb.model.repeats import is_repeat
+from imb.stats.arrays import Values
+
+PART = 0.1  # of the error rate of all bands and rows
+UNLIKE = 0.2  # p-value up to which shares are not called the same
+CLEAR = 5.0  # standard deviations within groups between two groups of launches, where there are no probes
+
+
+class StateShares(msgspec.Struct, frozen=True, kw_only=True):
+    """Launches in the fast state, of those whose state is known. A launch in passes is where most of its samples were; another one
+    where its figures lie, if launches form two groups. `p`: of equal shares, by Fisher's test. `verdict` is part of that of the
+    whole; inconclusive: shares differ, but not clearly enough among so many tests."""
+
+    fast_a: int
+    launches_a: int
+    fast_b: int
+    launches_b: int
+    p: float
+    verdict: Literal["faster", "slower", "same", "inconclusive"]
+
+    def __str__(self) -> str:
+        """`launches in the fast state: 18 of 20 of A, 6 of 20 of B (Fisher's test: p 0.0002)`"""
+        return (
+            f"launches in the fast state: {self.fast_a} of {self.launches_a} of A, {self.fast_b} of {self.launches_b} of B"
+            f" (Fisher's test: p {self.p:.2g})"
+        )
+
+    @property
+    def maybe_slower(self) -> bool:
+        """Whether B may be in the slow state more often."""
+        less = self.fast_b * self.launches_a < self.fast_a * self.launches_b
+        return self.verdict == "inconclusive" and less
+
+
+def state_shares(a: Side, b: Side, logs: tuple[Values, Values], level: float) -> StateShares | None:
+    """None where launches are in one state. `logs`: speeds by launch and row. `level`: up to which shares differ."""
+    is_fast = _by_probes(a, b) or _by_figures(*logs)
+    if is_fast is None:
+        return None
+    counts = [(sum(fast), len(fast)) for fast in is_fast]
+    (fast_a, all_a), (fast_b, all_b) = counts
+    if not all_a or not all_b or fast_a + fast_b in (0, all_a + all_b):
+        return None
+    p = fisher(fast_a, all_a, fast_b, all_b)
+    differs: Literal["faster", "slower"] = "slower" if fast_b * all_a < fast_a * all_b else "faster"
+    return StateShares(
+        fast_a=fast_a,
+        launches_a=all_a,
+        fast_b=fast_b,
+        launches_b=all_b,
+        p=p,
+        verdict=differs if p <= level else "inconclusive" if p <= UNLIKE else "same",
+    )
+
+
+def fisher(fast_a: int, all_a: int, fast_b: int, all_b: int) -> float:
+    """Two-sided: of all tables with these sums, the probability of those that are at most as likely as this one."""
+    fast, whole = fast_a + fast_b, all_a + all_b
+    ways = [math.comb(all_a, k) * math.comb(all_b, fast - k) for k in range(fast + 1)]
+    return sum(way for way in ways if way <= ways[fast_a]) / math.comb(whole, fast)
+
+
+def _by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
+    """By the samples of launches in passes, on the ranks that most launches have; None without probes."""
+    by_ranks: dict[Ranks, list[tuple[int, float, bool]]] = {}
+    for number, side in enumerate((a, b)):
+        for launch in as_planned(side):
+            for ranks, reference in references_of(launch).items():
+                by_ranks.setdefault(ranks, []).append((number, reference, _mostly_fastest(launch, ranks)))
+    most = max(by_ranks.values(), key=len, default=[])
+    if not most:
+        return None
+    _, apart = split(np.log([reference for _, reference, _ in most]))
+    fast = [mostly and not slow for (_, _, mostly), slow in zip(most, apart, strict=True)]
+    sides = [side for side, _, _ in most]
+    return _of_side(fast, sides, 0), _of_side(fast, sides, 1)
+
+
+def as_planned(side: Side) -> list[Launch]:
+    """What was launched first in each place: repeats would hide that a side is in the slow state more often, and their number depends
+    on it."""
+    return [*side.replaced, *(launch for launch in side.launches if not is_repeat(launch))]
+
+
+def _of_side(fast: Sequence[bool], sides: Sequence[int], side: int) -> list[bool]:
+    return [value for value, its_side in zip(fast, sides, strict=True) if its_side == side]
+
+
+def _mostly_fastest(launch: Launch, ranks: Ranks) -> bool:
+    """Whether at least half of the samples on these ranks saw the fastest state of the launch."""
+    samples = [
+        (row.passes.states[0].samples, sum(state.samples for state in row.passes.states))
+        for row in launch.rows.values()
+        if row.passes and row.passes.states and ranks_of(row) == ranks
+    ]
+    return 2 * sum(first for first, _ in samples) >= sum(count for _, count in samples)
+
+
+def _by_figures(a: Values, b: Values) -> tuple[list[bool], list[bool]] | None:
+    """By the level of each launch over its rows, where these form two groups and a side has launches of both: a difference between
+    whole sides is not one between states."""
+    levels = levels_of_launches(np.vstack([a, b]))
+    finite = np.isfinite(levels)
+    ordered = np.sort(levels[finite])
+    if len(ordered) < 3:
+        return None
+    gaps = np.diff(ordered)
+    at = int(gaps.argmax()) + 1
+    slow, fast = ordered[:at], ordered[at:]
+    within = math.sqrt(float((slow.var() * len(slow) + fast.var() * len(fast)) / len(ordered)))
+    if gaps[at - 1] < max(math.log(LEAST_RATIO), CLEAR * within):
+        return None
+    is_fast = levels >= fast[0]
+    of_a, of_b = (
+        [bool(value) for value in is_fast[part][finite[part]]]
+        for part in (slice(len(a)), slice(len(a), None))
+    )
+    mixed = any(len(set(states)) > 1 for states in (of_a, of_b))
+    return (of_a, of_b) if mixed else None

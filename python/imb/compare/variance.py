@@ -1,0 +1,404 @@
+"""Variance components of the figures of a sample set: three for each row. Pure.
+
+Figures are logarithms, parts are standard deviations: 0.05 is about 5 %.
+
+within    the error of a launch's median, from its 95 % interval
+states    how far apart figures are in the states of the machine, weighted by the samples in each
+launches  what differs between launches beyond `within`, in the state of the machine that most of them saw
+
+docs/evidence-verdicts.md, "Variance components", has the estimates and how often the largest component is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+import numpy as np
+from scipy.special import gammaincinv, stdtrit
+
+from imb.compare.common_state import Chosen, common_states, in_state
+from imb.compare.stays import Stays, stays, timelines
+from imb.compare.usual import Ranks, Unusual, ranks_of, references_of, unusual
+from imb.model.observations import METRICS, Key, Launch, Side, bytes_counted
+from imb.model.options import PassLimits, pass_limits
+from imb.model.records import Passes, Result
+from imb.stats.arrays import LARGEST_LOG, Values
+from imb.stats.medians import known_median
+from imb.stats.shift import LEAST_SPREAD
+
+Name: TypeAlias = Literal["within", "states", "launches"]
+NAMES: tuple[Name, ...] = ("within", "states", "launches")
+
+CONFIDENCE = 0.90  # of the interval of the launches' part, by which its lead is judged
+TARGET = 0.05  # the precision for which a number of launches is recommended
+
+
+class RowParts(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one row: `seconds`, the median over the `launches` that saw the dominant state, and `bytes_per_second` at that time,
+    None where the table has no rate; `half_width` of a launch's 95 % interval, as a share, the median over launches; the
+    components, None where they are unknown. `total`: standard deviation between launches, within and launches together."""
+
+    key: Key
+    launches: int
+    seconds: float | None
+    bytes_per_second: float | None
+    half_width: float | None
+    within: float | None
+    states: float | None
+    between: float | None
+    total: float | None
+
+    def part(self, name: Name) -> float | None:
+        """By name."""
+        return {"within": self.within, "states": self.states, "launches": self.between}[name]
+
+    @property
+    def precision(self) -> float | None:
+        """Half of the 95 % interval of the mean over the launches, as a share: of the time, and of the rate."""
+        return _half_width_of_mean(self.total, self.launches)
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A component over the rows that have it: the median, and the worst row. `low`, `high`: the interval of the launches' part, with CONFIDENCE."""
+
+    name: Name
+    typical: float
+    worst: float
+    worst_row: Key
+    low: float
+    high: float
+
+
+class Variance(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a side. `parts` has those that are known, the largest first. `certain`: the lead of the largest is more than so few
+    launches bring about by chance. `launches` of a row in the median; `all_launches` of the side; `half_width`: of a launch's
+    95 % interval, median over rows; `total`: standard deviation between launches, median over rows. `seconds`, `passes`: of a
+    launch, medians; `limits`: what bounded the first one. `mixed`: figures, of a row and a launch, that are of samples in
+    several states, as too few saw the fastest. `unusual`: launches outside the dominant state. Neither are in `between`,
+    but launches of which none saw the dominant state are compared with each other."""
+
+    in_passes: bool
+    launches: int
+    all_launches: int
+    rows: list[RowParts]
+    parts: list[Part]
+    certain: bool
+    half_width: float | None
+    total: float | None
+    seconds: float | None
+    passes: int | None
+    limits: PassLimits | None
+    mixed: int
+    stays: Stays | None
+    unusual: list[Unusual]
+
+    @property
+    def dominates(self) -> Part | None:
+        """The largest part; None where no part is known, or none differs from nothing."""
+        return self.parts[0] if self.parts and self.parts[0].typical > LEAST_SPREAD else None
+
+    def part(self, name: Name) -> Part | None:
+        """By name; None where it is not known."""
+        return next((part for part in self.parts if part.name == name), None)
+
+    def precision(self, launches: int | None = None) -> float | None:
+        """Half of the 95 % interval of the mean over so many launches (None: as many as there are), as a share."""
+        count = self.launches if launches is None else launches
+        return _half_width_of_mean(self.total, count)
+
+    def needed(self, target: float = TARGET, most: int = 10_000) -> int | None:
+        """Launches whose mean has a 95 % interval within +-`target`; None where more than `most` are, or nothing is known."""
+        if self.total is None:
+            return None
+        counts = np.arange(2, most + 1)
+        reach = stdtrit(counts - 1.0, 0.975) * self.total / np.sqrt(counts)
+        good = np.flatnonzero(reach <= np.log1p(target))
+        return int(counts[good[0]]) if len(good) else None
+
+
+def _half_width_of_mean(deviation: float | None, count: int) -> float | None:
+    """Of the 95 % interval of the mean of so many launches with this standard deviation, by Student's t."""
+    if deviation is None or count < 2:
+        return None
+    reach = float(stdtrit(count - 1, 0.975)) * deviation / math.sqrt(count)
+    return math.expm1(min(reach, LARGEST_LOG))
+
+
+def parts_of(
+    side: Side,
+    *,
+    earlier: Sequence[Launch] = (),
+) -> Variance:
+    """The variance components of a sample set. `earlier` launches help to define the dominant state."""
+    launches = list({launch.name: launch for launch in side.launches}.values())
+    away = unusual(launches, earlier)
+    left_out = _left_out(launches, away)
+    in_passes = any(row.passes for launch in launches for row in launch.rows.values())
+    keys = side.all_keys()
+    figures = _figures(keys, launches, left_out)
+    logs = {key: {name: log for name, (log, _) in by_launch.items()} for key, by_launch in figures.items()}
+    rows = [_row(key, launches, left_out, figures[key]) for key in keys]
+    count = round(known_median([row.launches for row in rows if row.launches]) or 0)
+    degrees = (count - 1) * independent_rows(list(logs.values()), [launch.name for launch in launches])
+    parts = [part for name in NAMES if (part := _part(name, rows, degrees)) is not None]
+    parts.sort(key=lambda part: -part.typical)
+    ends = [launch.end for launch in launches if launch.end]
+    limits = [of_launch for launch in launches if (of_launch := pass_limits(launch.run))]
+    return Variance(
+        in_passes=in_passes,
+        launches=count,
+        all_launches=len(launches),
+        rows=rows,
+        parts=parts,
+        certain=_is_certain(parts),
+        half_width=known_median([row.half_width for row in rows]),
+        total=known_median([row.total for row in rows]),
+        seconds=known_median([end.seconds for end in ends]),
+        passes=None if (passes := known_median([end.passes for end in ends])) is None else round(passes),
+        limits=limits[0] if limits else None,
+        mixed=sum(not _of_one_state(row) for launch in launches for row in launch.rows.values()),
+        stays=_stays(launches, {(each.launch, each.ranks) for each in away}),
+        unusual=away,
+    )
+
+
+def _left_out(launches: Sequence[Launch], away: Sequence[Unusual]) -> set[tuple[str, Ranks]]:
+    """Launches that are not compared with the others: those outside the dominant state, if others reached it."""
+    left_out = {(each.launch, each.ranks) for each in away}
+    reached = {
+        ranks
+        for launch in launches
+        for ranks in references_of(launch)
+        if (launch.name, ranks) not in left_out
+    }
+    return {(name, ranks) for name, ranks in left_out if ranks in reached}
+
+
+def spread_of(values: Values) -> float:
+    """Standard deviation of one figure, without bias in the median; NaN of fewer than two.
+
+    Launches of two kinds are seen, which the median absolute deviation would ignore.
+    """
+    count = len(values)
+    return (
+        math.nan if count < 2 else float(np.std(values, ddof=1)) / math.sqrt(_middle_of_variance(count - 1))
+    )
+
+
+def _middle_of_variance(degrees: float) -> float:
+    """Median of the usual estimate of a variance of 1."""
+    return 2 * float(gammaincinv(degrees / 2, 0.5)) / degrees
+
+
+# --- One row -----------------------------------------------------------------------------------------------------
+
+
+Figures: TypeAlias = dict[str, tuple[float, float | None]]
+
+
+def _figures(
+    keys: Sequence[Key], launches: Sequence[Launch], left_out: set[tuple[str, Ranks]]
+) -> dict[Key, Figures]:
+    """By row and launch, of those that can be compared: logarithm of the time, and its standard error where it is known."""
+    chosen = common_states(launches, left_out)
+    return {
+        key: {
+            launch.name: figure
+            for launch in launches
+            if (row := launch.rows.get(key)) is not None
+            and (launch.name, ranks_of(row)) not in left_out
+            and (figure := _figure(launch, row, chosen)) is not None
+        }
+        for key in keys
+    }
+
+
+def _figure(launch: Launch, row: Result, chosen: Chosen) -> tuple[float, float | None] | None:
+    """The figure of a row in the state in which its launch is compared; for most launches that is the fastest that they saw."""
+    index = chosen.get((launch.name, ranks_of(row)), 0)
+    error = _error(row)
+    if index and (figure := in_state(row, index)) is not None:
+        seconds, wider = figure
+        return math.log(seconds), None if error is None else error * wider
+    time = _time(row)
+    return (math.log(time), error) if time and not index and _of_one_state(row) else None
+
+
+def _row(
+    key: Key, launches: Sequence[Launch], left_out: set[tuple[str, Ranks]], figures: Figures
+) -> RowParts:
+    by_launch = [(launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None]
+    usual = [row for name, row in by_launch if name in figures]
+    away = [row for name, row in by_launch if (name, ranks_of(row)) in left_out]
+    logs = np.array([log for log, _ in figures.values()])
+    errors = [error for _, error in figures.values() if error is not None]
+    squares = float(np.mean(np.square(errors))) if errors else None
+    total = spread_of(logs)
+    between = None if math.isnan(total) else math.sqrt(max(total**2 - (squares or 0.0), 0.0))
+    seconds = float(np.exp(np.median(logs))) if len(logs) else None
+    counted = known_median([bytes_counted(row) for row in usual])
+    return RowParts(
+        key=key,
+        launches=len(logs),
+        seconds=seconds,
+        bytes_per_second=counted / seconds if seconds and counted is not None else None,
+        half_width=known_median(
+            [width for row in usual if (width := row.half_width) is not None and 0 <= width < math.inf]
+        ),
+        within=None if squares is None else math.sqrt(squares),
+        states=_states(usual, away),
+        between=between,
+        total=None if math.isnan(total) else total,
+    )
+
+
+def _time(row: Result) -> float | None:
+    """Seconds, above 0; in passes the time that the interval is of."""
+    if row.passes:
+        time = row.time_max_seconds if row.time_overlapped_seconds is None else row.time_overlapped_seconds
+    else:
+        time = METRICS["time"](row)
+    return time if time is not None and 0 < time < math.inf else None
+
+
+def _of_one_state(row: Result) -> bool:
+    """Whether the figures of a row are those of one state. If too few samples saw the fastest state, they are of all samples."""
+    return row.passes is None or row.passes.reference_state
+
+
+def _error(row: Result) -> float | None:
+    """Standard error of the logarithm of the row's median. The interval is that of Student's t for so many samples as count
+    (src/result/interval.h)."""
+    passes = row.passes
+    if passes is None:
+        return None
+    degrees = max((passes.effective_samples or math.inf) - 1, 1.0)
+    factor = float(stdtrit(degrees, 0.975)) if degrees < math.inf else 1.959964
+    if passes.interval_seconds and 0 < passes.interval_seconds[0] < math.inf:
+        low, high = passes.interval_seconds
+        return (math.log(high) - math.log(low)) / 2 / factor if low <= high < math.inf else None
+    wide = passes.half_width
+    return math.log1p(wide) / factor if wide is not None and 0 <= wide < math.inf else None
+
+
+def _states(usual: Sequence[Result], away: Sequence[Result]) -> float | None:
+    """Standard deviation of what the state of the machine makes of a sample's figure, of all launches alike.
+
+    The medians of states have errors of their own, which would look like states that are apart. A median over n samples has
+    the squared error e^2 m / n, where e is that of the m samples in the reference state; so in n launches with K states, of
+    which p is the share of the reference state, the expected excess is e^2 ((K - 1) p + (1 - p) (1 - 1/n)).
+    """
+    offsets: list[float] = []
+    weights: list[float] = []
+    excess: list[float] = []
+    times = [time for row in usual if (time := _time(row))]
+    reference = math.log(float(np.median(times))) if times else None
+    for row, is_away in [*((row, False) for row in usual), *((row, True) for row in away)]:
+        states = _offsets(row.passes) if row.passes else None
+        time = _time(row)
+        if states is None or time is None or (is_away and reference is None):
+            continue
+        launch_offset = math.log(time) - (reference or 0.0) if is_away else 0.0
+        offsets += [offset + launch_offset for offset, _ in states]
+        weights += [share for _, share in states]
+        first = states[0][1]
+        launches = len(usual) + len(away)
+        more = (len(states) - 1) * first + (1 - first) * (1 - 1 / launches)
+        excess.append((_error(row) or 0.0) ** 2 * more)
+    if not weights:
+        return None
+    mean = float(np.average(offsets, weights=weights))
+    variance = float(np.average(np.square(np.array(offsets) - mean), weights=weights))
+    return math.sqrt(max(variance - float(np.mean(excess)), 0.0))
+
+
+def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
+    """Logarithm of the median in each state over that in the first, and its share of the samples; None: not known."""
+    states = [
+        (state.samples, math.log(time))
+        for state in passes.states
+        if state.samples > 0 and (time := state.time_median_seconds) is not None and 0 < time < math.inf
+    ]
+    first = passes.states[0] if passes.states else None
+    if first is None or not first.samples > 0 or not 0 < (first.time_median_seconds or 0) < math.inf:
+        return None
+    total = sum(samples for samples, _ in states)
+    return [(log - states[0][1], samples / total) for samples, log in states]
+
+
+# --- All rows ----------------------------------------------------------------------------------------------------
+
+
+def independent_rows(logs: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
+    """The number of independent rows, 1 at least, that are as much evidence about the spread of launches as these rows.
+
+    What a launch does to all rows alike counts once, however many rows there are. The ratio of the variance of a row to that
+    of the mean over rows measures it. Few launches are weak evidence about the latter variance, so its upper 95 % limit is used.
+    """
+    values = np.array([[row.get(name, math.nan) for name in names] for row in logs]).reshape(-1, len(names))
+    values = values[np.isfinite(values).sum(axis=1) >= 2]
+    if not len(values):
+        return 1.0
+    values = values - np.nanmean(values, axis=1, keepdims=True)
+    spread = np.sqrt(np.nanmean(values**2, axis=1, keepdims=True))
+    values = values[spread[:, 0] > 0] / spread[spread[:, 0] > 0]
+    values = values[:, np.isfinite(values).any(axis=0)]
+    count = values.shape[1]
+    if count < 2 or not len(values):
+        return 1.0
+    of_means = float(np.mean(np.nanmean(values, axis=0) ** 2))
+    most = of_means * (count - 1) / (2 * float(gammaincinv((count - 1) / 2, 0.05)))
+    return float(np.clip(1 / most, 1.0, len(values))) if most > 0 else 1.0
+
+
+def _part(name: Name, rows: Sequence[RowParts], degrees: float) -> Part | None:
+    by_row = [(value, row.key) for row in rows if (value := row.part(name)) is not None]
+    if not by_row:
+        return None
+    typical = float(np.median([value for value, _ in by_row]))
+    worst, where = max(by_row, key=lambda entry: entry[0])
+    low = high = typical
+    if name == "launches":
+        low, high = _interval(rows, typical, degrees)
+    return Part(name=name, typical=typical, worst=worst, worst_row=where, low=low, high=high)
+
+
+def _interval(rows: Sequence[RowParts], typical: float, degrees: float) -> tuple[float, float]:
+    """Of the launches' part, by chi-square with these degrees of freedom."""
+    if degrees < 1:
+        return 0.0, math.inf
+    total = known_median([row.total for row in rows]) or 0.0
+    within = known_median([row.within for row in rows]) or 0.0
+    tail = (1 - CONFIDENCE) / 2
+    squares = total**2 * _middle_of_variance(degrees) * degrees
+    variance_low, variance_high = (
+        squares / (2 * float(gammaincinv(degrees / 2, quantile))) for quantile in (1 - tail, tail)
+    )
+    low, high = (math.sqrt(max(variance - within**2, 0.0)) for variance in (variance_low, variance_high))
+    return min(low, typical), max(high, typical)
+
+
+def _is_certain(parts: Sequence[Part]) -> bool:
+    return len(parts) == len(NAMES) and all(parts[0].low > other.high for other in parts[1:])
+
+
+def _stays(
+    launches: Sequence[Launch],
+    left_out: set[tuple[str, Ranks]],
+) -> Stays | None:
+    """Stays by the probes of those ranks that saw the largest share away from the dominant state."""
+    candidates: list[Stays] = []
+    lines = {launch.name: timelines(launch) for launch in launches}
+    for ranks in dict.fromkeys(ranks for launch in launches for ranks in references_of(launch)):
+        observed = []
+        for launch in launches:
+            row = next((row for row in launch.rows.values() if row.passes and ranks_of(row) == ranks), None)
+            line = lines[launch.name].get(ranks)
+            if row is not None and row.passes is not None and line is not None:
+                observed.append((line, row.passes.states, (launch.name, ranks) not in left_out))
+        if of_ranks := stays(observed):
+            candidates.append(of_ranks)
+    return max(candidates, key=lambda each: each.away, default=None)

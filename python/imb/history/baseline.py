@@ -1,0 +1,232 @@
+"""Results against a baseline: which one fits, and a comparison per metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from imb.compare.comparison import BandEffect, CompareSettings, Comparison, Effect, Verdict, compare
+from imb.compare.effects import together
+from imb.compare.pairing import counted_as
+from imb.compare.session_bound import FACTOR
+from imb.history import prediction
+from imb.history.sessions import HistorySettings, levels_by_session
+from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
+from imb.model.errors import ImbError
+from imb.model.observations import Launch, Side, refuse_unknown_metric
+from imb.model.units import as_percent, counted
+from imb.stats.shift import FEWEST as FEWEST_SESSIONS
+
+MORE = 10  # sessions of a baseline: notes state the power of a check for so many, too
+
+
+class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of a check: a comparison per metric, and notes to print before it."""
+
+    name: str
+    version: int
+    placement: str | None
+    machine: Hardware
+    warnings: list[str]
+    comparisons: list[Comparison]
+
+
+def choose(baselines: Sequence[Baseline], machine: Hardware, placement: str | None) -> Baseline:
+    """The newest baseline of this machine and placement. Raises ImbError where there is none."""
+    fits = [
+        baseline
+        for baseline in baselines
+        if baseline.machine.same(machine) is not False
+        and (None in (baseline.placement, placement) or baseline.placement == placement)
+    ]
+    if not fits:
+        raise ImbError(
+            f"baseline {baselines[-1].name} has nothing for {placement or 'unknown placement'} on {machine}, only: {placements_of(baselines)};"
+            " set one of this kind with `imb baseline set`, or use --force"
+        )
+    return fits[-1]
+
+
+def placements_of(baselines: Sequence[Baseline]) -> str:
+    """`intra-node on 8 cores ...; inter-node on ...`, each once."""
+    return "; ".join(
+        dict.fromkeys(
+            f"{baseline.placement or 'unknown placement'} on {baseline.machine}" for baseline in baselines
+        )
+    )
+
+
+def check(
+    baseline: Baseline,
+    side: Side,
+    tolerances: Mapping[str, float] | None = None,
+    *,
+    old: Side | None = None,
+    earlier: Sequence[Launch] = (),
+    force: bool = False,
+    assume_one_session: bool = False,
+    assume_stable: bool = False,
+) -> BaselineCheck:
+    """Judges a side against a baseline, by each metric that has a tolerance. `old`: launches with the MPI, programs and settings of the
+    baseline that were interleaved with this side; they replace the launches of the baseline. `earlier` launches define the dominant state.
+    Raises ImbError."""
+    machine = machine_of(side)
+    warnings: list[str] = []
+    same = baseline.machine.same(machine)
+    if same is None:
+        warnings.append("unknown whether baseline and results are of the same machine")
+    elif not same:
+        warnings.append(f"the baseline is of another machine: {baseline.machine} against {machine}")
+    if None in (baseline.placement, placement_of(side)):
+        warnings.append(
+            "unknown whether baseline and results have the same placement (intra-node or inter-node)"
+        )
+    reference = old or baseline.side()
+    limits = {**baseline.tolerances, **(tolerances or {})}
+    for metric in limits:
+        refuse_unknown_metric(metric)
+    return BaselineCheck(
+        name=baseline.name,
+        version=baseline.version,
+        placement=baseline.placement,
+        machine=baseline.machine,
+        warnings=warnings,
+        comparisons=[
+            _with_remedy(
+                _predicted(
+                    compare(
+                        reference,
+                        side,
+                        CompareSettings(
+                            metric=metric,
+                            relevant=relevant,
+                            force=force,
+                            assume_one_session=assume_one_session,
+                            assume_stable=assume_stable,
+                        ),
+                        earlier,
+                    ),
+                    reference,
+                    side,
+                ),
+                reference,
+            )
+            for metric, relevant in limits.items()
+        ],
+    )
+
+
+def _predicted(comparison: Comparison, reference: Side, side: Side) -> Comparison:
+    """The comparison; if it is inconclusive because the results have too few sessions, it is judged by the prediction interval of the
+    sessions of the baseline (imb.history.prediction), if these are enough."""
+    sessions = [_by_session(each) for each in (reference, side)]
+    if comparison.inconclusive is None or None in sessions:
+        return comparison
+    before, after = (of_side or {} for of_side in sessions)
+    if (
+        len(before) < prediction.FEWEST
+        or not 0 < len(after) < FEWEST_SESSIONS
+        or before.keys() & after.keys()
+    ):
+        return comparison
+    settings = comparison.settings
+    levels, members = levels_by_session(
+        [*before.values(), *after.values()], HistorySettings(metric=settings.metric, bands=settings.bands)
+    )
+    places = list(members)
+    new = prediction.predicted(levels[: len(before)], levels[len(before) :])
+    limit, half = new.limit(), new.half_width(settings.confidence)
+    bands: list[BandEffect] = []
+    for band in comparison.bands:
+        at = places.index((band.curve, band.band))
+        effect = _effect(band.effect, float(new.size[at]), float(limit[at]), float(half[at]), settings)
+        bands.append(msgspec.structs.replace(band, effect=effect))
+    finite = limit[np.isfinite(limit)]
+    detectable = float(np.expm1(np.median(finite))) if len(finite) else None
+    note = (
+        f"{counted(len(after), 'session')} of B: judged by the prediction interval of {len(before)} sessions of A; at most 1 check in"
+        f" {round(1 / prediction.LEVEL)} calls a band different where none is"
+    )
+    if detectable is not None:
+        note += f"; slowdowns below {as_percent(detectable, 1)} may be missed (median band)"
+        fewer = prediction.limit_with(levels[: len(before)], 2 * len(before))
+        if fewer is not None and detectable > settings.relevant:
+            note += f", with {2 * len(before)} sessions of A below {_percent(fewer)}; --with-old finds smaller ones in one session"
+    return msgspec.structs.replace(
+        comparison,
+        verdict=together([band.effect for band in bands], [], settings.relevant),
+        settings=msgspec.structs.replace(settings, false_discovery=prediction.LEVEL),
+        bands=bands,
+        unit="session",
+        sessions_a=len(before),
+        sessions_b=len(after),
+        detectable=detectable,
+        needed=None,
+        inconclusive=None,
+        warnings=[note, *comparison.warnings[comparison.warnings.index(comparison.inconclusive) + 1 :]],
+    )
+
+
+def _by_session(side: Side) -> dict[str, list[Launch]] | None:
+    """Launches with rows by session; None where a session is not known."""
+    sessions: dict[str, list[Launch]] = {}
+    for launch, session in zip(side.launches, counted_as(side), strict=True):
+        if session is None:
+            return None
+        if launch.rows:
+            sessions.setdefault(session, []).append(launch)
+    return sessions
+
+
+def _effect(old: Effect, size: float, limit: float, half: float, settings: CompareSettings) -> Effect:
+    """The effect of a band that is slower by `size` (a logarithm; NaN: too few sessions have the band). `half`: half width of its interval."""
+    if not np.isfinite(size):
+        return old
+    least = float(np.log1p(settings.relevant))
+    verdict: Verdict = "inconclusive"
+    if abs(size) > limit:
+        verdict = "differs" if abs(size) < least else "slower" if size > 0 else "faster"
+    elif abs(size) + half < least:
+        verdict = "same"
+    alone, family = ((float(np.exp(-size - width)), float(np.exp(-size + width))) for width in (half, limit))
+    differs = abs(size) > limit
+    confidence = 1 - prediction.LEVEL if differs else settings.confidence
+    return msgspec.structs.replace(
+        old, speed=float(np.exp(-size)), low=alone[0], high=alone[1], p=None, q=None, verdict=verdict, needed=None,
+        simultaneous=family, interval=family if differs else alone, adjusted=differs, confidence=confidence,
+    )  # fmt: skip
+
+
+def _with_remedy(comparison: Comparison, reference: Side) -> Comparison:
+    """The comparison with a note on what this check can detect, and on what helps if sessions differ: more sessions of the baseline, or the
+    old build or setting measured again beside the new one."""
+    if comparison.inconclusive is None:
+        return comparison
+    sessions = _by_session(reference) or {}
+    settings = HistorySettings(metric=comparison.settings.metric, bands=comparison.settings.bands)
+    finds = (
+        f"this check finds bands {FACTOR:g} times as slow, no smaller slowdown"
+        if comparison.bands
+        else "this check finds nothing"
+    )
+    power = ""
+    if len(sessions) > 1:
+        levels, _ = levels_by_session(list(sessions.values()), settings)
+        few, many = (prediction.limit_with(levels, count) for count in (prediction.FEWEST, MORE))
+        if few is not None and many is not None:
+            power = (
+                f" (if they differ as these {len(sessions)} do, slowdowns of {_percent(few)} are found, with {MORE} sessions of {_percent(many)};"
+                " median band)"
+            )
+    remedy = (
+        f"{finds}; for power take {prediction.FEWEST} sessions of the baseline, which judge one of the results{power}, {FEWEST_SESSIONS} of the baseline"
+        " and of the results, or the old build or setting measured again beside the new one: imb baseline check --with-old"
+    )
+    first, *rest = comparison.warnings
+    return msgspec.structs.replace(comparison, warnings=[first, remedy, *rest])
+
+
+def _percent(size: float) -> str:
+    return f"{100 * np.expm1(size):,.0f} %"

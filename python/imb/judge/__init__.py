@@ -1,1 +1,0 @@
-"""Observations in, verdicts out. Pure: no file, no process, no clock."""

@@ -1,1 +1,0 @@
-"""Other people's text -> records: a reader for each format, registered in imb.logs.readers."""

@@ -1,0 +1,222 @@
+"""The facts of a launch in a log of IMB: the run record, and the unit of Mbytes/sec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from imb.model.catalog import component_of, facts_of
+from imb.model.gpus import KINDS
+from imb.model.records import (
+    PARTS,
+    Component,
+    End,
+    Failure,
+    File,
+    Mpi,
+    OptionValue,
+    Platform,
+    Problem,
+    Run,
+)
+from imb.model.units import counted
+from imb.readers.preamble import LogEvent
+from imb.readers.table import MEAN_AND_RATE, MEGABYTES, Log, LoggedLaunch, megabyte_of
+
+_PART: dict[str, Component] = {
+    name: component for component, part in PARTS.items() for name in (part, component)
+}
+_PROGRAM = re.compile(rf"IMB-({'|'.join(PARTS)})\b")
+
+
+def unsupported(events: Sequence[LogEvent]) -> str | None:
+    """The component of a launch, from the events above it, if this reader does not support it; else None."""
+    parts = [event.parts[2] for event in events if event.kind == "banner"]
+    return parts[-1] if parts and parts[-1] not in _PART else None
+
+
+def last_of(launch: LoggedLaunch) -> str:
+    """`Allreduce, 8 bytes`: the last row of a launch; empty where it has none."""
+    item = launch.items[-1] if launch.items else None
+    if item is None:
+        return ""
+    if isinstance(item, Failure):
+        name, length = item.benchmark, item.bytes
+    else:
+        (row,) = item.rows(last=1)
+        name, cells = item.head.benchmark, dict(zip(item.columns, row, strict=True))
+        length = None if cells.get("bytes") is None else int(cells["bytes"] or 0)
+    return name if length is None else f"{name}, {counted(length, 'byte')}"
+
+
+def unit_by_version(run: Run) -> float | None:
+    """IMB up to 4.x counts 2^20 bytes, from 2018 on 10^6."""
+    if not run.program or not (major := re.match(r"\D{0,2}(\d+)", run.version or "")):
+        return None
+    if run.program == "OpenIMB":
+        return 2.0**20
+    return 1e6 if int(major[1]) >= 2017 else 2.0**20
+
+
+def unit_by_arithmetic(launch: LoggedLaunch) -> float | None:
+    """The unit for which length / time equals the printed Mbytes/sec, over rows that distinguish the units."""
+    votes = dict.fromkeys(MEGABYTES, 0)
+    for stretch in launch.stretches():
+        facts = facts_of(stretch.head.benchmark, launch.run.component)
+        time = "t" if "t" in stretch.columns else "t_max"
+        if not facts or not facts.turnover or not {"mbytes/sec", "bytes", time} <= set(stretch.columns):
+            continue
+        at = [stretch.columns.index(name) for name in ("bytes", time, "mbytes/sec")]
+        for row in stretch.rows(last=8):
+            length, t, rate = (row[i] or 0 for i in at)
+            if t >= 10 and rate >= 10:  # else rounding hides the 4.9 %
+                unit = megabyte_of(facts.turnover * length / (t * 1e-6), rate)
+                if unit is not None:
+                    votes[unit] += 1
+    best = max(votes, key=lambda unit: votes[unit])
+    return best if votes[best] > sum(votes.values()) / 2 else None
+
+
+def run_of(events: Sequence[LogEvent]) -> Run:
+    """The run record of a launch from its banner and the command seen before it."""
+    facts: dict[str, str] = {}
+    listed: list[str] = []
+    run = Run()
+    for event in events:
+        if event.kind == "banner":
+            facts["program"], facts["version"], facts["part"] = event.parts
+        elif event.kind == "fact":
+            facts.setdefault(event.parts[0], event.text)
+        elif event.kind == "listed":
+            listed.append(event.text)
+        elif event.kind in ("command", "calling"):
+            facts[event.kind] = event.text
+    command = facts.get("calling") or facts.get("command")
+    launcher = _PROGRAM.search(command or "")
+    run.program, run.version = facts.get("program"), facts.get("version")
+    run.component = _PART.get(facts.get("part", "")) or (launcher[1] if launcher else None)  # type: ignore[assignment]
+    run.date = _date(facts.get("Date"))
+    run.command_line = command.split() if command else None
+    run.benchmarks = listed or None
+    platform = Platform(
+        machine=facts.get("Machine"),
+        system=facts.get("System"),
+        release=facts.get("Release"),
+        kernel=facts.get("Version"),
+    )
+    run.platform = platform if platform != Platform() else None
+    mpi = Mpi(
+        standard=facts.get("MPI Version"),
+        name=facts.get("MPI Library"),
+        thread_level=facts.get("MPI Thread Environment") or None,
+    )
+    run.mpi = mpi if mpi != Mpi() else None
+    options: dict[str, OptionValue] = {}
+    for fact, option in (("MPI_Datatype", "data_type"), ("MPI_Datatype for reductions", "red_data_type")):
+        if match := re.match(r"MPI_(\w+)(?: \((\w+)\))?", facts.get(fact) or ""):
+            options[option] = match[1].lower()
+            options["contig_type"] = match[2] or "base"
+    if unit := re.match(r"([\d.eE+]+) bytes per second", facts.get("Mbytes/sec", "")):
+        with suppress(ValueError):
+            options["mbyte"] = float(unit[1])
+    if "Passes" in facts:
+        options |= _limits(facts["Passes"])
+    if "Results" in facts:
+        options["check"] = "verified" in facts["Results"]
+    _take_statements(facts, run, options)
+    run.options = options or None
+    return run
+
+
+def _take_statements(facts: Mapping[str, str], run: Run, options: dict[str, OptionValue]) -> None:
+    """What OpenIMB states in its banner about options that are not the default, and about files."""
+    if place := re.fullmatch(r"(.+?)(?: \(([\w./-]{1,40})\))?", facts.get("File", "")):
+        run.file = File(path=place[1], file_system=place[2])
+    if "Completion of writes" in facts:
+        options["fsync"] = "never" if "never" in facts["Completion of writes"] else "standard"
+    for title, option in (("Sends", "send_mode"), ("Completion of transfers", "sync_mode")):
+        if match := re.match(rf"-{option} (\S+)", facts.get(title, "")):
+            options[option] = match[1]
+    if match := re.match(r"-layout (\S+)(?: -packing (\S+))?", facts.get("Messages", "")):
+        options |= {"layout": match[1], "packing": match[2] or "none"}
+    if match := re.fullmatch(r"were written by rank \+ (\d{1,9})", facts.get("Files that are read", "")):
+        options["reorder"] = int(match[1])
+    kinds = "|".join(KINDS)
+    if match := re.match(
+        rf"({kinds})(?: \(send\), ({kinds}) \(receive\))?(; load on the GPU)?$", facts.get("Memory", "")
+    ):
+        options["memory"] = ",".join(filter(None, (match[1], match[2])))
+        options["load"] = "device" if match[3] else "cpu"
+
+
+def _limits(text: str) -> dict[str, OptionValue]:
+    precision, passes, budget = (
+        re.search(pattern, text)
+        for pattern in (
+            r"within \+-([\d.]{1,12}) %",
+            r"(\d{1,9}) pass(?:es)? (?:is|are) done",
+            r"([\d.]{1,12}) s have",
+        )
+    )
+    limits: dict[str, OptionValue] = {
+        "passes": int(passes[1]) if passes else None,
+        "precision": None,
+        "budget": None,
+    }
+    with suppress(ValueError):
+        limits["precision"] = float(precision[1]) if precision else None
+        limits["budget"] = float(budget[1]) if budget else None
+    return limits
+
+
+def _date(text: str | None) -> str | None:
+    """ISO 8601 without a zone, which logs do not have; unchanged if it is not a date of ctime."""
+    if not text:
+        return None
+    try:
+        return datetime.strptime(text, "%a %b %d %H:%M:%S %Y").isoformat()
+    except ValueError:
+        return text
+
+
+def end_of(event: LogEvent, passes: tuple[str, str, str] | None) -> End:
+    """The end record of a launch, from the line of its end and the line about its passes."""
+    end = End(state=event.state or "complete", reason=event.text or None)
+    if passes:
+        with suppress(ValueError):
+            end.passes, end.seconds = int(passes[0]), float(passes[1])
+            end.measuring_seconds = end.seconds * int(passes[2]) / 100
+    return end
+
+
+def drop_repeated_banners(launches: list[LoggedLaunch]) -> None:
+    """Keeps the last of several equal launches in a row, where the others have no table: several ranks, or a wrapper, printed one
+    banner several times."""
+    kept: list[LoggedLaunch] = []
+    for launch in launches:
+        if kept and not kept[-1].items and kept[-1].end is None and kept[-1].run == launch.run:
+            launch.start = kept.pop().start
+        kept.append(launch)
+    launches[:] = kept
+
+
+def complete(launch: LoggedLaunch, log: Log) -> None:
+    """What is known only when all of a launch was read: its component, and the unit of Mbytes/sec."""
+    run = launch.run
+    if run.component is None:
+        rated = any(set(item.columns) >= MEAN_AND_RATE for item in launch.stretches())
+        run.component = component_of({item.head.benchmark for item in launch.stretches()}, rated=rated)
+    if run.component == "MT" and run.program != "OpenIMB" and launch.end is None and launch.items:
+        launch.end = End(state="complete")  # IMB-MT prints no end
+    if (stated := run.option("mbyte", float)) is not None:
+        launch.bytes_per_megabyte = stated
+        return
+    unit = unit_by_version(run) or unit_by_arithmetic(launch)
+    if unit is None and any("mbytes/sec" in stretch.columns for stretch in launch.stretches()):
+        line = next(launch.stretches()).line
+        message = "unit of Mbytes/sec unknown (no version, no decisive row); assumed 2^20 bytes"
+        log.notes.append(Problem(log.name, line, message))
+    launch.bytes_per_megabyte = unit or 2.0**20
+    run.set_option("mbyte", launch.bytes_per_megabyte)

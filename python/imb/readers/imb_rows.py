@@ -1,0 +1,261 @@
+"""The lines of a table of IMB: its header, its rows, and what may stand between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import NamedTuple, TypeAlias
+
+from imb.model.records import QUANTILES, Cause, Failure
+from imb.readers.plain import columns_of
+from imb.readers.table import CELL, FIELDS, Head, LoggedLaunch, Stretch, arrays_of, number
+
+MARK = b"#rep"  # "#repetitions" in every table; "#rep.s" in the oldest
+NOTE = b"# note: "  # OpenIMB's own lines after a table
+_ALIASES = {"rep.s": "repetitions", "mb/sec": "mbytes/sec", "mbyte/sec": "mbytes/sec", "msgs/sec": "msg/sec"}
+CAUSES: tuple[tuple[str, Cause], ...] = (
+    ("out-of-mem", "out_of_memory"),
+    ("int-overflow", "int_overflow"),
+    ("time-out", "time_out"),
+    ("out-of-space", "no_space"),
+    ("io-error", "io_error"),
+    ("over-budget", "over_budget"),
+    ("no-answer", "no_answer"),
+)
+_NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
+_FREE = re.compile(r"free\s+([\d.]+)\s*GB")
+# After a table that was measured in passes; its content is also in the cells of rows.
+PASSES_NOTE = re.compile(
+    r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |(?:group \d+: )?the machine changed between "
+    r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
+)
+_DRIFT_ABOVE = re.compile(
+    r"# The load of the row above ran (?P<percent>\d+) % (?P<how>slower|faster)"
+)  # older
+_DRIFT = re.compile(
+    r"# note: (?:(?:(?P<bytes>\d+) B)?(?:, )?(?:group (?P<group>\d+))?: )?"
+    r"CPU load ran (?P<percent>\d+) % (?P<how>slower|faster) than calibrated"
+)
+
+_IN_FLIGHT = re.compile(r"# note: (?P<bytes>\d+) B: (?P<messages>\d{1,9}) messages? in flight instead of ")
+
+
+Cells: TypeAlias = Sequence[float | int | None]  # of a row
+
+
+class Header(NamedTuple):
+    """The line above a table's rows. `tagged`: it has text before the first column or after the last one."""
+
+    columns: tuple[str, ...]
+    tagged: bool = False
+
+
+class Rows:
+    """Rows that were read one by one, on their way to a stretch."""
+
+    def __init__(self, head: Head, columns: tuple[str, ...], line: int) -> None:
+        self.head, self.columns, self.line = head, columns, line
+        self.clear()
+
+    def clear(self) -> None:
+        self.values: list[list[float | int | None]] = []
+        self.quantiles: dict[int, dict[str, float | None]] = {}
+        self.drift: dict[int, float] = {}
+
+    def add(self, row: list[float | int | None]) -> None:
+        self.values.append(row)
+
+    def take_note(self, text: str, launch: LoggedLaunch) -> bool:
+        """Keeps a comment line about a row of this table; False if it is not such a note.
+
+        OpenIMB prints these notes after the blank line that ends the table, with the row's length and group; older
+        versions print them before that line, or after the row.
+        """
+        if self.values and (match := _DRIFT_ABOVE.match(text)):
+            self.drift[len(self.values) - 1] = _drift_of(match)
+            return True
+        if PASSES_NOTE.match(text):
+            return True
+        if match := _IN_FLIGHT.match(text):
+            return self._take_in_flight(int(match["bytes"]), int(match["messages"]), launch)
+        if not (match := _DRIFT.match(text)):
+            return False
+        self.move_to(launch)
+        target = [int(match[name]) if match[name] else None for name in ("bytes", "group")]
+        for stretch in self._parts_in(launch):
+            drift = stretch.load_drift or {}
+            for i, row in enumerate(stretch.rows()):
+                cells = dict(zip(stretch.columns, row, strict=True))
+                if [cells.get("bytes"), cells.get("group")] == target and i not in drift:
+                    stretch.load_drift = drift | {i: _drift_of(match)}
+                    return True
+        return False
+
+    def _take_in_flight(self, length: int, messages: int, launch: LoggedLaunch) -> bool:
+        """Keeps a note for the rows of all groups of this length; False if there are none."""
+        self.move_to(launch)
+        known = False
+        for stretch in self._parts_in(launch):
+            lengths = [dict(zip(stretch.columns, row, strict=True)).get("bytes") for row in stretch.rows()]
+            in_flight = {i: messages for i, row_length in enumerate(lengths) if row_length == length}
+            stretch.in_flight = (stretch.in_flight or {}) | in_flight
+            known = known or bool(in_flight)
+        return known
+
+    def _parts_in(self, launch: LoggedLaunch) -> list[Stretch]:
+        """The parts of this table in the launch, in order: failure rows divide it."""
+        parts: list[Stretch] = []
+        for item in reversed(launch.items):
+            if isinstance(item, Stretch):
+                if item.line != self.line:
+                    break
+                parts.insert(0, item)
+        return parts
+
+    def move_to(self, launch: LoggedLaunch) -> None:
+        if not self.values:
+            return
+        arrays = arrays_of(self.columns, self.values)
+        stretch = Stretch(self.head, self.columns, self.line, 0, len(self.values), arrays=arrays)
+        stretch.quantiles, stretch.load_drift = self.quantiles or None, self.drift or None
+        launch.items.append(stretch)
+        self.clear()
+
+
+def _drift_of(match: re.Match[str]) -> float:
+    return (1 if match["how"] == "slower" else -1) * int(match["percent"]) / 100
+
+
+def converted(stretches: Iterable[Stretch]) -> set[int]:
+    """Turns blocks into numbers, all with the same columns together; returns the ids of stretches that are not plain."""
+    alike: dict[tuple[str, ...], list[Stretch]] = {}
+    odd: set[int] = set()
+    for stretch in stretches:
+        if stretch.block:
+            alike.setdefault(stretch.columns, []).append(stretch)
+    for columns, same in alike.items():
+        arrays = columns_of([stretch.block for stretch in same], columns)
+        first = 0
+        for stretch in same:
+            stretch_arrays = arrays or columns_of([stretch.block], columns)
+            if stretch_arrays is None:
+                odd.add(id(stretch))
+                continue
+            stretch.arrays, stretch.first = stretch_arrays, first if arrays else 0
+            stretch.block = b""
+            first += stretch.count
+    return odd
+
+
+def header_of(row: bytes) -> Header | None:
+    """The columns that a line names; None where it is no header."""
+    text = row.decode("utf-8", "replace")
+    first = text.find("#bytes") if "#bytes" in text else text.find(MARK.decode())
+    if (group := re.search(r"\bGroup\s+$", text[:first])) is not None:
+        first = group.start()
+    names = [_column_of(token) for token in text[first:].split()]
+    columns = tuple(takewhile(FIELDS.__contains__, names))
+    if len(columns) < 2 or len(set(columns)) < len(columns):
+        return None
+    return Header(columns, tagged=len(columns) < len(names) or bool(text[:first].strip()))
+
+
+def _column_of(token: str) -> str:
+    name = re.sub(r"\[(usec|µsec|μsec|%)\]$", "", token.lstrip("#")).lower()
+    return _ALIASES.get(name, name)
+
+
+def further_columns(line: bytes, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns that the line after a heading names, where a mail program has wrapped it; () where it names none."""
+    names = tuple(_column_of(token) for token in line.decode("utf-8", "replace").split() if token[0] != "#")
+    fits = names and set(names) <= FIELDS.keys() - set(columns) and len(set(names)) == len(line.split())
+    return names if fits else ()
+
+
+def regular_rows(block: bytes, columns: int) -> int:
+    """Number of rows if their widths may be those of a table's rows, else 0. Converting them looks at every byte."""
+    width = columns * CELL + 1
+    count, rest = divmod(len(block) + 1, width)
+    return count if block and not rest and (count == 1 or block[width - 1] == 10) else 0
+
+
+def regular_until_blank(text: bytes, start: int, width: int) -> int:
+    """Number of rows of `width` bytes from `start` if the next `#` stands after them and one empty line, and does not
+    begin a note on them; else 0."""
+    mark = text.find(b"#", start)
+    count, rest = divmod(mark - start, width)
+    if count < 1 or rest != 1 or text[start + width - 1] != 10 or text.startswith(NOTE, mark):
+        return 0
+    end = start + count * width
+    return count if text[end - 1 : end + 1] == b"\n\n" else 0
+
+
+def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | None:
+    """The cells of a line, in the units of the table; None where it is no row of these columns."""
+    tokens = words.split()
+    if len(tokens) != len(columns):
+        if len(words) != CELL * len(columns):
+            return None
+        # A number that fills its cell touches its neighbor.
+        tokens = [words[i : i + CELL].strip() for i in range(0, len(words), CELL)]
+    try:
+        return [number(token, name) for token, name in zip(tokens, columns, strict=True)]
+    except ValueError:
+        return None
+
+
+def row_before(text: bytes, start: int, columns: tuple[str, ...]) -> Cells | None:
+    """The row whose line ends before byte `start`."""
+    first = text.rfind(b"\n", 0, max(start - 1, 0)) + 1
+    return row_of(text[first:start].decode("utf-8", "replace").rstrip(), columns)
+
+
+def goes_on(last: Cells, row: Cells, columns: tuple[str, ...]) -> bool:
+    """Whether a row may follow another one of the same table: its length is larger, or that of another group."""
+    if "bytes" not in columns:
+        return False
+    last_bytes, row_bytes = (each[columns.index("bytes")] or 0 for each in (last, row))
+    return row_bytes > last_bytes or (row_bytes == last_bytes and "group" in columns)
+
+
+def quantiles_of(text: str) -> dict[str, float | None] | None:
+    """The line that -show_tail prints: twelve times in microseconds."""
+    if not text.endswith("]"):
+        return None
+    try:
+        times = [number(token, "t") for token in text[1:-1].split(",")]
+    except ValueError:
+        return None
+    if len(times) != len(QUANTILES):
+        return None
+    return {name: None if t is None else t / 1e6 for name, t in zip(QUANTILES, times, strict=True)}
+
+
+def failure_of(text: str, columns: tuple[str, ...], head: Head, line: int) -> Failure | None:
+    """A failure row, such as out-of-mem; None for other lines."""
+    cause = next((cause for words, cause in CAUSES if words in text), None)
+    leading = re.match(r"[\d\s]*", text)
+    tokens = leading[0].split() if leading else []
+    if cause is None or len(tokens) > len(columns) or any(len(token) > 18 for token in tokens):
+        return None
+    cells = [int(token) for token in tokens]
+    if "group" in columns and len(cells) > 1:
+        cells = cells[1:]
+    needed_bytes, free_bytes = (_gigabytes(pattern.search(text)) for pattern in (_NEEDED, _FREE))
+    return Failure(
+        **head.place(),
+        bytes=cells[0] if cells and "bytes" in columns else None,
+        cause=cause,
+        needed_bytes=needed_bytes if cause in ("out_of_memory", "no_space") else None,
+        free_bytes=free_bytes if cause == "no_space" else None,
+        detail=text[leading.end() if leading else 0 :].removeprefix("io-error.; ")[:300],
+        line=line,
+    )
+
+
+def _gigabytes(match: re.Match[str] | None) -> int | None:
+    try:
+        return round(float(match[1]) * 2**30) if match else None
+    except (ValueError, OverflowError):
+        return None

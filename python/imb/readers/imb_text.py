@@ -1,0 +1,403 @@
+"""The tables of IMB 3.x to 2021 and of OpenIMB, in logs or inside other text.
+
+The way: find header rows (they hold "#repetitions"), read the lines above one as its head, and take the rows below
+it as one block where they are regular, line by line where they are not. What stands above a table repeats all over a
+log, so its meaning is remembered by its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from imb.model.catalog import kind_of
+from imb.model.records import Failure, Problem
+from imb.readers import decoration, labeled_rows
+from imb.readers import preamble as above
+from imb.readers.imb_facts import complete, drop_repeated_banners
+from imb.readers.imb_heads import LONGEST, with_multi
+from imb.readers.imb_rows import (
+    MARK,
+    NOTE,
+    Cells,
+    Header,
+    Rows,
+    converted,
+    failure_of,
+    further_columns,
+    goes_on,
+    header_of,
+    quantiles_of,
+    regular_rows,
+    regular_until_blank,
+    row_before,
+    row_of,
+)
+from imb.readers.launches import Launches
+from imb.readers.table import Head, Log, LoggedLaunch, Stretch, lacks_time, no_time
+from imb.readers.unread import (
+    UnreadRow,
+    bounded,
+    is_broken,
+    is_damaged,
+    looks_like_row,
+    notes_of,
+    outside,
+    problems_of,
+)
+
+FORMAT = "imb"
+_SOON = 5  # lines of other text within a table, after which its rows continue whatever their length is
+_LATER = 1000  # after more lines no row continues a table
+
+
+def detect(text: bytes) -> bool:
+    """Whether there may be tables of IMB in it."""
+    return MARK in text
+
+
+def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
+    """Every launch in each log. Never fails: what is not understood becomes a problem with its line.
+
+    `files`: text, and the name that problems call it. Many at once are read faster than one by one.
+    """
+    readers = [_scanned(text, name) for text, name in files]
+    _convert(readers)
+    return [reader.finish() for reader in readers]
+
+
+def _scanned(text: bytes, name: str) -> _Reader:
+    """The reader of a log, which has found its tables. Text around each line is removed where a table has some."""
+    reader = _Reader(text, decoration.plain(text), name)
+    reader.scan()
+    if reader.tagged or not reader.log.launches:
+        untagged = decoration.untagged(reader.text)
+        if untagged is not reader.text:
+            reader = _Reader(text, untagged, name)
+            reader.scan()
+    return reader
+
+
+def _convert(readers: Sequence[_Reader]) -> None:
+    """Turns all blocks into numbers together; those that turn out not to be plain are read again, row by row."""
+    launches = [launch for reader in readers for launch in reader.log.launches]
+    odd = converted(stretch for launch in launches for stretch in launch.stretches())
+    if odd:
+        for reader in readers:
+            reader.read_again(odd)
+
+
+class _Reader:
+    """One pass over one file."""
+
+    def __init__(self, original: bytes, text: bytes, name: str) -> None:
+        self.original = original
+        self.text = text
+        self.log = Log(name, FORMAT)
+        self.launches = Launches(self.log, self.line_of)
+        self.line_at, self.line = 0, 1  # line numbers are counted once, along the way
+        self.unread: list[UnreadRow] = []
+        self.tagged = False  # a heading, or a title of simple_halo, has other text around it
+        self.headers: dict[bytes, Header | None] = {}
+
+    def scan(self) -> None:
+        text, at, start, labeled = self.text, 0, 0, self.text.find(labeled_rows.MARK)
+        while max(mark := text.find(MARK, at), labeled) >= 0:
+            if 0 <= labeled < at:
+                labeled = text.find(labeled_rows.MARK, at)
+                continue
+            if labeled >= 0 and not 0 <= mark < labeled:
+                start = at = self.labeled_table(start, labeled)
+                continue
+            row_end = text.find(b"\n", mark)
+            if next_start := self.known_table(start, row_end):
+                start = at = next_start
+                continue
+            row_start = text.rfind(b"\n", 0, mark) + 1
+            row_end = len(text) if row_end < 0 else row_end
+            header = self.header(text[row_start:row_end])
+            if header is None or header.tagged:
+                self.tagged |= header is not None
+                at = row_end
+                continue
+            preamble = self.read_above(start, row_start)
+            next_start = self.table(preamble.head, header.columns, row_start, min(row_end + 1, len(text)))
+            self.remember(preamble, start, row_end, header.columns)
+            start = at = next_start
+        self.read_above(start, len(text), last=True)
+
+    def known_table(self, start: int, row_end: int) -> int:
+        """Takes the table whose header row ends at `row_end` if its head, the text from `start`, is known and its rows are
+        regular; returns where the table ends. Else 0, and nothing is changed.
+
+        Most tables of a log are read here. For these it does what `read_above` and `table` do, and copies the rows only.
+        """
+        launch = self.launches.current
+        if launch is None or not self.launches.is_open or not 0 <= row_end < start + LONGEST:
+            return 0
+        known = self.launches.known.get(self.text[start:row_end])
+        count = regular_until_blank(self.text, row_end + 1, known.width) if known else 0
+        if known is None or not count:
+            return 0
+        line, first = self.line_of(start) + known.lines, row_end + 1
+        end = first + count * known.width
+        block = self.text[first : end - 1]
+        launch.items.append(Stretch(known.head, known.columns, line, first, count, block))
+        self.line_at, self.line = end, line + 1 + count
+        return end
+
+    def remember(self, preamble: above.Preamble, start: int, row_end: int, columns: tuple[str, ...]) -> None:
+        """Keeps what the text from `start` to the end of the header row means, if it is a head and nothing else."""
+        if preamble.events or not preamble.head.benchmark or "group" in columns:
+            return
+        head = self.with_multi(preamble.head, grouped=False)
+        self.launches.known.keep(self.text[start:row_end], head, columns)
+
+    # --- Lines ---------------------------------------------------------------------------------------
+
+    def line_of(self, at: int) -> int:
+        """Number of the line at this byte; cheap as long as bytes are asked for in order."""
+        if at == self.line_at:
+            return self.line
+        if at < self.line_at:
+            self.line_at, self.line = 0, 1
+        self.line += self.text.count(b"\n", self.line_at, at)
+        self.line_at = at
+        return self.line
+
+    def problem(self, line: int, text: str) -> None:
+        self.log.problems.append(Problem(self.log.name, line, text))
+
+    def header(self, row: bytes) -> Header | None:
+        """The columns that a header row names; None where the line only mentions #repetitions."""
+        if row not in self.headers:
+            if len(self.headers) > 1000:
+                self.headers.clear()
+            self.headers[row] = header_of(row)
+        return self.headers[row]
+
+    # --- Above a table -------------------------------------------------------------------------------
+
+    def read_above(self, start: int, stop: int, *, last: bool = False) -> above.Preamble:
+        """Reads the text before a table, or after the last one."""
+        preamble = above.read_preamble(self.text[start:stop])
+        if preamble.events and (table := self.continued(preamble, start)):
+            start = self.irregular(table.head, table.columns, table.line, start, interrupted=True)
+            preamble = above.read_preamble(self.text[start:stop])
+        self.launches.more += preamble.more
+        if preamble.events:
+            self.launches.take(preamble.events, start)
+        if last:
+            self.launches.flush(table=False)
+        elif not self.launches.is_open:
+            self.launches.flush(table=True, at=start)
+        return preamble
+
+    # --- Tables --------------------------------------------------------------------------------------
+
+    def table(self, head: Head, columns: tuple[str, ...], header_at: int, start: int) -> int:
+        """Takes the rows from `start`; returns where the table ends."""
+        launch = self.launches.current
+        assert launch is not None
+        line = self.line_of(header_at)
+        if not head.benchmark:
+            nameless = {each.line for each in launch.stretches() if each.head.benchmark[:7] == "unknown"}
+            name = f"unknown-{len(nameless) + 1}" if nameless else "unknown"
+            head = head._replace(benchmark=name)
+            self.problem(
+                line, f"a table without a line '# Benchmarking NAME'; its benchmark is called {name}"
+            )
+        grouped = "group" in columns
+        head = self.with_multi(head, grouped)
+        below = self.text.find(b"\n", start)
+        if below >= 0 and (more := further_columns(self.text[start:below], columns)):
+            return self.irregular(head, (*columns, *more), line, below + 1, wrapped=len(columns))
+        stop = mark if (mark := self.text.find(b"#", start)) >= 0 else len(self.text)
+        if stop < len(self.text) or self.text.endswith(b"\n"):
+            rows = block = self.text[start:stop].rstrip()
+            # A comment directly after a row may stand within the table. Our notes stand after the blank line that ends it.
+            ended = self.text.startswith(b"\n\n", start + len(rows)) and not self.text.startswith(NOTE, stop)
+            within = stop < len(self.text) and not ended
+            if grouped:
+                block = block.replace(b"\n\n", b"\n").lstrip(b"\n")
+            if not within and (count := regular_rows(block, len(columns))):
+                launch.items.append(Stretch(head, columns, line, start, count, block))
+                return start + len(rows) + 1
+        return self.irregular(head, columns, line, start)
+
+    def continued(self, preamble: above.Preamble, start: int) -> Stretch | None:
+        """The last table, if its rows ended as expected and one more follows after other text, which begins at `start`."""
+        items = self.launches.current.items if self.launches.current else []
+        table = items[-1] if items else None
+        if not isinstance(table, Stretch) or not table.block:
+            return None
+        for event in preamble.events:
+            if event.kind != "text" or (preamble.head_at is not None and event.at > preamble.head_at):
+                break
+            if row := row_of(event.text, table.columns):
+                before = row_before(self.text, start, table.columns)
+                return table if before is not None and goes_on(before, row, table.columns) else None
+        return None
+
+    def with_multi(self, head: Head, grouped: bool) -> Head:
+        """The head with `multi` according to its title, its columns and the command line."""
+        return with_multi(head, grouped, self.launches.asks_for_multi)
+
+    def irregular(
+        self,
+        head: Head,
+        columns: tuple[str, ...],
+        line: int,
+        start: int,
+        *,
+        wrapped: int = 0,
+        interrupted: bool = False,
+    ) -> int:
+        """The rows one by one: indented, mixed with failures, quantiles or other text, wrapped after `wrapped` columns, or
+        torn. `interrupted`: other text comes before them, and others were read."""
+        launch = self.launches.current
+        assert launch is not None
+        rows = Rows(head, columns, line)
+        end, width = start, 0
+        at_line = self.line_of(start) - 1
+        foreign: list[tuple[int, str]] = []
+        blank = False
+        last = row_before(self.text, start, columns) if interrupted else None
+        at = start
+        while at < len(self.text):
+            stop = self.text.find(b"\n", at)
+            torn = stop < 0
+            stop = len(self.text) if torn else stop
+            raw = self.text[at:stop]
+            at_line += 1
+            line_start, at = at, stop + 1
+            words = raw.decode("utf-8", "replace").rstrip()
+            text = words.strip()
+            if not text:
+                blank = True
+                continue
+            if wrapped and len(words.split()) == wrapped:
+                stop = self.text.find(b"\n", at)
+                rest = self.text[at : max(stop, 0)].decode("utf-8", "replace")
+                if len(rest.split()) == len(columns) - wrapped:
+                    words, at, at_line = f"{words} {rest}", stop + 1, at_line + 1
+            if torn and width and len(words) < width and text[0] in "0123456789":
+                self.problem(at_line, "incomplete last row; skipped")
+                end = at
+                break
+            row = row_of(words, columns) if text[0] in "0123456789" else None
+            if row is not None:
+                if interrupted and not self.goes_on(end, line_start, last, row, columns):
+                    break
+                width, last = width or len(words), row
+                rows.add(row)
+                if lacks_time(row, columns, text):
+                    self.problem(at_line, no_time(text))
+            elif text[0] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
+                rows.quantiles[len(rows.values) - 1] = quantiles
+            elif text[0] == "#" and rows.take_note(text, launch):
+                pass
+            elif failure := failure_of(text, columns, head, at_line):
+                cells: Cells = [failure.bytes if name == "bytes" else None for name in columns]
+                if interrupted and not self.goes_on(end, line_start, last, cells, columns):
+                    break
+                failure.kind = kind_of(head.benchmark, launch.run.component)
+                rows.move_to(launch)
+                launch.items.append(failure)
+            elif above.starts_something(text) or self.is_heading(raw) or len(foreign) >= _LATER:
+                break
+            elif not interrupted and (is_damaged(text) or (not blank and is_broken(text))):
+                self.unread.append(UnreadRow(at_line, line, columns, text))
+            else:
+                foreign.append((line_start, text))
+                interrupted |= blank or len(foreign) > _SOON
+                continue
+            for each in foreign:  # these lines stood within the table
+                self.launches.other_text(*each)
+            foreign.clear()
+            blank, interrupted, end = False, False, at
+        rows.move_to(launch)
+        return min(end, len(self.text))
+
+    def is_heading(self, line: bytes) -> bool:
+        """Whether another table begins with this line."""
+        header = self.header(line) if MARK in line else None
+        return header is not None and not header.tagged
+
+    def goes_on(
+        self, end: int, line_start: int, last: Cells | None, row: Cells, columns: tuple[str, ...]
+    ) -> bool:
+        """Whether a row at `line_start`, after other text from `end` on, continues a table whose last row is `last`."""
+        if last is not None and not goes_on(last, row, columns):
+            return False
+        between = above.read_preamble(self.text[end:line_start])
+        return between.head_at is None and all(event.kind == "text" for event in between.events)
+
+    def labeled_table(self, start: int, mark: int) -> int:
+        """Takes the table whose title holds `mark`, with the text from `start` above it; returns where it ends."""
+        title_at, rows_at = labeled_rows.head_at(self.text, mark)
+        self.tagged |= bool(self.text[title_at:mark].partition(b"#")[0].strip())
+        head = self.read_above(start, rows_at).head
+        launch = self.launches.current
+        if head.benchmark != labeled_rows.BENCHMARK or launch is None:
+            return rows_at  # the title is text in a line of something else
+        heads = self.with_multi(head, grouped=False), self.with_multi(head, grouped=True)
+        place = labeled_rows.RowsAt(self.text, rows_at, self.line_of(title_at))
+        return labeled_rows.read_table(place, heads, launch, self.line_of(rows_at), self.problem)
+
+    def read_again(self, odd: set[int]) -> None:
+        """Replaces the stretches with these ids, which look regular and are not, by what is in them."""
+        for launch in self.log.launches:
+            items: list[Stretch | Failure] = []
+            for item in launch.items:
+                if id(item) not in odd or not isinstance(item, Stretch):
+                    items.append(item)
+                    continue
+                self.launches.current = LoggedLaunch(launch.run, 0, items=items)
+                stop = mark if (mark := self.text.find(b"#", item.at)) >= 0 else len(self.text)
+                end = self.irregular(item.head, item.columns, item.line, item.at)
+                for event in above.read_preamble(self.text[end:stop]).events:
+                    self.launches.passed_over.append((end + event.at, event.text))
+            launch.items = items
+
+    # --- The end -------------------------------------------------------------------------------------
+
+    def finish(self) -> Log:
+        self.launches.end_current()
+        launches = self.log.launches
+        launches[:] = [launch for launch in launches if launch.items or launch.run.program]
+        drop_repeated_banners(launches)
+        for launch, following in zip_longest(launches, launches[1:]):
+            launch.stop = following.start if following else len(self.text)
+        if launches:
+            launches[0].start = 0
+        passed_over = sorted(self.launches.passed_over)
+        self.unread += [
+            UnreadRow(self.line_of(at), 0, (), text) for at, text in passed_over if looks_like_row(text)
+        ]
+        self.launches.passed_over = [(at, text) for at, text in passed_over if not looks_like_row(text)]
+        self.leave_out_unsupported()
+        for launch in launches:
+            complete(launch, self.log)
+        decoration.as_in_file(launches, self.text, self.original)
+        self.log.problems += problems_of(self.log.name, self.unread)
+        self.log.problems.sort(key=lambda problem: problem.line)
+        self.log.notes += notes_of(self.log.name, self.launches.passed_over, self.line_of, self.launches.more)
+        self.log.problems = bounded(self.log.problems)
+        return self.log
+
+    def leave_out_unsupported(self) -> None:
+        """Launches of components that are not read become a problem each, instead of all that is in them."""
+        others = [launch for launch in self.log.launches if launch.unsupported]
+        self.log.launches[:] = [launch for launch in self.log.launches if not launch.unsupported]
+        if not others:
+            return
+        places = [(other.start, other.stop) for other in others]
+        lines = [(self.line_of(start), self.line_of(stop)) for start, stop in places]
+        if places[-1][1] == len(self.text):  # its last line may lack a newline
+            lines[-1] = (lines[-1][0], lines[-1][1] + 1)
+        self.launches.passed_over = outside(places, self.launches.passed_over, lambda entry: entry[0])
+        self.unread = outside(lines, self.unread, lambda row: row.line)
+        self.log.problems = outside(lines, self.log.problems, lambda problem: problem.line)
+        for other, (line, _) in zip(others, lines, strict=True):
+            self.problem(line, f"component {other.unsupported} is not supported; skipped")

@@ -1,0 +1,334 @@
+"""The output of the OSU micro-benchmarks, one or several in a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+from imb.model.gpus import KINDS
+from imb.model.records import End, Problem, Run
+from imb.readers.decoration import as_in_file, plain, untagged
+from imb.readers.messages import Failed
+from imb.readers.preamble import Titles, read_preamble
+from imb.readers.table import Head, Log, LoggedLaunch, Stretch, arrays_of, lacks_time, no_time, number
+from imb.readers.unread import bounded
+
+FORMAT = "osu"
+MARK = b"# OSU "
+PROGRAM = "OSU Micro-Benchmarks"
+_TRIES = 1000  # letters O that are looked at
+_PASSED_OVER = "passed over"
+_TITLE = re.compile(
+    r"# OSU (?P<title>\S.*?)(?:\sv(?P<version>\d[\w.\-]*)|(?<=Test) \(Version (?P<old>\d[\w.]*)\)|(?<=Test))(?:\s{2,}\S.*)?$"
+)
+_LIKE_TITLE = re.compile(r"# OSU .*\bTest\b")
+_PAIRS = re.compile(r"#\s*\[\s*pairs:\s*(\d{1,9})\s*\]")
+_DATATYPE = re.compile(r"#\s*Datatype:\s*MPI_(\w{1,40})\.?$")
+_BUFFERS = re.compile(r"#\s*Send Buffer on \w+ \(([DHM])\) and Receive Buffer on \w+ \(([DHM])\)$")
+_RANKS = re.compile(r"(?:^|\s)(?:--?np?|--?ntasks)[ =]?(\d{1,9})(?=\s|$)")
+_NODES, _EACH = (
+    re.compile(rf"(?:^|\s)(?:{name})[ =]?(\d{{1,9}})(?=\s|$)") for name in ("-N|--nodes", "--ntasks-per-node")
+)
+_LIKE_ROW = re.compile(r"(?:^|\s)\d{1,18}(?:\s+\d{1,15}\.\d+)+(?:\s|$)|^[\d.]+(?:\s+\d+\.\d\d)+$")
+_INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,12}) ms, max: (\d{1,12}) ms, avg: (\d{1,12}) ms$")
+# Names in a header row -> columns of imb.readers.table.FIELDS, or a quantile. MB/s are 10^6 bytes.
+_COLUMNS = {
+    r"Size": "bytes",
+    r"Avg Lat(?:ency)?\s?\(us\)|Latency\s?\(us\)": "t_avg",
+    r"Min Lat(?:ency)?\s?\(us\)": "t_min",
+    r"Max Lat(?:ency)?\s?\(us\)": "t_max",
+    r"Iterations": "repetitions",
+    r"Bandwidth\s?\(MB/s\)|MB/s": "mbytes/sec",
+    r"Messages/s|Message Rate": "msg/sec",
+    r"Overall\s?\(us\)": "t_ovrl",
+    r"Compute\s?\(us\)": "t_cpu",
+    r"Pure Comm\.\s?\(us\)": "t_pure",
+    r"Overlap\s?\(%\)": "overlap",
+    r"P(?P<quantile>\d+) Tail Lat\(us\)": "quantile",
+    r"Validation": "validation",
+    r"(?:Coll\. Init|MPI_Test|MPI_Wait|Min Comm\.|Max Comm\.|Transfer Size)\s?\((?:us|B)\)|Transfer Size|P\d+ Tail BW\(MB/s\)": _PASSED_OVER,
+}
+_CELL = re.compile("|".join(re.sub(r"\(\?P<quantile>", "(?:", name) for name in _COLUMNS))
+# Titles do not name programs: phrases of titles, and how names of programs have them; also whole titles.
+_SHORT = {
+    "all-to-all": "alltoall",
+    " personalized exchange": "",
+    "broadcast": "bcast",
+    "compare_and_swap": "cas",
+    "fetch_and_op": "fop",
+    "accumulate": "acc",
+    "bi-directional bandwidth": "bibw",
+    "multiple bandwidth / message rate": "mbw_mr",
+    "bandwidth": "bw",
+    "multi latency": "multi_lat",
+    "multi-threaded latency": "latency_mt",
+    "multi-process latency": "latency_mp",
+    "hello world": "hello",
+}
+
+
+def detect(text: bytes) -> bool:
+    """Whether there may be output of OSU's benchmarks in it."""
+    # Capital O is rare in tables of numbers, and one byte is searched for forty times as fast as several.
+    at = text.find(b"O")
+    for _ in range(_TRIES):
+        if at < 0 or text.startswith(b"OSU ", at):
+            break
+        at = text.find(b"O", at + 1)
+    return at >= 0 and text.find(MARK, max(at - len(MARK), 0)) >= 0
+
+
+def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
+    """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
+    return [_read(text, name) for text, name in files]
+
+
+def _read(text: bytes, name: str) -> Log:
+    reader = _Reader(untagged(plain(text)), name)
+    reader.read()
+    as_in_file(reader.log.launches, reader.text, text)
+    return reader.log
+
+
+class _Reader:
+    """One pass over one file. Lines that are none of OSU's are kept until the next one that is."""
+
+    def __init__(self, text: bytes, name: str) -> None:
+        self.text = text
+        self.log = Log(name, FORMAT)
+        self.launch: LoggedLaunch | None = None
+        self.head, self.columns, self.table_line = Head(""), (), 0  # type: tuple[Head, tuple[str, ...], int]
+        self.rows: list[Any] = []
+        self.titles = Titles()
+        self.command: list[str] | None = None  # of the next launch
+        self.next_start: int | None = None  # of its title or command
+        self.title_line = 0
+        self.api = ""  # of the GPU, as the title has it
+        self.other: tuple[int, int] | None = None  # where text that is not read yet begins: byte, line
+        self.failed = Failed()
+
+    def read(self) -> None:
+        at = 0
+        for line_number, raw in enumerate(self.text.split(b"\n"), start=1):
+            line_start, at = at, at + len(raw) + 1
+            line = raw.decode("utf-8", "replace").strip()
+            # Nearly all lines that matter begin with a digit or a comment sign; a heading may have no sign.
+            is_known = line and (line[0] in "#0123456789n" or line[-1] == ")")
+            if is_known and self.take(line, line_start, line_number, torn=at > len(self.text)):
+                continue
+            if self.other is None:
+                self.other = line_start, line_number
+        self.take_other(len(self.text))
+        self.end_launch()
+        log = self.log
+        log.launches[:] = [launch for launch in log.launches if launch.items or launch.end]
+        for each, following in zip_longest(log.launches, log.launches[1:]):
+            each.stop = following.start if following else len(self.text)
+        if log.launches:
+            log.launches[0].start = 0
+        log.problems.sort(key=lambda problem: problem.line)
+        log.problems = bounded(log.problems)
+        log.notes = bounded(log.notes)
+
+    def problem(self, line: int, message: str) -> None:
+        self.log.problems.append(Problem(self.log.name, line, message))
+
+    def take(self, line: str, line_start: int, line_number: int, *, torn: bool) -> bool:
+        """Reads a line of OSU's benchmarks; False where it is none."""
+        if line[0] == "#" and (match := _TITLE.match(line)):
+            self.take_other(line_start)
+            self.begin(match, line_start, line_number)
+        elif _LIKE_TITLE.match(line):
+            self.take_other(line_start)
+            self.end_launch()
+            self.launch = None
+            self.problem(line_number, f"a title that is not understood: {line[:60]!r}; its rows are skipped")
+        elif self.launch is None:
+            return False
+        elif self.columns and line[0].isdigit():
+            self.take_other(line_start)
+            self.row(line, line_number, torn=torn)
+        elif line[0] == "#" and self.fact(line):
+            self.take_other(line_start)
+        elif match := _INIT.match(line):
+            self.take_other(line_start)
+            self.end_table()
+            self.head = self.head._replace(processes=int(match[1]))
+            self.columns, self.table_line = ("t_min", "t_max", "t_avg"), line_number
+            self.rows.append(([1e3 * int(match[i]) for i in (2, 3, 4)], {}))
+            self.end_table()
+            self.columns = ()
+        elif names := _header(line):
+            self.take_other(line_start)
+            self.end_table()
+            self.columns, self.table_line = names, line_number
+            if "Tail BW" in line:
+                message = "quantiles of bandwidth are not kept: records have quantiles of times"
+                self.log.notes.append(Problem(self.log.name, line_number, message))
+        else:
+            return False
+        return True
+
+    def begin(self, title: re.Match[str], line_start: int, line_number: int) -> None:
+        """A launch begins with its title, or with the command above it."""
+        self.end_launch()
+        start = line_start if self.next_start is None else self.next_start
+        run = Run(program=PROGRAM, version=title["version"] or title["old"], command_line=self.command)
+        self.launch = LoggedLaunch(run, start, label=self.titles.path(), bytes_per_megabyte=1e6, items=[])
+        self.log.launches.append(self.launch)
+        processes = processes_of(self.command or [])
+        self.head = Head(_benchmark(title["title"]), multi="off", processes=processes)
+        self.columns, self.command, self.next_start, self.title_line = (), None, None, line_number
+        device = re.match(r"MPI-(\w+) ", title["title"])
+        self.api = device[1].lower() if device else ""
+
+    def fact(self, line: str) -> bool:
+        """Whether a comment line states something about the launch that records have."""
+        assert self.launch is not None
+        run = self.launch.run
+        if match := _PAIRS.match(line):
+            self.head = self.head._replace(processes=2 * int(match[1]))
+        elif match := _DATATYPE.match(line):
+            run.set_option("data_type", match[1].lower())
+        elif match := _BUFFERS.match(line):
+            device = self.api if self.api in KINDS else "cuda"
+            kinds = {"H": "host", "D": device, "M": f"{device}_managed"}
+            if match[1] != "H" or match[2] != "H":
+                distinct = dict.fromkeys((kinds[match[1]], kinds[match[2]]))
+                run.set_option("memory", ",".join(distinct))
+        else:
+            return False
+        return True
+
+    def row(self, line: str, line_number: int, *, torn: bool) -> None:
+        row = None if torn else _row(line, self.columns)
+        if row is None:
+            message = f"not a row of {len(self.columns)} columns: {line[:60]!r}; skipped"
+            self.problem(line_number, "incomplete last row; skipped" if torn else message)
+            return
+        self.rows.append(row)
+        if lacks_time(row[0], _kept(self.columns), line):
+            self.problem(line_number, no_time(line))
+
+    def take_other(self, stop: int) -> None:
+        """Reads the text before byte `stop` that no line of OSU's benchmarks was found in: titles, commands, messages."""
+        if self.other is None:
+            return
+        (start, first_line), self.other = self.other, None
+        line, counted = first_line, start
+        for event in read_preamble(self.text[start:stop]).events:
+            line, counted = line + self.text.count(b"\n", counted, start + event.at), start + event.at
+            if event.kind == "title":
+                self.titles.enter(event.text, event.style)
+            if event.kind in ("title", "command"):
+                self.end_table()
+                self.columns = ()
+                self.next_start = counted if self.next_start is None else self.next_start
+                if event.kind == "command":
+                    self.command = event.text.split()
+            elif self.launch is not None and self.next_start is None and self.failed.take(event.text):
+                pass
+            elif self.launch is not None and _LIKE_ROW.search(event.text):
+                self.problem(line, f"a row without a heading: {event.text[:60]!r}; skipped")
+            else:
+                self.log.notes.append(Problem(self.log.name, line, f"skipped: {event.text[:100]}"))
+
+    def end_table(self) -> None:
+        if self.rows and self.launch is not None:
+            self.launch.items.append(_stretch(self.head, self.columns, self.table_line, self.rows))
+            self.rows.clear()
+
+    def end_launch(self) -> None:
+        """A launch that failed, as messages show, ends with that. A launch without a row that did not fail is a problem."""
+        self.end_table()
+        if self.launch is None:
+            return
+        if why := self.failed.reason():
+            self.launch.end = End(state="aborted", reason=why)
+        elif not self.launch.items:
+            self.problem(self.title_line, f"{self.head.benchmark} has no row that can be read; skipped")
+
+
+def processes_of(command: Sequence[str]) -> int | None:
+    """The number of processes that the arguments of a launcher ask for; None where they state none."""
+    program = next((at for at, word in enumerate(command) if "osu_" in word), len(command))
+    words = " ".join(command[:program] if ":" not in command else command)
+    if counts := _RANKS.findall(words):
+        return sum(map(int, counts))
+    nodes, each = _NODES.search(words), _EACH.search(words)
+    return int(nodes[1]) * int(each[1]) if nodes and each else None
+
+
+def _benchmark(title: str) -> str:
+    """The program of a title: "MPI Allreduce Latency Test" is osu_allreduce, with buffers of a GPU osu_allreduce_cuda."""
+    name = re.sub(r"\s+", " ", title.lower().removesuffix("test")).strip()
+    one_sided = name.startswith("mpi_")
+    device = re.match(r"mpi-(\w+) ", name)
+    name = name[device.end() :] if device else name[4:] if name.startswith(("mpi ", "mpi_")) else name
+    nonblocking = name.startswith("non-blocking ")
+    name = name.removeprefix("non-blocking ")
+    for long, short in _SHORT.items():
+        name = name.replace(long, short)
+    if not one_sided and name != "latency":
+        name = name.removesuffix(" latency")
+    program = f"osu_{'i' if nonblocking else ''}" + re.sub(r"\W+", "_", name).strip("_")
+    return f"{program}_{device[1]}" if device else program
+
+
+def _header(line: str) -> tuple[str, ...]:
+    """The columns that a heading names; () where the line is something else. Some versions print some without `#`."""
+    if line[0] != "#" and "(" not in line:
+        return ()
+    rest = line.lstrip("# ")
+    columns: list[str] = []
+    for cell in _CELL.finditer(rest):
+        for pattern, column in _COLUMNS.items():
+            if match := re.fullmatch(pattern, cell[0]):
+                columns.append(f"p{match['quantile']}" if column == "quantile" else column)
+                break
+    complete = not _CELL.sub("", rest).strip()
+    kept = [name for name in columns if name != _PASSED_OVER]
+    return tuple(columns) if complete and kept and len(kept) == len(set(kept)) else ()
+
+
+def _is_quantile(column: str) -> bool:
+    return column[0] == "p" and column[1:].isdigit()
+
+
+def _kept(columns: Sequence[str]) -> list[str]:
+    """The columns whose numbers rows have."""
+    return [name for name in columns if name != _PASSED_OVER and not _is_quantile(name)]
+
+
+def _row(
+    line: str, columns: tuple[str, ...]
+) -> tuple[list[float | int | None], dict[str, float | None]] | None:
+    """The numbers of the columns that records have, and the quantiles in seconds."""
+    tokens = line.split()
+    if len(tokens) != len(columns):
+        return None
+    values: list[float | int | None] = []
+    quantiles: dict[str, float | None] = {}
+    try:
+        for token, name in zip(tokens, columns, strict=True):
+            if name == "validation":
+                values.append({"pass": 0, "fail": 1}.get(token.lower()))
+            elif _is_quantile(name):
+                quantiles[name] = float(token) / 1e6
+            elif name != _PASSED_OVER:
+                values.append(number(token, name))
+    except ValueError:
+        return None
+    return values, quantiles
+
+
+def _stretch(head: Head, columns: tuple[str, ...], line: int, rows: list[Any]) -> Stretch:
+    """`defects` is 1 where OSU's own validation failed: it does not count bytes."""
+    kept = _kept(columns)
+    arrays = arrays_of(kept, [values for values, _ in rows])
+    names = tuple("defects" if name == "validation" else name for name in kept)
+    stretch = Stretch(head, names, line, 0, len(rows), arrays=arrays)
+    stretch.quantiles = {i: quantiles for i, (_, quantiles) in enumerate(rows) if quantiles} or None
+    return stretch

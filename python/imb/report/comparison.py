@@ -1,0 +1,409 @@
+"""A comparison as tables: for the terminal, readable without color at 100 columns, and for Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from imb.compare.comparison import Band, BandEffect, Comparison, Effect, RowEffect
+from imb.compare.condition_diff import names_of_sides
+from imb.compare.sequential import Looks
+from imb.model.observations import Key
+from imb.model.units import abridged, as_percent, counted, decimal, size, unit_of
+from imb.report.marks import (
+    CHANGED,
+    MARKS,
+    bracketed,
+    factor,
+    interval_of,
+    legend,
+    percent,
+    short_speedup,
+    size_of,
+    slower_or_faster,
+    speedup,
+    word_of,
+)
+from imb.report.markup import escaped, pipes
+
+if TYPE_CHECKING:
+    from imb.report.terminal import Screen
+
+_COLORS = {
+    "faster": "green",
+    "slower": "red",
+    "same": "default",
+    "slightly faster": "green",
+    "slightly slower": "red",
+    "inconclusive": "dim",
+}
+_SHOWN = 8  # values of a condition
+
+
+class Grid(NamedTuple):
+    """Bands of the curves of one layout: `cells` by line and band, None where the curve has none."""
+
+    title: str
+    names: list[str]
+    bands: list[Band]
+    cells: list[list[BandEffect | None]]
+
+
+def grids(effects: Iterable[BandEffect]) -> list[Grid]:
+    """The operations guide's table, one per layout (ranks, groups, mode): benchmarks against bands."""
+    layouts: dict[str, list[BandEffect]] = {}
+    for effect in effects:
+        layouts.setdefault(_layout(effect.curve), []).append(effect)
+    all_grids = []
+    for title, of_layout in layouts.items():
+        bands = list(dict.fromkeys(effect.band for effect in of_layout))
+        bands.sort(key=lambda band: (band.first is None, band.first or 0))
+        lines: dict[str, dict[Band, BandEffect]] = {}
+        for effect in of_layout:
+            lines.setdefault(effect.curve.benchmark, {})[effect.band] = effect
+        cells = [[line.get(band) for band in bands] for line in lines.values()]
+        all_grids.append(Grid(title, list(lines), bands, cells))
+    return all_grids
+
+
+def headline(comparison: Comparison) -> list[str]:
+    """What is compared with what, and what the figures are."""
+    how = ", judged in pairs" if comparison.pairs else ""
+    settings = comparison.settings
+    looks = [looks_in_words(comparison.sequential)] if comparison.sequential else []
+    a, b = sides_in_words(comparison)
+    return [
+        f"A: {a}, {counted(comparison.launches_a, 'launch')}",
+        f"B: {b}, {counted(comparison.launches_b, 'launch')}{how}",
+        *looks,
+        f"Speedup of B over A by {settings.metric.replace('_', ' ')} [interval];"
+        f" smallest relevant change {as_percent(settings.relevant)}.",
+        f"{settings.intervals()}.",
+    ]
+
+
+def looks_in_words(looks: Looks) -> str:
+    """How launches stopped, as a sentence."""
+    if not looks.share:
+        return (
+            f"Launched until decided: {counted(looks.rounds, 'round')} of at most {looks.most};"
+            f" first look after round {looks.first}."
+        )
+    why = f" ({looks.stopped})" if looks.stopped else ""
+    return (
+        f"Launched until decided: {counted(looks.rounds, 'round')} of at most {looks.most}{why},"
+        f" {counted(looks.looks, 'look')}; intervals and verdicts allow for all looks."
+    )
+
+
+def sides_in_words(comparison: Comparison) -> tuple[str, str]:
+    """What the sides are: `MPICH 5.0.2 (ab/a)`; the names by which they were given where nothing is known to differ."""
+    names = names_of_sides(comparison.conditions)
+    if names is None:
+        return comparison.name_a, comparison.name_b
+    return f"{names[0]} ({comparison.name_a})", f"{names[1]} ({comparison.name_b})"
+
+
+def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
+    """The verdict as a sentence without its point. `a`, `b`: letters of the sides."""
+    if comparison.inconclusive and comparison.verdict == "inconclusive":
+        return "Inconclusive"
+    if names := names_of_sides(comparison.conditions):
+        a, b = f"{names[0]} ({a})", f"{names[1]} ({b})"
+    relevant = as_percent(comparison.settings.relevant)
+    if comparison.verdict == "differs":
+        return differing(comparison, b)
+    if comparison.verdict in ("slower", "faster", "mixed"):
+        return _changed(comparison, a, b)
+    if comparison.verdict == "not slower":
+        where = "band" if comparison.bands else "row"
+        undecided = _undecided(comparison)
+        return f"{b} is not slower by {relevant} or more in any {where}" + (
+            f"; {undecided}" if undecided else ""
+        )
+    if comparison.verdict == "same":
+        undecided = _undecided(comparison)
+        return f"{b} is as fast as {a}" + (f"; {undecided}" if undecided else "")
+    if comparison.states and comparison.states.maybe_slower:
+        return f"Inconclusive: fewer launches of {b} were in the fast state"
+    faster = _where(comparison, "faster")
+    return (
+        f"Inconclusive: {b} is faster in {faster}; elsewhere a slowdown is not excluded"
+        if faster
+        else "Inconclusive"
+    )
+
+
+def _changed(comparison: Comparison, a: str, b: str) -> str:
+    """In which bands B is slower, and in which faster."""
+    slower, faster = _where(comparison, "slower"), _where(comparison, "faster")
+    if comparison.verdict == "mixed" and slower and faster:
+        return f"Mixed: {b} is faster than {a} in {faster}, slower in {slower}"
+    word, where = ("faster", faster) if comparison.verdict == "faster" else ("slower", slower)
+    if not where:  # the shares of launches in the fast state decided
+        return f"{b} is {word} than {a}"
+    opposite = _where(comparison, "slightly faster" if word == "slower" else "slightly slower")
+    return f"{b} is {word} than {a} in {where}" + (
+        f"; slightly {'faster' if word == 'slower' else 'slower'} in {opposite}" if opposite else ""
+    )
+
+
+def _where(comparison: Comparison, word: str) -> str:
+    """Bands (without one, rows) that are `word`, and the largest difference: `4 bands up to 256 KiB (most: Bcast, 1-32 bytes, 12 % faster)`."""
+    bands = [band for band in comparison.bands if word_of(band.effect.verdict, band.effect.speed) == word]
+    rows = [row for row in comparison.rows if word_of(row.effect.verdict, row.effect.speed) == word]
+    effects = [each.effect for each in bands or rows]
+    if not effects:
+        return ""
+    largest = max(range(len(effects)), key=lambda at: abs(math.log(effects[at].speed)))
+    place = f"{bands[largest].curve.benchmark}, {bands[largest].band.title}" if bands else str(rows[largest])
+    most = f"{place}, {size_of(effects[largest].speed)}"
+    if len(effects) == 1:
+        return f"1 {'band' if bands else 'row'} ({most})"
+    every = "all " if len(effects) == len(comparison.bands if bands else comparison.rows) else ""
+    extent = _extent(bands, comparison.bands)
+    return f"{every}{counted(len(effects), 'band' if bands else 'row')}{extent} (most: {most})"
+
+
+def _extent(bands: Sequence[BandEffect], all_bands: Sequence[BandEffect]) -> str:
+    """` up to 256 KiB` where longer messages were measured, too, ` from 512 KiB` where shorter ones were."""
+    first, last = (_ends(effects) for effects in (bands, all_bands))
+    if first is None or last is None or first == last:
+        return ""
+    if first[0] == last[0]:
+        return f" up to {size(first[1])}"
+    return f" from {size(first[0])}" if first[1] == last[1] else ""
+
+
+def _ends(bands: Sequence[BandEffect]) -> tuple[int, int] | None:
+    """The shortest and the longest length of these bands; None without lengths."""
+    firsts = [effect.band.first for effect in bands if effect.band.first is not None]
+    lasts = [effect.band.last for effect in bands if effect.band.last is not None]
+    return (min(firsts), max(lasts)) if firsts and lasts else None
+
+
+def whole_word(comparison: Comparison) -> str:
+    """The verdict of the whole as it is drawn: what differs is slower where anything is, else faster."""
+    effects = [*(each.effect for each in comparison.bands), *(each.effect for each in comparison.rows)]
+    speeds = [effect.speed for effect in effects if effect.verdict == "differs"]
+    return word_of(comparison.verdict, min(speeds, default=1.0))
+
+
+def _undecided(comparison: Comparison) -> str:
+    """`17 of 27 rows undecided alone`, and bands; empty where all are decided."""
+    parts = []
+    for noun, effects in (
+        ("band", [each.effect for each in comparison.bands]),
+        ("row", [each.effect for each in comparison.rows]),
+    ):
+        many = sum(effect.verdict == "inconclusive" for effect in effects)
+        if many:
+            parts.append(f"{many} of {counted(len(effects), noun)}")
+    return f"{' and '.join(parts)} undecided alone" if parts else ""
+
+
+def differing(comparison: Comparison, b: str = "B") -> str:
+    """The band or row that makes the whole `differs`, and by how much. Slower ones come first, of these bands, of these the largest."""
+    places = [
+        *((band.effect, f"{band.curve}, {band.band.title}") for band in comparison.bands),
+        *((row.effect, str(row)) for row in comparison.rows),
+    ]
+    ranked = []
+    for number, (effect, where) in enumerate(places):
+        if effect.verdict == "differs":
+            shown = interval_of(effect)
+            word, share, low, high = slower_or_faster(effect.speed, *(shown[:2] if shown else (None, None)))
+            confidence = f"{100 * (effect.confidence or 0):.3g} %"
+            ranked.append(
+                (
+                    (word == "slower", number < len(comparison.bands), share),
+                    (word, share, low, high, confidence, where),
+                )
+            )
+    word, share, low, high, confidence, where = max(ranked, key=lambda entry: entry[0])[1]
+    ends = f"{confidence} interval {_share(low)} to {_share(high)} %"
+    relevant = as_percent(comparison.settings.relevant)
+    return f"{b} is {_share(share)} % {word} ({ends}), less than the relevant {relevant}, in {where}"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f}" if value < 0.0995 else f"{100 * value:,.0f}"
+
+
+def summary(comparison: Comparison) -> str:
+    """One line: the verdict and its basis."""
+    parts = [verdict_in_words(comparison)]
+    for noun, effects in (
+        ("Bands", [band.effect for band in comparison.bands]),
+        ("Rows", [row.effect for row in comparison.rows]),
+    ):
+        counts = Counter(word_of(effect.verdict, effect.speed) for effect in effects)
+        if effects:
+            parts.append(f"{noun}: " + ", ".join(f"{counts[word]} {word}" for word in MARKS if counts[word]))
+    return ". ".join([*parts, error_rate(comparison)]) + "."
+
+
+def error_rate(comparison: Comparison) -> str:
+    """What is controlled, as a sentence without its point. The bound of sessions is an assumption about machines, not a test."""
+    if comparison.inconclusive and comparison.verdict != "inconclusive":
+        return "The bound of sessions is no test and has no stated error rate"
+    return comparison.settings.error_rate()
+
+
+def rows_to_show(comparison: Comparison, everything: bool) -> list[RowEffect]:
+    """Rows that changed, or all."""
+    return [row for row in comparison.rows if everything or row.effect.verdict in CHANGED]
+
+
+def terminal(screen: Screen, comparison: Comparison, *, all_rows: bool = False) -> None:
+    """Prints it."""
+    for text in headline(comparison):
+        screen.line(text)
+    screen.line()
+    if not comparison.conditions:
+        screen.line("No known environment differences.")
+    else:
+        screen.line(("Environment differences", "bold"))
+        rows = [
+            (difference.name, abridged(difference.a, _SHOWN), abridged(difference.b, _SHOWN))
+            for difference in comparison.conditions
+        ]
+        screen.table(("condition", "A", "B"), rows, fold=range(3))
+    if comparison.warnings:
+        screen.line()
+        for warning in comparison.warnings:
+            screen.line(f"! {warning}")
+    for grid in grids(comparison.bands):
+        screen.line()
+        screen.line((grid.title, "bold"))
+        screen.table(
+            ("benchmark", *_headings(grid)),
+            [
+                (name, *((cell(band.effect), _color(band.effect)) if band else "" for band in cells))
+                for name, cells in zip(grid.names, grid.cells, strict=True)
+            ],
+            fold=range(len(grid.bands) + 1),
+        )
+    if comparison.bands:
+        screen.line(legend(comparison.settings.relevant))
+        for remark in comparison.remarks:
+            screen.line(remark)
+    _print_rows(screen, comparison, all_rows)
+    screen.line()
+    screen.line(summary(comparison))
+
+
+def _print_rows(screen: Screen, comparison: Comparison, all_rows: bool) -> None:
+    rows = rows_to_show(comparison, all_rows)
+    screen.line()
+    if not rows:
+        screen.line(
+            f"{_without_change(comparison)}; --rows lists {'it' if len(comparison.rows) == 1 else 'them'}."
+        )
+        return
+    title = "Rows" if all_rows else f"Rows that changed; --rows lists all {len(comparison.rows)}"
+    screen.line((title, "bold"))
+    screen.table(
+        _row_headings(comparison),
+        [(*_row_figures(row, comparison), (_speedup_text(row.effect), _color(row.effect))) for row in rows],
+        right=(1, 2, 3),
+        fold=[0],
+    )
+
+
+def _row_headings(comparison: Comparison) -> list[str]:
+    unit = unit_of(comparison.settings.metric)[0]
+    return ["row", f"A {unit}".strip(), f"B {unit}".strip(), "Δ%", "speedup of B"]
+
+
+def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str, str]:
+    """The cells under `_row_headings`, but for the speedup."""
+    return str(row), figure(row.a, comparison), figure(row.b, comparison), percent(row.b / row.a)
+
+
+def _without_change(comparison: Comparison) -> str:
+    """The line in place of rows, where none is called different. In an inconclusive comparison it has the number of rows by verdict or, where
+    rows could not be judged, the largest difference."""
+    number = counted(len(comparison.rows), "row")
+    if not comparison.rows or (not comparison.inconclusive and comparison.verdict != "inconclusive"):
+        return f"No significant difference in {number}"
+    if not comparison.inconclusive:
+        same = sum(row.effect.verdict == "same" for row in comparison.rows)
+        return f"{number}: {len(comparison.rows) - same} inconclusive, {same} same"
+    with_bytes = [row for row in comparison.rows if row.key.bytes] or comparison.rows
+    farthest = max(
+        with_bytes, key=lambda row: abs(math.log(row.effect.speed)) if row.effect.speed > 0 else 0.0
+    )
+    return f"{number} not judged; largest difference {factor(farthest.effect.speed)}x: {farthest}"
+
+
+def _headings(grid: Grid) -> list[str]:
+    return [band.title for band in grid.bands]
+
+
+def cell(effect: Effect) -> str:
+    """`2.28x ▲ [2.21, 2.35]`"""
+    return f"{short_speedup(effect.speed, effect.verdict)} {bracketed(effect)}".rstrip()
+
+
+def comparison_markdown(comparison: Comparison, *, all_rows: bool = False) -> str:
+    """Pipe tables under headings of level 3."""
+    lines = [
+        f"**{escaped(summary(comparison))}**",
+        "",
+        *(f"- {escaped(text)}" for text in headline(comparison)),
+    ]
+    if not comparison.conditions:
+        lines += ["- No known environment differences."]
+    else:
+        lines += ["", "### Environment differences", "", pipes(["condition", "A", "B"]), "|---|---|---|"]
+        lines += [
+            pipes(
+                [
+                    escaped(difference.name),
+                    escaped(abridged(difference.a, _SHOWN)),
+                    escaped(abridged(difference.b, _SHOWN)),
+                ]
+            )
+            for difference in comparison.conditions
+        ]
+    if notes := [*comparison.warnings, *comparison.remarks]:
+        lines += ["", "### Notes", "", *(f"- {escaped(line)}" for line in notes)]
+    for grid in grids(comparison.bands):
+        headings = _headings(grid)
+        lines += ["", f"### {escaped(grid.title)}", "", pipes(["benchmark", *headings])]
+        lines += ["|---" + "|---" * len(headings) + "|"]
+        lines += [
+            pipes([escaped(name), *(_speedup_text(band.effect) if band else "" for band in cells)])
+            for name, cells in zip(grid.names, grid.cells, strict=True)
+        ]
+    rows = rows_to_show(comparison, all_rows)
+    if rows:
+        lines += ["", "### Rows" if all_rows else "### Rows that changed", ""]
+        lines += [pipes(_row_headings(comparison)), "|---|---:|---:|---:|---|"]
+        for row in rows:
+            name, *figures = _row_figures(row, comparison)
+            lines.append(pipes([escaped(name), *figures, _speedup_text(row.effect)]))
+    return "\n".join(lines) + "\n"
+
+
+def figure(value: float, comparison: Comparison) -> str:
+    """A median in its unit."""
+    return decimal(value * unit_of(comparison.settings.metric)[1])
+
+
+def _color(effect: Effect) -> str:
+    return _COLORS[word_of(effect.verdict, effect.speed)]
+
+
+def _speedup_text(effect: Effect) -> str:
+    return f"{speedup(effect)} {bracketed(effect)}".rstrip()
+
+
+def _layout(curve: Key) -> str:
+    """The layout of a curve, without its benchmark: `8 ranks`."""
+    layout = str(curve).removeprefix(curve.benchmark).removeprefix(", ")
+    layout = layout or "unknown number of ranks"
+    return f"{curve.component}, {layout}" if curve.component else layout

@@ -1,0 +1,293 @@
+"""Results for other programs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from imb.model import records
+from imb.model.errors import ImbError
+from imb.model.figures import FIGURES
+from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
+from imb.model.text import csv_text, natural
+from imb.report import classic, metrics, terminal
+from imb.report.markup import escaped
+from imb.report.tables import failures_of, markdown
+from imb.report.tables import tables_of as tables_for_reading
+from imb.store.entries import index_tables, runs_of
+from imb.store.files import FileRun, sources_of
+from imb.store.index import Index
+from imb.store.outputs import refuse_overwriting, write_output
+from imb.store.runs_table import arrow_of
+from imb.store.store import Archive, StoredRun
+
+if TYPE_CHECKING:
+    import duckdb
+
+AnyRun: TypeAlias = StoredRun | FileRun
+
+
+def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
+    """The results of these runs with what a reader needs of their run and its labels."""
+    return Index(archive).answer(lambda connection: _results_of(connection, runs))
+
+
+def _results_of(connection: duckdb.DuckDBPyConnection, runs: Sequence[AnyRun]) -> pa.Table:
+    from_files = [run for run in runs if isinstance(run, FileRun)]
+    tables = {name: name for name in ("runs", "results")}
+    if from_files:
+        entries = [run.entry for run in from_files]
+        of_files = {"runs": arrow_of(runs_of(entries)), "results": _plain(index_tables(entries)["results"])}
+        for name in tables:
+            connection.register(f"{name}_of_files", of_files[name])
+            tables[name] = f"(SELECT * FROM {name} UNION ALL BY NAME SELECT * FROM {name}_of_files)"
+    ordered = sorted(runs, key=_sort_key)
+    columns = {
+        "run": pa.array([run.name if isinstance(run, FileRun) else run.id for run in ordered], pa.string()),
+        "name": pa.array([run.name for run in ordered], pa.string()),
+        "place": pa.array(range(len(ordered)), pa.int64()),
+    }
+    connection.register("chosen", pa.table(columns))
+    return connection.sql(
+        f"""
+        SELECT chosen.name AS run, (SELECT string_agg(label, ', ') FROM labels l WHERE l.run = r.run) AS labels,
+               u.program, u.version, u.component, u.memory, coalesce(u.date, nullif(u.added, '')) AS date, r.* EXCLUDE (run)
+        FROM {tables["results"]} r JOIN chosen USING (run) JOIN {tables["runs"]} u USING (run)
+        ORDER BY chosen.place, r.line, r.benchmark, r.processes, r.variant, r.bytes, r.group_index
+        """
+    ).to_arrow_table()
+
+
+def _sort_key(run: AnyRun) -> tuple[Any, ...]:
+    """Files first, in their order; then stored runs by the time at which they were added, launches of one log by their line."""
+    if not isinstance(run, StoredRun):
+        return ("",)
+    return run.manifest.added, natural(run.manifest.origin or ""), run.id
+
+
+def write_csv(
+    archive: Archive, runs: Sequence[AnyRun], output: Path | None, separator: str, *, samples: bool = False
+) -> None:
+    """CSV of the columns that hold something, of results or of samples. Raises OSError."""
+    table = _samples(runs) if samples else _results(archive, runs)
+    table = table.select(
+        [name for name in table.column_names if table.column(name).null_count < table.num_rows]
+    )
+    sink = pa.BufferOutputStream()
+    options = pa.csv.WriteOptions(delimiter=separator, quoting_style="needed")
+    pa.csv.write_csv(_safe(_plain(table)), sink, options)
+    _write(sink.getvalue().to_pybytes(), output)
+
+
+_OF_SAMPLE = {
+    "pass": pa.int64(),
+    "at_seconds": pa.float64(),
+    "repetitions": pa.int64(),
+    **{figure.name: pa.float64() for figure in FIGURES if figure.always},
+    "slowest_rank": pa.int64(),
+    **{figure.name: pa.float64() for figure in FIGURES if not figure.always and figure.passes != "dropped"},
+    "probe_before_seconds": pa.float64(),
+    "probe_after_seconds": pa.float64(),
+    **{name: pa.float64() for name in Evidence.COUNTERS},
+    "moved_ranks": pa.int64(),
+    "sent_bytes": pa.float64(),
+    "received_bytes": pa.float64(),
+}
+_OF_ROW = {
+    "benchmark": pa.string(),
+    "mode": pa.string(),
+    "variant": pa.string(),
+    "processes": pa.int64(),
+    "threads": pa.int64(),
+    "group_count": pa.int64(),
+    "group": pa.int64(),
+    "bytes": pa.int64(),
+}
+
+
+def _samples(runs: Sequence[AnyRun]) -> pa.Table:
+    """A row per sample of these runs, in the order in which they were taken. Raises ImbError where there is none."""
+    tables = []
+    for run in runs:
+        data = run.part("records.jsonl") or b""
+        if records.SAMPLE in data:
+            tables.append(_samples_of(records.read(data, run.name, samples=True), run.name))
+    if not tables:
+        raise ImbError("no samples in these runs; only launches in passes record samples")
+    return pa.concat_tables(tables)
+
+
+def _samples_of(parsed: Records, name: str) -> pa.Table:
+    places: dict[int, SampledRow] = {}
+    columns: dict[str, list[Any]] = {field: [] for field in (*_OF_ROW, *_OF_SAMPLE)}
+    for record in parsed.records:
+        if isinstance(record, Run):
+            places = {}
+        elif isinstance(record, SampledRow):
+            places[record.row] = record
+        elif isinstance(record, Sample) and (row := places.get(record.row)):
+            for field in _OF_ROW:
+                columns[field].append(getattr(row, field))
+            for field, value in _of_sample(record).items():
+                columns[field].append(value)
+    types = {**_OF_ROW, **_OF_SAMPLE}
+    count = len(columns["bytes"])
+    arrays = {field: pa.array(values, types[field]) for field, values in columns.items()}
+    return pa.table({"run": pa.array([name] * count, pa.string()), **arrays})
+
+
+def _of_sample(sample: Sample) -> dict[str, Any]:
+    evidence = sample.evidence or Evidence()
+    cells: dict[str, Any] = {"pass": sample.pass_}
+    for name in Evidence.COUNTERS:
+        counter: Counter | None = getattr(evidence, name)
+        cells[name] = counter.sum if counter else 0.0 if sample.evidence else None
+    traffic = evidence.interfaces or []
+    cells["moved_ranks"] = len(evidence.moved_ranks or []) if sample.evidence else None
+    cells["sent_bytes"] = sum(each.sent_bytes for each in traffic) if traffic else None
+    cells["received_bytes"] = sum(each.received_bytes for each in traffic) if traffic else None
+    return {name: cells[name] if name in cells else getattr(sample, name) for name in _OF_SAMPLE}
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The table with texts in place of dictionaries."""
+    fields = [
+        pa.field(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type)
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def _safe(table: pa.Table) -> pa.Table:
+    """The table for a spreadsheet: texts of logs and users are no formulas there."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            texts = (None if text is None else csv_text(text) for text in table.column(number).to_pylist())
+            table = table.set_column(number, field, pa.array(texts, pa.string()))
+    return table
+
+
+def write_parquet(archive: Archive, runs: Sequence[AnyRun], output: Path, *, samples: bool = False) -> None:
+    """Parquet of all columns, of results or of samples. Raises OSError."""
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_table(_plain(_samples(runs) if samples else _results(archive, runs)), sink)
+    _write(sink.getvalue().to_pybytes(), output)
+
+
+def write_json_lines(runs: Sequence[AnyRun], output: Path | None) -> None:
+    """JSON lines: the suite's own as they are, others from their logs. Raises OSError."""
+    _write(b"".join(each if each.endswith(b"\n") else each + b"\n" for each in _lines(runs) if each), output)
+
+
+def write_json(runs: Sequence[AnyRun], output: Path | None) -> None:
+    """One JSON document, an array of all records; a line that was cut off is left out. Raises OSError."""
+    lines = [line for each in _lines(runs) for line in each.splitlines() if _is_json(line)]
+    _write(b"[\n" + b",\n".join(lines) + b"\n]\n" if lines else b"[]\n", output)
+
+
+def write_prometheus(runs: Sequence[AnyRun], output: Path | None) -> None:
+    """Gauges of node_exporter's textfile collector. Raises OSError."""
+    _write(metrics.prometheus(*_measured(runs)).encode(), output)
+
+
+def write_github_benchmark(runs: Sequence[AnyRun], output: Path | None) -> None:
+    """The data of github-action-benchmark. Raises OSError."""
+    _write(metrics.github_benchmark(_measured(runs)[0]).encode(), output)
+
+
+def _lines(runs: Sequence[AnyRun]) -> Iterator[bytes]:
+    return (run.part("records.jsonl") or records.write(run.records().records) for run in runs)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _measured(runs: Sequence[AnyRun]) -> tuple[metrics.Measured, int]:
+    return metrics.measured(run.records().records for run in sorted(runs, key=_sort_key))
+
+
+def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:
+    """A chapter per run. Raises OSError."""
+    parts = []
+    for run in runs:
+        parsed = run.records()
+        rows = [r for r in parsed.records if isinstance(r, Result | Failure)]
+        facts: Run = next(parsed.of(Run), Run())
+        program = " ".join(filter(None, [facts.program, facts.version, facts.component]))
+        parts.append(
+            f"## Run {escaped(run.name)}: {escaped(program) or 'program unknown'}\n\n"
+            + markdown(tables_for_reading(rows), failures_of(rows))
+        )
+    _write("\n".join(parts).encode(), output)
+
+
+def write_logs(archive: Archive, runs: Sequence[AnyRun], folder: Path) -> int:
+    """A log per run, named as described at `imb export`; a number distinguishes equal names. Returns how many. Raises ImbError,
+    before one is written, where one would take the place of a file that was read."""
+    sources = sources_of(runs)
+    names: dict[str, AnyRun] = {}
+    for run in runs:
+        whole = log_name(run.records().records)
+        name = next(name for name in _numbered(whole) if name not in names)
+        names[name] = run
+        refuse_overwriting(archive, folder / name, sources, "--output")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, run in names.items():
+        write_output(folder / name, run.part("output.txt") or classic.text(run.records().records).encode())
+    return len(names)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    stem = name.removesuffix(".log")
+    yield from (f"{stem}_{number}.log" for number in range(2, sys.maxsize))
+
+
+def log_name(run_records: Sequence[records.Record]) -> str:
+    """IMBrun_$PROCCNT_$HOST_$MPIVERSION_$BENCHDESCR_$MULTI_$MAP.log, "unknown" for what is not known."""
+    run = next((record for record in run_records if isinstance(record, Run)), Run())
+    rows = [record for record in run_records if isinstance(record, Result | Failure)]
+    processes = len(run.ranks or []) or max(
+        ((r.processes or 0) * (r.group_count or 1) for r in rows), default=0
+    )
+    kinds = {
+        (r.kind or "").replace("multiple", "single").replace("synchronisation", "collective") for r in rows
+    }
+    description = kinds.pop().removesuffix("_transfer") if len(kinds) == 1 else "all"
+    command = " ".join(run.command_line or [])
+    mapped = re.search(r"-map\s+(\d+x\d+)", command)
+    chosen_map = run.option("map", str) or (mapped[1] if mapped else "nomap")
+    multi = any(r.multi not in (None, "off") for r in rows)
+    parts = [
+        str(processes or "unknown"),
+        run.ranks[0].host if run.ranks else "unknown",
+        (run.mpi and (run.mpi.name or run.mpi.standard)) or "unknown",
+        description or "unknown",
+        "multi" if multi else "nomulti",
+        chosen_map,
+    ]
+    return (
+        "IMBrun_"
+        + "_".join(re.sub(r"[^A-Za-z0-9.+-]+", "-", part)[:40].strip("-.") for part in parts)
+        + ".log"
+    )
+
+
+def _write(content: bytes, output: Path | None) -> None:
+    if output is None:
+        terminal.data(content)
+    else:
+        write_output(output, content)

@@ -1,0 +1,96 @@
+"""A diagnosis as Markdown, as JSON, and its models as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from imb.diagnose import Diagnosis, Model
+from imb.model.units import megabytes, size, us
+from imb.report.markup import escaped, pipes
+from imb.report.variance import block
+
+MODEL = "t(n) = latency + n / bandwidth, 95 % intervals"
+MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst", "lines")
+
+
+def json(diagnosis: Diagnosis) -> str:
+    """One object; seconds, bytes and bytes per second. Curves are named by their fields."""
+    return msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode()
+
+
+def findings_markdown(diagnosis: Diagnosis) -> str:
+    """Findings as a list, models as a table."""
+    lines = [f"## Diagnosis of {escaped(diagnosis.side)}", ""]
+    for finding in diagnosis.findings:
+        lines.append(
+            f"- **{finding.level}, {finding.rule}** ({escaped(finding.where)}): {escaped(finding.found)}."
+        )
+        lines.append(f"  Next: {escaped(finding.advice)}.")
+    if not diagnosis.findings:
+        lines.append("No findings.")
+    if diagnosis.models:
+        lines += ["", MODEL, "", pipes(MODEL_HEADINGS)]
+        lines.append("|---" + "|---:" * (len(MODEL_HEADINGS) - 1) + "|")
+        lines += [pipes([escaped(cell) for cell in row]) for row in model_rows(diagnosis)]
+    if diagnosis.variance:
+        lines += [
+            "",
+            *(
+                f"- {escaped(line)}"
+                for line in block(
+                    diagnosis.variance, printed={finding.rule for finding in diagnosis.findings}
+                )
+            ),
+        ]
+    lines += ["", *(f"Not checked: {escaped(note)}." for note in diagnosis.notes)] if diagnosis.notes else []
+    return "\n".join(lines)
+
+
+def model_rows(diagnosis: Diagnosis) -> list[tuple[str, ...]]:
+    """A row of MODEL_HEADINGS per curve; where one line does not fit, a row of each line of several."""
+    return [row for model in diagnosis.models for row in (_model(model), *_lines(model))]
+
+
+def _model(model: Model) -> tuple[str, ...]:
+    fit = model.fit
+    low, high = (1 / per_byte if per_byte > 0 else None for per_byte in (fit.per_byte_high, fit.per_byte_low))
+    if model.misfit:
+        return (str(model.curve), "no fit", model.misfit, "", "", *_residuals(model))
+    # Where the interval of the time per byte holds zero, messages were too short, or too scattered, to show a bandwidth.
+    is_known = bool(fit.bandwidth and high and not model.extrapolated)
+    interval = (
+        f"{megabytes(low)} to {megabytes(high)}"
+        if low and high
+        else f"at least {megabytes(low)}"
+        if low
+        else ""
+    )
+    return (
+        str(model.curve),
+        us(fit.latency),
+        f"{us(max(fit.latency_low, 0.0))} to {us(fit.latency_high)}",
+        megabytes(fit.bandwidth or 0.0) if is_known else "not determined",
+        "messages too short" if model.extrapolated else interval,
+        *_residuals(model),
+    )
+
+
+def _lines(model: Model) -> Iterator[tuple[str, ...]]:
+    if not model.misfit or len(model.segments) < 2:
+        return
+    for segment in model.segments:
+        first, last = model.lengths[segment.first], model.lengths[segment.last]
+        # What the line would take at length 0 is a latency only where it begins there, or nearly so.
+        latency = us(segment.latency) if first <= 8 and segment.latency > 0 else ""
+        share = segment.per_byte * last / (segment.latency + segment.per_byte * last)
+        bandwidth = (
+            megabytes(1 / segment.per_byte) if segment.per_byte > 0 and share > 0.8 else "not determined"
+        )
+        yield f"  {size(first)} to {size(last)}", latency, "", bandwidth, "", "", "", ""
+
+
+def _residuals(model: Model) -> tuple[str, str, str]:
+    fit = model.fit
+    return f"{fit.deviation:.0%}", f"{fit.worst:+.0%} at {size(fit.worst_bytes)}", str(len(model.segments))

@@ -1,0 +1,142 @@
+"""Speed over time, with the changes of level in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from imb.compare.bands import NO_LENGTH, Band, band_of
+from imb.history.sessions import History, HistorySettings, history
+from imb.history.steps import FEWEST
+from imb.model.errors import ImbError
+from imb.model.observations import Key, Side
+from imb.report.marks import letter, positive, short
+from imb.stats.arrays import Values
+from imb.stats.medians import group_means, nanmedian
+
+
+def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
+    """Launches in the order of time: of each curve and band the geometric mean of time over its row's median, and where
+    a new level begins. None where no side has five launches."""
+    if max(len(side.launches) for side in sides) < 5:
+        return None
+    ordered = [_by_date(side) for side in sides]
+    dated = all(launch.run.date for side in ordered for launch in side.launches)
+    groups: dict[Key, dict[Band, list[Key]]] = {}
+    for key in dict.fromkeys(key for side in ordered for key in side.all_keys()):
+        band = band_of(key.bytes) or NO_LENGTH
+        groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
+    # The probability of a false change anywhere on the page is 1 %.
+    histories = [_history(side, 0.01 / len(sides)) for side in ordered]
+    curves: list[dict[str, Any]] = []
+    changes: list[dict[str, Any]] = []
+    for curve, of_bands in groups.items():
+        drawn: list[dict[str, Any]] = []
+        for band, keys in of_bands.items():
+            name = band.title
+            if band == NO_LENGTH and keys[0].bytes is not None:
+                name = "other lengths" if any(key.bytes for key in keys) else "0 bytes"
+            logs = [np.log(positive(np.array([side.values(key) for key in keys]))) for side in ordered]
+            levels = [_levels(of_side) for of_side in logs]
+            where = [
+                _changes(of_side, curve, band, side) for of_side, side in zip(histories, ordered, strict=True)
+            ]
+            for number, places in enumerate(where):
+                changes += _change_rows(
+                    places, levels[number], ordered[number], letter(number), str(curve), name
+                )
+            drawn.append(
+                {
+                    "band": name,
+                    "values": [[short(value) for value in values] for values in levels],
+                    "changes": where,
+                }
+            )
+        curves.append({"title": str(curve), "bands": drawn})
+    changes.sort(key=lambda change: -change["weight"])
+    first = next(
+        (i for i, entry in enumerate(curves) if changes and entry["title"] == changes[0]["curve"]), 0
+    )
+    return {
+        "about": "A point is a launch: the geometric mean of its times in a band of lengths, 1 is the median of the side's "
+        "launches. Dashed lines are where a new level begins, by sessions, as imb watch finds it.",
+        "curves": curves,
+        "first": first,
+        "dated": dated,
+        "changes": changes[:40],
+        "no_changes": without_changes(histories),
+        "sides": [
+            {
+                "letter": letter(number),
+                "dates": [launch.run.date or "" for launch in side.launches],
+                "names": [launch.name for launch in side.launches],
+            }
+            for number, side in enumerate(ordered)
+        ],
+    }
+
+
+def _levels(logs: Values) -> Values:
+    """Of each launch the geometric mean over rows, each against its median over launches; `logs` has shape (rows, launches)."""
+    against = logs - nanmedian(logs, axis=1)[:, None]
+    return np.exp(group_means(against.T, np.ones((len(logs), 1))))[:, 0]
+
+
+def _history(side: Side, level: float) -> History | None:
+    """As `imb watch` judges it; None where no launch has a date."""
+    with suppress(ImbError):
+        return history(side, HistorySettings(level=level))
+    return None
+
+
+def _changes(judged: History | None, curve: Key, band: Band, side: Side) -> list[int]:
+    """Indices of the launches of `side` with which a new level of this curve and band begins."""
+    runs = {
+        judged.sessions[place].runs[0]
+        for event in (judged.events if judged else [])
+        if judged and any((change.curve, change.band) == (curve, band) for change in event.changes)
+        for place in (event.session, event.until)
+        if place is not None
+    }
+    return [number for number, launch in enumerate(side.launches) if launch.name in runs]
+
+
+def without_changes(histories: Sequence[History | None]) -> str:
+    """The text in place of an empty table of changes."""
+    if any(each is None or each.verdict == "too little history" for each in histories):
+        return f"Changes of level are found in histories of {FEWEST} sessions or more, with dates."
+    if any(each is not None and each.verdict == "too noisy" for each in histories):
+        return "Too noisy: no change of level can be found."
+    return "No change of level."
+
+
+def _change_rows(
+    places: Sequence[int], values: Values, side: Side, side_letter: str, curve: str, band: str
+) -> list[dict[str, Any]]:
+    edges = [0, *places, len(values)]
+    rows = []
+    for before, at, after in zip(edges, edges[1:], edges[2:], strict=False):
+        old, new = (float(np.exp(np.nanmean(np.log(part)))) for part in (values[before:at], values[at:after]))
+        launch = side.launches[at]
+        rows.append(
+            {
+                "side": side_letter,
+                "curve": curve,
+                "band": band,
+                "launch": launch.name,
+                "date": launch.run.date or "",
+                "before": f"{old:.3f}",
+                "after": f"{new:.3f}",
+                "change": f"{new / old - 1:+.1%} time",
+                "weight": abs(float(np.log(new / old))),
+            }
+        )
+    return rows
+
+
+def _by_date(side: Side) -> Side:
+    launches = sorted(side.launches, key=lambda launch: launch.run.date or "")
+    return Side(name=side.name, launches=launches)

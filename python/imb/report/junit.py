@@ -1,0 +1,136 @@
+"""Verdicts as JUnit XML, for the test reports of CI services: what is slower is a failure, what is inconclusive is skipped, a row
+that was not measured is an error. Source: the schema of Jenkins' xUnit plugin, "junit-10.xsd".
+
+JUnit has no outcome "inconclusive". CI services pass a report with skipped cases, so a gate takes the exit status. A failure would be wrong: most
+rows of a comparison may be inconclusive beside a verdict that is not. The verdict is a property of its suite, not a part of names: services follow
+a test by its name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+from xml.etree import ElementTree
+
+from imb.compare.comparison import Comparison
+from imb.compare.effects import Effect
+from imb.fabric.verdict import Suspect
+from imb.model.observations import Key, Side
+from imb.model.text import one_line
+from imb.report.comparison import cell, summary
+from imb.report.fabric import Judged, sweep_headline
+
+Outcome = Literal["passed", "failure", "error", "skipped"]
+
+
+_OF_VERDICT: dict[str, Outcome] = {
+    "slower": "failure",
+    "mixed": "failure",
+    "bad": "failure",
+    "inconclusive": "skipped",
+}
+
+
+class Case(NamedTuple):
+    """One test case; `group` is its class name."""
+
+    group: str
+    name: str
+    outcome: Outcome
+    message: str = ""
+
+
+class Suite(NamedTuple):
+    """A comparison or a sweep."""
+
+    name: str
+    verdict: str
+    cases: Sequence[Case]
+
+
+def document(suites: Iterable[Suite]) -> bytes:
+    """The file."""
+    root = ElementTree.Element("testsuites")
+    for name, verdict, cases in suites:
+        suite = ElementTree.SubElement(root, "testsuite", name=one_line(name), tests=str(len(cases)))
+        for plural, outcome in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            suite.set(plural, str(sum(case.outcome == outcome for case in cases)))
+        properties = ElementTree.SubElement(suite, "properties")
+        ElementTree.SubElement(properties, "property", name="verdict", value=verdict)
+        for case in cases:
+            element = ElementTree.SubElement(
+                suite, "testcase", classname=one_line(case.group), name=one_line(case.name)
+            )
+            message = one_line(case.message)
+            if case.outcome != "passed":
+                ElementTree.SubElement(element, case.outcome, message=message)
+            elif message:
+                ElementTree.SubElement(element, "system-out").text = message
+    ElementTree.indent(root)
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def of_comparison(comparison: Comparison, b: Side | None = None) -> list[Case]:
+    """Cases of the whole comparison, of bands, of rows, and of rows that launches of B could not measure."""
+    cases = [
+        Case(
+            "verdict",
+            f"{comparison.name_a}, {comparison.name_b}",
+            _OF_VERDICT.get(comparison.verdict, "passed"),
+            summary(comparison),
+        )
+    ]
+    cases += [
+        _of_effect(band.curve, f"{band.curve}, {band.band.title}", band.effect) for band in comparison.bands
+    ]
+    cases += [_of_effect(row.key, str(row), row.effect) for row in comparison.rows]
+    failures = {
+        key: failure for launch in (b.launches if b else ()) for key, failure in launch.failures.items()
+    }
+    cases += [
+        Case(
+            _group(key),
+            str(key),
+            "error",
+            f"{failure.cause or 'not measured'}: {failure.detail or ''}".rstrip(": "),
+        )
+        for key, failure in failures.items()
+    ]
+    return cases
+
+
+def of_fabric(judged: Judged) -> list[Case]:
+    """The whole, then every endpoint, then links and pairs that are suspect. Suspects that are not confirmed are skipped."""
+    verdict = judged.verdict
+    kind = judged.endpoint_kind
+    cases = [Case("verdict", f"{kind}s", _OF_VERDICT.get(verdict.state, "passed"), sweep_headline(judged))]
+    # The first of a name is kept.
+    suspects = {suspect.name: suspect for suspect in reversed(verdict.suspects)}
+    for number, endpoint in enumerate(judged.endpoints):
+        suspect = suspects.pop(endpoint.name, None)
+        if number in verdict.silent:
+            cases.append(Case(kind, endpoint.name, "error", "does not answer"))
+        elif suspect:
+            cases.append(_of_suspect(suspect))
+        else:
+            cases.append(Case(kind, endpoint.name, "passed"))
+    return cases + [_of_suspect(suspect) for suspect in suspects.values()]
+
+
+def _of_suspect(suspect: Suspect) -> Case:
+    if not math.isfinite(suspect.effect):
+        return Case(suspect.kind, suspect.name, "error", "does not answer")
+    words = f"{suspect.effect:+.1%}, {suspect.benchmark}, {suspect.bytes} bytes"
+    if not suspect.named:
+        return Case(suspect.kind, suspect.name, "skipped", f"suspect, not confirmed: {words}")
+    return Case(suspect.kind, suspect.name, "failure", words)
+
+
+def _of_effect(key: Key, name: str, effect: Effect) -> Case:
+    outcome = _OF_VERDICT.get(effect.verdict, "passed")
+    return Case(_group(key), name, outcome, f"{effect.verdict}: speedup {cell(effect)}")
+
+
+def _group(key: Key) -> str:
+    return f"{key.component or 'IMB'}.{key.benchmark}"

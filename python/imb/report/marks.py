@@ -1,0 +1,133 @@
+"""Marks, speedups and short numbers, the same on the terminal and on pages; names of sides."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from imb.compare.comparison import Effect, Verdict
+from imb.model.units import as_percent
+from imb.stats.arrays import Values
+
+# None of them can be read as a sign of a number.
+MARKS = {
+    "faster": "▲",
+    "slower": "▼",
+    "same": "=",
+    "slightly faster": "△",
+    "slightly slower": "▽",
+    "inconclusive": "?",
+}
+WHOLE_MARKS = {**MARKS, "mixed": "◆", "not slower": "≥"}
+ALONE = frozenset({"same", "differs"})  # decided by the interval of a band or row alone
+CHANGED: frozenset[Verdict] = frozenset({"faster", "slower", "differs"})
+TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
+_TENTH = 0.0995  # rounds to 0.10
+_LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
+
+
+def legend(relevant: float) -> str:
+    """All marks with their meaning, on one line."""
+    less = f"less than {as_percent(relevant)}"
+    return f"▲ faster, ▼ slower, = same, △ ▽ slightly faster, slower ({less}), ? inconclusive"
+
+
+def word_of(verdict: Verdict, speed: float) -> str:
+    """The verdict of a band or row as it is shown. What differs is slower or faster, by less than is relevant."""
+    return f"slightly {'slower' if speed < 1 else 'faster'}" if verdict == "differs" else verdict
+
+
+class Interval(NamedTuple):
+    """Of a speedup, 0 and infinity where an end is not known. `confidence` in percent, where it is not that of all bands and rows
+    together (CompareSettings.intervals)."""
+
+    low: float
+    high: float
+    confidence: float | None
+
+
+def interval_of(effect: Effect) -> Interval | None:
+    """The only interval of an effect that is shown anywhere; None: not known."""
+    if effect.interval is None:
+        return None
+    low, high = effect.interval
+    alone = None if effect.adjusted else 100 * (effect.confidence or 0.95)
+    return Interval(low or 0.0, math.inf if high is None else high, alone)
+
+
+def speedup(effect: Effect) -> str:
+    """`0.90x slower`, `1.43x faster`, `0.0056x slower`; the number never depends on the verdict."""
+    return f"{factor(effect.speed)}x {word_of(effect.verdict, effect.speed)}"
+
+
+def short_speedup(speed: float, verdict: Verdict) -> str:
+    """The same with a mark for the verdict: `0.90x ▼`."""
+    return f"{factor(speed)}x {MARKS[word_of(verdict, speed)]}"
+
+
+def bracketed(effect: Effect) -> str:
+    """Interval of `speedup`: `[0.88, 0.92]`, `[0.98, 1.01] 95 %` where it is of this band or row alone; or nothing."""
+    interval = interval_of(effect)
+    if interval is None:
+        return ""
+    low, high = (factor(end) for end in (interval.low, interval.high))
+    return f"[{low}, {high}]" + ("" if interval.confidence is None else f" {interval.confidence:.3g} %")
+
+
+def factor(speed: float) -> str:
+    """The only notation of a speedup: `0.57`, `2.28`, `10.6`, `106`, `0.028`; `0` and `inf` where an end of an interval is not known."""
+    if speed < _LEAST:
+        return "0"
+    return "inf" if speed > 1 / _LEAST else _digits(speed)
+
+
+def _digits(value: float) -> str:
+    """Two decimals, from 10 up three digits, below 0.1 two."""
+    if value < 9.995:
+        return f"{value:.2f}" if value >= _TENTH else f"{value:#.2g}"
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}" if value < 99999.5 else f"{value:.0e}"
+
+
+def slower_or_faster(speed: float, low: float | None, high: float | None) -> tuple[str, float, float, float]:
+    """A speedup with its interval as a word and three shares: `("slower", 0.03, 0.01, 0.05)` of 0.97 [0.95, 0.99]. Slower is
+    more time, or less bandwidth. The last share is infinite where that end is not known, the second one 0."""
+    if speed < 1:
+        return "slower", 1 / speed - 1, 1 / (high or 1) - 1, 1 / low - 1 if low else math.inf
+    return "faster", speed - 1, (low or 1) - 1, math.inf if high is None else high - 1
+
+
+def size_of(speed: float) -> str:
+    """A difference in words: `52 % slower`, `3.1 % faster`; beyond a factor of two `58.6 times as slow`, `2.28 times as fast`."""
+    word, share, *_ = slower_or_faster(speed, None, None)
+    if share < 1:
+        return f"{100 * share:.{1 if share < _TENTH else 0}f} % {word}"
+    return f"{_digits(1 + share)} times as {'slow' if word == 'slower' else 'fast'}"
+
+
+def percent(ratio: float) -> str:
+    """A ratio as a change in percent: `+52.0`; nothing beyond a factor of two, where the ratio is clearer."""
+    return f"{100 * (ratio - 1):+.1f}" if 0.5 <= ratio <= 2 else ""
+
+
+def letter(number: int) -> str:
+    """A, B, ... of a side, counted from 0."""
+    return chr(ord("A") + number) if number < 26 else f"S{number + 1}"
+
+
+def positive(values: Values) -> Values:
+    """What is not above 0 has no logarithm: NaN."""
+    return np.where(values > 0, values, np.nan)
+
+
+def short(value: float) -> float | None:
+    """Four digits are more than a launch repeats; the file stays small."""
+    return float(f"{value:.4g}") if np.isfinite(value) else None
+
+
+def digits(value: float | None) -> str:
+    """At most three of them, or a dash for what is not known."""
+    if value is None:
+        return TO
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

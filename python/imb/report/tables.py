@@ -1,0 +1,170 @@
+"""Results -> tables with the columns that they have, for the terminal and for Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from imb.model.figures import FIGURES, Figure
+from imb.model.records import QUANTILES, Counter, Failure, Result, added
+from imb.model.units import NOT_KNOWN, abridged, amount, decimal, duration, known_width
+from imb.report.markup import escaped, pipes
+
+
+def _heading(figure: Figure) -> tuple[str, float]:
+    """The heading of its column, and the factor of its values there."""
+    if figure.unit == "bytes_per_second":
+        return "MB/s", 1e-6
+    if figure.unit == "messages_per_second":
+        return "messages/s", 1
+    name = figure.head.partition("[")[0]
+    if figure.unit == "seconds":
+        return f"{name} µs", 1e6
+    return f"{name} %", 1 if figure.unit == "percent" else 100
+
+
+# Field of a result, heading, factor; MB are 10^6 bytes here, as everywhere in the companion.
+_COLUMNS: tuple[tuple[str, str, float | None], ...] = (
+    ("group", "group", None),
+    ("bytes", "bytes", None),
+    ("repetitions", "repetitions", None),
+    *((figure.name, *_heading(figure)) for figure in FIGURES if figure.head),
+    ("half_width", "± %", 100),
+    ("defects", "defects", None),
+)
+_SEEN = 4  # ranks and interfaces that are named
+
+
+class Table(NamedTuple):
+    """Results of one benchmark on one layout."""
+
+    title: str
+    headings: list[str]
+    rows: list[list[str]]
+    results: list[Result]
+
+
+def tables_of(records: Iterable[Result | Failure], most: int | None = None) -> list[Table]:
+    """One table per benchmark and layout, in order; failures are left to `failures_of`. `most`: of each the first so many rows
+    as text."""
+    results = [record for record in records if isinstance(record, Result)]
+    tables = []
+    for title, same in groupby(results, key=title_of):
+        rows = list(same)
+        columns = [
+            column
+            for column in _COLUMNS
+            if any(
+                getattr(row, column[0]) is not None or (column[0] == "half_width" and row.passes)
+                for row in rows
+            )
+        ]
+        cells = [
+            [
+                NOT_KNOWN
+                if field == "half_width" and row.passes and not known_width(row.half_width)
+                else _cell(getattr(row, field), factor)
+                for field, _, factor in columns
+            ]
+            for row in rows[:most]
+        ]
+        headings = [heading for _, heading, _ in columns]
+        if "t_min µs" not in headings:  # the classic table's t
+            headings = ["t µs" if heading == "t_max µs" else heading for heading in headings]
+        tables.append(Table(title, headings, cells, rows))
+    return tables
+
+
+def quantiles_of(results: Sequence[Result]) -> Table | None:
+    """Of the repetitions of rows that were measured with -show_tail; None where none was."""
+    rows = [row for row in results if row.quantiles]
+    names = [name for name in QUANTILES if any((row.quantiles or {}).get(name) is not None for row in rows)]
+    if not names:
+        return None
+    cells = [
+        [_cell(row.bytes, None), *(_cell((row.quantiles or {}).get(name), 1e6) for name in names)]
+        for row in rows
+    ]
+    return Table("quantiles of the repetitions, µs", ["bytes", *names], cells, rows)
+
+
+def title_of(record: Result | Failure) -> str:
+    """PingPong, 2 groups of 2 processes, aggregate"""
+    words = [record.benchmark]
+    if (record.group_count or 1) > 1:
+        words.append(f"{record.group_count} groups of {record.processes} processes")
+    elif record.processes is not None:
+        words.append("1 process" if record.processes == 1 else f"{record.processes} processes")
+    if record.threads > 1:
+        words.append(f"{record.threads} threads")
+    if record.mode:
+        words.append(record.mode.replace("_", "-"))
+    if record.variant is not None:
+        words.append(f"variant {record.variant}")
+    return ", ".join(words)
+
+
+def failures_of(records: Iterable[Result | Failure]) -> list[str]:
+    """A line per failure."""
+    lines = []
+    for record in records:
+        if isinstance(record, Failure):
+            length = "" if record.bytes is None else f", {record.bytes} bytes"
+            cause = (record.cause or "failure").replace("_", " ")
+            lines.append(f"{title_of(record)}{length}: {cause}: {record.detail or ''}".rstrip(": "))
+    return lines
+
+
+def evidence_of(results: Iterable[Result]) -> str | None:
+    """System events of the ranks of these rows, on one line; None where there was none, or none is known."""
+    evidence = [row.evidence for row in results if row.evidence]
+    total = added(evidence)
+    disturbed = [
+        _count(total.involuntary_switches, "involuntary switch", "involuntary switches"),
+        _count(total.major_faults, "major page fault", "major page faults"),
+        _seconds(total.run_delay_seconds, "run delay"),
+        _seconds(total.steal_seconds, "steal"),
+    ]
+    words = [word for word in disturbed if word]
+    if total.moved_ranks:
+        ranks = sorted(total.moved_ranks)
+        shown = abridged(list(map(str, ranks)), _SEEN)
+        words.append(f"moved to another CPU: {'rank' if len(ranks) == 1 else 'ranks'} {shown}")
+    busiest = sorted(total.interfaces or [], key=lambda each: -(each.sent_bytes + each.received_bytes))
+    words += [
+        f"{each.name} on {each.host}: {amount(each.sent_bytes)} sent, {amount(each.received_bytes)} received"
+        for each in busiest[:_SEEN]
+    ]
+    words += ["…"] if len(busiest) > _SEEN else []
+    return "; ".join(words) or None
+
+
+def _count(counter: Counter | None, singular: str, plural: str) -> str | None:
+    return f"{counter.sum:.0f} {singular if counter.sum == 1 else plural}" if counter else None
+
+
+def _seconds(counter: Counter | None, label: str) -> str | None:
+    return f"{label} {duration(counter.sum)}" if counter else None
+
+
+def markdown(tables: Sequence[Table], failures: Sequence[str]) -> str:
+    """Pipe tables under headings of level 3."""
+    parts = []
+    for table in tables:
+        lines = [
+            f"### {escaped(table.title)}",
+            "",
+            pipes(table.headings),
+            "|" + "---:|" * len(table.headings),
+        ]
+        parts.append("\n".join([*lines, *map(pipes, table.rows)]))
+    if failures:
+        parts.append("\n".join(["### Not measured", "", *(f"- {escaped(line)}" for line in failures)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(value: float | int | None, factor: float | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if factor is None else decimal(value * factor)

@@ -1,0 +1,253 @@
+"""The one door to the terminal. Text of logs, archives and users is data: whatever it holds, it stays text on its line.
+
+No other module prints (tests/test_architecture.py); `imb.model.text.one_line` does the cleaning.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import json
+import os
+import re
+import sys
+import textwrap
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from imb.model.text import one_line, without_controls
+from imb.report import shortened
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+
+# The mark of a finding and its color, by level.
+LEVEL_MARKS = {
+    "ok": ("✓", "green"),
+    "information": ("i", "cyan"),
+    "warning": ("!", "yellow"),
+    "problem": ("✗", "red"),
+}
+
+# What stands for our signs, and for the lines and dots of charts, where a terminal's encoding lacks them.
+_ASCII = str.maketrans("▲▼≈✓✗µ…│─\u2013\u00d7", "^v~+xu.|--x") | str.maketrans(
+    {"±": "+-", "→": "->", "△": "(^)", "▽": "(v)", "Δ": "change "}
+)
+_ASCII |= dict.fromkeys(map(ord, "┌┐└┘├┤┬┴┼"), "+") | dict.fromkeys(range(0x2580, 0x25A0), "*")
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Other characters become JSON's escapes, so that JSON stays JSON."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end].translate(_ASCII)
+    return json.dumps(text)[1:-1], error.end
+
+
+IN_ASCII = "imb.in_ascii"  # a handler of errors of encoding
+codecs.register_error(IN_ASCII, _in_ascii)
+
+
+def say(*lines: str, err: bool = False) -> None:
+    """Print each argument as one line, an empty line where there is none. A line break inside an argument is a blank."""
+    with _written(err):
+        print("\n".join(map(one_line, lines)), file=sys.stderr if err else sys.stdout, flush=True)
+
+
+PATIENCE = 2.0  # seconds of silence
+
+
+@contextlib.contextmanager
+def explained(wait: str) -> Iterator[None]:
+    """Print `imb: reading 20 runs ...` to standard error where the block takes longer than PATIENCE. On a terminal only: what cron mails, and
+    what a program reads, has errors and warnings alone."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    timer = threading.Timer(PATIENCE, say, [f"imb: {wait} ..."], {"err": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # its line is whole before the next one
+
+
+def data(content: str | bytes) -> None:
+    """Write what another program reads to standard output: byte by byte to a file or pipe, cleaned to a terminal."""
+    with _written():
+        if sys.stdout.isatty():
+            text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+            sys.stdout.write(without_controls(text))
+        elif isinstance(content, str):
+            sys.stdout.write(content)
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+
+
+def json_data(value: Any) -> None:
+    """Write a value as an indented JSON document, as `data` does."""
+    import msgspec
+
+    data(msgspec.json.format(msgspec.json.encode(value)) + b"\n")
+
+
+@contextlib.contextmanager
+def _written(err: bool = False) -> Iterator[None]:
+    """An error of standard output, such as a full disk, names it as an error of a file names the file. A message that standard error does not
+    take is lost: it ends no launch, and the exit status remains."""
+    try:
+        yield
+    except OSError as error:
+        if not err:
+            error.filename = error.filename or "standard output"
+            raise
+
+
+def _raised_again() -> NoReturn:
+    raise  # the error that is being handled
+
+
+def columns(
+    names: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    width: int | None = None,
+    least: Mapping[str, int] | None = None,
+) -> Iterator[str]:
+    """Lines of aligned columns without rules: quick with thousands of rows, and easy for other programs to cut. Where they are wider
+    than `width`, columns are shortened in the order of `least`, to so many characters each; those of 0 are left out."""
+    cells = [[one_line(cell) for cell in row] for row in (names, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for name, smallest in (least or {}).items():
+        at = names.index(name)
+        over = sum(widths) + 2 * (len(widths) - 1) - (width or _NO_LIMIT)
+        if over > 0:
+            kept = max(widths[at] - over, min(smallest, widths[at]))
+            widths[at] = 0 if kept < len(name) and not smallest else kept
+            for row in cells:
+                row[at] = shortened(row[at], widths[at]) if widths[at] else ""
+    if 0 in widths:
+        cells = [[cell for cell, wide in zip(row, widths, strict=True) if wide] for row in cells]
+        widths = [wide for wide in widths if wide]
+    line = "  ".join(f"%-{width}s" for width in widths)  # one formatting a line: half the time of one a cell
+    for row in cells:
+        yield (line % tuple(row)).rstrip()
+
+
+PIPED = 100  # columns of text in a file or pipe
+
+
+def text_width(*, err: bool = False) -> int:
+    """Columns of text for people: those of the terminal, PIPED elsewhere."""
+    stream = sys.stderr if err else sys.stdout
+    if not stream.isatty():
+        return PIPED
+    setting = os.environ.get("COLUMNS", "")
+    return (
+        int(setting if setting.isdecimal() else 0) or os.get_terminal_size(stream.fileno()).columns or PIPED
+    )
+
+
+def folded(text: str, width: int, *, indent: str = "    ", end: str = "") -> list[str]:
+    """`text` as lines of at most `width` columns, later ones with an indent, broken at blanks outside quotes; every line but the last
+    ends with `end`. A word that is longer has a line of its own."""
+    lines = [""]
+    for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|\S)+", one_line(text)):
+        longer = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
+        if len(longer) + len(end) > width and lines[-1].strip():
+            lines[-1] += end
+            lines.append(indent + word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+def wrapped(text: str, *, indent: int = 2) -> list[str]:
+    """`text` in lines of `text_width`, later ones indented by `indent` more than the first; blanks within it stay, for alignment."""
+    line = one_line(text)
+    begin = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(
+        line,
+        text_width(),
+        subsequent_indent=begin + " " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
+
+
+_NAME = 16  # columns that names in the first column of a table keep, whatever is beside them
+_NO_LIMIT = 10_000  # columns of a file or pipe
+
+
+class Screen:
+    """Lines and tables with color, where the terminal has it. Nothing in them is markup."""
+
+    def __init__(self, *, err: bool = False, width: int | None = None) -> None:
+        """`width`: columns; None: those of the terminal, no limit in a file or pipe."""
+        from rich.console import Console
+
+        stream = sys.stderr if err else sys.stdout
+        self.console: Console = Console(
+            stderr=err, highlight=False, markup=False, emoji=False, soft_wrap=width is None,
+            width=width or (None if stream.isatty() else _NO_LIMIT),
+        )  # fmt: skip
+
+        # Rich would exit, and close standard output, whichever stream broke.
+        self.console.on_broken_pipe = _raised_again  # type: ignore[method-assign]
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return self.console.width
+
+    def line(self, *parts: str | tuple[str, str]) -> None:
+        """One line of parts; a pair is a text and its style. It is wrapped only where `width` was given."""
+        with _written(self.console.stderr):
+            self.console.print(_assembled(parts), no_wrap=False if not self.console.soft_wrap else None)
+
+    def table(
+        self,
+        headings: Sequence[str],
+        rows: Iterable[Sequence[str | tuple[str, str]]],
+        *,
+        title: str | None = None,
+        right: Sequence[int] = (),
+        fold: Sequence[int] = (),
+    ) -> None:
+        """A table without rules. `right`: columns that are aligned at their right end; `fold`: columns that may break over
+        lines; the others never do, and are never shortened, even where the line is then longer than the terminal."""
+        from rich.table import Table
+
+        if title is not None:  # a title of the table would be folded at its width
+            self.line((title, "italic"))
+        shown = Table(box=None)
+        shown.pad_edge = False
+        cells = [list(row) for row in rows]
+        for number, heading in enumerate(headings):
+            texts = [cell if isinstance(cell, str) else cell[0] for cell in (row[number] for row in cells)]
+            longest = max(map(len, map(one_line, [heading, *texts])), default=0)
+            least = longest if number not in fold else min(longest, _NAME) if number == 0 else None
+            shown.add_column(
+                _assembled([heading]),
+                justify="right" if number in right else "left",
+                no_wrap=number not in fold,
+                overflow="fold" if number in fold else "crop",
+                min_width=least,
+            )
+        for row in cells:
+            shown.add_row(*(_assembled([cell]) for cell in row))
+        with _written(self.console.stderr):
+            self.console.print(shown, soft_wrap=False, crop=False)
+
+
+def _assembled(parts: Iterable[str | tuple[str, str]]) -> Text:
+    from rich.text import Text
+
+    pairs = [(part, "") if isinstance(part, str) else part for part in parts]
+    return Text.assemble(*((one_line(text), style) for text, style in pairs))

@@ -1,0 +1,112 @@
+"""Variance components of a side: a short block, and a table of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import groupby
+from typing import NamedTuple
+
+from imb.compare.remedies import PARTS, limits, notes, percent, plus_minus, remedy, share, verdict
+from imb.compare.usual import sentences_of
+from imb.compare.variance import Name, RowParts, Variance
+from imb.model.units import NOT_KNOWN, counted, decimal, known_width
+
+_HEADINGS = ("bytes", "launches", "t µs", "MB/s", "± %", *PARTS.values())
+_EMPTY = {"", "0.00"}  # a column of nothing else is left out
+_FIGURES = (
+    "t, MB/s: median over launches; ± %: half of the 95 % interval of the mean over launches (n/a: above 100)"
+)
+_MEANINGS: dict[Name, str] = {
+    "within": "error of a launch's median",
+    "states": "distance between fast and slow phases of the machine",
+    "launches": "how far apart launches are",
+}
+_DOMINANT = (
+    "dominant state: the fastest phase of the machine that at least one launch of five reached; launches that never"
+    " reached it are slower"
+)
+
+
+def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
+    """Lines: the components, the largest one, how to reduce it, notes. `printed`: rules of a diagnosis that have printed
+    some of this already; it is omitted."""
+    left_out = set(sentences_of(variance.unusual)) if "usual-state" in printed else set()
+    rows = [row for row in variance.rows if row.launches]
+    if not rows or not variance.parts:
+        return [f"! {line}" for line in sentences_of(variance.unusual) if line not in left_out]
+    noted = [f"! {line}" for line in notes(variance) if line not in left_out]
+    lines = [
+        f"Spread of times: standard deviation, median of {counted(len(rows), 'row')}"
+        f" of {counted(variance.all_launches, 'launch')}; worst row"
+    ]
+    titles = {part.name: PARTS[part.name] for part in variance.parts}
+    width = max(map(len, titles.values()), default=0)
+    for part in variance.parts:
+        wide = (
+            f" (95 % interval {plus_minus(variance.half_width)})"
+            if part.name == "within" and variance.half_width
+            else ""
+        )
+        typical, most = percent(part.typical), percent(part.worst)
+        worst = f"; {most}: {part.worst_row!s}" if part.worst > part.typical and most != typical else ""
+        lines.append(f"  {titles[part.name]:{width}}  {typical:>7}{wide}{limits(part)}{worst}")
+    sentences = " ".join(filter(None, map(_sentence, (verdict(variance, figures=False), remedy(variance)))))
+    shown = [*([] if "variance" in printed else [*lines, sentences]), *noted]
+    return [*shown, *([_DOMINANT] if any("dominant state" in line for line in shown) else [])]
+
+
+class CurveTable(NamedTuple):
+    """Of a curve; `lines` of shape (rows, headings)."""
+
+    title: str
+    headings: list[str]
+    lines: list[list[str]]
+
+
+def tables(variance: Variance) -> list[CurveTable]:
+    """Of each curve: medians over launches, their precision, parts, as `legend` explains. Columns that are empty or zero in all
+    rows are left out."""
+    several = len({row.key.component for row in variance.rows}) > 1
+    curves = [
+        (f"IMB-{curve.component} {curve}" if several else str(curve), [_line(row) for row in rows])
+        for curve, rows in groupby(variance.rows, key=lambda row: row.key.curve())
+    ]
+    kept = [
+        number
+        for number in range(len(_HEADINGS))
+        if any(line[number] not in _EMPTY for _, lines in curves for line in lines)
+    ]
+    headings = [_HEADINGS[number] for number in kept]
+    return [
+        CurveTable(title, headings, [[line[i] for i in kept] for line in lines]) for title, lines in curves
+    ]
+
+
+def legend(headings: Collection[str]) -> list[str]:
+    """What the columns of `tables` are, a line each for figures and spread."""
+    spread = [f"{PARTS[name]}: {meaning}" for name, meaning in _MEANINGS.items() if PARTS[name] in headings]
+    return [_FIGURES, *([f"spread (standard deviation, %): {'; '.join(spread)}"] if spread else [])]
+
+
+def _line(row: RowParts) -> tuple[str, ...]:
+    def cell(value: float | None) -> str:
+        return "" if value is None else percent(value).removesuffix(" %")
+
+    return (
+        "" if row.key.bytes is None else str(row.key.bytes),
+        str(row.launches),
+        "" if row.seconds is None else decimal(row.seconds * 1e6),
+        "" if row.bytes_per_second is None else decimal(row.bytes_per_second / 1e6),
+        ""
+        if row.precision is None
+        else share(row.precision).removesuffix(" %")
+        if known_width(row.precision)
+        else NOT_KNOWN,
+        cell(row.within),
+        cell(row.states),
+        cell(row.between),
+    )
+
+
+def _sentence(text: str | None) -> str | None:
+    return f"{text[0].upper()}{text[1:]}." if text else None

@@ -1,0 +1,205 @@
+"""One process at a time executes a session: it holds a lock, and records who it is.
+
+ARCHIVE/sessions/ID/lock         locked by the system (flock) while a process executes the session; it stays
+                    owner.json   who that is; touched every BEAT seconds (heartbeat); absent when all ended well
+
+The system frees the lock of a process that was killed. Some network file systems have locks within a host only, so an
+owner on another host counts as dead when its last heartbeat is EXPIRY seconds old. If needed, a process waits until then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import filelock
+import msgspec
+import psutil
+
+from imb.model.errors import ImbError
+from imb.model.text import now
+from imb.mpi.host import answer_of
+from imb.runner.session import Plan, folder_of, in_job
+from imb.store.durable import write_whole
+from imb.store.labels import user
+from imb.store.reading import UnreadableFile, read_json
+from imb.store.store import Archive
+
+BEAT = 10.0  # seconds between heartbeats
+EXPIRY = 6 * BEAT  # seconds without a heartbeat after which an owner on another host counts as dead
+_POLL = 0.2
+# Seconds that a job waits: a scheduler starts the next one of a chain while a job that it ended still stores its last launch.
+_LAST_JOB = 30.0
+_NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}  # of the file system
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """owner.json. `born`: when the process began, since process numbers are reused; `since`: UTC, ISO 8601."""
+
+    user: str
+    host: str
+    pid: int
+    born: float
+    since: str
+
+    def __str__(self) -> str:
+        if self == _UNKNOWN:
+            return "a process that its owner.json does not name"
+        return f"process {self.pid} of {self.user} on {self.host}"
+
+
+# The owner in a file that cannot be read: its time of change is a heartbeat anyway.
+_UNKNOWN = Owner(user="", host="", pid=0, born=0, since="")
+
+
+@contextlib.contextmanager
+def held(archive: Archive, plan: Plan, report: Callable[[str], None]) -> Iterator[None]:
+    """Within this context no other process executes the session. `report` gets a line where it has to wait.
+
+    Raises ImbError where another one is at work, and where the files cannot be written.
+    """
+    folder = folder_of(archive, plan.id)
+    file = folder / "owner.json"
+    with contextlib.ExitStack() as stack:
+        try:
+            _lock(folder / "lock", stack)
+        except filelock.Timeout:
+            raise _refusal(plan, _holder(file)) from None
+        except OSError as error:
+            raise archive.refusal(error) from error
+        _examine(plan, file, report)
+        try:
+            write_whole(file, msgspec.json.encode(_myself()) + b"\n")
+        except OSError as error:
+            raise archive.refusal(error) from error
+        stack.callback(file.unlink, missing_ok=True)
+        stack.enter_context(_beating(file))
+        yield
+
+
+def is_held(archive: Archive, plan: Plan) -> bool:
+    """Whether another process executes the session, by its heartbeat, or on this host by its process."""
+    file = folder_of(archive, plan.id) / "owner.json"
+    if (owner := _owner(file)) is None:
+        return False
+    if owner.host == socket.gethostname():
+        return _at_work_here(owner)
+    try:
+        return _time_here(file) - _time_of(file) < EXPIRY
+    except OSError as error:
+        raise archive.refusal(error) from error
+
+
+def _lock(path: Path, stack: contextlib.ExitStack) -> None:
+    """Locks the file. Raises filelock.Timeout where another process has the lock, OSError. Without locks of the file system it does nothing."""
+    lock = filelock.FileLock(path, timeout=_LAST_JOB if in_job() else 0)
+    try:
+        stack.enter_context(lock)
+    except NotImplementedError:
+        pass
+    except OSError as error:
+        if isinstance(error, filelock.Timeout) or error.errno not in _NO_LOCKS:
+            raise
+
+
+def _examine(plan: Plan, file: Path, report: Callable[[str], None]) -> None:
+    """Returns when the owner in the file, if any, counts as dead. Raises ImbError where it is alive."""
+    if (owner := _owner(file)) is None:
+        return
+    if owner.host == socket.gethostname():
+        if _at_work_here(owner):
+            raise _refusal(plan, owner)
+        return
+    last = _time_of(file)
+    age = _time_here(file) - last
+    if age < EXPIRY:
+        last_beat = f"last heartbeat of {owner} {max(age, 0):.0f} s ago"
+        report(f"session {plan.id}: {last_beat}; waiting until it is {EXPIRY:.0f} s old")
+    until = time.monotonic() + EXPIRY - max(age, 0)
+    while time.monotonic() < until:
+        time.sleep(_POLL)
+        if (latest := _time_of(file)) == 0:  # it has ended just now
+            return
+        if latest != last:
+            raise _refusal(plan, owner)
+
+
+def _at_work_here(owner: Owner) -> bool:
+    """Whether it is another process of this host that still runs."""
+    born = _born(owner.pid)
+    return owner.pid != os.getpid() and born is not None and abs(born - owner.born) < 1
+
+
+def _holder(file: Path) -> Owner | None:
+    """Who has the lock; None where the file does not name it within a second: it is written just after the lock is taken."""
+    until = time.monotonic() + 1
+    while time.monotonic() < until:
+        owner = _owner(file)
+        if owner and (owner.host != socket.gethostname() or _at_work_here(owner)):
+            return owner
+        time.sleep(_POLL / 4)
+    return None
+
+
+def _owner(file: Path) -> Owner | None:
+    try:
+        return read_json(file, Owner)
+    except UnreadableFile as error:
+        return None if isinstance(error.error, FileNotFoundError) else _UNKNOWN
+
+
+def _time_of(file: Path) -> float:
+    """The time of the last change, by the clock of the file system; 0 where the file is missing."""
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0
+
+
+def _time_here(file: Path) -> float:
+    """Now, by the clock of the file system: hosts differ. Raises OSError."""
+    lock = file.with_name("lock")
+    lock.touch()
+    return lock.stat().st_mtime
+
+
+def _refusal(plan: Plan, owner: Owner | None) -> ImbError:
+    return ImbError(
+        f"session {plan.id} is being executed by {owner or 'another process'};"
+        " wait for its end, or `imb run --resume NAME` goes on with another session"
+    )
+
+
+def _myself() -> Owner:
+    born = _born(os.getpid()) or 0.0  # the lock holds without it
+    return Owner(user=user(), host=socket.gethostname(), pid=os.getpid(), born=born, since=now())
+
+
+def _born(pid: int) -> float | None:
+    """When a process of this host began; None where there is none, or the system does not show it."""
+    return answer_of(lambda: psutil.Process(pid).create_time())
+
+
+@contextlib.contextmanager
+def _beating(file: Path) -> Iterator[None]:
+    """Touches the file every BEAT seconds."""
+    stop = threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(BEAT):
+            with contextlib.suppress(OSError):
+                os.utime(file)
+
+    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,130 @@
+"""Who may have written what is executed. Plans and baselines have commands, so those that another user has, or may have, written
+are not executed unless asked for. The check of owners and modes is here alone.
+
+A plan has a folder with other files of its session, so no other user may write in that either. A baseline is one file: who may
+write in its folder can put a file there, but none that belongs to this user.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import stat
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.units import counted
+
+if TYPE_CHECKING:
+    from imb.model.baselines import Kept
+    from imb.store.store import Archive
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Written(NamedTuple):
+    """A file as it was read, the other users that it and its folder belong to, and those of both that other users may write."""
+
+    text: bytes
+    strangers: frozenset[int]
+    open_to_others: tuple[str, ...]
+
+    @property
+    def own(self) -> bool:
+        """Whether only this user has written it."""
+        return not self.strangers and not self.open_to_others
+
+
+_UNREADABLE: tuple[type[Exception], ...] = (OSError, *UNDECODABLE)
+
+
+def examined(file: Path, *, folder: bool = False, own: bool = False) -> Written:
+    """A file, with its folder or alone; `own`: that of another user is not read, as it may be anything. The file that is examined is the
+    one that is read, even if another one is renamed to its place meanwhile. Raises OSError."""
+    where = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if folder else 0))
+    try:
+        number = os.open(file.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=where)
+        with os.fdopen(number, "rb") as opened:
+            statuses = [(file, os.fstat(number))]
+            statuses += [(file.parent, os.fstat(where))] if folder else []
+            if not stat.S_ISREG(statuses[0][1].st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", str(file))
+            strangers = frozenset(status.st_uid for _, status in statuses) - {os.geteuid()}
+            text = b"" if own and strangers else opened.read()
+    finally:
+        os.close(where)
+    open_to_others = tuple(
+        f"{path} (mode {status.st_mode & 0o7777:04o})"
+        for path, status in statuses
+        if status.st_mode & _OTHERS
+    )
+    return Written(text, strangers, open_to_others)
+
+
+def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
+    """Whether only this user has written these facts of a run, which were read from its folder, or they have nothing to execute.
+    Raises ImbError where they cannot be read."""
+    file = folder / "facts.json"
+    if facts.get("intent") is None:
+        return True
+    try:
+        written = examined(file, own=True)
+        return written.own and msgspec.json.decode(written.text) == facts
+    except FileNotFoundError:  # it was removed
+        return False
+    except _UNREADABLE as error:
+        raise ImbError(f"{file} cannot be read ({error}); see `imb archive verify`") from error
+
+
+def is_foreign(archive: Archive, kept: Kept) -> bool:
+    """Whether another user may have written what this launch of a baseline executes. Baselines of earlier versions did not record
+    that: the run is examined, and counts as foreign where it is not in the archive any more. Raises ImbError."""
+    if kept.foreign is not None:
+        return kept.foreign
+    name = kept.name.partition("#")[0]
+    runs = [run for run in archive.ids() if run.startswith(name)]
+    return not runs or not all(is_own(archive.path_of(run), kept.facts) for run in runs)
+
+
+def refuse_others(
+    subject: str, written: Written, stated: Collection[int | None] = (), runs: Sequence[str] = ()
+) -> None:
+    """Raises ImbError where another user has, or may have, written it; `stated`: user ids that it names itself; `runs`: those it
+    is made of that another user may have written."""
+    if others := (written.strangers | {uid for uid in stated if uid is not None}) - {os.geteuid()}:
+        names = " and ".join(sorted(map(_name, others)))
+        raise ImbError(
+            f"{subject} belongs to user {names}; --force-owner executes its commands as {_name(os.geteuid())}"
+        )
+    if written.open_to_others:
+        raise ImbError(
+            f"{subject}: other users may write {' and '.join(written.open_to_others)}; unless they have,"
+            f" `chmod go-w` {'both' if len(written.open_to_others) > 1 else 'it'}, or give --force-owner"
+        )
+    if runs:
+        raise ImbError(
+            f"{subject} has {counted(len(runs), 'run')} that other users may have written, such as {runs[0]};"
+            f" --force-owner executes their commands as {_name(os.geteuid())}"
+        )
+
+
+def make_session_folder(folder: Path) -> None:
+    """A new folder in which only this user may read and write. Where several users have folders beside it, none may rename those of
+    others (sticky bit). Raises OSError."""
+    new = not folder.parent.exists()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if new and (mode := folder.parent.stat().st_mode) & _OTHERS:
+        folder.parent.chmod(stat.S_IMODE(mode) | stat.S_ISVTX)
+    folder.mkdir(mode=0o700)
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

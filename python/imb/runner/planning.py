@@ -1,0 +1,208 @@
+"""From a campaign to the launches of a matrix of variants, benchmarks and process counts, in random order. Pure.
+
+Each round has every cell of the matrix once, in an order of its own, so that drift of the machine affects all cells equally
+(randomized complete blocks: Box, Hunter and Hunter, Statistics for Experimenters, chapter 4).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from random import Random
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from imb.model import sequential_design
+from imb.model.intent import Intent
+from imb.model.mpis import STANDARD_INTERFACE
+from imb.model.suite import packaged_programs
+from imb.model.text import now
+from imb.mpi import prebuilt
+from imb.mpi.installations import Installation
+from imb.runner import passes, session
+from imb.runner.campaign import (
+    Campaign,
+    VariantSettings,
+    commands,
+    examine_name,
+    gpu_arguments,
+    imb_arguments,
+    is_classic,
+    sampling_of,
+    selections,
+    split_words,
+    variants,
+)
+from imb.runner.interleave import TURN_LIMIT
+
+LAUNCHES = 10  # of a campaign without `launches` and `until_decided`
+
+Prepare: TypeAlias = Callable[[VariantSettings], tuple[Installation, Path]]
+
+
+def on_hosts(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
+    """The campaign on these two hosts instead of those of its variants, named `NAME/n1-n2`. Raises ImbError."""
+
+    def without_hosts(variant: VariantSettings) -> VariantSettings:
+        return msgspec.structs.replace(variant, hosts=None)
+
+    name = f"{campaign.name}/{'-'.join(pair)}"
+    examine_name(name)
+    return msgspec.structs.replace(
+        campaign,
+        name=name,
+        common=msgspec.structs.replace(campaign.common, hosts=list(pair)),
+        variants={key: without_hosts(variant) for key, variant in campaign.variants.items()},
+        axes={
+            axis: {key: without_hosts(variant) for key, variant in values.items()}
+            for axis, values in campaign.axes.items()
+        },
+    )
+
+
+def most_launches(campaign: Campaign) -> int:
+    """The number of rounds that are planned."""
+    return campaign.launches or (sequential_design.MOST if campaign.until_decided else LAUNCHES)
+
+
+def usual_repeats(campaign: Campaign) -> int:
+    """A quarter of the launches of all variants; 0 where none can be repeated. docs/validation.md has error rates."""
+    named = variants(campaign)
+    if campaign.until_decided or any(is_classic(campaign, variant) for variant in named.values()):
+        return 0
+    return len(named) * most_launches(campaign) // 4
+
+
+def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[int]]:
+    """The order of the cells 0 ... len(groups) - 1 in each of `launches` rounds.
+
+    Cells of one group need the same setup and stay together within a round: so a round sets each group up at most
+    once. Groups come in random order, and so do cells of a group; but a round begins with the group with which the previous
+    round ended, which halves the setups of two groups and balances their order (AB BA AB ...).
+    """
+    random = Random(seed)
+    order: list[list[int]] = []
+    last: Hashable | None = None
+    for _ in range(launches):
+        names = list(dict.fromkeys(groups))
+        random.shuffle(names)
+        if order:
+            names.sort(key=lambda name: name != last)
+        cells: list[int] = []
+        for name in names:
+            group_cells = [cell for cell, group in enumerate(groups) if group == name]
+            random.shuffle(group_cells)
+            cells += group_cells
+        last = names[-1]
+        order.append(cells)
+    return order
+
+
+def campaign_plan(
+    campaign: Campaign, prepare: Prepare, *, seed: int, source: str | None = None
+) -> session.Plan:
+    """All launches of the campaign in their order. `prepare` finds MPI and programs. Raises ImbError."""
+    counts = (
+        [campaign.processes]
+        if isinstance(campaign.processes, int)
+        else list(dict.fromkeys(campaign.processes))
+    )
+    named = variants(campaign)
+    built = _with_one_binary([_variant(name, variant, prepare) for name, variant in named.items()])
+    cells: list[session.Item] = []
+    chosen_names = selections(campaign)
+    for index, (name, variant) in enumerate(named.items()):
+        place = itertools.count()
+        for ranks, chosen in itertools.product(counts, chosen_names):
+            labels = [f"{campaign.name}/{name}"]
+            labels += [f"{campaign.name}/{name}/np{ranks}"] if len(counts) > 1 else []
+            words = [*gpu_arguments(variant), *imb_arguments(campaign, variant)]
+            if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
+                words = ["-npmin", str(ranks), *words]
+            sampling = sampling_of(campaign, variant)
+            for component, names in chosen.items():
+                more = passes.words_of(
+                    sampling,
+                    component,
+                    names,
+                    words,
+                    ranks,
+                    timeout=campaign.timeout,
+                    parts=campaign.segments,
+                )
+                arguments = [*names, *words, *more]
+                cells.append(session.Item(0, component, arguments, 0, index, ranks, labels, next(place)))
+    groups = [(tuple(built[item.variant].setup), tuple(built[item.variant].teardown)) for item in cells]
+    most = most_launches(campaign)
+    order = rounds(groups, most, seed)
+    turns = [(turn, cell) for turn, indices in enumerate(order, 1) for cell in indices]
+    plan = session.Plan(
+        id=session.new_id(),
+        created=now(),
+        timeout=campaign.timeout,
+        variants=built,
+        items=[
+            msgspec.structs.replace(cells[cell], number=number, turn=turn)
+            for number, (turn, cell) in enumerate(turns, 1)
+        ],
+        campaign=campaign.name,
+        seed=seed,
+        source=source,
+        setup_timeout=campaign.setup_timeout,
+        parts=campaign.segments,
+        repeats=campaign.repeats,
+        jobs=campaign.jobs,
+        turn_limit=campaign.turn_timeout or TURN_LIMIT,
+        until=session.Until(
+            design=sequential_design.SequentialDesign(most=most),
+            relevant=campaign.relevant,
+            metric=campaign.metric,
+            budget=campaign.budget,
+        )
+        if campaign.until_decided
+        else None,
+    )
+    session.examine(plan)
+    return plan
+
+
+def _with_one_binary(built: list[session.Variant]) -> list[session.Variant]:
+    """The variants. Where they have several MPIs, all with the programs of the package and the standard's binary interface, they use
+    that interface, so that the executable is the same."""
+    several = len({variant.mpi.place for variant in built}) > 1
+    chosen = any(prebuilt.CHOICE in variant.intent.env for variant in built)
+    packaged = all(
+        Path(variant.programs) == packaged_programs() and prebuilt.has_standard(variant.mpi)
+        for variant in built
+    )
+    if not several or chosen or not packaged:
+        return built
+    variables = {prebuilt.CHOICE: STANDARD_INTERFACE.key}
+    return [
+        replace(variant, intent=replace(variant.intent, env={**variant.intent.env, **variables}))
+        for variant in built
+    ]
+
+
+def _variant(name: str, settings: VariantSettings, prepare: Prepare) -> session.Variant:
+    mpi, programs = prepare(settings)
+    return session.Variant(
+        name=name,
+        mpi=mpi,
+        programs=str(programs.absolute()),
+        intent=Intent(
+            ranks=1,  # each item has its own
+            hosts=tuple(settings.hosts or ()),
+            ppn=settings.ppn,
+            bind=settings.bind,
+            cpus=tuple(settings.cpus or ()),
+            env={key: str(value) for key, value in settings.env.items()},
+            launcher=settings.launcher or "mpiexec",
+            extra=tuple(split_words(settings.launcher_options)),
+        ),
+        setup=commands(settings.setup),
+        teardown=commands(settings.teardown),
+    )

@@ -1,0 +1,471 @@
+"""A session: the launches of one `imb run` or campaign, each of which becomes a run of the archive; it can be resumed where it was interrupted.
+
+ARCHIVE/sessions/ID/plan.json    what is to be launched
+    0003.json                    launch 3 is over: its run and how it ended
+    0003.part/                   launch 3 while it runs; adopted by --resume where its `imb` was killed
+    0003.interrupted             the runs that launch 3 left when it was interrupted, until it is over
+    rounds-2.txt                 rounds of stage 2 of `imb fabric`
+    stopped.json                 why no more launches follow, of a session that stops when decided
+    lock, owner.json             the process that executes it (imb.runner.lock)
+    standing.json, setup.log     which variant is set up, and output of setups and teardowns (imb.runner.setup_teardown)
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import secrets
+import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import msgspec
+
+from imb.model.confidential import (
+    hidden,
+    hidden_arguments,
+    hidden_command,
+    revealed,
+    revealed_arguments,
+    revealed_command,
+    secret_values,
+)
+from imb.model.errors import ImbError
+from imb.model.intent import Intent
+from imb.model.mpis import HOST_OPTIONS, Host
+from imb.model.records import Component, End
+from imb.model.sequential_design import SequentialDesign
+from imb.model.text import now
+from imb.mpi.allocation import Allocation
+from imb.mpi.host import cores
+from imb.mpi.installations import Installation, executable, missing_program
+from imb.mpi.launchers import Command, launch_command
+from imb.runner import passes
+from imb.runner.interleave import TURN_LIMIT
+from imb.runner.ownership import make_session_folder
+from imb.store.durable import write_whole
+from imb.store.reading import names_in, readable_json
+from imb.store.store import Archive
+
+_STOPPED = "stopped.json"
+_DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
+Rest = ParamSpec("Rest")
+Returned = TypeVar("Returned")
+
+
+class Variant(msgspec.Struct, frozen=True, kw_only=True):
+    """How launches are made; `imb run` has one, without a name. `setup` and `teardown`: shell commands that surround
+    its launches."""
+
+    name: str = ""
+    mpi: Installation
+    programs: str
+    intent: Intent
+    setup: list[str] = []
+    teardown: list[str] = []
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One launch: `arguments` are IMB's, `turn` counts repetitions of the same (rounds) from 1, `variant` is an index,
+    `ranks` take the place of those of the variant; `cell` is what is measured, whatever the variant; `repeats` is the number of
+    the launch that it takes the place of (imb.model.repeats); `timeout` takes the place of the plan's; `alone`: not interleaved with
+    others of its round and cell, nor compared with them, so that its transports are not asked for."""
+
+    number: int
+    component: Component
+    arguments: list[str]
+    turn: int = 1
+    variant: int = 0
+    ranks: int | None = None
+    labels: list[str] = []
+    cell: int = 0
+    repeats: int | None = None
+    timeout: float | None = None
+    alone: bool = False
+
+    def like(self) -> tuple[object, ...]:
+        """A key: equal for launches that measure the same in the same way, which take about the same time."""
+        return self.variant, self.component, *self.arguments, self.ranks
+
+
+class Until(msgspec.Struct, frozen=True, kw_only=True):
+    """Launches follow until every band is decided at `relevant` by `metric`, of each variant against the first one, or for `budget`
+    seconds (None: no limit); at most those of the plan."""
+
+    design: SequentialDesign
+    relevant: float = 0.05
+    metric: str = "time"
+    budget: float | None = None
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
+    `setup_timeout` of a setup or teardown command, in seconds. `parts`, above 1: launches of a round that measure the same
+    run interleaved, every row in so many alternating segments (imb.runner.interleave). `until`: when to stop before
+    all is launched (imb.cli.deciding); None: never. `turn_limit`: the least time limit of a turn, in seconds (imb.runner.interleave).
+    `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.cli.deciding).
+    `jobs`: how many jobs in sequence execute it, where it is submitted.
+    `command`: whose report ends the session, with the options in `report`; None: the list of what was measured. `owner`: user id of who planned it."""
+
+    id: str
+    created: str
+    timeout: float | None
+    variants: list[Variant]
+    items: list[Item]
+    campaign: str | None = None
+    seed: int | None = None
+    source: str | None = None
+    setup_timeout: float = 300
+    parts: int = 1
+    until: Until | None = None
+    turn_limit: float = TURN_LIMIT
+    repeats: int = 0
+    jobs: int = 1
+    command: str | None = None
+    report: dict[str, Any] = {}
+    owner: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, which a decoder reports: a file may hold anything."""
+        if [item.number for item in self.items] != list(range(1, len(self.items) + 1)):
+            raise ValueError("launches are not numbered from 1")
+        if any(not 0 <= item.variant < len(self.variants) for item in self.items):
+            raise ValueError("a launch of a variant that is not there")
+        if any(item.repeats is not None and not 0 < item.repeats < item.number for item in self.items):
+            raise ValueError("a launch that repeats none before it")
+
+    @property
+    def surrounded(self) -> bool:
+        """Whether there are commands to set up or tear down."""
+        return any(variant.setup or variant.teardown for variant in self.variants)
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """NUMBER.json. `seconds` of the launch, `wall` with all that `imb` does around it; its share, where several ran at the
+    same time."""
+
+    number: int
+    run: str
+    outcome: str
+    status: int | None = None
+    seconds: float | None = None
+    wall: float | None = None
+    problem: str | None = None
+    note: str | None = None
+
+    @property
+    def counted_seconds(self) -> float:
+        """What the launch counts in a budget: `wall`, or `seconds` where an earlier version recorded no `wall`."""
+        return self.wall or self.seconds or 0.0
+
+
+def run_plan(
+    *,
+    mpi: Installation,
+    programs: Path,
+    intent: Intent,
+    selection: dict[Component, list[str]],
+    arguments: Sequence[str],
+    launches: int,
+    timeout: float | None,
+    labels: Sequence[str],
+    sampling: passes.Sampling,
+) -> Plan:
+    """What is to be launched: all components in turn, `launches` times. Raises ImbError."""
+    words = {
+        component: [
+            *names,
+            *arguments,
+            *passes.words_of(sampling, component, names, arguments, intent.ranks, timeout=timeout),
+        ]
+        for component, names in selection.items()
+    }
+    items = [
+        (component, words[component], turn, cell)
+        for turn in range(launches)
+        for cell, component in enumerate(selection)
+    ]
+    return plan_of(
+        [
+            Item(number, component, imb_arguments, turn + 1, labels=list(labels), cell=cell)
+            for number, (component, imb_arguments, turn, cell) in enumerate(items, 1)
+        ],
+        Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent),
+        timeout,
+    )
+
+
+def plan_of(items: list[Item], variant: Variant, timeout: float | None) -> Plan:
+    """A new session of one variant. Raises ImbError where its launcher does not support what is requested."""
+    plan = Plan(id=new_id(), created=now(), timeout=timeout, variants=[variant], items=items)
+    examine(plan)
+    return plan
+
+
+def new_id() -> str:
+    """A name for a session; later ones sort after earlier ones."""
+    return f"{now().replace(':', '').replace('-', '')}-{secrets.token_hex(3)}"
+
+
+def examine(plan: Plan) -> None:
+    """Raises ImbError where a launcher does not support what is requested. Programs need not be built yet."""
+    for item in {item.like(): item for item in plan.items}.values():
+        if any(word.lstrip("-") in ("json", "input", "turns") and word[:1] == "-" for word in item.arguments):
+            raise ImbError(
+                "-json, -input and -turns are set by imb; omit them, and name the benchmarks instead of -input"
+            )
+        command_of(plan, item, Path())
+
+
+def with_time_limit(plan: Plan) -> Plan:
+    """The plan with a time limit for its launches, many times what they ask for, if it has none."""
+    if plan.timeout is not None:
+        return plan
+    at_once = max(map(len, launch_batches(plan, plan.items)))
+    limits = {
+        passes.time_limit(item.component, item.arguments, intent_of(plan, item).ranks, at_once)
+        for item in {item.like(): item for item in plan.items}.values()
+    }
+    known = [limit for limit in limits if limit is not None]
+    return msgspec.structs.replace(plan, timeout=max(known)) if len(known) == len(limits) else plan
+
+
+def save(archive: Archive, plan: Plan) -> None:
+    """Writes the plan without secrets, so that the same user can resume it. Raises ImbError."""
+    try:
+        make_session_folder(folder_of(archive, plan.id))
+        _write_plan(archive, plan)
+    except OSError as error:
+        raise archive.refusal(error) from error
+
+
+def _write_plan(archive: Archive, plan: Plan) -> None:
+    kept = msgspec.structs.replace(
+        plan, owner=os.geteuid(), variants=[_shown(variant) for variant in plan.variants]
+    )
+    text = msgspec.json.format(msgspec.json.encode(kept)) + b"\n"
+    write_whole(folder_of(archive, plan.id) / "plan.json", text, mode=0o600)
+
+
+def reporting_archive(
+    function: Callable[Concatenate[Archive, Rest], Returned],
+) -> Callable[Concatenate[Archive, Rest], Returned]:
+    """Reports an OSError that concerns the archive, such as a full disk, as one. Others are not about it: a launcher, a socket."""
+
+    @functools.wraps(function)
+    def wrapped(archive: Archive, /, *arguments: Rest.args, **options: Rest.kwargs) -> Returned:
+        try:
+            return function(archive, *arguments, **options)
+        except OSError as error:
+            if not archive.concerns(error):
+                raise
+            raise archive.refusal(error) from error
+
+    return wrapped
+
+
+@reporting_archive
+def extend(archive: Archive, plan: Plan) -> None:
+    """Writes the plan of a session that has more launches now. Only for the owner of its lock."""
+    _write_plan(archive, plan)
+
+
+def folder_of(archive: Archive, session: str) -> Path:
+    """The folder of a session's files."""
+    return archive.sessions / session
+
+
+def spool_of(archive: Archive, plan: Plan, item: Item) -> Path:
+    """Where a launch writes while it runs."""
+    return folder_of(archive, plan.id) / f"{item.number:04d}.part"
+
+
+def done(archive: Archive, plan: Plan) -> dict[int, Done]:
+    """The launches that are over, by number. An interrupted launch is in the archive but not over. A file that cannot be read costs a note."""
+    planned = {item.number for item in plan.items}
+    files = done_files(folder_of(archive, plan.id)).items()
+    stored = {number: readable_json(file, Done) for number, file in files if number in planned}
+    return {number: ended for number, ended in stored.items() if ended and ended.number == number}
+
+
+def done_file(archive: Archive, plan: Plan, item: Item) -> Path:
+    """How a launch ended, once it is over."""
+    return folder_of(archive, plan.id) / f"{item.number:04d}.json"
+
+
+def interrupted_file(archive: Archive, plan: Plan, item: Item) -> Path:
+    """Names of the runs that an interrupted launch left."""
+    return folder_of(archive, plan.id) / f"{item.number:04d}.interrupted"
+
+
+def interrupted_runs(archive: Archive, plan: Plan, item: Item) -> list[str]:
+    """The runs that a launch left when it was interrupted, the last one last; none where it is over."""
+    file = interrupted_file(archive, plan, item)
+    text = file.read_text(errors="replace") if file.exists() else ""
+    return list(dict.fromkeys(run for run in text.split() if len(run) == 64 and run.isalnum()))
+
+
+def stop(archive: Archive, plan: Plan, reason: str) -> None:
+    """Records that no more launches follow, though some of the plan are left. Only for the owner of the session's lock."""
+    write_whole(folder_of(archive, plan.id) / _STOPPED, msgspec.json.encode({"reason": reason}) + b"\n")
+
+
+def is_over(archive: Archive, plan: Plan) -> bool:
+    """Whether all is launched, or no more launches follow."""
+    return len(done(archive, plan)) == len(plan.items) or (folder_of(archive, plan.id) / _STOPPED).exists()
+
+
+def done_files(folder: Path) -> dict[int, Path]:
+    """The files of what is over in the folder of a session, by number."""
+    names = (_DONE.fullmatch(name) for name in names_in(folder))
+    return {int(name[1]): folder / name[0] for name in names if name}
+
+
+class NotStarted(ImbError):
+    """A launch that cannot be started: no program, no launcher. It left nothing, and others may start."""
+
+
+def program_of(plan: Plan, item: Item) -> Path:
+    """The executable of a launch, which may be missing."""
+    return executable(Path(plan.variants[item.variant].programs), item.component)
+
+
+def refuse_missing_programs(plan: Plan, items: Iterable[Item] | None = None) -> None:
+    """Raises NotStarted where the executable of one of these launches, None: of any, is missing."""
+    for program in {program_of(plan, item): None for item in (plan.items if items is None else items)}:
+        if not os.access(program, os.X_OK):
+            raise NotStarted(missing_program(program))
+
+
+def launch_batches(plan: Plan, todo: Sequence[Item]) -> list[list[Item]]:
+    """The launches in their order; those of one list run at the same time."""
+    if plan.parts == 1:
+        return [[item] for item in todo]
+    batches: dict[tuple[int, int, bool, int], list[Item]] = {}
+    for item in todo:
+        separate = item.number if item.alone else 0
+        batches.setdefault((item.turn, item.cell, item.repeats is not None, separate), []).append(item)
+    return list(batches.values())
+
+
+def command_of(
+    plan: Plan, item: Item, spool: Path, turns: Sequence[str] = (), *, shown: bool = False
+) -> Command:
+    """The exact command of a launch that writes into `spool`; `turns` is of Conductor.words. `shown`: without secrets.
+
+    Raises ImbError where a value was not recorded because it may be secret, and is not in the environment.
+    """
+    words = [str(program_of(plan, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
+    variant, intent = plan.variants[item.variant], intent_of(plan, item)
+    return _command_on_hosts(variant.mpi, without_secrets(intent) if shown else _with_secrets(intent), words)
+
+
+def asking_command_of(plan: Plan, item: Item) -> Command | None:
+    """A launch like this one that measures nothing, in which the MPI reports its transports; None where it has no setting
+    for that."""
+    variant, intent = plan.variants[item.variant], _with_secrets(intent_of(plan, item))
+    if not (report := variant.mpi.known.report):
+        return None
+    intent = msgspec.structs.replace(intent, env={**report, **intent.env})
+    return _command_on_hosts(variant.mpi, intent, [str(program_of(plan, item)), "-version"])
+
+
+def secrets_of(plan: Plan, item: Item) -> set[str]:
+    """What this launch may print that is not to be recorded. Raises ImbError where a value was not recorded, and is not in
+    the environment."""
+    variant, intent = plan.variants[item.variant], _with_secrets(intent_of(plan, item))
+    commands = (*variant.setup, *variant.teardown)
+    return secret_values(os.environ, intent.env, arguments=intent.extra, commands=commands)
+
+
+def _command_on_hosts(mpi: Installation, intent: Intent, words: Sequence[str]) -> Command:
+    """The command for the hosts that are launched on: the allocation, which may not include this host, or this host."""
+    allocation = Allocation.of()
+    outside = bool(allocation.hosts) and not {
+        socket.gethostname(),
+        socket.gethostname().partition(".")[0],
+    } & {*allocation.hosts}
+    cpus = min(filter(None, (allocation.cpus, None if outside and allocation.cpus else cores())))
+    return launch_command(mpi, intent, words, Host(cpus, os.geteuid() == 0, allocation.nodes))
+
+
+def _shown(variant: Variant) -> Variant:
+    """A variant as it may be recorded."""
+    return msgspec.structs.replace(
+        variant,
+        intent=without_secrets(variant.intent),
+        setup=[hidden_command(command) for command in variant.setup],
+        teardown=[hidden_command(command) for command in variant.teardown],
+    )
+
+
+def without_secrets(intent: Intent) -> Intent:
+    """The intent as it may be recorded."""
+    return msgspec.structs.replace(intent, env=hidden(intent.env), extra=hidden_arguments(intent.extra))
+
+
+def _with_secrets(intent: Intent) -> Intent:
+    """The intent as it is launched. Raises ImbError."""
+    return msgspec.structs.replace(intent, env=revealed(intent.env), extra=revealed_arguments(intent.extra))
+
+
+def refuse_without_secrets(plan: Plan, todo: Iterable[Item], *, recorded: bool = False) -> None:
+    """Raises ImbError where a value that these launches or their set-up need was not recorded, as it may be secret, and is not
+    in the environment. `recorded`: where the plan is read again before it is executed."""
+    for index in {item.variant for item in todo}:
+        variant = _shown(plan.variants[index]) if recorded else plan.variants[index]
+        _with_secrets(variant.intent)
+        for command in (*variant.setup, *variant.teardown):
+            revealed_command(command)
+
+
+def intent_of(plan: Plan, item: Item) -> Intent:
+    """The intent of a launch."""
+    intent = plan.variants[item.variant].intent
+    return msgspec.structs.replace(intent, ranks=item.ranks) if item.ranks else intent
+
+
+def elsewhere(intent: Intent) -> bool:
+    """Whether ranks may be on other hosts, by the intent, launcher arguments or a scheduler's job."""
+    return bool(intent.hosts or intent.ppn or HOST_OPTIONS & set(intent.extra) or in_job())
+
+
+def in_job() -> bool:
+    """Whether this process is part of a scheduler's job."""
+    return bool(Allocation.of().scheduler)
+
+
+def measured_amount(archive: Archive, over: Done) -> str:
+    """How much a launch measured, as text."""
+    end: End | None = None
+    rows = failed = 0
+    for record in archive.run(over.run).records().records:
+        name = type(record).__name__
+        rows += name == "Result"
+        failed += name == "Failure"
+        end = record if isinstance(record, End) else end
+    text = f"{rows} rows" + (f", {failed} not measured" if failed else "")
+    return text + (f", {end.defects} defects" if end and end.defects else "")
+
+
+def remaining_seconds(
+    plan: Plan, over: Iterable[Done], known: Mapping[tuple[object, ...], float] | None = None
+) -> float | None:
+    """How long the launches that are not over will take; None where no duration is known.
+
+    Each takes the mean of launches like it so far; else what `known` has (seconds by `Item.like`); else the mean of all so far.
+    """
+    items = {item.number: item for item in plan.items}
+    took: dict[tuple[object, ...], list[float]] = {}
+    for ended in over:
+        item = items.pop(ended.number)
+        if ended.wall is not None:
+            took.setdefault(item.like(), []).append(ended.wall)
+    usual = {**(known or {}), **{like: sum(times) / len(times) for like, times in took.items()}}
+    every = [seconds for times in took.values() for seconds in times] or list(usual.values())
+    if items and not every:
+        return None
+    mean = sum(every) / len(every) if every else 0.0
+    return sum(usual.get(item.like(), mean) for item in items.values())

@@ -1,0 +1,155 @@
+"""Sessions in the archive: which one to resume, and how long their launches took."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from imb.model.errors import ImbError
+from imb.model.notes import note
+from imb.runner import ownership, passes
+from imb.runner.lock import is_held
+from imb.runner.session import Done, Plan, done, done_files, is_over
+from imb.store.reading import UnreadableFile, json_of, names_in, read_json
+from imb.store.store import Archive
+
+
+def find_session(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
+    """The plan of the session whose name begins with `session`; None: of the one of this user that `to_resume` chooses.
+
+    Raises ImbError where there is none, and, unless `force_owner`, where another user has or may have written it.
+    """
+    if session is not None and not session.strip():
+        raise ImbError("a name is empty; give a session, or --resume alone for your newest")
+    plans = _files(archive, session or "")
+    if not plans:
+        raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; start one with `imb run`")
+    if session and len(plans) > 1:
+        raise ImbError(f"{session} matches {len(plans)} sessions; give more of the name")
+    if session or force_owner:
+        try:
+            written = ownership.examined(plans[-1], folder=True)
+        except OSError as error:
+            raise ImbError(f"cannot read {plans[-1]} ({error.strerror})") from error
+        plan = _decoded(plans[-1], written.text)
+        if not force_owner:
+            ownership.refuse_others(f"session {plan.id}", written, [plan.owner])
+        return plan
+    if (newest := to_resume(archive, _own(reversed(plans)))) is None:
+        raise ImbError(
+            f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
+        )
+    return find_session(archive, newest.id)
+
+
+def with_timeout(plan: Plan, timeout: float | None) -> Plan:
+    """The plan with this time limit for its launches; None: its own. Raises ImbError where launches would exceed it that measure
+    as planned."""
+    if timeout is None:
+        return plan
+    budget = max((passes.budget_of(item.arguments) or 0.0 for item in plan.items), default=0.0)
+    if budget >= timeout:
+        raise ImbError(
+            f"--timeout {timeout:g}: launches of session {plan.id} measure for {budget:g} s; give a longer limit"
+        )
+    return msgspec.structs.replace(plan, timeout=timeout)
+
+
+def to_resume(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
+    """The newest session that is neither over nor executed by a process; where there is none, the newest; None: no
+    session."""
+    newest: Plan | None = None
+    for plan in newest_first:
+        newest = newest or plan
+        if not is_over(archive, plan) and not is_held(archive, plan):
+            return plan
+    return newest
+
+
+def of_campaign(archive: Archive, name: str | None) -> list[Plan]:
+    """The plans of this user's sessions of this campaign, None: of any; the oldest first."""
+    plans = _own(_files(archive))
+    return [plan for plan in plans if plan.campaign and name in (None, plan.campaign)]
+
+
+def of_command(archive: Archive, command: str) -> Iterator[Plan]:
+    """The plans of this user's sessions of a command, the oldest first."""
+    return (plan for plan in _own(_files(archive)) if plan.command == command)
+
+
+def _files(archive: Archive, start: str = "") -> list[Path]:
+    """The plans of sessions whose names begin with `start`, the oldest first."""
+    folder = archive.sessions
+    plans = (folder / name / "plan.json" for name in names_in(folder) if name.startswith(start))
+    return [plan for plan in plans if not _is_missing(plan)]
+
+
+def _is_missing(plan: Path) -> bool:
+    try:
+        plan.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:  # a folder of another user: reading it gives the reason
+        pass
+    return False
+
+
+def _own(files: Iterable[Path]) -> Iterator[Plan]:
+    """The plans of this user. Those of others are not even read: they may be anything. One that cannot be read costs a note."""
+    for file in files:
+        try:
+            written = ownership.examined(file, folder=True, own=True)
+            if written.strangers or (plan := _decoded(file, written.text)).owner not in (None, os.geteuid()):
+                continue
+        except UnreadableFile as error:
+            note(f"{error}; left out")
+        except (PermissionError, FileNotFoundError):  # private to another user, or deleted
+            pass
+        except OSError as error:
+            note(f"{UnreadableFile(file, error)}; left out")
+        else:
+            yield plan
+
+
+def _decoded(file: Path, text: bytes) -> Plan:
+    return json_of(file, text, Plan)
+
+
+def unreadable_files(archive: Archive) -> Iterator[UnreadableFile]:
+    """Plans of sessions, and what they keep of launches that are over, if they cannot be read. Others may keep theirs private."""
+    for plan in _files(archive):
+        if (error := _unreadable(plan, Plan)) and isinstance(error.error, PermissionError):
+            continue
+        ends = [_unreadable(file, Done) for file in done_files(plan.parent).values()]
+        yield from filter(None, [error, *ends])
+
+
+def _unreadable(file: Path, kind: type[Any]) -> UnreadableFile | None:
+    try:
+        read_json(file, kind)
+    except UnreadableFile as error:
+        return error
+    return None
+
+
+def usual_seconds(archive: Archive, plan: Plan) -> dict[tuple[object, ...], float]:
+    """Seconds by `Item.like` that such launches took in earlier sessions of this user's campaign; for launches in passes that were never
+    made, what they may take at most."""
+    most = {item.like(): passes.most_seconds(item.arguments) for item in plan.items}
+    names = {variant.name: index for index, variant in enumerate(plan.variants)}
+    took: dict[tuple[object, ...], list[float]] = {}
+    for old in of_campaign(archive, plan.campaign) if plan.campaign else []:
+        numbered = {item.number: item for item in old.items}
+        for number, ended in done(archive, old).items():
+            item = numbered[number]
+            name = old.variants[item.variant].name
+            if ended.wall is not None and name in names:
+                like = msgspec.structs.replace(item, variant=names[name]).like()
+                took.setdefault(like, []).append(ended.wall)
+    return {like: seconds for like, seconds in most.items() if seconds is not None} | {
+        like: sum(times) / len(times) for like, times in took.items()
+    }

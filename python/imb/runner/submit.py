@@ -1,0 +1,98 @@
+"""A session as a job of a scheduler, through PSI/J: the job is `imb run --resume` on the same archive."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from imb.model.errors import ImbError
+from imb.runner.session import Plan, folder_of, intent_of
+from imb.store.store import Archive
+
+Scheduler: TypeAlias = Literal["local", "slurm"]
+
+
+class Submitted(NamedTuple):
+    """A job: the scheduler's name of it, where its output and errors go, and the exit status of a local one."""
+
+    name: str
+    output: Path
+    errors: Path
+    status: int | None = None
+
+
+def submit(
+    archive: Archive,
+    plan: Plan,
+    scheduler: Scheduler,
+    *,
+    minutes: float | None = None,
+    queue: str | None = None,
+    account: str | None = None,
+    after: str | None = None,
+    timeout: float | None = None,
+) -> Submitted:
+    """Submits, and waits for a local job. The output of a job goes to the session's folder: job.out and job.err, for the next
+    one job-2.out and job-2.err. A job begins when the job `after` has ended. `timeout`: of launches, where it is not the plan's. Raises ImbError where PSI/J is missing or the scheduler
+    refuses.
+    """
+    import psij
+
+    folder = folder_of(archive, plan.id)
+    output, errors = _files(folder)
+    intents = [intent_of(plan, item) for item in plan.items]
+    hosts = list(dict.fromkeys(host for intent in intents for host in intent.hosts))
+    nodes = len(hosts) or max(-(-intent.ranks // intent.ppn) if intent.ppn else 1 for intent in intents)
+    per_node = max(intent.per_host() for intent in intents)
+    attributes = psij.JobAttributes(queue_name=queue, account=account)
+    if minutes is not None:
+        attributes.duration = timedelta(minutes=minutes)
+    if scheduler == "slurm":
+        # PSI/J has no attributes for these.
+        custom = {"slurm.nodelist": ",".join(hosts)} if hosts else {}
+        custom |= {"slurm.dependency": f"afterany:{after}"} if after else {}
+        attributes.custom_attributes = {"slurm.job-name": f"imb-{plan.id}", **custom}
+    job = psij.Job(
+        psij.JobSpec(
+            executable=sys.executable,
+            arguments=[
+                *("-m", "imb", "run", "--resume", plan.id, "--archive", str(archive.folder)),
+                *(["--timeout", repr(timeout)] if timeout else []),
+            ],
+            directory=Path.cwd(),
+            stdout_path=output,
+            stderr_path=errors,
+            # Other jobs on the nodes would disturb the measurement.
+            resources=psij.ResourceSpecV1(
+                node_count=nodes, processes_per_node=per_node, exclusive_node_use=True
+            ),
+            attributes=attributes,
+            launcher="single",  # `imb` starts the ranks itself, with the launcher of the session's MPI
+        )
+    )
+    try:
+        psij.JobExecutor.get_instance(scheduler).submit(job)
+        if scheduler != "local":
+            output.touch()  # the name is taken
+            return Submitted(str(job.native_id), output, errors)
+        status = job.wait()
+    except (psij.SubmitException, psij.InvalidJobException, ValueError) as error:
+        raise ImbError(
+            f"{scheduler} rejected the job: {' '.join(str(error).split())};"
+            f" retry with `imb run --resume {plan.id} --submit {scheduler}`"
+        ) from error
+    except KeyboardInterrupt:
+        job.cancel()
+        raise
+    code = status.exit_code if status else None
+    return Submitted(str(job.native_id), output, errors, 1 if code is None else code)
+
+
+def _files(folder: Path) -> tuple[Path, Path]:
+    """Where a job's output and errors go: names that no earlier job of this session has."""
+    names = itertools.chain(["job"], (f"job-{number}" for number in itertools.count(2)))
+    name = next(name for name in names if not (folder / f"{name}.out").exists())
+    return folder / f"{name}.out", folder / f"{name}.err"

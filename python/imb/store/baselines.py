@@ -1,0 +1,140 @@
+"""Baselines in the archive.
+
+ARCHIVE/baselines/NAME/0001.json    version 1, with all its launches: it does not need their runs any more
+
+A new baseline of the same name is a new version. Versions of one name may be of different machines and placements
+(intra-node, inter-node): results are compared with the newest version of their own machine and placement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from imb.model.baselines import Baseline, Kept, machine_of, placement_of
+from imb.model.errors import ImbError
+from imb.model.observations import Launch, Side, refuse_unknown_metric
+from imb.model.records import Record, write
+from imb.model.text import now
+from imb.store.durable import write_whole
+from imb.store.labels import writer
+from imb.store.reading import UnreadableFile, json_of, names_in, read_part
+from imb.store.store import Archive
+
+_UNHASHED = b'""}'  # at the end of a file whose hash is not known yet
+_HASHED = re.compile(rb'"([0-9a-f]{64})"\}\n$')
+_NAME = re.compile(r"[A-Za-z0-9][\w.+=:-]*$", re.ASCII)
+
+
+def make(
+    name: str,
+    side: Side,
+    tolerances: Mapping[str, float],
+    *,
+    note: str | None = None,
+    foreign: Collection[str] = (),
+) -> Baseline:
+    """A baseline of these launches; `add` gives it its version. `foreign`: whole names of runs whose facts another user may have
+    written. Raises ImbError where they are of several kinds."""
+    if not _NAME.match(name):
+        raise ImbError(f"invalid baseline name: {name!r}; use letters, digits and ._+=:-, no blanks")
+    for metric in tolerances:
+        refuse_unknown_metric(metric)
+    placement = placement_of(side)  # of the two reasons to refuse, the more specific one
+    return Baseline(
+        name=name,
+        created=now(),
+        by=writer(),
+        origin=side.name,
+        note=note,
+        machine=machine_of(side),
+        placement=placement,
+        tolerances=dict(tolerances),
+        launches=[
+            _kept(launch, launch.content.partition("#")[0] in foreign)
+            for launch in side.launches
+            if launch.rows
+        ],
+    )
+
+
+def _kept(launch: Launch, foreign: bool) -> Kept:
+    end: list[Record] = [launch.end] if launch.end else []
+    run = replace(launch.run, options=None)
+    records: list[Record] = [run, *launch.rows.values(), *launch.failures.values(), *end]
+    text = write(records).decode()
+    return Kept(launch.name, launch.facts, text, foreign, launch.content, launch.run.options)
+
+
+def add(archive: Archive, baseline: Baseline) -> Baseline:
+    """Writes a baseline as the next version of its name. Raises OSError."""
+    folder = archive.baselines / baseline.name
+    folder.mkdir(parents=True, exist_ok=True)
+    while True:
+        newest = max((int(path.stem) for path in files(archive, baseline.name)), default=0)
+        numbered = msgspec.structs.replace(baseline, version=newest + 1)
+        part = folder / f".{secrets.token_hex(8)}"
+        text = msgspec.json.encode(numbered)
+        digest = hashlib.sha256(text).hexdigest().encode()
+        write_whole(part, text.removesuffix(_UNHASHED) + b'"' + digest + b'"}\n', mode=0o644)
+        try:
+            # A link, unlike a rename, never takes the place of a file that another host has just written.
+            with suppress(FileExistsError):
+                os.link(part, path_of_baseline(archive, numbered))
+                return numbered
+        finally:
+            part.unlink()
+
+
+def files(archive: Archive, name: str | None = None) -> list[Path]:
+    """The files of all baselines, or of those of a name, oldest version first."""
+    folder = archive.baselines
+    names = [name] if name else names_in(folder)
+    paths = (
+        folder / each / file for each in names if (folder / each).is_dir() for file in names_in(folder / each)
+    )
+    return [path for path in paths if path.suffix == ".json" and path.stem.isdecimal()]
+
+
+def path_of_baseline(archive: Archive, baseline: Baseline) -> Path:
+    """Its file."""
+    return archive.baselines / baseline.name / f"{baseline.version:04d}.json"
+
+
+def load_baseline(path: Path, text: bytes | None = None) -> Baseline:
+    """The baseline in a file; `text`: its content, if it was read already. Raises ImbError, also where the file was modified."""
+    try:
+        text = read_part(path) if text is None else text
+        baseline = json_of(path, text, Baseline)
+    except UnreadableFile as error:
+        raise error.with_advice("restore a copy, or remove it") from error
+    match = _HASHED.search(text, max(len(text) - 80, 0))
+    whole = text[: match.start()] + _UNHASHED if match else b""
+    if not match or hashlib.sha256(whole).hexdigest().encode() != match[1]:
+        raise ImbError(
+            f"{path} was modified after it was written; restore a copy, or remove it and set the baseline again"
+        )
+    if (baseline.name, baseline.version) != (path.parent.name, int(path.stem)):
+        raise ImbError(f"{path} contains baseline {baseline}, which does not match its path; remove it")
+    return baseline
+
+
+def baseline_versions(archive: Archive, name: str) -> list[Baseline]:
+    """The versions that NAME or NAME@VERSION means, oldest first. Raises ImbError where there is none."""
+    bare, at, version = name.partition("@")
+    paths = files(archive, bare) if _NAME.match(bare) else []
+    versions = [load_baseline(path) for path in paths if not at or str(int(path.stem)) == version]
+    if not versions:
+        known = ", ".join(sorted({path.parent.name for path in files(archive)})) or "none yet"
+        raise ImbError(
+            f"no baseline {name} in {archive.folder}; existing: {known}; create one with `imb baseline set`"
+        )
+    return versions

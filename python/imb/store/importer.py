@@ -1,0 +1,258 @@
+"""Files of logs -> runs in the archive and rows in the index, several files at a time.
+
+A log becomes a run per launch in it. Its bytes are divided among them without a gap, so nothing of the file is lost
+and a run can be read again by a later version. Only the processes that read logs import the readers: they would wait for
+an import in the process that starts them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from imb.model.errors import ImbError
+from imb.model.notes import Note, noted, pass_on
+from imb.model.records import Failure, Problem, Result, cut_off
+from imb.model.text import natural, readable
+from imb.store import sources
+from imb.store.index import Index
+from imb.store.labels import change_by_me, from_title
+from imb.store.remains import sweep
+from imb.store.store import Archive, Content, Manifest
+
+if TYPE_CHECKING:
+    from imb.readers.table import Log
+    from imb.store.entries import Entry
+
+_BATCH_BYTES = 24_000_000  # allocations beyond 32 MB are mapped and unmapped by glibc each time
+_BATCH_FILES = 1000
+
+
+class FileReport(msgspec.Struct):
+    """What became of one file. `runs`: their names; `new`: how many of them the archive did not have; `labeled`: how many of the
+    others got a label; `cut_off`: the last row of each launch without an end."""
+
+    file: str
+    runs: list[str] = []
+    new: int = 0
+    tables: int = 0
+    rows: int = 0
+    failures: int = 0
+    problems: list[Problem] = []
+    notes: list[Problem] = []
+    cut_off: list[str] = []
+    labeled: int = 0
+
+
+def files_in(paths: Iterable[Path]) -> list[Path]:
+    """The files that these paths name: files as they are, of folders all files below them, in the order of their names.
+
+    Raises ImbError for a path that does not exist.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            below = (file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+            files.extend(sorted(below, key=lambda file: natural(str(file))))
+        elif path.exists():
+            files.append(path)
+        else:
+            if str(path) == "-":
+                raise ImbError("standard input is not read; write the log to a file, and import that")
+            raise ImbError(f"there is no file or folder {path}")
+    return files
+
+
+def import_files(
+    files: Sequence[Path], archive: Archive, *, labels: Sequence[str] = (), jobs: int | None = None
+) -> Generator[FileReport]:
+    """Imports files, `jobs` at a time (default: as many as cores), and reports on each in their order.
+
+    Closed early, it finishes the files at hand and reads no more.
+    """
+    sweep(archive)
+    batches = list(_batches(files))
+    jobs = min(jobs or len(os.sched_getaffinity(0)), len(batches))
+    if jobs <= 1:
+        for batch in batches:
+            yield from _import_batch(batch, archive.folder, labels)
+        return
+    # Threads of Arrow do not survive a fork. Ctrl-C ends the parent, the children finish the files at hand.
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    try:
+        folders, all_labels = [archive.folder] * len(batches), [labels] * len(batches)
+        for reports, notes in pool.map(_import_apart, batches, folders, all_labels):
+            for note in notes:
+                pass_on(note)
+            yield from reports
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
+    batch: list[Path] = []
+    size = 0
+    for file in files:
+        with suppress(OSError):  # reading the file reports the reason
+            size += file.stat().st_size
+        batch.append(file)
+        if size > _BATCH_BYTES or len(batch) >= _BATCH_FILES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def read_for_import(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]]:
+    """The runs of one file as an import would store them, and what was not understood; the report names no runs.
+
+    Raises sources.Unreadable, OSError.
+    """
+    report = FileReport(readable(str(file)))
+    runs = _runs_of([(report, sources.read_source(file))], ())
+    return report, [(content, entry) for _, content, entry in runs]
+
+
+def _import_apart(
+    files: Sequence[Path], folder: Path, labels: Sequence[str]
+) -> tuple[list[FileReport], list[Note]]:
+    """`_import_batch` in a process of its own, with its notes."""
+    notes: list[Note] = []
+    with noted(notes.append):
+        return _import_batch(files, folder, labels), notes
+
+
+def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) -> list[FileReport]:
+    """Reads files together, puts their launches into the archive, and those that are new into the index."""
+    archive = Archive(folder)
+    reports = [FileReport(str(file)) for file in files]
+    texts: list[tuple[FileReport, bytes]] = []
+    for report in reports:
+        try:
+            texts.append((report, sources.read_source(Path(report.file))))
+        except OSError as error:
+            report.problems.append(Problem(report.file, 0, f"cannot be read: {error.strerror}"))
+        except sources.Unreadable as error:
+            report.problems.append(Problem(report.file, 0, str(error)))
+        except MemoryError:
+            report.problems.append(Problem(report.file, 0, "needs more memory than there is; divide it"))
+    runs = _runs_of(texts, labels)
+    index = Index(archive)
+
+    def into_index(manifests: Sequence[Manifest | None]) -> None:
+        new: dict[str, Entry] = {}
+        for (_, _, entry), manifest in zip(runs, manifests, strict=True):
+            if manifest and manifest.id not in new:
+                entry.manifest = manifest
+                new[manifest.id] = entry
+        index.add(list(new.values()))
+
+    added = archive.add_many((content for _, content, _ in runs), into_index)
+    stored: set[str] = set()
+    present: dict[str, list[FileReport]] = {}
+    for (report, _, _), added_run in zip(runs, added, strict=True):
+        report.runs.append(added_run.id)
+        report.new += added_run.new
+        if added_run.new:
+            stored.add(added_run.id)
+        elif added_run.id not in stored:
+            present.setdefault(added_run.id, []).append(report)
+    _label_present(index, present, labels)
+    return reports
+
+
+def _label_present(index: Index, present: Mapping[str, list[FileReport]], labels: Sequence[str]) -> None:
+    """Gives labels to runs that the archive had already. Titles of sections are not given again: they may have been
+    taken away."""
+    tags = index.tags() if present and labels else {}
+    lacking = {
+        run: [each for each in labels if run not in tags or each not in tags[run].labels] for run in present
+    }
+    if added := {run: missing for run, missing in lacking.items() if missing}:
+        index.archive.write_changes([change_by_me(run, add=missing) for run, missing in added.items()])
+        for run in added:
+            present[run][0].labeled += 1
+
+
+def _runs_of(
+    texts: Sequence[tuple[FileReport, bytes]], labels: Sequence[str]
+) -> list[tuple[FileReport, Content, Entry]]:
+    """The runs in these texts: a file of records is one run, a log is one for each launch in it."""
+    from imb.readers.registry import RECORDS
+    from imb.store.entries import parse_each
+
+    logs = parse_each([(text, report.file) for report, text in texts])
+    runs: list[tuple[FileReport, Content, Entry]] = []
+    for (report, text), log in zip(texts, logs, strict=True):
+        of_file = _of_records if log.format == RECORDS else _of_log
+        runs.extend(of_file(report, text, log, labels))
+    return runs
+
+
+def _of_records(
+    report: FileReport, text: bytes, log: Log, labels: Sequence[str]
+) -> Iterator[tuple[FileReport, Content, Entry]]:
+    """JSON lines of the suite stay what they are."""
+    from imb.store.entries import Entry
+
+    facts = {"kind": "import", "format": log.format}
+    report.problems = log.problems
+    if log.problems and not log.records:
+        return
+    rows = [record for record in log.records if isinstance(record, Result | Failure)]
+    report.failures = sum(isinstance(row, Failure) for row in rows)
+    report.rows = len(rows) - report.failures
+    tables = {(row.benchmark, row.mode, row.variant, row.multi, row.processes, row.threads) for row in rows}
+    report.tables = len(tables)
+    content = Content(records=text, facts=facts, origin=str(Path(report.file).absolute()), labels=labels)
+    yield report, content, Entry(facts, records=log.records, problems=len(log.problems))
+
+
+def _of_log(
+    report: FileReport, text: bytes, log: Log, labels: Sequence[str]
+) -> Iterator[tuple[FileReport, Content, Entry]]:
+    from imb.readers.imb_facts import last_of
+    from imb.readers.registry import tables_in_words
+    from imb.readers.unread import separator_in
+    from imb.store.entries import Entry
+
+    facts = {"kind": "import", "format": log.format}
+    report.problems, report.notes = log.problems, log.notes
+    report.tables, report.rows, report.failures = log.counts()
+    if not report.rows and not report.failures and b"\0" in text:
+        report.problems.append(
+            Problem(report.file, 0, "has no table that can be read, and NUL bytes: no text")
+        )
+        return
+    if not report.rows and not report.failures and report.problems:
+        return
+    if not report.rows and not report.failures and (csv := separator_in(text)):
+        message = f"columns are separated by {csv[1]!r}, not by blanks; give the log as it was printed"
+        report.problems.append(Problem(report.file, csv[0], message))
+        return
+    if not log.launches:
+        report.problems.append(Problem(report.file, 0, f"there is no table of {tables_in_words()} in it"))
+    report.cut_off = [last_of(launch) for launch in log.launches if cut_off(launch.run, launch.end)]
+    lines_before = bytes_before = 0  # of the text before a launch
+    for launch in log.launches:
+        line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
+        lines_before += text.count(b"\n", bytes_before, launch.start)
+        bytes_before = launch.start
+        for item in launch.items if lines_before else ():  # from here on, lines are those of the run's text
+            item.line = (item.line or 0) - lines_before
+        title = from_title(launch.label) if launch.label else None
+        content = Content(
+            output=text[launch.start : launch.stop],
+            facts=facts,
+            origin=f"{Path(report.file).absolute()}" + (f":{line}" if line else ""),
+            labels=[*([title] if title else []), *labels],
+        )
+        yield report, content, Entry(facts, launches=[launch], problems=len(log.problems))

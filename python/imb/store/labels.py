@@ -1,0 +1,153 @@
+"""Labels and notes: their changes, and which texts can be labels (those that commands accept as a name).
+
+ARCHIVE/labels/00001795789012345678-3fa9….json is one change; it never changes itself. The number gives the order of the changes:
+the time in nanoseconds, but larger than every number that its writer found there. So a change follows all that its writer saw,
+whatever the clocks of hosts are.
+
+Labels that an earlier version stored are read, shown and removed whatever they are.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from imb.model.errors import ImbError
+from imb.model.text import is_printable, now, one_line
+from imb.store.durable import write_each
+from imb.store.reading import names_in, readable_json
+
+QUERY = "sql:"  # begins a name that is a query
+_LONGEST = 200  # characters
+_NUMBERED = re.compile(r"(\d+).*\.json", re.ASCII)
+
+
+class Tags(msgspec.Struct):
+    """Labels, in the order in which they were given, and notes."""
+
+    labels: list[str] = []
+    notes: list[str] = []
+
+
+class LabelChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One file in labels/."""
+
+    run: str
+    at: str
+    by: str
+    add: list[str] = []
+    remove: list[str] = []
+    note: str | None = None
+
+
+def replay(changes: Iterable[LabelChange]) -> dict[str, Tags]:
+    """The labels and notes that are left after these changes."""
+    tags: dict[str, Tags] = {}
+    for change in changes:
+        tag = tags.setdefault(change.run, Tags())
+        tag.labels = [label for label in tag.labels if label not in (*change.remove, *change.add)]
+        tag.labels.extend(dict.fromkeys(change.add))
+        if change.note:
+            tag.notes.append(change.note)
+    return tags
+
+
+def change_by_me(
+    run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
+) -> LabelChange:
+    """A change by this user, now. Raises ImbError for a label that cannot be given."""
+    return LabelChange(
+        run=run_id,
+        at=now(),
+        by=writer(),
+        add=checked(add),
+        remove=list(remove),
+        note=note,
+    )
+
+
+def writer() -> str:
+    """`user@host`, as changes and baselines record it."""
+    return f"{user()}@{socket.gethostname()}"
+
+
+def user() -> str:
+    """Who runs `imb`."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return str(os.getuid())
+
+
+class LabelLog:
+    """The folder labels/ of an archive."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._changes: dict[str, LabelChange] = {}  # by file name
+
+    def files(self) -> list[Path]:
+        """One per change, in their order."""
+        return [self.folder / name for _, name in self._numbered()]
+
+    def _numbered(self) -> list[tuple[int, str]]:
+        matches = ((_NUMBERED.fullmatch(name), name) for name in names_in(self.folder))
+        return sorted((int(match[1]), name) for match, name in matches if match)
+
+    def changes(self, files: Iterable[Path] | None = None) -> Iterator[tuple[Path, LabelChange]]:
+        """The content of these files, else of all, in their order. One that cannot be read costs a note."""
+        for path in self.files() if files is None else files:
+            if path.name not in self._changes:
+                change = readable_json(path, LabelChange, "its labels and notes are left out")
+                if change is None:
+                    continue
+                self._changes[path.name] = change
+            yield path, self._changes[path.name]
+
+    def write(self, changes: Sequence[LabelChange]) -> None:
+        """Adds these changes after all that are there. Raises OSError."""
+        if not changes:
+            return
+        latest = max((number for number, _ in self._numbered()), default=0)
+        first = max(time.time_ns(), latest + 1)
+        files = {}
+        for number, change in enumerate(changes, first):
+            name = f"{number:020d}-{change.run[:16]}-{secrets.token_hex(4)}.json"
+            files[self.folder / name] = msgspec.json.encode(change) + b"\n"
+        write_each(files)
+
+
+def checked(labels: Sequence[str]) -> list[str]:
+    """These labels. Raises ImbError for one that no command would take as a name."""
+    for label in labels:
+        if reason := _reason(label):
+            raise ImbError(f"label {label[: _LONGEST + 1]!r}: {reason}")
+    return list(labels)
+
+
+def from_title(title: str) -> str | None:
+    """A label from the title of a section in a log, which may be any text; None where nothing of it can be a label."""
+    words = " ".join(one_line(title).replace(",", ";").split())
+    label = words.removeprefix(QUERY)[:_LONGEST].strip()
+    return label if label and not _reason(label) else None
+
+
+def _reason(label: str) -> str | None:
+    """What is wrong and what is allowed; None: nothing."""
+    if not label or label != label.strip() or len(label) > _LONGEST:
+        return f"use 1 to {_LONGEST} characters, without leading or trailing blanks"
+    if not is_printable(label):
+        return "contains a control character; use printable characters"
+    if "," in label:
+        return "contains a comma, which separates names; use another character"
+    if label.lower().startswith(QUERY):
+        return f"begins with {QUERY}, which marks a query; choose another label"
+    return None

@@ -1,0 +1,335 @@
+"""What a name on the command line means: a run, a label, a file, a query. One resolver for all commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from imb.model.errors import ImbError
+from imb.model.notes import note_unread
+from imb.model.text import named_bytes, natural, one_line, readable, shell_word
+from imb.store.labels import QUERY, Tags
+from imb.store.reading import each_readable
+from imb.store.store import SHORT, Archive, StoredRun
+
+if TYPE_CHECKING:
+    from imb.model.observations import Launch, Side
+    from imb.model.records import Problem, Records
+    from imb.store.files import FileRun
+
+LEAST = 4  # digits of a run's name that can name it
+_NUMBERED = re.compile(r"(.+)#([1-9]\d{0,8})", re.DOTALL | re.ASCII)  # the name of a launch in a file or run
+_LIKE_SQL = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
+
+
+class NoResult(ImbError):
+    """Runs are there, and none of them has a result."""
+
+
+def load(archive: Archive, names: str) -> Side:
+    """The launches of these names, which commas separate. Raises ImbError where there is none.
+
+    A name is a run or a label (see `stored_names`), a file or folder of logs or records (which need not be in the archive), one
+    launch of several in a file or run (`FILE#2`), or, alone, a query: `sql:` and a SELECT statement that answers with a column
+    `run`. Runs with the same content count once.
+    """
+    return side_from(named_runs(archive, names), names, status=2)
+
+
+def named_runs(archive: Archive, names: str) -> Iterator[StoredRun | FileRun]:
+    """The runs of these names, as in `load`. Raises ImbError where there is none."""
+    return readable_runs(archive, *_names_in(archive, names))
+
+
+def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
+    """The launches of these runs, by whole name. Raises NoResult where there is no result in them."""
+    return side_from(each_readable(runs, archive.whole_run), name)
+
+
+def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = 1) -> Side:
+    """The launches of these runs; runs with the same content count once. Raises NoResult, with this exit status, where there
+    is no result in them."""
+    side = any_side(runs, name)
+    if not any(launch.rows for launch in side.launches):
+        raise NoResult(f"no results in {one_line(name)}", status=status)
+    return side
+
+
+def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
+    """The same, also where there is no result."""
+    from imb.model.observations import Side  # NumPy: a list needs none
+    from imb.model.repeats import divided
+
+    every = list(runs)
+    by_id: dict[str, StoredRun | FileRun] = {}
+    for run in every:
+        by_id.setdefault(run.id, run)
+    launches: list[Launch] = []
+    problems: list[Problem] = []
+    for run in by_id.values():
+        records = run.records()
+        note_unread(records.problems, lost=not run.stored)
+        problems += records.problems
+        launches += _launches(run, records)
+    judged, replaced = divided(launches)
+    return Side(
+        name=readable(name),
+        launches=judged,
+        replaced=replaced,
+        copies=len(every) - len(by_id),
+        unread=list(dict.fromkeys(problems)),
+    )
+
+
+def launches_in(archive: Archive, run: str) -> list[Launch]:
+    """The launches of a run, by its whole name."""
+    stored = archive.run(run)
+    return list(_launches(stored, stored.records()))
+
+
+def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun]:
+    """The runs of these names, to read: as in `stored_names`, but those of a file need not be stored. Raises ImbError where there is
+    none."""
+    present = archive.ids()
+    for name in names:
+        for run in _readable(archive, name, present):
+            if not isinstance(run, StoredRun):
+                note_unread(run.problems, lost=not run.stored)
+            yield run
+
+
+def _readable(archive: Archive, name: str, present: Sequence[str]) -> Iterable[StoredRun | FileRun]:
+    if ids := _ids_named(archive, name, present):
+        return each_readable(ids, archive.whole_run)
+    if path := _path(name):
+        from imb.store.files import runs_in
+
+        return runs_in(path)
+    if launch := _numbered_launch(archive, name, present):
+        return [launch]
+    raise _unknown(archive, name)
+
+
+def _numbered_launch(archive: Archive, name: str, present: Sequence[str]) -> StoredRun | FileRun | None:
+    """The launch `FILE#2` of a file with several, or `RUN#2` of a run whose records are of several; None where there is none."""
+    from imb.store.files import launch_in, runs_in
+
+    if not (split := _NUMBERED.fullmatch(name)):
+        return None
+    whole, number = split[1], int(split[2])
+    if ids := _ids_named(archive, whole, present):
+        runs: Sequence[StoredRun | FileRun] = [archive.run(run) for run in ids]
+    elif (path := _path(whole)) and not path.is_dir():
+        runs = list(runs_in(path))
+        if 1 < len(runs) >= number:
+            return runs[number - 1]
+    else:
+        return None
+    if len(runs) == 1 and (launch := launch_in(runs[0], number)):
+        return launch
+    raise ImbError(f"no launch {number} in {whole}; `imb show` lists those that it has")
+
+
+def stored_names(archive: Archive, *names: str) -> list[str]:
+    """Whole names of the stored runs of these names, readable or not: of a label all that have it; of the beginning of a run's
+    name that run; of `sql:SELECT ...` those in the column `run` of the answer; of a file or folder the runs with the same
+    content. Raises ImbError where there is none, or a file has content that is not stored."""
+    present = archive.ids()
+    return [run for name in names for run in _stored(archive, name, present, archive.tags)]
+
+
+def _stored(
+    archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]]
+) -> list[str]:
+    """Whole names, as in `stored_names`."""
+    if ids := _ids_named(archive, name, present, tags):
+        return ids
+    runs = list(dict.fromkeys(run.id for run in _readable(archive, name, present)))
+    if set(runs) <= set(present):
+        return runs
+    whole = split[1] if (split := _NUMBERED.fullmatch(name)) and not _path(name) else name
+    if _ids_named(archive, whole, present, tags):
+        raise ImbError(f"{name} is one launch of the run {whole}; give the run")
+    raise ImbError(
+        f"{name} is not in the archive {archive.folder}; store it first: `imb import {shlex.quote(whole)}`"
+    )
+
+
+def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
+    """Name and file of the records of these runs, as in `stored_names`; for files, stored or not, the files themselves. For records that
+    are too many to be read at once. Raises ImbError where there is none."""
+    present = archive.ids()
+    by_path: dict[Path, str] = {}
+    for name in names:
+        if ids := _ids_named(archive, name, present):
+            for run in each_readable(ids, archive.whole_run):
+                if "records.jsonl" in run.manifest.files:
+                    by_path.setdefault(run.folder / "records.jsonl", run.name)
+        elif path := _path(name):
+            files = (
+                sorted(path.glob("*.jsonl"), key=lambda file: natural(file.name)) if path.is_dir() else [path]
+            )
+            by_path |= {file: str(file) for file in files}
+        elif _numbered_launch(archive, name, present):
+            raise ImbError(
+                f"{name} is one launch of several, which are judged together; give the whole file or run"
+            )
+        else:
+            raise _unknown(archive, name)
+    if not by_path:
+        raise ImbError(f"no records in {one_line(', '.join(names))}")
+    return [(name, path) for path, name in by_path.items()]
+
+
+def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
+    """Whole names of the one stored run of a name, or of all of them, readable or not. Raises ImbError where there is none, or
+    several without `all_of_them`."""
+    runs = stored_names(archive, name)
+    if len(runs) > 1 and not all_of_them:
+        raise ambiguous(name, [run[:SHORT] for run in runs], "give the name of one, or --all")
+    return runs
+
+
+def listed(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> set[str]:
+    """Whole names of the runs that these names mean, as in `stored_names`. `tags`: those of the archive. Raises ImbError where a name
+    has no run."""
+    present = archive.ids()
+    return {run for name in names for run in _stored(archive, name, present, lambda: tags)}
+
+
+def unknown_label(name: str) -> ImbError:
+    """The error where no run has this label."""
+    return ImbError(f"no run or label {name!r}; `imb ls` lists them")
+
+
+def ambiguous(name: str, shown: Sequence[str], advice: str = "give the name of one") -> ImbError:
+    """The error where several runs have this name and the command needs one run."""
+    examples = ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
+    return ImbError(f"{name!r} matches {len(shown)} runs: {examples}; {advice}")
+
+
+def _names_in(archive: Archive, text: str) -> list[str]:
+    """The names that commas separate. A query, a file, and a label of an earlier version may have commas themselves."""
+    if text.startswith(QUERY):
+        return [text]
+    if "," in text and (_labeled(text, archive.ids(), archive.tags()) or _path(text) or _in_a_file(text)):
+        return [text]
+    names = list(filter(None, (word.strip() for word in text.split(",")))) or [""]
+    if any(name.startswith(QUERY) for name in names):
+        raise ImbError(f"a query cannot be combined with other names: {text!r}; give {QUERY}SELECT ... alone")
+    return names
+
+
+def _in_a_file(name: str) -> bool:
+    split = _NUMBERED.fullmatch(name)
+    return split is not None and _path(split[1]) is not None
+
+
+def _ids_named(
+    archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]] | None = None
+) -> list[str]:
+    """Whole names of runs; empty where no run and no label has this name. `present`: the archive's runs. Raises ImbError for an
+    empty name: of a variable that is not set in a shell, and as a path it would be the current folder."""
+    if not name.strip():
+        raise ImbError("a name is empty; give a run, a label or a file")
+    if name.startswith(QUERY):
+        return _runs_of_query(archive, name.removeprefix(QUERY))
+    return matching(name, present, tags or archive.tags)
+
+
+def matching(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tags]]) -> list[str]:
+    """Of these runs those with this label, or the one whose name begins with `name`; empty where there is none. Raises ImbError
+    where the names of several runs begin with it.
+
+    A label cannot hide a run whose shown name is given; shorter names are labels first, as `2026` may be one.
+    """
+    begun = [run for run in runs if len(name) >= LEAST and run.startswith(name.lower())]
+    if (not begun or len(name) < SHORT) and (labeled := _labeled(name, runs, tags())):
+        return labeled
+    if len(begun) > 1:
+        raise ambiguous(name, [run[:SHORT] for run in begun])
+    return begun
+
+
+def _labeled(name: str, runs: Iterable[str], tags: Mapping[str, Tags]) -> list[str]:
+    """The runs among these that have this label, in the order in which they first got a label."""
+    selected = set(runs)
+    return [run for run, tag in tags.items() if name in tag.labels and run in selected]
+
+
+def reason_of(run: StoredRun | FileRun) -> str | None:
+    """Why its launch failed, as the launcher or the MPI printed it; None where nothing was printed."""
+    from imb.readers.launch_errors import reason
+
+    return reason(run.part("stderr.txt") or b"", run.part("output.txt") or b"")
+
+
+def unreachable_of(run: StoredRun, hosts: Collection[str]) -> dict[str, str]:
+    """The hosts among these that the launcher of a run could not reach, and why."""
+    from imb.readers.launch_errors import unreachable
+
+    return unreachable(run.part("stderr.txt") or b"", hosts)
+
+
+def _path(name: str) -> Path | None:
+    """The file or folder of this name; None where there is none."""
+    try:
+        paths = (Path(spelled).expanduser() for spelled in dict.fromkeys((name, named_bytes(name))))
+        return next((path for path in paths if path.exists()), None)
+    except (OSError, RuntimeError, ValueError):  # too long; no such user; a NUL
+        return None
+
+
+def _unknown(archive: Archive, name: str) -> ImbError:
+    if name == "-":
+        return ImbError("standard input is not read; write it to a file, and give that")
+    if _LIKE_SQL.match(name):
+        return ImbError(
+            f"no run or label {name!r}; a query begins with {QUERY}, as in '{QUERY}SELECT run ...'"
+        )
+    present, every = set(archive.ids()), archive.tags()
+    if any(name in tags.labels for run, tags in every.items() if run not in present):
+        return ImbError(
+            f"no run {name!r}: those with this label were removed; `imb archive restore {shell_word(name)}`"
+        )
+    labels = dict.fromkeys(label for run, tags in every.items() if run in present for label in tags.labels)
+    if near := get_close_matches(name, labels, 1):
+        return ImbError(f"no run, label or file {name!r}; did you mean {near[0]!r}?")
+    return ImbError(
+        f"no run, label or file {name!r}; `imb ls` lists names ({LEAST} digits or more) and labels of {archive.folder}"
+    )
+
+
+def _launches(run: StoredRun | FileRun, records: Records) -> Iterator[Launch]:
+    from imb.model.observations import launches_of  # NumPy: a list needs none
+
+    # A log has no samples, and need not be kept in memory to read them.
+    has_samples = isinstance(run, StoredRun) or run.content.records is not None
+    again = (lambda: run.records(samples=True)) if has_samples else None
+    launches = launches_of(records, run.name, run.facts(), again)
+    return (replace(launch, content=f"{run.id}#{number}") for number, launch in enumerate(launches))
+
+
+def _runs_of_query(archive: Archive, query: str) -> list[str]:
+    """Whole names of the runs in the answer, each once."""
+    from imb.store.sql import ask
+
+    answer = ask(archive, query)
+    if "run" not in answer.columns:
+        raise ImbError(f'query without a column run: {query!r}; write it like "{QUERY}SELECT run FROM runs"')
+    at = answer.columns.index("run")
+    runs = list(dict.fromkeys(str(row[at]) for row in answer.rows))
+    present = set(archive.ids())
+    if unknown := [run for run in runs if run not in present]:
+        raise ImbError(
+            f"query returned an unknown run: {unknown[0]!r}; the column run must hold complete names"
+        )
+    if not runs:
+        raise ImbError(f"query returned no runs: {query!r}")
+    return runs

@@ -1,0 +1,74 @@
+"""Files that a command writes where its user says: replaced as a whole, and never one that the same command reads."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from imb.model.errors import ImbError
+from imb.store.durable import write_whole
+from imb.store.store import Archive
+
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/\d+)/fd/(\d+)")
+
+
+def identity(path: Path) -> tuple[int, int, str] | None:
+    """The same for all spellings of a file and all links to it: device and inode; for a file that does not exist those of its
+    folder, and its name. None where there is no such folder."""
+    try:
+        status = path.stat()
+        return status.st_dev, status.st_ino, ""
+    except OSError:
+        pass
+    try:
+        real = _followed(path)
+        folder = real.parent.stat()
+        return folder.st_dev, folder.st_ino, real.name
+    except OSError:
+        return None
+
+
+def refuse_overwriting(archive: Archive, output: Path, sources: Iterable[Path], option: str) -> None:
+    """Raises ImbError where `output` is one of the files that the command reads, or a part of the archive. To be called before
+    anything is launched or written."""
+    place = identity(output)
+    if source := next((path for path in sources if place and identity(path) == place), None):
+        raise ImbError(f"{option} {output}: this is {source}, which is read; give another file")
+    archive_folders = {identity(folder) for folder in archive.folders} - {None}
+    if any(identity(folder) in archive_folders for folder in _followed(output).parents):
+        raise ImbError(
+            f"{option} {output}: this is a file of the archive {archive.folder}; give one outside of it"
+        )
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Replaces a file as a whole, also through a link; what is no file (a pipe, /dev/null) and /dev/stdout get the bytes.
+    Raises ImbError for a folder, OSError."""
+    if path.is_dir():
+        raise ImbError(f"{path} is a folder; give a file")
+    if (descriptor := _descriptor(path)) is not None:  # opened again, it would begin at the start of the file
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(data)
+    elif path.exists() and not path.is_file():
+        path.write_bytes(data)
+    else:
+        write_whole(_followed(path), data)
+
+
+def _followed(path: Path) -> Path:
+    """Where the links of a path lead, even if no file is there, or they form a circle, which Path.resolve rejects."""
+    return Path(os.path.realpath(path))
+
+
+def _descriptor(path: Path) -> int | None:
+    """The number of /dev/stdout, /dev/stderr and /dev/fd/N, also through links."""
+    for _ in range(40):  # links that the system follows
+        if match := _DESCRIPTOR.fullmatch(str(path.absolute())):
+            return int(match[1])
+        try:
+            path = path.parent / path.readlink()
+        except OSError:
+            return None
+    return None

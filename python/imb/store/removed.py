@@ -1,0 +1,39 @@
+"""Runs that `imb archive rm` took out of the archive, and their way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from imb.model.errors import ImbError
+from imb.store.names import LEAST, matching
+from imb.store.store import SHORT, Archive
+
+
+def removed_runs(archive: Archive, names: Iterable[str]) -> dict[str, Path]:
+    """The removed runs of these names, by whole name: of a label all that have it, of the beginning of a run's name that
+    run; and where the last copy of each is. Raises ImbError where there is none, or several names begin so."""
+    copies, present = archive.removed_copies(), archive.ids()
+    absent = sorted(copies.keys() - set(present))
+    removed: dict[str, Path] = {}
+    for name in names:
+        if not (runs := matching(name, absent, archive.tags)):
+            raise _none(archive, name, present)
+        removed |= {run: copies[run] for run in runs}
+    return removed
+
+
+def _none(archive: Archive, name: str, present: Iterable[str]) -> ImbError:
+    if len(name) >= LEAST and any(run.startswith(name.lower()) for run in present):
+        return ImbError(f"run {name!r} is already in the archive {archive.folder}")
+    return ImbError(f"no removed run or label {name!r}; removed runs are in {archive.removed}")
+
+
+def restore(archive: Archive, run_id: str, copy: Path) -> None:
+    """Moves a removed run back to its place. Raises ImbError."""
+    place = archive.path_of(run_id)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        copy.rename(place)
+    except OSError as error:
+        raise ImbError(f"cannot restore {run_id[:SHORT]}: {error}") from error

@@ -1,0 +1,403 @@
+"""The archive: a folder of immutable runs, written to by any number of hosts at once.
+
+    ARCHIVE/runs/ab/abcd…/   one run: manifest.json and its content
+        records.jsonl        the suite's records (runs of the suite)
+        output.txt           standard output, or the imported log, byte for byte
+        stderr.txt           standard error
+        facts.json           what the writer knows besides: command, exit status, conditions
+    ARCHIVE/labels/          labels and notes: one small file per change, never changed itself
+    ARCHIVE/removed/         runs that `imb archive rm` took out, `imb archive restore` moves them back
+    ARCHIVE/tmp/             runs being written
+    ARCHIVE/sessions/        see imb.runner.session
+    ARCHIVE/baselines/       see imb.store.baselines
+
+A run's name is the SHA-256 of the hashes of its content, so the same content is the same run, and a run can be
+verified. It is written in tmp/, synced, and renamed to its place: it is there whole or not at all, without locks.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+import platformdirs
+
+from imb import __version__
+from imb.model.errors import ImbError
+from imb.model.text import now, readable
+from imb.store.durable import create, sync_all
+from imb.store.labels import LabelChange, LabelLog, Tags, change_by_me, replay
+from imb.store.reading import (
+    UnreadableFile,
+    json_of,
+    names_in,
+    read_json,
+    read_part,
+    refuse_other_size,
+    size_of,
+)
+
+if TYPE_CHECKING:
+    from imb.model.records import Records
+
+FORMAT = "openimb-run/1"
+CONTENT = ("records.jsonl", "output.txt", "stderr.txt", "facts.json")
+_MODE = 0o644  # of a run's files, whatever the umask allows: they never change
+SHORT = 10  # digits of a name that are shown
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run consists of. A part that is None does not exist; an empty one does.
+
+    `facts` is any JSON object. By convention `kind` ("launch" or "import"), and of a launch `command` (list of
+    words), `exit_status`, `started`, `ended` (UTC, ISO 8601) and `conditions` (object). The same content must
+    give the same facts if it is to be the same run: when and from where it was added belongs in `origin`.
+    """
+
+    records: bytes | None = None
+    output: bytes | None = None
+    stderr: bytes | None = None
+    facts: Mapping[str, Any] = {}
+    origin: str | None = None
+    labels: Sequence[str] = ()
+
+    def parts(self) -> dict[str, bytes]:
+        """File name -> bytes."""
+        facts = msgspec.json.encode(self.facts, order="sorted") if self.facts else None
+        pairs = zip(CONTENT, (self.records, self.output, self.stderr, facts), strict=True)
+        return {name: data for name, data in pairs if data is not None}
+
+
+class ArchiveFull(ImbError):
+    """There is no room for a run."""
+
+
+class FileFacts(msgspec.Struct, frozen=True):
+    """Hash and length of one file of a run."""
+
+    sha256: str
+    bytes: int
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """manifest.json. Only `files` is part of the name; the rest is the origin of the run."""
+
+    format: str
+    id: str
+    added: str
+    host: str
+    imb: str
+    files: dict[str, FileFacts]
+    origin: str | None = None
+
+
+WhileWriting: TypeAlias = Callable[[Sequence[Manifest | None]], None]
+
+
+class Added(msgspec.Struct, frozen=True):
+    """What `add` did; `new` is False where the same content was there already."""
+
+    id: str
+    new: bool
+    manifest: Manifest
+
+
+class StoredRun(msgspec.Struct, frozen=True):
+    """A run in the archive."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def id(self) -> str:
+        return self.manifest.id
+
+    @property
+    def name(self) -> str:
+        """The name as it is shown."""
+        return self.id[:SHORT]
+
+    @property
+    def stored(self) -> bool:
+        """Whether it is in the archive, as in FileRun."""
+        return True
+
+    def part(self, name: str) -> bytes | None:
+        """The bytes of one of CONTENT; None where the run has no such file. Raises UnreadableFile."""
+        if (stored := self.manifest.files.get(name)) is None:
+            return None
+        data = read_part(self.folder / name)
+        refuse_other_size(self.folder / name, len(data), stored.bytes)
+        return data
+
+    def facts(self) -> dict[str, Any]:
+        """facts.json; empty where there is none. Raises UnreadableFile."""
+        data = self.part("facts.json")
+        return {} if data is None else json_of(self.folder / "facts.json", data, dict[str, Any])
+
+    def refuse_damage(self) -> None:
+        """Raises UnreadableFile where facts.json is damaged, or another file is missing, truncated or unreadable for this user. Does not
+        read the others: `imb archive verify` does."""
+        self.facts()
+        for name, stored in self.manifest.files.items():
+            refuse_other_size(self.folder / name, size_of(self.folder / name), stored.bytes)
+
+    def records(self, *, samples: bool = False) -> Records:
+        """The records of a run of the suite, or those read from its log; `samples` as in records.read."""
+        data = self.part("records.jsonl")
+        if data is not None:
+            from imb.model.records import read  # as imb.readers below: a list needs neither
+
+            return read(data, f"{self.id[:SHORT]}/records.jsonl", samples=samples)
+        from imb.readers.registry import read_log
+
+        return read_log(self.part("output.txt") or b"", f"{self.id[:SHORT]}/output.txt")
+
+
+def default_folder() -> Path:
+    """$IMB_ARCHIVE, else a folder under the user's XDG data."""
+    folder = os.environ.get("IMB_ARCHIVE")
+    return Path(folder) if folder else platformdirs.user_data_path("openimb") / "archive"
+
+
+def file_facts(parts: Mapping[str, bytes]) -> dict[str, FileFacts]:
+    """Hash and length of each file, by name."""
+    return {name: FileFacts(hashlib.sha256(data).hexdigest(), len(data)) for name, data in parts.items()}
+
+
+def name_of(files: Mapping[str, FileFacts]) -> str:
+    """The name that content with these hashes has: SHA-256 of sorted lines `sha256  file`, 64 hex digits."""
+    lines = "".join(f"{files[name].sha256}  {name}\n" for name in sorted(files))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+class Archive:
+    """An archive in `folder`, made at the first write; a folder that is not there is an empty archive."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = (folder or default_folder()).expanduser().absolute()
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ImbError(f"the archive {self.folder} is a file; give a folder (--archive, $IMB_ARCHIVE)")
+        self.runs = self.folder / "runs"
+        self.label_folder = self.folder / "labels"
+        self.removed = self.folder / "removed"
+        self.tmp = self.folder / "tmp"
+        self.sessions = self.folder / "sessions"
+        self.baselines = self.folder / "baselines"
+        self.label_log = LabelLog(self.label_folder)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """All folders of the archive; what else a user keeps beside them is no part of it."""
+        return self.runs, self.label_folder, self.removed, self.tmp, self.sessions, self.baselines
+
+    def missing(self) -> str | None:
+        """The message where the archive does not exist; None: it exists."""
+        if self.folder.exists():
+            return None
+        return f"no archive {self.folder}; `imb run` and `imb import` make it, --archive and $IMB_ARCHIVE name another"
+
+    # --- Writing -------------------------------------------------------------------------------------
+
+    def add(self, content: Content) -> Added:
+        """Puts one run into the archive; on return it is on disk. Raises ImbError where it cannot be written."""
+        return self.add_many([content])[0]
+
+    def add_many(self, contents: Iterable[Content], while_writing: WhileWriting | None = None) -> list[Added]:
+        """`add` of several, with one sync for all of them. In the order of `contents`.
+
+        `while_writing` is called in another thread while the disk writes. It gets the manifests, None for a run that the
+        archive has already. The runs are stored even if it fails.
+        """
+        try:
+            return self._add_many(contents, while_writing or (lambda _: None))
+        except OSError as error:
+            raise self.refusal(error) from error
+
+    def refusal(self, error: OSError) -> ImbError:
+        """The error where the archive cannot be written."""
+        message = f"cannot write to the archive {self.folder}: {error.strerror or error}"
+        if error.errno in _FULL:
+            return ArchiveFull(f"{message}; make room")
+        return ImbError(f"{message}; give another one (--archive, $IMB_ARCHIVE)")
+
+    def concerns(self, error: OSError) -> bool:
+        """Whether the error is of a file of the archive. A full disk has no file name."""
+        if error.filename is None:
+            return error.errno in {*_FULL, errno.EROFS}
+        return isinstance(error.filename, str | Path) and Path(error.filename).is_relative_to(self.folder)
+
+    def _add_many(self, contents: Iterable[Content], while_writing: WhileWriting) -> list[Added]:
+        self._make_folders()
+        staged: list[tuple[Path | None, Manifest, Sequence[str]]] = []
+        try:
+            staged.extend(self._stage(content) for content in contents)
+            new = [None if self.path_of(each.id).exists() else each for _, each, _ in staged]
+            with ThreadPoolExecutor(1) as thread:
+                finished = thread.submit(while_writing, new)
+                sync_all(
+                    [
+                        path
+                        for folder, manifest, _ in staged
+                        if folder
+                        for path in (*(folder / name for name in (*manifest.files, "manifest.json")), folder)
+                    ]
+                )
+                results = [
+                    Added(manifest.id, folder is not None and self._publish(folder, manifest), manifest)
+                    for folder, manifest, _ in staged
+                ]
+        finally:
+            for folder, _, _ in staged:
+                if folder:
+                    shutil.rmtree(folder, ignore_errors=True)
+        sync_all(list({self.path_of(added.id).parent for added in results if added.new}))
+        changes = [
+            change_by_me(added.id, add=labels)
+            for (_, _, labels), added in zip(staged, results, strict=True)
+            if labels and added.new
+        ]
+        self.label_log.write(changes)
+        finished.result()
+        return results
+
+    def _make_folders(self) -> None:
+        for folder in (self.runs, self.label_folder, self.removed, self.tmp):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def _stage(self, content: Content) -> tuple[Path | None, Manifest, Sequence[str]]:
+        """Writes a run into tmp/; no folder: the archive has it."""
+        parts = content.parts()
+        files = file_facts(parts)
+        manifest = Manifest(
+            format=FORMAT,
+            id=name_of(files),
+            added=now(),
+            host=socket.gethostname(),
+            imb=__version__,
+            files=files,
+            origin=readable(content.origin) if content.origin else None,
+        )
+        if self._is_whole(self.path_of(manifest.id), manifest):
+            return None, manifest, content.labels
+        folder = self.tmp / f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(6)}"
+        folder.mkdir()
+        try:
+            for name, data in parts.items():
+                create(folder / name, data, _MODE)
+            create(folder / "manifest.json", msgspec.json.encode(manifest) + b"\n", _MODE)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return folder, manifest, content.labels
+
+    def _publish(self, folder: Path, manifest: Manifest) -> bool:
+        """Renames a staged run to its place; False where it is there already."""
+        place = self.path_of(manifest.id)
+        place.parent.mkdir(exist_ok=True)
+        if place.exists() and not self._is_whole(place, manifest):
+            self._take_out(manifest.id)  # a damaged copy of the run that is staged
+        try:
+            folder.rename(place)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) and not place.exists():
+                raise
+            return False
+        return True
+
+    @staticmethod
+    def _is_whole(place: Path, manifest: Manifest) -> bool:
+        """Whether a run is there with this content. One that another user keeps private counts as whole."""
+        try:
+            stored = read_json(place / "manifest.json", Manifest)
+            parts = {name: read_part(place / name) for name in manifest.files}
+        except UnreadableFile as error:
+            return isinstance(error.error, PermissionError)
+        return stored.files == manifest.files and file_facts(parts) == manifest.files
+
+    def _take_out(self, run_id: str) -> Path:
+        self.removed.mkdir(parents=True, exist_ok=True)
+        place = self.removed / f"{run_id}-{time.time_ns()}"
+        self.path_of(run_id).rename(place)
+        return place
+
+    def remove(self, run_id: str) -> Path:
+        """Moves a run to removed/ and returns where it is now. Raises ImbError where there is none."""
+        try:
+            return self._take_out(run_id)
+        except OSError as error:
+            raise ImbError(f"cannot remove {run_id[:SHORT]}: {error.strerror}") from error
+
+    def label(
+        self, run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
+    ) -> None:
+        """Gives a run labels, takes some away, adds a note. Raises ImbError for a label that cannot be given, and
+        where they cannot be written."""
+        self.write_changes([change_by_me(run_id, add=add, remove=remove, note=note)])
+
+    def write_changes(self, changes: Sequence[LabelChange]) -> None:
+        """Writes changes of labels, with one sync for all of them. Raises ImbError where they cannot be written."""
+        try:
+            self.label_folder.mkdir(parents=True, exist_ok=True)
+            self.label_log.write(changes)
+        except OSError as error:
+            raise self.refusal(error) from error
+
+    # --- Reading -------------------------------------------------------------------------------------
+
+    def path_of(self, run_id: str) -> Path:
+        """Where a run of this name is, or would be."""
+        return self.runs / run_id[:2] / run_id
+
+    def ids(self) -> list[str]:
+        """Names of all runs, sorted. Reads folders only; one of them that cannot be read costs a note."""
+        try:
+            groups = [entry.name for entry in os.scandir(self.runs)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise ImbError(f"cannot read the archive {self.folder}: {error.strerror}") from error
+        places = (self.runs / group for group in groups if len(group) == 2)
+        return sorted(
+            name for place in places if place.is_dir() for name in names_in(place) if len(name) == 64
+        )
+
+    def removed_copies(self) -> dict[str, Path]:
+        """The runs that were taken out, by name: the copy of each that was removed last."""
+        copies = sorted(self.removed.glob("?" * 64 + "-*"), key=_removed_at)
+        return {copy.name[:64]: copy for copy in copies}
+
+    def run(self, run_id: str) -> StoredRun:
+        """A run by its whole name. Raises UnreadableFile where its manifest cannot be read."""
+        place = self.path_of(run_id)
+        return StoredRun(place, read_json(place / "manifest.json", Manifest))
+
+    def whole_run(self, run_id: str) -> StoredRun:
+        """`run`, of which nothing is missing. Raises UnreadableFile."""
+        run = self.run(run_id)
+        run.refuse_damage()
+        return run
+
+    def label_files(self) -> list[Path]:
+        """The files of labels/, in the order of the changes; their names are unique."""
+        return self.label_log.files()
+
+    def tags(self) -> dict[str, Tags]:
+        """Labels and notes by run, from labels/."""
+        return replay(change for _, change in self.label_log.changes())
+
+
+def _removed_at(copy: Path) -> int:
+    """When it was removed: its name ends with that, in nanoseconds."""
+    return int("0" + "".join(filter(str.isdecimal, copy.name[65:])))

@@ -1,0 +1,1 @@
+"""The search for faster algorithms of collectives, and the proof of what it chose. Pure."""
