@@ -877,6 +877,22 @@ def test_an_interrupted_sweep_goes_on(
     assert "session " in resumed.err and " rows " not in resumed.err
 
 
+def test_a_sweep_that_was_interrupted_between_its_launches_is_the_one_to_resume(
+    imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All its launches are over, and more would have followed; the newer session is over."""
+    how, more, _ = SWEEPS["two sizes"]
+    with monkeypatch.context() as patched:
+        interrupted_at(patched, 2, behind=True)
+        assert imb(*launched(tmp_path / "mpi", **how), *more).code == 130
+    [sweep] = sessions(archive)
+    assert imb("run", "PingPong", *fake_mpi.make(tmp_path / "other"), "--launches", 1).code == 0
+    other_process(monkeypatch)
+    resumed = imb("run", "--resume")
+    assert sweep in resumed.err and resumed.code != 2, resumed
+    assert imb("run", "--resume").err.startswith(f"session {max(sessions(archive))}")  # none is unfinished
+
+
 def test_a_sweep_whose_imb_was_killed_goes_on(imb: Imb, tmp_path: Path, archive: Archive) -> None:
     """In its second launch, whose rounds are in a file. What it left is repeated, and counts once."""
     command, hold = launched(tmp_path / "mpi", slow={3: 0.5}), tmp_path / "hold"

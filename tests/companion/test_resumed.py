@@ -76,6 +76,12 @@ def test_a_decided_session_hides_no_interrupted_one(imb: Imb, archive: Archive, 
     assert "1 of 2 launches to run" in said.err
 
 
+def test_a_dry_run_shows_what_is_left(imb: Imb, archive: Archive, fake: list[object]) -> None:
+    assert imb("run", "PingPong", *fake, "--launches", 3).code == 0
+    interrupted(archive)
+    assert len(imb("run", "--resume", "--dry-run").out.splitlines()) == 1
+
+
 def test_a_launch_of_ab_that_hangs_ends(
     imb: Imb, tmp_path: Path, fake: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

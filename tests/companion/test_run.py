@@ -587,7 +587,7 @@ def test_the_mpi_on_the_path_is_before_that_of_a_checkout(
         (["ext", "--class", "parallel"], "EXT has no benchmarks of class parallel"),
         (["unidir_put"], "ambiguous benchmark: unidir_put; give ext:Unidir_Put or rma:Unidir_put"),
         (["Accumulate"], "ambiguous benchmark: Accumulate; give ext:Accumulate or rma:Accumulate"),
-        (["--resume"], "no session to resume"),
+        (["--resume"], "no session in "),
         (["--resume", "--np", "4"], "--np cannot be combined with --resume"),
         (["--resume", "-l", "x"], "--label cannot be combined with --resume"),
         (["--resume", "one", "two"], "too many arguments: one two"),

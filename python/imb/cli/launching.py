@@ -446,6 +446,8 @@ def launch_all(
                 session.extend(archive, extended)
                 announced = bool(grow and executed.plan.items)
                 executed = _launch_all(archive, extended, **options, announced=announced)
+            if grow:
+                session.stop(archive, executed.plan, "its last stage has ended")
             return executed
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error

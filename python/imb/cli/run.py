@@ -229,7 +229,8 @@ def command(
             for plan in plans:
                 session.refuse_missing_programs(plan)
         for plan in plans:
-            for item in plan.items:
+            over = session.done(store, plan) if resume else {}
+            for item in (item for item in plan.items if item.number not in over):
                 say(str(session.command_of(plan, item, Path(), shown=True)))
         return
     if not resume:

@@ -53,7 +53,7 @@ def new_plan(
     """A session without launches yet."""
     variant = Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)
     report = msgspec.to_builtins(settings)
-    return msgspec.structs.replace(plan_of([], variant, timeout), command="fabric", report=report)
+    return msgspec.structs.replace(plan_of([], variant, timeout), command="fabric", grows=True, report=report)
 
 
 def settings_of(plan: Plan) -> Settings:

@@ -5,7 +5,7 @@ ARCHIVE/sessions/ID/plan.json    what is to be launched
     0003.part/                   launch 3 while it runs; adopted by --resume where its `imb` was killed
     0003.interrupted             the runs that launch 3 left when it was interrupted, until it is over
     rounds-2.txt                 rounds of stage 2 of `imb fabric`
-    stopped.json                 why no more launches follow, of a session that stops when decided
+    stopped.json                 why no more launches follow, of a session that stops when decided or grows
     lock, owner.json             the process that executes it (imb.runner.lock)
     standing.json, setup.log     which variant is set up, and output of setups and teardowns (imb.runner.setup_teardown)
 """
@@ -107,7 +107,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     all is launched (imb.cli.deciding); None: never. `turn_limit`: the least time limit of a turn, in seconds (imb.runner.interleave).
     `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.cli.deciding).
     `jobs`: how many jobs in sequence execute it, where it is submitted.
-    `command`: whose report ends the session, with the options in `report`; None: the list of what was measured. `owner`: user id of who planned it."""
+    `command`: whose report ends the session, with the options in `report`; None: the list of what was measured. `grows`: it plans its
+    next launches from those before, so all may be launched and more follow. `owner`: user id of who planned it."""
 
     id: str
     created: str
@@ -124,6 +125,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int = 0
     jobs: int = 1
     command: str | None = None
+    grows: bool = False
     report: dict[str, Any] = {}
     owner: int | None = None
 
@@ -268,8 +270,9 @@ def reporting_archive(
 
 @reporting_archive
 def extend(archive: Archive, plan: Plan) -> None:
-    """Writes the plan of a session that has more launches now. Only for the owner of its lock."""
+    """Writes the plan of a session that has more launches now, so it is not over. Only for the owner of its lock."""
     _write_plan(archive, plan)
+    (folder_of(archive, plan.id) / _STOPPED).unlink(missing_ok=True)
 
 
 def folder_of(archive: Archive, session: str) -> Path:
@@ -308,13 +311,15 @@ def interrupted_runs(archive: Archive, plan: Plan, item: Item) -> list[str]:
 
 
 def stop(archive: Archive, plan: Plan, reason: str) -> None:
-    """Records that no more launches follow, though some of the plan are left. Only for the owner of the session's lock."""
+    """Records that no more launches follow, though some of the plan may be left. Only for the owner of the session's lock."""
     write_whole(folder_of(archive, plan.id) / _STOPPED, msgspec.json.encode({"reason": reason}) + b"\n")
 
 
 def is_over(archive: Archive, plan: Plan) -> bool:
-    """Whether all is launched, or no more launches follow."""
-    return len(done(archive, plan)) == len(plan.items) or (folder_of(archive, plan.id) / _STOPPED).exists()
+    """Whether no more launches follow."""
+    if (folder_of(archive, plan.id) / _STOPPED).exists():
+        return True
+    return not plan.grows and len(done(archive, plan)) == len(plan.items)
 
 
 def done_files(folder: Path) -> dict[int, Path]:

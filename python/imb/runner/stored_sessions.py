@@ -27,7 +27,11 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
         raise ImbError("a name is empty; give a session, or --resume alone for your newest")
     plans = _files(archive, session or "")
     if not plans:
-        raise ImbError(f"no session {session or 'to resume'} in {archive.folder}; start one with `imb run`")
+        raise ImbError(
+            f"no session {session} in {archive.folder}; `--resume` alone continues your newest"
+            if session
+            else f"no session in {archive.folder}; start one first"
+        )
     if session and len(plans) > 1:
         raise ImbError(f"{session} matches {len(plans)} sessions; give more of the name")
     if session or force_owner:

@@ -140,6 +140,7 @@ def new_plan(
         seed=settings.seed,
         parts=settings.segments,
         command="tune",
+        grows=True,
         report=msgspec.to_builtins(settings),
     )
 
