@@ -15,11 +15,12 @@ from imb.model.observations import METRICS, Key, Side
 from imb.model.text import one_line
 from imb.model.units import short_size, unit_of
 from imb.report import shortened
+from imb.report.colors import COLORS, SIDES
 from imb.stats.medians import percentiles
 from imb.store.outputs import write_output
 
 # Okabe and Ito's colors, which color-blind people can distinguish; dash and marker repeat the information.
-_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#444444", "#882255")
+_COLORS = tuple(COLORS["light"][f"s{side}"] for side in range(SIDES))
 _MARKERS = "osD^Xv*P"
 _DASHES = ("-", "--", ":", "-.")
 
