@@ -32,7 +32,8 @@ IN_CI = bool(os.environ.get("OPENIMB_CI"))
 # sleeps for a second, the other takes a third of the launch.
 os.environ.setdefault("OMPI_MCA_btl", "^ofi")
 os.environ.setdefault("OMPI_MCA_mtl", "^ofi")
-# Processes of pytest that launch beside each other (pytest-xdist). Ranks that wait then leave their CPU to the others.
+# Processes of pytest that launch beside each other (pytest-xdist). Ranks that wait then leave their CPU to the others, by
+# tests/yielding_progress.cpp.
 AT_ONCE = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 if AT_ONCE > 1:
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
@@ -213,12 +214,17 @@ class Launch:
 def command(
     mpi: Mpi, ranks: int, arguments: list[str], wrap: list[str] | None = None, component: str = "MPI1"
 ) -> list[str]:
-    crowded = ranks * AT_ONCE > (os.cpu_count() or 1)
+    crowded = is_crowded(ranks)
     words = [*mpi.launcher, *(mpi.oversubscribe if crowded else ()), "-n", str(ranks)]
     wrap = wrap or []
-    if crowded and mpi.key == "mpich":
+    if crowded and mpi.key in MAIN_KEYS:
         wrap = yielding(mpi, wrap)
     return [*words, *wrap, str(mpi.program(component)), *arguments]
+
+
+def is_crowded(ranks: int) -> bool:
+    """Whether there are more ranks than CPUs, with those of the other processes of pytest."""
+    return ranks * AT_ONCE > (os.cpu_count() or 1)
 
 
 def yielding(mpi: Mpi, wrap: list[str]) -> list[str]:
@@ -419,6 +425,7 @@ def compile_shared(mpi: Mpi, source: Path, target: Path) -> Path:
             "-O1",
             "-DOMPI_SKIP_MPICXX",
             "-DMPICH_SKIP_MPICXX",
+            "-Wl,--as-needed",
             str(source),
             "-o",
             str(target),
