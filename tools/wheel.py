@@ -144,7 +144,8 @@ class Builder:
         configure = [str(ENV / "bin/cmake"), "-S", str(TOP), "-B", str(build), "-G", "Ninja"]
         configure += [
             f"-DCMAKE_MAKE_PROGRAM={(ENV / 'bin/ninja').absolute()}",
-            f"-DCMAKE_CXX_COMPILER={self.zig};c++;-target;{target}",
+            # Else CMake's own checks, which neither optimize nor strip, have Zig compile its C++ library once more for them.
+            f"-DCMAKE_CXX_COMPILER={self.zig};c++;-target;{target};-O2;-s",
             f"-DCMAKE_CXX_FLAGS=-fPIE {interface.flags}".rstrip(),
             "-DCMAKE_EXE_LINKER_FLAGS=-pie -s",
             "-DCMAKE_SKIP_RPATH=ON",
