@@ -158,9 +158,11 @@ install: all ## classic: install into PREFIX=/usr/local (DESTDIR is honored)
 TOOLS := $(ENV)/tools/bin
 PYTEST_ARGS ?=
 WITH_TOOLS = OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python
-# Processes for tests that compute, one for each CPU; and for those that launch, which wait for much of their time.
+# Processes for tests that compute, one for each CPU; for those that launch, which wait for much of their time; and for those that judge
+# what they measure: one that fails beside another runs once more alone.
 COMPUTING = $(if $(filter 1 2 3,$(JOBS)),$(JOBS),4)
 LAUNCHING = 3
+JUDGING = 2
 extra_mpi = $(filter-out auto,$(MPI))
 
 .PHONY: check test bench lint format
@@ -200,7 +202,7 @@ test: ## build with Open MPI, MPICH, SimGrid and MPI=; the wheel; unit tests and
 define PARTS
 code=0; \
 echo '== tests with an MPI'; $(WITH_TOOLS) tools/run_tests.py run with-mpi $(LAUNCHING) --with-mpi -m 'not alone' || code=1; \
-echo '== tests with an MPI that run alone'; $(WITH_TOOLS) tools/run_tests.py run alone 1 --with-mpi -m alone || code=1; \
+echo '== tests with an MPI that run alone'; $(WITH_TOOLS) tools/run_tests.py run alone $(JUDGING) --with-mpi -m alone || code=1; \
 echo '== all tests'; $(WITH_TOOLS) tools/run_tests.py total without-mpi with-mpi alone; exit $$code
 endef
 

@@ -67,7 +67,7 @@ def failures(done: gpu.Run) -> list[dict]:
 def test_every_benchmark_in_device_memory(mpi, component, kinds, tmp_path):
     names = lab.right_names(mpi, component, on_two=True)
     length = BOTH_LENGTHS if kinds == "cuda" else SHORT
-    words = f"{length} -memory {kinds} {TRUST} {' '.join(names)}"
+    words = f"{length} {lab.SHORT_WINDOW.get(component, '')} -memory {kinds} {TRUST} {' '.join(names)}"
     without = LOADS_AND_STORES & set(names)
     done = gpu.Machine(mpi).run(words, component=component, folder=tmp_path, timeout=120)
     good(done, code=3 if without else 0)

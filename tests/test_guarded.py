@@ -121,7 +121,8 @@ def test_nothing_else_touches_message_memory(mpi, component, tmp_path):
     ],
 )
 def test_nothing_else_touches_message_memory_in_other_modes(mpi, component, words, tmp_path):
-    words = f"{words} -warm_up off -iter 2,1,2 -check -time 60 {lab.SHORT_LOAD} {' '.join(lab.right_names(mpi, component, on_two=True))}"
+    few = f"-warm_up off -iter 2,1,2 -check -time 60 {lab.SHORT_LOAD} {lab.SHORT_WINDOW.get(component, '')}"
+    words = f"{words} {few} {' '.join(lab.right_names(mpi, component, on_two=True))}"
     done = guarded_run(mpi, component, words, tmp_path)
     assert done.code == 0, done.text[-3000:] + done.errors[-3000:]
     assert {row["defects"] for row in done.rows} == {0}

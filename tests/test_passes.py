@@ -147,7 +147,7 @@ def test_every_row_has_a_sample_of_each_pass(mpi, component, scratch):
 @pytest.mark.parametrize("component", [name for name in COMPONENTS if name != "IO"])
 def test_probes_do_not_disturb_any_benchmark(mpi, component, scratch):
     """With idle ranks too, which are at their next probe while others still receive from any source."""
-    few = "-iter 3,1,2" if component == "EXT" else "-iter 3"
+    few = f"{'-iter 3,1,2' if component == 'EXT' else '-iter 3'} {lab.SHORT_WINDOW.get(component, '')}"
     for ranks in (4,) if mpi.key == "openmpi" else (3, 7):
         names = " ".join(lab.right_names(mpi, component))
         words = f"-passes 2 {few} -msgsize 72 {QUICK} -npmin {ranks} {names}"

@@ -67,7 +67,8 @@ def sanitized() -> lab.Mpi:
 def test_every_benchmark_in_every_mode(sanitized, launch, tmp_path):
     ranks, component, words, *names = launch
     names = names or lab.names(component)
-    lengths = "" if "-msgsize" in words else f"{LENGTHS} {lab.SHORT_WINDOW.get(component, '')}"
+    lengths = "" if "-msgsize" in words else LENGTHS
+    lengths += f" {lab.SHORT_WINDOW.get(component, '')}"
     done = lab.run(
         sanitized,
         ranks,

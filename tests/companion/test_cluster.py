@@ -513,7 +513,7 @@ def test_the_interface_that_carried_the_messages_is_named(
         "--precision",
         "100%",
         "--budget",
-        "5",
+        "2",
         "--",
         "-msglog",
         "12:16",

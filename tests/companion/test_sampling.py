@@ -245,7 +245,7 @@ def rows_in(archive: Archive, label: str) -> list[Result]:
 
 def test_classic_and_passes_are_not_compared(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     run = ["run", "PingPong", *with_(mpi), "--launches", 3]
-    assert imb(*run, "--precision", "100%", "--budget", 5, "--label", "new", "--", "-msglog", 2).code == 0
+    assert imb(*run, "--precision", "100%", "--budget", 1, "--label", "new", "--", "-msglog", 2).code == 0
     assert imb(*run, "--classic", "--label", "old", "--", "-msglog", 2).code == 0
     new, old = rows_in(archive, "new"), rows_in(archive, "old")
     assert len(new) == len(old) == 12
