@@ -221,7 +221,8 @@ def test_check_finds_a_lying_mpi_in_passes(mpi, liars, lie, tmp_path):
     assert "wrong bytes: do not trust these results\n" in done.text
 
 
-def test_many_passes_of_one_row_have_an_interval(mpi, tmp_path):
+def test_many_passes_of_one_row_have_an_interval(mpi, tmp_path, monkeypatch):
+    monkeypatch.setattr(lab, "AT_ONCE", 1)  # exchanges of ranks that sleep are very slow
     words = "-msgsize 8 -iter 20 -passes 300 PingPong"
     launches = (lab.run(mpi, 2, words, records=tmp_path) for _ in range(10))
     # A launch that finds exchanges very slow, as they are on a busy machine, makes no probes.
