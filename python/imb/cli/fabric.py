@@ -253,7 +253,7 @@ def command(
     if dry_run:
         say(*planned(settings, intent.ranks))
         return
-    plan = fabric.new_plan(settings, installation, folder, intent, timeout)
+    plan = session.growing_plan("fabric", settings, installation, folder, intent, timeout)
     stages = stages_of(store, plan, against)  # from now on, time is of the budget
     build_for([fabric.with_launch(plan, settings, sizes[0])], installation, programs)
     session.save(store, plan)

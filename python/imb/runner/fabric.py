@@ -13,8 +13,7 @@ from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
-from imb.mpi.installations import Installation
-from imb.runner.session import Item, Plan, Variant, examine, folder_of, plan_of
+from imb.runner.session import Item, Plan, examine, folder_of
 from imb.store.durable import write_whole
 from imb.store.store import Archive
 
@@ -45,15 +44,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     one_stage: bool = False
     ended: str | None = None
     earlier: list[str] = []
-
-
-def new_plan(
-    settings: Settings, mpi: Installation, programs: Path, intent: Intent, timeout: float | None
-) -> Plan:
-    """A session without launches yet."""
-    variant = Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)
-    report = msgspec.to_builtins(settings)
-    return msgspec.structs.replace(plan_of([], variant, timeout), command="fabric", grows=True, report=report)
 
 
 def settings_of(plan: Plan) -> Settings:

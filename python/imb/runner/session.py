@@ -206,6 +206,20 @@ def plan_of(items: list[Item], variant: Variant, timeout: float | None) -> Plan:
     return plan
 
 
+def growing_plan(
+    command: str,
+    settings: msgspec.Struct,
+    mpi: Installation,
+    programs: Path,
+    intent: Intent,
+    timeout: float | None,
+) -> Plan:
+    """A new session without launches yet, which `command` plans by `settings` from those before."""
+    variant = Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)
+    report = msgspec.to_builtins(settings)
+    return msgspec.structs.replace(plan_of([], variant, timeout), command=command, grows=True, report=report)
+
+
 def new_id() -> str:
     """A name for a session; later ones sort after earlier ones."""
     return f"{now().replace(':', '').replace('-', '')}-{secrets.token_hex(3)}"

@@ -20,7 +20,7 @@ from imb.model.records import Failure, Result
 from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
 from imb.mpi.installations import Installation
 from imb.runner import passes
-from imb.runner.session import Done, Item, Plan, Variant, examine, plan_of
+from imb.runner.session import Done, Item, Plan, examine, growing_plan
 from imb.store.store import Archive
 
 CONTROL = "Sendrecv"  # of every launch that is compared with others: no tuning file changes it
@@ -134,15 +134,8 @@ def new_plan(
     settings: Settings, mpi: Installation, programs: Path, intent: Intent, timeout: float | None
 ) -> Plan:
     """A session without launches yet."""
-    variant = Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)
-    return msgspec.structs.replace(
-        plan_of([], variant, timeout),
-        seed=settings.seed,
-        parts=settings.segments,
-        command="tune",
-        grows=True,
-        report=msgspec.to_builtins(settings),
-    )
+    plan = growing_plan("tune", settings, mpi, programs, intent, timeout)
+    return msgspec.structs.replace(plan, seed=settings.seed, parts=settings.segments)
 
 
 def grown(plan: Plan, settings: Settings, launches: Iterable[Launch]) -> Plan:
