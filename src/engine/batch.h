@@ -51,27 +51,36 @@ struct Loops {
   bool offset = false;        ///< the offset in the file changes
 };
 
+/// Whether a context has counts of more than an int.
+template <class Context>
+inline constexpr bool counts_are_large = sizeof(Context::count) > sizeof(int);
+template <class Context>
+inline constexpr bool counts_are_large<Loaded<Context>> = counts_are_large<Context>;
+
 /// The one place where options become the instantiation of drive() that is run: timing, aggregate mode,
 /// moving buffers. All benchmarks with this step and context share it.
+///
+/// The loop with moving buffers also serves repetitions whose buffers stay, where that costs nothing that is
+/// measured: with barriers between repetitions they move outside the timed part, and beside a message that
+/// needs large counts, a few additions are nothing.
 template <class Step, Loops loops, class StepContext, class... View>
 OPENIMB_NOINLINE double run_loop(const StepContext& context, const LapPlan& plan, const BatchRun& request,
                                  const View&... view) {
-  const auto timed = [&]<bool aggregate>(const auto& laps, std::bool_constant<aggregate>) {
-    double* const repetition_seconds = request.repetition_seconds.data();
-    switch (request.timing) {
-      case Timing::total:
-        return drive<Step, WallClock, aggregate>(context, laps, request.repetitions, Total{}, view...);
-      case Timing::every_repetition:
-        return drive<Step, WallClock, aggregate>(context, laps, request.repetitions,
-                                                 EveryRepetition<WallClock>{repetition_seconds}, view...);
-      case Timing::synchronized:
-        if constexpr (loops.synchronized && !aggregate) {
-          return drive<Step, WallClock>(
-              context, laps, request.repetitions,
-              Synchronized<WallClock, ControlBarrier>{repetition_seconds, request.between()}, view...);
-        }
+  double* const repetition_seconds = request.repetition_seconds.data();
+  const Laps<true, loops.root, loops.offset> moving(plan);
+  if constexpr (loops.synchronized) {
+    if (request.timing == Timing::synchronized) {
+      return drive<Step, WallClock>(
+          context, moving, request.repetitions,
+          Synchronized<WallClock, ControlBarrier>{repetition_seconds, request.between()}, view...);
     }
-    return 0.0;
+  }
+  const auto timed = [&]<bool aggregate>(const auto& laps, std::bool_constant<aggregate>) {
+    if (request.timing == Timing::total) {
+      return drive<Step, WallClock, aggregate>(context, laps, request.repetitions, Total{}, view...);
+    }
+    return drive<Step, WallClock, aggregate>(context, laps, request.repetitions,
+                                             EveryRepetition<WallClock>{repetition_seconds}, view...);
   };
   const auto completed = [&](const auto& laps) {
     if constexpr (loops.aggregate) {
@@ -79,8 +88,10 @@ OPENIMB_NOINLINE double run_loop(const StepContext& context, const LapPlan& plan
     }
     return timed(laps, std::false_type{});
   };
-  return plan.slots > 1 ? completed(Laps<true, loops.root, loops.offset>(plan))
-                        : completed(Laps<false, loops.root, loops.offset>(plan));
+  if constexpr (!counts_are_large<StepContext>) {
+    if (plan.slots == 1) return completed(Laps<false, loops.root, loops.offset>(plan));
+  }
+  return completed(moving);
 }
 
 /// Runs the same steps without a clock and completes them together.
