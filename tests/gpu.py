@@ -24,15 +24,6 @@ HERE = lab.TOP / "tests" / "fake_gpu"
 GUARD = "guard.so"
 LIBRARIES = {"cuda": "libcuda.so.1", "hip": "libamdhip64.so.6"}
 TOUCHED = "fake GPU: the host touched device memory"
-# Single-copy transports are off: there the kernel reads memory of a rank that is outside of MPI calls.
-COPIES_TWICE = {
-    "openmpi": {"OMPI_MCA_smsc": "^cma,knem,xpmem"},
-    "mpich": {
-        "UCX_TLS": "^cma,knem,xpmem",
-        "MPIR_CVAR_CH4_CMA_ENABLE": "0",
-        "MPIR_CVAR_CH4_XPMEM_ENABLE": "0",
-    },
-}
 
 
 def mpi_calls(mpi: lab.Mpi) -> list[str]:
@@ -88,7 +79,7 @@ class Machine:
         path = ":".join([*drivers, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
         env = {
             **self.mpi.env,
-            **COPIES_TWICE.get(self.mpi.flavor, {}),
+            **lab.COPIES_TWICE.get(self.mpi.flavor, {}),
             "FAKE_GPU_REPORT": str(reports),
             "LD_LIBRARY_PATH": path,
             **{name: str(value) for name, value in settings.items()},

@@ -32,6 +32,8 @@ IN_CI = bool(os.environ.get("OPENIMB_CI"))
 # sleeps for a second, the other takes a third of the launch.
 os.environ.setdefault("OMPI_MCA_btl", "^ofi")
 os.environ.setdefault("OMPI_MCA_mtl", "^ofi")
+# MPICH's UCX watches memory that is given back, for registrations of adapters: half of the CPU time of a launch.
+os.environ.setdefault("UCX_MEM_EVENTS", "no")
 # Processes of pytest that launch beside each other (pytest-xdist). Ranks that wait then leave their CPU to the others, by
 # tests/yielding_progress.cpp.
 AT_ONCE = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -243,8 +245,24 @@ def interposed(mpi: Mpi, source: str) -> Path:
     return compile_shared(mpi, TOP / "tests" / source, folder / f"{Path(source).stem}-{mpi.key}.so")
 
 
+# What ranks on one host use anyway: the search for others takes a quarter of the CPU time of a launch.
+WITHIN_A_HOST = {
+    "mpich": {"UCX_TLS": "self,posix,cma"},
+    "openmpi": {"OMPI_MCA_btl": "self,sm", "OMPI_MCA_pml": "ob1", "PMIX_MCA_gds": "hash"},
+}
+# Without single-copy transports, where the kernel reads memory of a rank that is outside of MPI calls.
+COPIES_TWICE = {
+    "mpich": {
+        "UCX_TLS": "self,posix",
+        "MPIR_CVAR_CH4_CMA_ENABLE": "0",
+        "MPIR_CVAR_CH4_XPMEM_ENABLE": "0",
+    },
+    "openmpi": {"OMPI_MCA_smsc": "^cma,knem,xpmem"},
+}
+
+
 def environment(mpi: Mpi) -> dict[str, str]:
-    return {**os.environ, **mpi.env}
+    return {**os.environ, **WITHIN_A_HOST.get(mpi.key, {}), **mpi.env}
 
 
 def start(

@@ -34,7 +34,7 @@ def run(bundle: Path, results: Path, mpi: lab.Mpi, **settings: str) -> subproces
     place = gpu.built(mpi)
     env = {
         **lab.environment(mpi),
-        **gpu.COPIES_TWICE[mpi.flavor],
+        **lab.COPIES_TWICE[mpi.flavor],
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "LD_LIBRARY_PATH": str(place / "cuda"),
         "GPU_PRELOAD": str(place / gpu.GUARD),

@@ -36,21 +36,13 @@ ONE = {
 }
 # A message within a page; and one over many, which is sent when the receiver is ready.
 LENGTHS = "-msgsize 72,300000"
-COPIES_TWICE = {
-    "openmpi": {"OMPI_MCA_smsc": "^cma,knem,xpmem"},
-    "mpich": {
-        "UCX_TLS": "^cma,knem,xpmem",
-        "MPIR_CVAR_CH4_CMA_ENABLE": "0",
-        "MPIR_CVAR_CH4_XPMEM_ENABLE": "0",
-    },
-}
 QUIET = "-set TARGET_CPU_SECS=0.0005"
 
 
 def linked(mpi: lab.Mpi, kind: str) -> lab.Mpi:
     """`mpi` with the programs of that kind."""
     found = dataclasses.replace(
-        mpi, programs=f"bin/{kind}", env={**mpi.env, **COPIES_TWICE.get(mpi.flavor, {})}
+        mpi, programs=f"bin/{kind}", env={**mpi.env, **lab.COPIES_TWICE.get(mpi.flavor, {})}
     )
     if not found.program().exists():
         lab.missing(f"{found.program()}: build with TESTS=programs")

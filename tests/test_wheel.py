@@ -94,6 +94,7 @@ def surroundings(tmp_path: Path, *path: Path, **more: str) -> dict[str, str]:
         "OMPI_MCA_btl",
         "OMPI_MCA_mtl",
         "OMPI_MCA_mpi_yield_when_idle",
+        "UCX_MEM_EVENTS",
         "WAITING_RANKS_SLEEP",
     )
     kept = {name: os.environ[name] for name in of_the_lab if name in os.environ}

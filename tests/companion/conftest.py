@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import lab
 import pytest
 from companion.door import Imb, Said
 from imb.cli import main
@@ -20,6 +21,14 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture(autouse=True)
+def waiting_ranks_leave_their_cpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that `imb` launches, as lab.command() has it, but where what they measure is judged."""
+    launches = request.node.get_closest_marker("needs_mpi") or "mpi" in request.fixturenames
+    if lab.AT_ONCE > 1 and launches and not request.node.get_closest_marker("alone"):
+        monkeypatch.setenv("LD_PRELOAD", str(lab.interposed(lab.MAIN[0], "yielding_progress.cpp")))
 
 
 @pytest.fixture
