@@ -202,7 +202,7 @@ test: ## build with Open MPI, MPICH, SimGrid and MPI=; the wheel; unit tests and
 define PARTS
 code=0; \
 echo '== tests with an MPI'; $(WITH_TOOLS) tools/run_tests.py run with-mpi $(LAUNCHING) --with-mpi -m 'not alone' || code=1; \
-echo '== tests with an MPI that run alone'; $(WITH_TOOLS) tools/run_tests.py run alone $(JUDGING) --with-mpi -m alone || code=1; \
+echo '== tests with an MPI that run alone'; $(WITH_TOOLS) tools/run_tests.py run alone $(JUDGING) --with-mpi -m alone $(shell grep -rl --include='test_*.py' 'mark\.alone' tests) || code=1; \
 echo '== all tests'; $(WITH_TOOLS) tools/run_tests.py total without-mpi with-mpi alone; exit $$code
 endef
 

@@ -290,7 +290,8 @@ def start(
 PMIX_DID_NOT_START = "PMIx server's listener thread failed to start"
 
 
-PRTERUN_SAW_THE_END = "prterun detected that one or more processes exited with non-zero status"
+# What the launchers of Open MPI and MPICH say of ranks that ended in failure.
+SAW_THE_END = ("prterun detected that one or more processes exited with non-zero status", "Abort(")
 
 
 class Hangs(Exception):
@@ -314,7 +315,7 @@ class Hangs(Exception):
         super().__init__(
             f"hangs after {timeout} s: {process.args!r}; below it: {alive}\n{text[-3000:]}\n{errors[-3000:]}"
         )
-        self.alone = launcher_is_there and not alive and PRTERUN_SAW_THE_END in errors
+        self.alone = launcher_is_there and not alive and any(words in errors for words in SAW_THE_END)
 
 
 def finish(process: subprocess.Popen, timeout: float = 120) -> Launch:
@@ -347,14 +348,14 @@ def run(
     def launch() -> Launch:
         return finish(start(mpi, ranks, words, wrap, component, folder), timeout)
 
-    # Two mishaps of Open MPI 5's launcher, each once in some thousands of launches: its server does not start, so that
-    # nothing of ours has run yet; or it does not end, although all ranks have, and it has said so.
+    # Mishaps of launchers, each once in some hundreds or thousands of launches: that of Open MPI 5 or of MPICH does not end,
+    # although all ranks have, and one has said so; the server of Open MPI 5 does not start, so that nothing of ours has run yet.
     try:
         done = launch()
     except Hangs as hang:
         if not hang.alone:
             raise
-        warnings.warn(f"Open MPI's launcher {hang}", stacklevel=2)
+        warnings.warn(f"the launcher {hang}", stacklevel=2)
         done = launch()
     if PMIX_DID_NOT_START in done.errors and not done.text:
         done = launch()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The parts that `make test` runs its tests in.
 
-run_tests.py run NAME PROCESSES ARG ...   pytest with these arguments, in so many processes. What fails beside other tests is
-                                          run once more alone, and that counts.
+run_tests.py run NAME PROCESSES ARG ...   pytest with these arguments, in so many processes; files of tests among them: only
+                                          these. What fails beside other tests is run once more alone, and that counts.
 run_tests.py total NAME ...               what failed, the last line of each part, and one line of all tests
 
 What pytest prints also goes to build/tests/NAME.txt, and how long each test took to NAME.xml.
@@ -24,7 +24,8 @@ WORDS = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")
 def pytest(file: Path, words: list[str]) -> int:
     """Its exit status."""
     times = ["--durations=25", "--durations-min=3", f"--junitxml={file.with_suffix('.xml')}"]
-    command = [sys.executable, "-m", "pytest", "tests", *times, *words]
+    everything = [] if any(word.startswith("tests/") for word in words) else ["tests"]
+    command = [sys.executable, "-m", "pytest", *everything, *times, *words]
     with (
         file.open("wb") as copy,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
