@@ -20,7 +20,7 @@ std::size_t bin_of(double seconds) {
   return static_cast<std::size_t>(std::log(within / shortest_seconds) / width);
 }
 
-std::string rule(std::size_t columns) {
+std::string rule_of(std::size_t columns) {
   return std::string("#").append(columns * column_width - 1, '-') += '\n';
 }
 
@@ -104,10 +104,10 @@ void SweepText::failure(const Table& table, const Failure& failure) {
 
 std::string SweepText::table(const Table& table) const {
   const std::size_t columns = table.defects ? 9 : 8;
-  std::string text = "\n" + rule(columns) + "# Benchmarking " + std::string(table.spec.name) + "\n";
+  std::string text = "\n" + rule_of(columns) + "# Benchmarking " + std::string(table.spec.name) + "\n";
   text += formatted("# #endpoints = %d, #passes = %d\n", table.layout.processes, passes_);
   if (table.spec.message_rate) text += formatted("# window_size = %d\n", in_flight_);
-  text += rule(columns);
+  text += rule_of(columns);
   for (const char* const head : {"#bytes", "#repetitions", "t_min[usec]", "t_median", "t_max[usec]",
                                  "Mbytes/sec", "#pairs", "#failed"}) {
     text += padded(head);
