@@ -160,13 +160,15 @@ def test_an_option_is_its_field_and_its_row(tree: Path) -> None:
     """Records have it, the schema takes it, the companion compares it: none of them was changed."""
     compiler = shutil.which("c++") or lab.missing("a C++ compiler")
     (tree / "option.cpp").write_text(OPTION_PROGRAM)
-    parts = [
-        *sorted((tree / "src/cli").glob("*.cpp")),
-        *sorted((tree / "src/plan").glob("*.cpp")),
-        *(tree / "src/report" / f"{name}.cpp" for name in ("run_record", "json_writer", "format", "catalog")),
-    ]
+    parts = {
+        "cli": sorted((tree / "src/cli").glob("*.cpp")),
+        "plan": sorted((tree / "src/plan").glob("*.cpp")),
+        "report": [Path(f"report/{name}.cpp") for name in ("run_record", "json_writer", "format", "catalog")],
+    }
+    for name, sources in parts.items():  # compiled together, in a fifth of the time
+        (tree / f"all_{name}.cpp").write_text("".join(f'#include "{source}"\n' for source in sources))
     words = ["-std=c++20", "-O0", "-Isrc", '-DOPENIMB_VERSION="0"', "option.cpp"]
-    printed([compiler, *words, *map(str, parts), "-o", "option"], tree)
+    printed([compiler, *words, *(f"all_{name}.cpp" for name in parts), "-o", "option"], tree)
     given, without, refused, *help_lines = printed([str(tree / "option"), "2.5"], tree).splitlines()
     values = [json.loads(line)["options"]["arrival"] for line in (given, without)]
     assert values == [2.5, 0]

@@ -30,7 +30,7 @@ from imb.mpi.tuning import Executed, Tuner, Watch
 LENGTHS = (64, 1024, 16384)
 NAMES = ("fast", "slight", "slow", "chance", "lucky", "wrong", "crash", "hang", "same")
 
-_LAUNCHER = r"""#!{python}
+_LAUNCHER = r"""#!{python} -IS
 import json, os, random, sys, time
 words = sys.argv[1:]
 if words == ["--version"]:
