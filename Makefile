@@ -161,7 +161,7 @@ WITH_TOOLS = OPENIMB_ENV='$(abspath $(ENV))' $(TOOLS)/python
 # Processes for tests that compute, one for each CPU; for those that launch, which wait for much of their time; and for those that judge
 # what they measure: one that fails beside another runs once more alone.
 COMPUTING = $(if $(filter 1 2 3,$(JOBS)),$(JOBS),4)
-LAUNCHING = 3
+LAUNCHING = 4
 JUDGING = 2
 extra_mpi = $(filter-out auto,$(MPI))
 
