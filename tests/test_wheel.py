@@ -500,7 +500,9 @@ def test_wrong_pair_is_one_line(bare_tools, tmp_path):
             lab.missing("Intel MPI")
         lib = bin_of(mpis[key]).parent / "lib"
         env = surroundings(tmp_path, tmp_path / "bin", bare_tools, LD_LIBRARY_PATH=str(lib), **mpis[key].env)
-        done = run([*alone[launcher], "-n", "2", "IMB-MPI1", "PingPong"], env)
+        # A rank without words that ends first would have the launcher end rank 0 before it speaks.
+        late = ["-n", "1", "sh", "-c", "sleep 0.1; exec IMB-MPI1 PingPong"]
+        done = run([*alone[launcher], *late, ":", "-n", "1", "IMB-MPI1", "PingPong"], env)
         assert (done.returncode, done.stdout.strip()) == (2, ""), done.stderr
         (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
         assert f"({tmp_path / launcher}/bin/" in line and f"'s in {lib};" in line

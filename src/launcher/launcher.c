@@ -1,6 +1,7 @@
 // IMB-<component> of a wheel, on Linux. PREFIX/bin/IMB-MPI1 finds the MPI that starts it and becomes
 // PREFIX/libexec/openimb/<interface>/openimb-suite with that MPI's library, under its own name, by which that
-// program knows its component; PREFIX/libexec/openimb/NAME becomes <interface>/NAME. No MPI, no C++: it takes 0.1 ms.
+// program knows its component; PREFIX/libexec/openimb/NAME becomes <interface>/NAME. No MPI, no C++: it takes
+// 0.1 ms.
 //
 // The MPI is that of the launcher among the parents of this process; without one, that of the variables that
 // launchers set, else the first library in LD_LIBRARY_PATH, beside the launcher on the PATH, or in the
@@ -9,10 +10,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../plan/exit_status.h"
@@ -247,15 +250,23 @@ static bool speaks(void) {
   return true;
 }
 
-#define REFUSE(...)                     \
-  do {                                  \
-    if (speaks()) {                     \
-      fprintf(stderr, "%s: ", program); \
-      fprintf(stderr, __VA_ARGS__);     \
-      fputc('\n', stderr);              \
-    }                                   \
-    exit(exit_usage);                   \
-  } while (0)
+// Ends every rank. A launcher ends the others as soon as one has failed, so those without words let rank 0
+// speak first.
+static _Noreturn __attribute__((format(printf, 1, 2))) void refuse(const char* format, ...) {
+  enum { start_ms = 500, delivery_ms = 20 };
+  const bool speaking = speaks();
+  if (speaking) {
+    va_list words;
+    va_start(words, format);
+    fprintf(stderr, "%s: ", program);
+    vfprintf(stderr, format, words);
+    fputc('\n', stderr);
+    va_end(words);
+  }
+  const struct timespec pause = {.tv_nsec = (speaking ? delivery_ms : start_ms) * 1000000L};
+  nanosleep(&pause, NULL);
+  exit(exit_usage);
+}
 
 static const char* words_for(const struct launcher* launcher) {
   static char words[PATH_MAX + 64];
@@ -268,28 +279,26 @@ static struct library library_for(struct launcher* launcher) {
   struct library found = {.interface = unknown};
   const int chosen = chosen_interface();
   if (chosen < 0)
-    REFUSE("OPENIMB_INTERFACE=%s is none; give mpich, openmpi or mpi-abi", getenv("OPENIMB_INTERFACE"));
+    refuse("OPENIMB_INTERFACE=%s is none; give mpich, openmpi or mpi-abi", getenv("OPENIMB_INTERFACE"));
   const bool launched = launcher->family != unknown;
   if (!launched) *launcher = launcher_named();
   const int other = launcher->family == mpich ? openmpi : mpich;
   if (launched && chosen == other) {
-    REFUSE("OPENIMB_INTERFACE=%s does not fit the launcher of %s; start it with the other MPI's launcher",
+    refuse("OPENIMB_INTERFACE=%s does not fit the launcher of %s; start it with the other MPI's launcher",
            interface_of[chosen].name, words_for(launcher));
   }
   if (chosen != unknown) {
     if (find(&chosen, 1, launcher, &found)) return found;
-    REFUSE("OPENIMB_INTERFACE=%s: no %s%s in LD_LIBRARY_PATH, beside the launcher or in the system's folders",
-           interface_of[chosen].name, interface_of[chosen].soname,
-           launched ? " of the launcher's MPI" : "");
+    refuse("OPENIMB_INTERFACE=%s: no %s%s in LD_LIBRARY_PATH, beside the launcher or in the system's folders",
+           interface_of[chosen].name, interface_of[chosen].soname, launched ? " of the launcher's MPI" : "");
   }
   const int fitting[] = {launcher->family, mpi_abi}, all[] = {mpich, openmpi, mpi_abi};
   if (launched) {
     if (find(fitting, 2, launcher, &found)) return found;
     if (find(&other, 1, launcher, &found)) {
-      REFUSE(
+      refuse(
           "started by %s, but the only MPI library found is %s's in %s; use its own mpirun, or put the "
-          "library "
-          "of %s in LD_LIBRARY_PATH",
+          "library of %s in LD_LIBRARY_PATH",
           words_for(launcher), interface_of[other].title, found.folder, interface_of[launcher->family].title);
     }
   } else {
@@ -303,7 +312,7 @@ static struct library library_for(struct launcher* launcher) {
     if (launcher->family != unknown && find(fitting, 2, launcher, &found)) return found;
     if (find(all, interfaces, launcher, &found)) return found;
   }
-  REFUSE(
+  refuse(
       "no MPI library found (libmpi.so.12, libmpi.so.40 or libmpi_abi.so.1); load an MPI's module,"
       " put its library folder in LD_LIBRARY_PATH, or pip install 'openimb[mpich]'");
 }
@@ -312,16 +321,16 @@ static struct library library_for(struct launcher* launcher) {
 static void lead_to(const char* folder) {
   const char* old = getenv("LD_LIBRARY_PATH");
   char* all = malloc(strlen(folder) + (old ? strlen(old) : 0) + 2);
-  if (!all) REFUSE("no memory");
+  if (!all) refuse("no memory");
   sprintf(all, old && *old ? "%s:%s" : "%s", folder, old);
-  if (setenv("LD_LIBRARY_PATH", all, 1) != 0) REFUSE("no memory");
+  if (setenv("LD_LIBRARY_PATH", all, 1) != 0) refuse("no memory");
 }
 
 int main(int argc, char** argv) {
   static char self[PATH_MAX], home[PATH_MAX + 32], target[2 * PATH_MAX];
   (void)argc;
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length <= 0) REFUSE("cannot read /proc/self/exe: %s", strerror(errno));
+  if (length <= 0) refuse("cannot read /proc/self/exe: %s", strerror(errno));
   program = base_of(self);
   struct launcher launcher = launcher_above();
   const struct library found = library_for(&launcher);
@@ -343,5 +352,5 @@ int main(int argc, char** argv) {
     lead_to(compat);
   }
   execv(target, argv);
-  REFUSE("cannot start %s: %s; install openimb again", target, strerror(errno));
+  refuse("cannot start %s: %s; install openimb again", target, strerror(errno));
 }
