@@ -32,6 +32,7 @@ SYSTEM_TOOLS = (
     "env",
     "uname",
     "hostname",
+    "sleep",
     "sed",
     "grep",
     "cat",
