@@ -454,7 +454,7 @@ def stopped_for_long(mpi, folder):
     run = Silenced(mpi, 4, f"{LONG} -passes 3 {FIRST_EIGHT} Pair_Latency", folder)
     run.signal(3, signal.SIGSTOP)
     deadline = time.monotonic() + TIMEOUT
-    while "no_answer" not in run.file.read_text() and time.monotonic() < deadline:
+    while not re.search('no_answer|"record":"end"', run.file.read_text()) and time.monotonic() < deadline:
         time.sleep(0.1)
     run.signal(3, signal.SIGCONT)
     return run.finish()
