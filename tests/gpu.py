@@ -6,15 +6,12 @@ access ends the process.
 
 from __future__ import annotations
 
-import atexit
 import dataclasses
 import functools
 import json
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,19 +34,21 @@ def mpi_calls(mpi: lab.Mpi) -> list[str]:
 
 @functools.cache
 def built(mpi: lab.Mpi) -> Path:
-    """A folder with the guard, and a folder for each fake driver, built once for each MPI."""
-    folder = Path(tempfile.mkdtemp(prefix="openimb-gpu-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    """A folder with the guard, and a folder for each fake driver."""
+    return lab.built_once(f"gpu-{mpi.key}", lambda folder: build(mpi, folder))
+
+
+def build(mpi: lab.Mpi, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
     (folder / "calls.inc").write_text("".join(f"WRAP({name})\n" for name in mpi_calls(mpi)))
     words = [mpi.wrapper, "-std=c++20", "-shared", "-fPIC", "-O1", f"-I{folder}", "-DOMPI_SKIP_MPICXX"]
     calls = lab.TOP / "tests" / "guarded" / "guarded_calls.cpp"
     commands = [[*words, str(HERE / "guard.cpp"), str(calls), "-o", str(folder / GUARD)]]
     for api, library in LIBRARIES.items():
-        (folder / api).mkdir()
+        (folder / api).mkdir(exist_ok=True)
         commands.append([*words, str(HERE / f"{api}.cpp"), "-o", str(folder / api / library)])
     running = [subprocess.Popen(words, env=lab.environment(mpi)) for words in commands]
     assert [one.wait() for one in running] == [0] * len(commands)
-    return folder
 
 
 @dataclass

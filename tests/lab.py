@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import functools
 import json
 import os
@@ -18,6 +19,7 @@ import signal
 import subprocess
 import tempfile
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -237,12 +239,30 @@ def yielding(mpi: Mpi, wrap: list[str]) -> list[str]:
     return ["env", f"LD_PRELOAD={library}", *wrap]
 
 
+# Of all processes that run tests: the first one makes it, and removes it.
+if "OPENIMB_TESTS_SHARED" not in os.environ:
+    os.environ["OPENIMB_TESTS_SHARED"] = tempfile.mkdtemp(prefix="openimb-shared-")
+    atexit.register(shutil.rmtree, os.environ["OPENIMB_TESTS_SHARED"], ignore_errors=True)
+
+
+def built_once(name: str, build: Callable[[Path], object]) -> Path:
+    """A file or folder that build(path) makes: once for all processes that run tests."""
+    place, part = (Path(os.environ["OPENIMB_TESTS_SHARED"]) / one for one in (name, f"{name}.part"))
+    with part.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            build(part)
+            part.rename(place)
+    return place
+
+
 @functools.cache
 def interposed(mpi: Mpi, source: str) -> Path:
-    """tests/SOURCE as a library for interposing, built once for each MPI."""
-    folder = Path(tempfile.mkdtemp(prefix="openimb-interposed-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return compile_shared(mpi, TOP / "tests" / source, folder / f"{Path(source).stem}-{mpi.key}.so")
+    """tests/SOURCE as a library for interposing."""
+    return built_once(
+        f"{Path(source).stem}-{mpi.key}.so",
+        lambda target: compile_shared(mpi, TOP / "tests" / source, target),
+    )
 
 
 # What ranks on one host use anyway: the search for others takes a quarter of the CPU time of a launch.

@@ -1,11 +1,13 @@
 #include "engine/content.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <numeric>
 #include <type_traits>
 
+#include "engine/random_bytes.h"
 #include "plan/random.h"
 
 namespace openimb {
@@ -57,8 +59,8 @@ void with_store(DataType type, Use use) {
   }
 }
 
-std::uint32_t mixed(std::uint64_t rank, std::uint64_t index) {
-  return static_cast<std::uint32_t>(SplitMix((rank << 40) ^ (index * SplitMix::step)).next() >> 32);
+std::uint64_t mixed(std::uint64_t rank, std::uint64_t index) {
+  return SplitMix((rank << 40) ^ (index * SplitMix::step)).next();
 }
 
 // The contents of reductions repeat with this period of elements. It is a prime, so that segments whose
@@ -72,21 +74,39 @@ int reduction_value(int rank, std::int64_t index, int ranks) {
   const std::int64_t place = index % reduction_period;
   const int stride = (ranks + ranks_that_contribute - 1) / ranks_that_contribute;
   if ((rank + place) % stride != 0) return 0;
-  return static_cast<int>(mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(place)) % 3) + 1;
+  return static_cast<int>((mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(place)) >> 32) %
+                          3) +
+         1;
 }
 
 int message_value(int rank, std::int64_t index, DataType type) {
-  const std::uint32_t bits = mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(index));
+  const std::uint64_t bits = mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(index)) >> 32;
   const bool small = type == DataType::float16 || type == DataType::bfloat16;
   return static_cast<int>(small ? bits % 256 : bits % (1U << 24));
 }
 
+// Each of these eight bytes that is Content::armed becomes 0xFF.
+constexpr std::uint64_t never_armed(std::uint64_t word) {
+  constexpr std::uint64_t ones = 0x0101010101010101, low_bits = 0x7F * ones;
+  const std::uint64_t other = word ^ (std::to_integer<std::uint64_t>(Content::armed) * ones);
+  const std::uint64_t equal =
+      ~(((other & low_bits) + low_bits) | other | low_bits);  // 0x80 where `other` is 0
+  return word | (equal >> 7) * 0xFF;
+}
+
+// One random number has the values of eight successive bytes.
 void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count, std::int64_t stride) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint32_t value =
-        mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(first + i));
-    at[i * stride] = static_cast<std::byte>(value % 255);
-    if (at[i * stride] == Content::armed) at[i * stride] = std::byte{0xFF};
+  for (std::int64_t i = 0; i < count;) {
+    const std::int64_t place = (first + i) % word_size, some = std::min(count - i, word_size - place);
+    const std::uint64_t values = never_armed(
+        mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>((first + i) / word_size)));
+    const std::array<std::byte, word_size> bytes = bytes_of(values >> (8 * place));
+    if (stride == 1 && some == word_size) {
+      std::memcpy(at + i, bytes.data(), word_size);
+    } else {
+      for (std::int64_t k = 0; k < some; ++k) at[(i + k) * stride] = bytes[static_cast<std::size_t>(k)];
+    }
+    i += some;
   }
 }
 

@@ -1,43 +1,52 @@
 #include "engine/file_content.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <type_traits>
 
+#include "engine/random_bytes.h"
 #include "plan/random.h"
 
 namespace openimb {
 
 namespace {
 
-constexpr std::int64_t word = 8;
-
-constexpr std::uint64_t word_at(std::int64_t index) {
-  return SplitMix(static_cast<std::uint64_t>(index) * SplitMix::step).next();
-}
-
-// Calls use(index, expected byte) for `size` bytes of a file from `position` on.
+// Calls use(index, expected bytes, how many) for `size` bytes of a file from `position` on, word by word.
 template <class Use>
-void for_each_byte(std::size_t size, std::int64_t position, Use use) {
-  std::int64_t word_index = -1;
-  std::uint64_t contents = 0;
-  for (std::size_t i = 0; i < size; ++i, ++position) {
-    if (const std::int64_t index = position / word; index != word_index) {
-      word_index = index;
-      contents = word_at(index);
+void for_each_word(std::int64_t size, std::int64_t position, Use use) {
+  for (std::int64_t i = 0; i < size;) {
+    const std::int64_t place = (position + i) % word_size, index = (position + i) / word_size;
+    const auto word = bytes_of(SplitMix(static_cast<std::uint64_t>(index) * SplitMix::step).next());
+    const std::int64_t some = std::min(word_size - place, size - i);
+    // The usual number as a constant: the compiler makes one instruction of it.
+    if (some == word_size) {
+      use(i, word.data(), std::integral_constant<std::size_t, word_size>{});
+    } else {
+      use(i, word.data() + place, static_cast<std::size_t>(some));
     }
-    use(i, static_cast<std::byte>(contents >> (8 * (position % word)) & 0xFF));
+    i += some;
   }
 }
 
 }  // namespace
 
 void fill_as_file(std::span<std::byte> memory, std::int64_t position) {
-  for_each_byte(memory.size(), position, [&](std::size_t i, std::byte value) { memory[i] = value; });
+  for_each_word(std::ssize(memory), position, [&](std::int64_t i, const std::byte* expected, auto some) {
+    std::memcpy(memory.data() + i, expected, some);
+  });
 }
 
 std::int64_t count_file_defects(std::span<const std::byte> memory, std::int64_t position) {
   std::int64_t wrong = 0;
-  for_each_byte(memory.size(), position,
-                [&](std::size_t i, std::byte value) { wrong += memory[i] != value ? 1 : 0; });
+  for_each_word(std::ssize(memory), position, [&](std::int64_t i, const std::byte* expected, auto some) {
+    std::uint64_t actual = 0, wanted = 0;
+    std::memcpy(&actual, memory.data() + i, some);
+    std::memcpy(&wanted, expected, some);
+    for (std::uint64_t differs = actual ^ wanted; differs != 0; differs >>= 8) {
+      wrong += (differs & 0xFF) != 0 ? 1 : 0;
+    }
+  });
   return wrong;
 }
 

@@ -19,7 +19,7 @@ from imb.cli import INTERRUPTED
 from imb.cli.common import share_of
 from imb.cli.launch_lines import problem_of
 from imb.model.errors import ImbError
-from imb.model.units import counted, size
+from imb.model.units import and_more, counted, size
 from imb.report.terminal import say
 from imb.runner import fabric, session
 from imb.runner.fabric import Settings, Size
@@ -320,7 +320,7 @@ def planned(settings: Settings, ranks: int) -> list[str]:
         lines += [
             f"then, while a slow host could be missed: {'other rounds, up to ' + counted(whole, 'round') + ', then ' if quick else ''}"
             f"as many passes again, up to {first << DOUBLED}, within {within}",
-            f"then, of what is suspected: {counted(2 * CONFIRMING, 'pass')} of {min(whole, 8)} to {counted(whole, 'round')} that confirm it, twice at most",
+            f"then, of what is suspected: {counted(2 * CONFIRMING, 'pass')} of 2 to {counted(whole, 'round')} that confirm it, twice at most",
         ]
     return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
 
@@ -346,10 +346,9 @@ def against_of(store: Archive, settings: Settings, sources: Sources) -> Against:
 
 def _suspected(verdict: Verdict) -> str:
     names = [suspect.name for suspect in verdict.suspects]
-    return (
-        f"{', '.join(names[:3])}{f' and {len(names) - 3} others' if len(names) > 3 else ''}"
-        or "all endpoints"
-    )
+    if verdict.screened:
+        names.append(f"{counted(len(verdict.screened), 'pair')} that may be slow")
+    return and_more(names) or "all endpoints"
 
 
 def _listed(sizes: Sequence[Size]) -> str:

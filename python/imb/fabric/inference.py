@@ -42,6 +42,7 @@ from imb.fabric.verdict import (
     Asymmetric,
     Populations,
     QuietRail,
+    Screened,
     SizeResult,
     State,
     Suspect,
@@ -54,7 +55,7 @@ from imb.stats.medians import median, middles, numbered
 FEWEST_ENDPOINTS = 4
 _RAILS = 0.1  # share of `level` that quiet rails have, if they are judged
 _UNDECIDED = 0.05  # p-value of a suspect that more passes may confirm
-_TAIL = 0.05  # p-value, by the tail of all others, of a pair that is named
+_TAIL = 0.01  # p-value, by the tail of all others, of a pair that is named
 _DOUBTED = 0.5  # the same of a pair that is measured once more
 _FEW = 0.1  # of the links have fewer pairs than the one whose sensitivity is reported
 _SEVERAL = 0.1  # share of slow pairs beyond which slow hosts may be among them
@@ -110,6 +111,7 @@ def judge_sweeps(
         together,
         tuple(dict.fromkeys(link for each in sizes for link in each.unjudged)),
         quiet,
+        tuple(pair for each in sizes for pair in each.screened),
     )
 
 
@@ -152,6 +154,7 @@ class _Size:
         self.notes: list[str] = [self.lost] if self.lost else []
         self.suspects: list[Suspect] = self._failed()
         self.asymmetric: list[Asymmetric] = []
+        self.screened: list[Screened] = []
         self.populations: list[Populations] = []
         self.unjudged: tuple[str, ...] = ()
         self.quiet: tuple[QuietRail, ...] = ()
@@ -187,7 +190,8 @@ class _Size:
             self.whole = screen(Part(self.layout, first | later), self.least)
         self.all_passes, self.fresh = self.whole.part, Part(self.layout, later)
         self.first = Part(self.layout, first)
-        self.one_launch = sweep.launches is None or len(np.unique(sweep.launches)) < 2
+        self.launches = 1 if sweep.launches is None else len(np.unique(sweep.launches))
+        self.one_launch = self.launches < 2
         self._judge_components()
         self._judge_pairs()
         self._judge_rails()
@@ -442,10 +446,12 @@ class _Size:
                     and result.p_value <= RANK
                     and tail <= _TAIL
                 )
-                self._add_pair(code, float(value), result, named, tail, both_signs)
+                doubted = code in (*first.suspects[: first.far], *every.suspects[: every.far])
+                undecided = not named and tail <= _DOUBTED and doubted and self.one_launch
+                self._add_pair(code, float(value), result, named, undecided, both_signs)
 
     def _add_pair(
-        self, code: int, value: float, result: Result | None, named: bool, tail: float, way: bool
+        self, code: int, value: float, result: Result | None, named: bool, undecided: bool, way: bool
     ) -> None:
         at = code if code >= 0 else -1 - code
         a, b = int(self.layout.a[at]), int(self.layout.b[at])
@@ -456,9 +462,10 @@ class _Size:
                 Asymmetric(a, b, float(np.expm1(value)), p, self.sweep.benchmark, self.sweep.bytes)
             )
             return
-        # Else it is not slow enough to be measured again.
-        undecided = not named and tail <= _DOUBTED and self.one_launch
         if not named and not undecided:
+            again = self.one_launch or (self.launches == 2 and result is not None and result.again)
+            if not way and again and self._noise_is_of_passes():
+                self.screened.append(Screened(a, b, self.sweep.benchmark, self.sweep.bytes))
             return
         reach = _95 * 1.25 * self.final.spread
         self.suspects.append(

@@ -25,8 +25,9 @@ _TRIED = 12  # components with the highest scores, of which the best one is chos
 _FEW_PEERS = 10  # links or switches
 _FEW = 8  # endpoints: one has a quarter of all pairs or more
 _NEAR = 0.8  # of the least effect: a component must be so slow in each part of the passes
-_FAR = 4.0  # standard deviations by which a suspected pair is slower than others
-_PAIRS = 8  # suspected pairs at most
+_NEAR_PAIRS = 3.0  # standard deviations by which a suspected pair is slower than others
+_FAR = 4.0  # the same of an asymmetric pair, and of pairs that are many
+_PAIRS = 8  # suspected pairs of few endpoints at most; of many, a quarter of their number: two rounds have them
 _ASYMMETRIC = 4  # suspected asymmetric pairs at most
 _MANY = 0.01  # share of all pairs: so many slow ones are a population
 _FEWEST_MANY = 10  # pairs: fewer are no population
@@ -177,10 +178,12 @@ def alike(fit: Fit, component: int) -> list[int]:
 
 
 class Singles(NamedTuple):
-    """Values of pairs, NaN where there is none, and pairs that may be slow by them; `share`, `effect`: of pairs that are too many to be single ones."""
+    """Values of pairs, NaN where there is none, and pairs that may be slow by them, of which the first `far` are beyond all doubts of the screen; `share`,
+    `effect`: of pairs that are too many to be single ones."""
 
     value: Values
     suspects: list[int]
+    far: int = 0
     share: float = 0.0
     effect: float = 0.0
 
@@ -192,10 +195,12 @@ def slow_pairs(fit: Fit, least: float) -> Singles:
     finite = np.isfinite(away)
     spread = robust_deviation(single[fit.clean]) if fit.clean.any() else 0.0
     spread = max(spread, LEAST_SPREAD) / (2**0.5 if fit.part.directed else 1.0)
-    slow = np.flatnonzero(finite & (np.nan_to_num(away) >= least) & (np.nan_to_num(away) > _FAR * spread))
-    if len(slow) > max(_MANY * finite.sum(), _FEWEST_MANY):
-        return Singles(away, [], len(slow) / float(finite.sum()), median(away[slow]))
-    return Singles(away, slow[np.argsort(-away[slow], kind="stable")][:_PAIRS].tolist())
+    slow = np.flatnonzero(finite & (np.nan_to_num(away) >= max(least, _NEAR_PAIRS * spread)))
+    far = slow[away[slow] > _FAR * spread]
+    if len(far) > max(_MANY * finite.sum(), _FEWEST_MANY):
+        return Singles(away, [], 0, len(far) / float(finite.sum()), median(away[far]))
+    most = max(_PAIRS, len(fit.part.layout.sweep.endpoints) // 4)
+    return Singles(away, slow[np.argsort(-away[slow], kind="stable")][:most].tolist(), len(far))
 
 
 def asymmetric_pairs(fit: Fit, least: float) -> Singles:
@@ -214,20 +219,20 @@ def asymmetric_pairs(fit: Fit, least: float) -> Singles:
     if len(distant) > max(_MANY * len(measured), _FEWEST_MANY):
         return Singles(away, [])
     distant = distant[np.argsort(-np.abs(away[distant]), kind="stable")][:_ASYMMETRIC]
-    return Singles(away, [pair if away[pair] > 0 else -1 - pair for pair in distant.tolist()])
+    suspects = [pair if away[pair] > 0 else -1 - pair for pair in distant.tolist()]
+    return Singles(away, suspects, len(suspects))
 
 
 def confirm_pairs(singles: Singles, fresh: Values, least: float, *, both_signs: bool) -> dict[int, Result]:
     """By the rank of each suspect among all other pairs of the fresh passes: if it is healthy, any of them may be the slowest."""
     where = {code: code if code >= 0 else -1 - code for code in singles.suspects}
     controls = np.isfinite(fresh)
+    where = {code: at for code, at in where.items() if controls[at]}
     controls[list(where.values())] = False
     others = np.abs(fresh[controls]) if both_signs else fresh[controls]
     results = {}
     for code, at in where.items():
         value = float(fresh[at] if code >= 0 else -fresh[at])
-        if not np.isfinite(value):
-            continue
         rank = 1 + int(np.count_nonzero(others >= value))
         p = min(1.0, len(where) * rank / (len(others) + 1))
         results[code] = Result(p, value >= _NEAR * least)

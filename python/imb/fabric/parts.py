@@ -26,6 +26,7 @@ _MAJORITY = 0.5  # share of the pairs of a class, from which on a slow component
 _FAST = 25  # percentile of fast pairs
 _FROM_FAST = 0.6745  # standard deviations from there to the median
 _KIND = 4  # components: of fewer, nothing is known of how they vary
+_SEVERAL = 8  # pairs of an endpoint in a pass, which show whether it is slow in it
 _ROBUST = 10  # endpoints of which the median absolute deviation is taken; a slow link makes others slow, whose pairs cross it, too
 
 
@@ -128,7 +129,8 @@ class Part:
         every = np.concatenate(ends)
         cells = int(every.max(initial=-1)) + 1
         of_endpoint = middles(every, cells, np.tile(away, 2))
-        of_endpoint[np.bincount(every, minlength=cells) < FEWEST] = 0.0
+        # Of few pairs, the median is noise, and has the effect of the pair itself.
+        of_endpoint[np.bincount(every, minlength=cells) < max(FEWEST, min(_SEVERAL, count - 1))] = 0.0
         away -= np.maximum(of_endpoint[ends[0]], of_endpoint[ends[1]])  # the slower end decides
         values = self._over_passes(table_by_index(self._at, len(self.count), away)[0])
         return values - median(values[self.there]) if self.there.any() else values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -59,26 +60,51 @@ class Circle(Collection[Round]):
         return pairs
 
 
-def confirming_rounds(verdict: Verdict, n: int, seed: int, measured: int, passes: int) -> Collection[Round]:
-    """Rounds of all endpoints that have the suspected pairs, and enough pairs of each other suspect to confirm its estimated effect. `measured`: rounds that
-    the verdict is based on; `passes`: those that follow."""
+def confirming_rounds(
+    verdict: Verdict, n: int, seed: int, measured: int, passes: int, *, again: bool = False
+) -> Collection[Round]:
+    """Rounds of all endpoints that have the suspected pairs, and enough pairs of each other suspect to confirm its estimated effect. Where pairs alone are
+    suspected, and are so many that their controls would take many rounds, they are measured for the first time without them: few will
+    be left for a launch `again`. `measured`: rounds that the verdict is based on; `passes`: those that follow."""
     whole = whole_sweep(n)
     circle = Circle(n, seed, 0, whole)
     slow = [suspect for suspect in verdict.suspects if suspect.kind == "pair" and len(suspect.endpoints) == 2]
     one_way = [suspect.endpoints for suspect in slow if suspect.way]
     one_way += [(pair.a, pair.b) for pair in verdict.asymmetric]
     both_ways = [suspect.endpoints for suspect in slow if not suspect.way]
-    pairs = {tuple(sorted(pair)) for pair in (*one_way, *both_ways)}
+    both_ways += [(pair.a, pair.b) for pair in verdict.screened]
+    pairs = {(min(pair), max(pair)) for pair in (*one_way, *both_ways)}
     # Both families are ranked by themselves.
     needed = max(_FEWEST, 2 * max(len(one_way), len(both_ways)) / RANK / n)
+    if not again and (len(both_ways) == len(verdict.screened) or needed > _FEWEST):
+        needed = 2 * len(one_way) / RANK / n
     before = {(result.benchmark, result.bytes): result.passes for result in verdict.per_size}
     for suspect in verdict.suspects:
         if suspect.score > 0:
             share = before.get((suspect.benchmark, suspect.bytes), 0) / passes * (_SURE / suspect.score) ** 2
-            needed = max(needed, share * measured)
+            needed = max(needed, _FEWEST, share * measured)
     if not needed < whole:  # NaN: all
         return circle
-    every = list(circle)
-    having = [each for each in every if not pairs.isdisjoint(each)]
-    rest = [each for each in every if pairs.isdisjoint(each)]
-    return having + rest[: max(0, math.ceil(needed) - len(having))]
+    having = _packed(pairs, circle)
+    rest = (each for each in circle if pairs.isdisjoint(each))
+    return having + list(islice(rest, max(0, math.ceil(needed) - len(having))))
+
+
+def _packed(pairs: Collection[tuple[int, int]], circle: Circle) -> list[Round]:
+    """These pairs in as few rounds as a first fit finds. Each is a round of the circle with one of its pairs: the other ones take the place of those that
+    have one of their ends, and the ends that are left are paired."""
+    groups: list[Round] = []
+    for pair in sorted(pairs):
+        for group in groups:
+            if all(end not in other for other in group for end in pair):
+                group.append(pair)
+                break
+        else:
+            groups.append([pair])
+    rounds = []
+    for group in groups:
+        taken = {end for pair in group for end in pair}
+        kept = [pair for pair in next(each for each in circle if group[0] in each) if taken.isdisjoint(pair)]
+        left = sorted(set(range(circle.n)) - taken - {end for pair in kept for end in pair})
+        rounds.append(sorted([*group, *kept, *zip(left[::2], left[1::2], strict=False)]))
+    return rounds

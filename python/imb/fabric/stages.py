@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from imb.fabric.inference import FEWEST_ENDPOINTS
@@ -61,6 +62,9 @@ def search(
     while True:
         verdict = judge()
         left = whole - rounds_so_far
+        if left > 0:  # few rounds do not look for single pairs
+            verdict = replace(verdict, screened=())
+        screened = {(pair.benchmark, pair.bytes) for pair in verdict.screened}
         short = short_sizes(
             verdict, wanted, passes_so_far * rounds_so_far / whole, most_passes, links=left > 0
         )
@@ -77,10 +81,11 @@ def search(
         elif suspected := [
             size
             for size in sizes
-            if (launched[size] == 1 and size in _suspected(verdict))
-            or (confirmed[size] == 1 and size in undecided_sizes(verdict))
+            if (launched[size] == 1 and size in _suspected(verdict) | screened)
+            or (confirmed[size] == 1 and size in undecided_sizes(verdict) | screened)
         ]:
-            chosen = confirming_rounds(verdict, n, seed, rounds_so_far, 2 * CONFIRMING)
+            again = max(confirmed[size] for size in suspected) > 0
+            chosen = confirming_rounds(verdict, n, seed, rounds_so_far, 2 * CONFIRMING, again=again)
             # Pairs of a list have the same direction in all passes.
             ways = [*chosen, *([(b, a) for a, b in pairs] for pairs in chosen)]
             listed = len(ways) * CONFIRMING < whole * FIRST

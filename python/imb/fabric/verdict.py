@@ -52,6 +52,16 @@ class Asymmetric:
 
 
 @dataclass(frozen=True)
+class Screened:
+    """A pair that another launch should measure, too little slow to be a suspect: of many healthy pairs some are."""
+
+    a: int
+    b: int
+    benchmark: str
+    bytes: int
+
+
+@dataclass(frozen=True)
 class QuietRail:
     """An interface of a host that carries `share` of the host's bytes; the median of hosts is `usual`."""
 
@@ -116,6 +126,7 @@ class Verdict:
     silent_together: tuple[tuple[int, int], ...] = ()
     unjudged: tuple[str, ...] = ()
     quiet_rails: tuple[QuietRail, ...] = ()
+    screened: tuple[Screened, ...] = ()
 
 
 NOTHING = Verdict("inconclusive", notes=("no pairs were measured",))
