@@ -513,24 +513,22 @@ def page_of(imb: Imb, folder: Path, records: bytes, *options: object) -> Path:
     return folder / "fabric.html"
 
 
-@pytest.mark.parametrize(("host", "slow"), [(600, 0.5), (601, 0.1)])
-def test_a_slow_host_is_a_line_however_many_hosts_share_a_pixel(
-    page: Any, imb: Imb, tmp_path: Path, host: int, slow: float
-) -> None:
+def test_a_slow_host_is_a_line_however_many_hosts_share_a_pixel(page: Any, imb: Imb, tmp_path: Path) -> None:
     """Its row and its column are cells of the picture, whichever of two hosts of a pixel it is, and a zoom has every host."""
-    names = fabrics.hosts(1024)
+    names, slow = fabrics.hosts(1024), {600: 0.5, 801: 0.1}
     topology = fabrics.topology_file(tmp_path / "topology", names, leaf=1024)
-    records = fabrics.records(names, leaf=1024, slow={host: slow}, passes=1)
+    records = fabrics.records(names, leaf=1024, slow=slow, passes=1)
     open_page(page, page_of(imb, tmp_path, records, "--topology", topology))
     drawn(page)
-    line = """() => {
-      const { z, y0, dy } = document.querySelector(".chart").data[0], at = Math.floor((HOST + 0.5 - (y0 - dy / 2)) / dy);
+    line = """(host) => {
+      const { z, y0, dy } = document.querySelector(".chart").data[0], at = Math.floor((host + 0.5 - (y0 - dy / 2)) / dy);
       const column = z.map((row) => row[at]), middle = (of) => of.filter((v) => v !== null).sort((a, b) => a - b)[of.length >> 1];
       return [middle(z[at]) / middle(z[3]), middle(column) / middle(z.map((row) => row[3])), z.length];
-    }""".replace("HOST", str(host))
-    across, down, cells = page.evaluate(line)
+    }"""
     place = page.locator(".nsewdrag").first.bounding_box()
-    assert min(across, down) > 1 + 0.8 * slow and cells <= place["width"]
+    for host, by in slow.items():
+        across, down, cells = page.evaluate(line, host)
+        assert min(across, down) > 1 + 0.8 * by and cells <= place["width"]
     page.mouse.move(place["x"] + 0.4 * place["width"], place["y"] + 0.4 * place["height"])
     page.mouse.down()
     page.mouse.move(place["x"] + 0.7 * place["width"], place["y"] + 0.7 * place["height"], steps=4)
