@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +25,11 @@ from imb.fabric.stages import (
 )
 from imb.fabric.sweep import Endpoint, Sweep
 from imb.fabric.topology import Topology, graph, tree
-from imb.fabric.verdict import SizeResult, Suspect, Verdict
+from imb.fabric.verdict import Screened, SizeResult, Suspect, Verdict
 from imb.stats.arrays import Numbers
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+from truth import fabric as truth
 
 CORE_PAIRS = Path(__file__).with_name("data") / "core-pairs.txt"
 Slow = Callable[[Numbers, Numbers], Any]
@@ -630,6 +634,31 @@ def test_rounds_that_confirm_have_the_suspects_and_all_others(kind: str) -> None
     pairs = [pair for one in rounds for pair in one]
     assert np.bincount(np.ravel(pairs)).tolist() == 64 * [len(rounds)] and len(set(pairs)) == len(pairs)
     assert kind == "host" or (3, 9) in pairs
+
+
+@pytest.mark.parametrize("ends", [64, 17])
+def test_many_pairs_that_may_be_slow_are_measured_side_by_side(ends: int) -> None:
+    """In a few rounds, each with all endpoints; those that are left, in as many as their controls need."""
+    pairs = [(at, at + step) for step in (1, 5) for at in range(0, ends - 5, 3)][: ends // 4]
+    verdict = Verdict("healthy", screened=tuple(Screened(a, b, "Pair_Bandwidth", 8) for a, b in pairs))
+    rounds = list(confirming_rounds(verdict, ends, 1, ends, 6))
+    assert len(rounds) <= 4 and {pair for one in rounds for pair in one} >= set(pairs)
+    for one in rounds:
+        assert len(set(np.ravel(one).tolist())) == 2 * len(one) == ends - ends % 2
+        assert all(a < b for a, b in one)
+    left = replace(verdict, screened=verdict.screened[:1])
+    again = list(confirming_rounds(left, ends, 1, ends, 6, again=True))
+    assert 8 <= len(again) < ends and pairs[0] in again[0]
+
+
+@pytest.mark.parametrize("draw", [64, 76])
+def test_a_pair_that_stands_out_little_is_measured_until_it_does(draw: int) -> None:
+    """20 % at a noise of 5 %: after the first launch some healthy ones of 2,016 pairs are nearly as slow."""
+    fabric = truth.fabric_of("flat", 64)
+    for kind, by in (("pair", 0.2), ("none", 0.0)):
+        found = truth.drawn(fabric, kind, by, "normal 5%", range(draw, draw + 1), 60.0, 1, "Pair_Bandwidth")
+        assert (found["right"], found["wrong"], found["asymmetric"]) == (int(by > 0), 0, 0), found
+        assert found["rounds"] <= 1.3 * 4 * whole_sweep(64)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -55,7 +55,7 @@ from imb.stats.medians import median, middles, numbered
 FEWEST_ENDPOINTS = 4
 _RAILS = 0.1  # share of `level` that quiet rails have, if they are judged
 _UNDECIDED = 0.05  # p-value of a suspect that more passes may confirm
-_TAIL = 0.01  # p-value, by the tail of all others, of a pair that is named
+_TAIL = 0.05  # p-value, by the tail of all others, of a pair that is named
 _DOUBTED = 0.5  # the same of a pair that is measured once more
 _FEW = 0.1  # of the links have fewer pairs than the one whose sensitivity is reported
 _SEVERAL = 0.1  # share of slow pairs beyond which slow hosts may be among them
@@ -425,7 +425,8 @@ class _Size:
                     self._many_pairs(every.share, every.effect)
                 continue
             nature = 1.0 if self.one_launch else in_common(first.value, last.value)
-            results = confirm_pairs(first, last.value, self.least, both_signs=both_signs)
+            steady = self._noise_is_of_passes()
+            results = confirm_pairs(first, last.value, self.least, both_signs=both_signs, steady=steady)
             suspects = [
                 *first.suspects,
                 *(code for code in every.suspects if code not in first.suspects),

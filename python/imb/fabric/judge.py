@@ -27,7 +27,9 @@ _FEW = 8  # endpoints: one has a quarter of all pairs or more
 _NEAR = 0.8  # of the least effect: a component must be so slow in each part of the passes
 _NEAR_PAIRS = 3.0  # standard deviations by which a suspected pair is slower than others
 _FAR = 4.0  # the same of an asymmetric pair, and of pairs that are many
-_PAIRS = 8  # suspected pairs of few endpoints at most; of many, a quarter of their number: two rounds have them
+_PAIRS = (
+    8  # suspected pairs of few endpoints at most; of many, a quarter of their number: two rounds have them
+)
 _ASYMMETRIC = 4  # suspected asymmetric pairs at most
 _MANY = 0.01  # share of all pairs: so many slow ones are a population
 _FEWEST_MANY = 10  # pairs: fewer are no population
@@ -223,19 +225,24 @@ def asymmetric_pairs(fit: Fit, least: float) -> Singles:
     return Singles(away, suspects, len(suspects))
 
 
-def confirm_pairs(singles: Singles, fresh: Values, least: float, *, both_signs: bool) -> dict[int, Result]:
-    """By the rank of each suspect among all other pairs of the fresh passes: if it is healthy, any of them may be the slowest."""
+def confirm_pairs(
+    singles: Singles, fresh: Values, least: float, *, both_signs: bool, steady: bool
+) -> dict[int, Result]:
+    """By the rank of each suspect among all other pairs of the fresh passes: if it is healthy, any of them may be the slowest. Bonferroni over the suspects; if the
+    pairs are too few for that and `steady`, as the noise of a pass does not last, one after the other, the slowest first, until one is not confirmed
+    (Maurer, Hothorn and Lehmacher 1995)."""
     where = {code: code if code >= 0 else -1 - code for code in singles.suspects}
     controls = np.isfinite(fresh)
     where = {code: at for code, at in where.items() if controls[at]}
     controls[list(where.values())] = False
     others = np.abs(fresh[controls]) if both_signs else fresh[controls]
-    results = {}
+    results, last = {}, 0.0
+    one_by_one = steady and len(where) > RANK * (len(others) + 1)
     for code, at in where.items():
         value = float(fresh[at] if code >= 0 else -fresh[at])
-        rank = 1 + int(np.count_nonzero(others >= value))
-        p = min(1.0, len(where) * rank / (len(others) + 1))
-        results[code] = Result(p, value >= _NEAR * least)
+        p = (1 + int(np.count_nonzero(others >= value))) / (len(others) + 1)
+        last = max(last, p) if one_by_one else min(1.0, len(where) * p)
+        results[code] = Result(last, value >= _NEAR * least)
     return results
 
 
