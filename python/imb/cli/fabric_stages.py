@@ -346,8 +346,8 @@ def against_of(store: Archive, settings: Settings, sources: Sources) -> Against:
 
 def _suspected(verdict: Verdict) -> str:
     names = [suspect.name for suspect in verdict.suspects]
-    if verdict.screened:
-        names.append(f"{counted(len(verdict.screened), 'pair')} that may be slow")
+    if verdict.screened and not names:
+        return f"{counted(len(verdict.screened), 'pair')} that may be slow"
     return and_more(names) or "all endpoints"
 
 

@@ -27,9 +27,7 @@ _FEW = 8  # endpoints: one has a quarter of all pairs or more
 _NEAR = 0.8  # of the least effect: a component must be so slow in each part of the passes
 _NEAR_PAIRS = 3.0  # standard deviations by which a suspected pair is slower than others
 _FAR = 4.0  # the same of an asymmetric pair, and of pairs that are many
-_PAIRS = (
-    8  # suspected pairs of few endpoints at most; of many, a quarter of their number: two rounds have them
-)
+_PAIRS = 8  # suspected pairs at most; of many endpoints, a quarter of their number
 _ASYMMETRIC = 4  # suspected asymmetric pairs at most
 _MANY = 0.01  # share of all pairs: so many slow ones are a population
 _FEWEST_MANY = 10  # pairs: fewer are no population
@@ -180,8 +178,8 @@ def alike(fit: Fit, component: int) -> list[int]:
 
 
 class Singles(NamedTuple):
-    """Values of pairs, NaN where there is none, and pairs that may be slow by them, of which the first `far` are beyond all doubts of the screen; `share`,
-    `effect`: of pairs that are too many to be single ones."""
+    """Values of pairs, NaN where there is none, and pairs that may be slow by them, the slowest first; `far`: how many of them are beyond
+    `_FAR`; `share`, `effect`: of pairs that are too many to be single ones."""
 
     value: Values
     suspects: list[int]
