@@ -59,8 +59,10 @@ void with_store(DataType type, Use use) {
   }
 }
 
-std::uint64_t mixed(std::uint64_t rank, std::uint64_t index) {
-  return SplitMix((rank << 40) ^ (index * SplitMix::step)).next();
+std::uint64_t mixed(int rank, std::int64_t index) {
+  return SplitMix((static_cast<std::uint64_t>(rank) << 40) ^
+                  (static_cast<std::uint64_t>(index) * SplitMix::step))
+      .next();
 }
 
 // The contents of reductions repeat with this period of elements. It is a prime, so that segments whose
@@ -74,13 +76,11 @@ int reduction_value(int rank, std::int64_t index, int ranks) {
   const std::int64_t place = index % reduction_period;
   const int stride = (ranks + ranks_that_contribute - 1) / ranks_that_contribute;
   if ((rank + place) % stride != 0) return 0;
-  return static_cast<int>((mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(place)) >> 32) %
-                          3) +
-         1;
+  return static_cast<int>((mixed(rank, place) >> 32) % 3) + 1;
 }
 
 int message_value(int rank, std::int64_t index, DataType type) {
-  const std::uint64_t bits = mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(index)) >> 32;
+  const std::uint64_t bits = mixed(rank, index) >> 32;
   const bool small = type == DataType::float16 || type == DataType::bfloat16;
   return static_cast<int>(small ? bits % 256 : bits % (1U << 24));
 }
@@ -98,8 +98,7 @@ constexpr std::uint64_t never_armed(std::uint64_t word) {
 void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count, std::int64_t stride) {
   for (std::int64_t i = 0; i < count;) {
     const std::int64_t place = (first + i) % word_size, some = std::min(count - i, word_size - place);
-    const std::uint64_t values = never_armed(
-        mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>((first + i) / word_size)));
+    const std::uint64_t values = never_armed(mixed(rank, (first + i) / word_size));
     const std::array<std::byte, word_size> bytes = bytes_of(values >> (8 * place));
     if (stride == 1 && some == word_size) {
       std::memcpy(at + i, bytes.data(), word_size);

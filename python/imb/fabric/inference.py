@@ -74,7 +74,7 @@ def judge_sweeps(
     sizes: list[_Size] = []
     for sweep in (leveled(each, topology) for each in sweeps):
         prepared = _layout(sweep, topology, prepared)
-        launches = 1 if sweep.launches is None else len(np.unique(sweep.launches))
+        launches = sweep.launch_count
         sizes.append(
             _Size(prepared, topology, level / len(sweeps) / (launches * (launches + 1)), least_effect)
         )
@@ -190,8 +190,7 @@ class _Size:
             self.whole = screen(Part(self.layout, first | later), self.least)
         self.all_passes, self.fresh = self.whole.part, Part(self.layout, later)
         self.first = Part(self.layout, first)
-        self.launches = 1 if sweep.launches is None else len(np.unique(sweep.launches))
-        self.one_launch = self.launches < 2
+        self.launches = sweep.launch_count
         self._judge_components()
         self._judge_pairs()
         self._judge_rails()
@@ -309,7 +308,7 @@ class _Size:
         undecided = (
             bool(others)
             if confirmed
-            else result is None or self.one_launch or (p <= _UNDECIDED and effect >= self.least)
+            else result is None or self.launches == 1 or (p <= _UNDECIDED and effect >= self.least)
         )
         return Suspect(
             kind, name, component.endpoints, float(np.expm1(effect)),
@@ -424,9 +423,10 @@ class _Size:
                 if not self.populations:
                     self._many_pairs(every.share, every.effect)
                 continue
-            nature = 1.0 if self.one_launch else in_common(first.value, last.value)
-            steady = self._noise_is_of_passes()
-            results = confirm_pairs(first, last.value, self.least, both_signs=both_signs, steady=steady)
+            nature = 1.0 if self.launches == 1 else in_common(first.value, last.value)
+            results = confirm_pairs(
+                first, last.value, self.least, both_signs=both_signs, steady=self._noise_is_of_passes()
+            )
             suspects = [
                 *first.suspects,
                 *(code for code in every.suspects if code not in first.suspects),
@@ -448,7 +448,7 @@ class _Size:
                     and tail <= _TAIL
                 )
                 doubted = code in (*first.suspects[: first.far], *every.suspects[: every.far])
-                undecided = not named and tail <= _DOUBTED and doubted and self.one_launch
+                undecided = not named and tail <= _DOUBTED and doubted and self.launches == 1
                 self._add_pair(code, float(value), result, named, undecided, both_signs)
 
     def _add_pair(
@@ -464,7 +464,7 @@ class _Size:
             )
             return
         if not named and not undecided:
-            again = self.one_launch or (self.launches == 2 and result is not None and result.again)
+            again = self.launches == 1 or (self.launches == 2 and result is not None and result.again)
             if not way and again and self._noise_is_of_passes():
                 self.screened.append(Screened(a, b, self.sweep.benchmark, self.sweep.bytes))
             return

@@ -25,8 +25,8 @@ _TRIED = 12  # components with the highest scores, of which the best one is chos
 _FEW_PEERS = 10  # links or switches
 _FEW = 8  # endpoints: one has a quarter of all pairs or more
 _NEAR = 0.8  # of the least effect: a component must be so slow in each part of the passes
-_NEAR_PAIRS = 3.0  # standard deviations by which a suspected pair is slower than others
-_FAR = 4.0  # the same of an asymmetric pair, and of pairs that are many
+_SCREENED = 3.0  # standard deviations by which a pair that is measured again is slower than others
+_FAR = 4.0  # the same of a suspected one, of an asymmetric one, and of pairs that are many
 _PAIRS = 8  # suspected pairs at most; of many endpoints, a quarter of their number
 _ASYMMETRIC = 4  # suspected asymmetric pairs at most
 _MANY = 0.01  # share of all pairs: so many slow ones are a population
@@ -195,7 +195,7 @@ def slow_pairs(fit: Fit, least: float) -> Singles:
     finite = np.isfinite(away)
     spread = robust_deviation(single[fit.clean]) if fit.clean.any() else 0.0
     spread = max(spread, LEAST_SPREAD) / (2**0.5 if fit.part.directed else 1.0)
-    slow = np.flatnonzero(finite & (np.nan_to_num(away) >= max(least, _NEAR_PAIRS * spread)))
+    slow = np.flatnonzero(finite & (np.nan_to_num(away) >= max(least, _SCREENED * spread)))
     far = slow[away[slow] > _FAR * spread]
     if len(far) > max(_MANY * finite.sum(), _FEWEST_MANY):
         return Singles(away, [], 0, len(far) / float(finite.sum()), median(away[far]))

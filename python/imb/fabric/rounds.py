@@ -75,9 +75,10 @@ def confirming_rounds(
     both_ways += [(pair.a, pair.b) for pair in verdict.screened]
     pairs = {(min(pair), max(pair)) for pair in (*one_way, *both_ways)}
     # Both families are ranked by themselves.
-    needed = max(_FEWEST, 2 * max(len(one_way), len(both_ways)) / RANK / n)
+    of_controls = 2 / RANK / n  # of one suspect
+    needed = max(_FEWEST, max(len(one_way), len(both_ways)) * of_controls)
     if not again and (len(both_ways) == len(verdict.screened) or needed > _FEWEST):
-        needed = 2 * len(one_way) / RANK / n
+        needed = len(one_way) * of_controls
     before = {(result.benchmark, result.bytes): result.passes for result in verdict.per_size}
     for suspect in verdict.suspects:
         if suspect.score > 0:

@@ -2,7 +2,8 @@
 
 As long as a slow host could be missed, as many passes again as there are follow; in a quick search, which has few rounds at first, other
 rounds as long as there are any, since new pairs show more than those measured again. Where something is suspected after the first launch,
-another one confirms it: some rounds of all endpoints, so that the suspects have controls. What it leaves undecided is confirmed once more, and then has
+another one confirms it: some rounds of all endpoints, so that the suspects have controls. Single pairs that
+stand out little are many, and are measured once more before that. What is undecided then is confirmed once more, and then has
 further passes of all rounds.
 """
 

@@ -69,6 +69,10 @@ class Sweep:
         if count and bool((self.a == self.b).any()):
             raise ValueError("a pair has one endpoint twice")
 
+    @property
+    def launch_count(self) -> int:
+        return 1 if self.launches is None else len(np.unique(self.launches))
+
     def pair_codes(self) -> Indices:
         """Of each record, its pair as one number, the same in both directions: lower endpoint * number of endpoints + higher one."""
         low, high = np.minimum(self.a, self.b).astype(np.int64), np.maximum(self.a, self.b)
