@@ -25,9 +25,8 @@ from imb.model.records import (
 )
 from imb.readers import columnar
 from imb.readers.imb_facts import run_of
-from imb.readers.imb_heads import KNOWN
 from imb.readers.preamble import LogEvent
-from imb.readers.registry import parse, parse_many
+from imb.readers.registry import parse
 from imb.readers.table import Log
 from imb.report import classic
 
@@ -87,7 +86,7 @@ def test_every_row_of_the_recorded_outputs_is_read(path: Path) -> None:
 
 
 def test_the_recorded_outputs_have_the_rows_that_were_counted_by_hand() -> None:
-    assert [log.counts()[1] for log in parse_many([(text, "") for text in TEXTS])] == [
+    assert [log.counts()[1] for log in (parse(text, "") for text in TEXTS)] == [
         *(33, 50, 322, 81, 26, 29, 16, 10, 50, 7, 28, 28, 43, 7, 30, 32, 84, 36),
     ]
 
@@ -876,28 +875,6 @@ def test_layouts_of_osu() -> None:
     assert not [note for note in log.notes if re.match(r"skipped: (\S+ )?\d", note.text)]
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=[path.stem for path in REFERENCES])
-def test_regular_and_irregular_rows_say_the_same(text: bytes) -> None:
-    """An indented table is read row by row, as it stands all rows at once."""
-    indented = b"".join(b" " + line for line in text.splitlines(keepends=True))
-    assert results(indented) == results(text)
-
-
-@pytest.mark.parametrize(
-    "text", [*TEXTS, GROUPS, PASSES], ids=[*(p.stem for p in REFERENCES), "groups", "passes"]
-)
-def test_heads_that_were_read_before_mean_the_same(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(log: bytes) -> tuple[object, ...]:
-        found = parse(log, "log")
-        return [[*launch.records()] for launch in found.launches], found.problems, found.notes, found.counts()
-
-    damaged = text.replace(b".", b":", 400).replace(b"\n\n#", b"\n# note: text\n\n#", 3)
-    again = [read(text), read(damaged), read(text + damaged)]
-    for known in KNOWN.values():
-        monkeypatch.setattr(known, "get", lambda _: None)  # every head is read
-    assert again == [read(text), read(damaged), read(text + damaged)]
-
-
 @pytest.mark.parametrize("inserted", [b"  ", b"x", b"-1", b"\n", b"# note: text\n", b"\0"])
 def test_a_table_under_a_known_head_is_read_as_it_stands(inserted: bytes) -> None:
     """The second of two equal tables is found by its head; what was put into it changes its own rows only."""
@@ -932,8 +909,6 @@ def test_what_touches_the_end_of_a_table_under_a_known_head_is_not_lost(end: byt
     def words(log: Log) -> list[str]:
         return [re.sub(r"^.*?\d+: ", "", str(each)) for each in [*log.problems, *log.notes]]
 
-    for known in KNOWN.values():
-        known.by_text.clear()
     tail = b"#----\n"
     first, second = parse(damaged + tail, "log"), parse(PINGPONG + damaged + tail, "log")
     assert words(second) == words(first)

@@ -186,7 +186,11 @@ def _of_columns(
     }
     units = np.array([launch.bytes_per_megabyte for _, launch in launches])
     megabytes: float | Array = units[by_launch] if (units != units[0]).any() else float(units[0])
-    for field, values in figures(columns, _columns(stretches, counts), megabytes).items():
+    for field, values in figures(
+        columns,
+        [np.concatenate(parts) for parts in zip(*(each.arrays for each in stretches), strict=True)],
+        megabytes,
+    ).items():
         if field == "defects":
             whole_numbers = np.nan_to_num(values, nan=0, posinf=0).astype(np.int64)
             by_name[field] = pa.array(whole_numbers, mask=np.isnan(values))
@@ -198,17 +202,6 @@ def _of_columns(
     nulls = {kind: pa.nulls(total, kind) for kind in kinds}  # most columns: one array for all of a type
     arrays = [by_name[field.name] if field.name in by_name else nulls[field.type] for field in RESULTS]
     return pa.table(arrays, schema=RESULTS)
-
-
-def _columns(stretches: Sequence[Stretch], counts: Array) -> list[Array]:
-    """The numbers of these stretches, a column each; no copy where they follow each other in the same arrays."""
-    shared = stretches[0].arrays
-    firsts = np.array([stretch.first for stretch in stretches], np.int64)
-    ends = counts.cumsum()
-    if (firsts == ends - counts).all() and all(stretch.arrays is shared for stretch in stretches):
-        return [array[: int(ends[-1])] for array in shared]
-    parts = [(stretch.arrays, slice(stretch.first, stretch.first + stretch.count)) for stretch in stretches]
-    return [np.concatenate([arrays[i][rows] for arrays, rows in parts]) for i in range(len(shared))]
 
 
 def _extras(stretches: Sequence[Stretch]) -> dict[str, pa.Array]:

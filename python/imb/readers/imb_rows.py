@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 from imb.model.records import QUANTILES, Cause, Failure
-from imb.readers.plain import columns_of
 from imb.readers.table import CELL, FIELDS, Head, LoggedLaunch, Stretch, arrays_of, number
 
 MARK = b"#rep"  # "#repetitions" in every table; "#rep.s" in the oldest
-NOTE = b"# note: "  # OpenIMB's own lines after a table
 _ALIASES = {"rep.s": "repetitions", "mb/sec": "mbytes/sec", "mbyte/sec": "mbytes/sec", "msgs/sec": "msg/sec"}
 CAUSES: tuple[tuple[str, Cause], ...] = (
     ("out-of-mem", "out_of_memory"),
@@ -117,7 +115,7 @@ class Rows:
         if not self.values:
             return
         arrays = arrays_of(self.columns, self.values)
-        stretch = Stretch(self.head, self.columns, self.line, 0, len(self.values), arrays=arrays)
+        stretch = Stretch(self.head, self.columns, self.line, arrays)
         stretch.quantiles, stretch.load_drift = self.quantiles or None, self.drift or None
         launch.items.append(stretch)
         self.clear()
@@ -125,27 +123,6 @@ class Rows:
 
 def _drift_of(match: re.Match[str]) -> float:
     return (1 if match["how"] == "slower" else -1) * int(match["percent"]) / 100
-
-
-def converted(stretches: Iterable[Stretch]) -> set[int]:
-    """Turns blocks into numbers, all with the same columns together; returns the ids of stretches that are not plain."""
-    alike: dict[tuple[str, ...], list[Stretch]] = {}
-    odd: set[int] = set()
-    for stretch in stretches:
-        if stretch.block:
-            alike.setdefault(stretch.columns, []).append(stretch)
-    for columns, same in alike.items():
-        arrays = columns_of([stretch.block for stretch in same], columns)
-        first = 0
-        for stretch in same:
-            stretch_arrays = arrays or columns_of([stretch.block], columns)
-            if stretch_arrays is None:
-                odd.add(id(stretch))
-                continue
-            stretch.arrays, stretch.first = stretch_arrays, first if arrays else 0
-            stretch.block = b""
-            first += stretch.count
-    return odd
 
 
 def header_of(row: bytes) -> Header | None:
@@ -173,24 +150,6 @@ def further_columns(line: bytes, columns: tuple[str, ...]) -> tuple[str, ...]:
     return names if fits else ()
 
 
-def regular_rows(block: bytes, columns: int) -> int:
-    """Number of rows if their widths may be those of a table's rows, else 0. Converting them looks at every byte."""
-    width = columns * CELL + 1
-    count, rest = divmod(len(block) + 1, width)
-    return count if block and not rest and (count == 1 or block[width - 1] == 10) else 0
-
-
-def regular_until_blank(text: bytes, start: int, width: int) -> int:
-    """Number of rows of `width` bytes from `start` if the next `#` stands after them and one empty line, and does not
-    begin a note on them; else 0."""
-    mark = text.find(b"#", start)
-    count, rest = divmod(mark - start, width)
-    if count < 1 or rest != 1 or text[start + width - 1] != 10 or text.startswith(NOTE, mark):
-        return 0
-    end = start + count * width
-    return count if text[end - 1 : end + 1] == b"\n\n" else 0
-
-
 def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | None:
     """The cells of a line, in the units of the table; None where it is no row of these columns."""
     tokens = words.split()
@@ -203,12 +162,6 @@ def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | N
         return [number(token, name) for token, name in zip(tokens, columns, strict=True)]
     except ValueError:
         return None
-
-
-def row_before(text: bytes, start: int, columns: tuple[str, ...]) -> Cells | None:
-    """The row whose line ends before byte `start`."""
-    first = text.rfind(b"\n", 0, max(start - 1, 0)) + 1
-    return row_of(text[first:start].decode("utf-8", "replace").rstrip(), columns)
 
 
 def goes_on(last: Cells, row: Cells, columns: tuple[str, ...]) -> bool:

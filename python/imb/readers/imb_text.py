@@ -1,40 +1,32 @@
 """The tables of IMB 3.x to 2021 and of OpenIMB, in logs or inside other text.
 
-The way: find header rows (they hold "#repetitions"), read the lines above one as its head, and take the rows below
-it as one block where they are regular, line by line where they are not. What stands above a table repeats all over a
-log, so its meaning is remembered by its bytes.
+The way: find header rows (they hold "#repetitions"), read the lines above one as its head, and the rows below it line
+by line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import zip_longest
 
 from imb.model.catalog import kind_of
-from imb.model.records import Failure, Problem
+from imb.model.records import Multi, Problem
 from imb.readers import decoration, labeled_rows
 from imb.readers import preamble as above
 from imb.readers.imb_facts import complete, drop_repeated_banners
-from imb.readers.imb_heads import LONGEST, with_multi
 from imb.readers.imb_rows import (
     MARK,
-    NOTE,
     Cells,
     Header,
     Rows,
-    converted,
     failure_of,
     further_columns,
     goes_on,
     header_of,
     quantiles_of,
-    regular_rows,
-    regular_until_blank,
-    row_before,
     row_of,
 )
 from imb.readers.launches import Launches
-from imb.readers.table import Head, Log, LoggedLaunch, Stretch, lacks_time, no_time
+from imb.readers.table import Head, Log, lacks_time, no_time
 from imb.readers.unread import (
     UnreadRow,
     bounded,
@@ -56,18 +48,9 @@ def detect(text: bytes) -> bool:
     return MARK in text
 
 
-def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
-    """Every launch in each log. Never fails: what is not understood becomes a problem with its line.
-
-    `files`: text, and the name that problems call it. Many at once are read faster than one by one.
-    """
-    readers = [_scanned(text, name) for text, name in files]
-    _convert(readers)
-    return [reader.finish() for reader in readers]
-
-
-def _scanned(text: bytes, name: str) -> _Reader:
-    """The reader of a log, which has found its tables. Text around each line is removed where a table has some."""
+def read(text: bytes, name: str) -> Log:
+    """Every launch in a log. Never fails: what is not understood becomes a problem with its line. Text around each line is
+    removed where a table has some."""
     reader = _Reader(text, decoration.plain(text), name)
     reader.scan()
     if reader.tagged or not reader.log.launches:
@@ -75,16 +58,7 @@ def _scanned(text: bytes, name: str) -> _Reader:
         if untagged is not reader.text:
             reader = _Reader(text, untagged, name)
             reader.scan()
-    return reader
-
-
-def _convert(readers: Sequence[_Reader]) -> None:
-    """Turns all blocks into numbers together; those that turn out not to be plain are read again, row by row."""
-    launches = [launch for reader in readers for launch in reader.log.launches]
-    odd = converted(stretch for launch in launches for stretch in launch.stretches())
-    if odd:
-        for reader in readers:
-            reader.read_again(odd)
+    return reader.finish()
 
 
 class _Reader:
@@ -110,9 +84,6 @@ class _Reader:
                 start = at = self.labeled_table(start, labeled)
                 continue
             row_end = text.find(b"\n", mark)
-            if next_start := self.known_table(start, row_end):
-                start = at = next_start
-                continue
             row_start = text.rfind(b"\n", 0, mark) + 1
             row_end = len(text) if row_end < 0 else row_end
             header = self.header(text[row_start:row_end])
@@ -121,37 +92,8 @@ class _Reader:
                 at = row_end
                 continue
             preamble = self.read_above(start, row_start)
-            next_start = self.table(preamble.head, header.columns, row_start, min(row_end + 1, len(text)))
-            self.remember(preamble, start, row_end, header.columns)
-            start = at = next_start
+            start = at = self.table(preamble.head, header.columns, row_start, min(row_end + 1, len(text)))
         self.read_above(start, len(text), last=True)
-
-    def known_table(self, start: int, row_end: int) -> int:
-        """Takes the table whose header row ends at `row_end` if its head, the text from `start`, is known and its rows are
-        regular; returns where the table ends. Else 0, and nothing is changed.
-
-        Most tables of a log are read here. For these it does what `read_above` and `table` do, and copies the rows only.
-        """
-        launch = self.launches.current
-        if launch is None or not self.launches.is_open or not 0 <= row_end < start + LONGEST:
-            return 0
-        known = self.launches.known.get(self.text[start:row_end])
-        count = regular_until_blank(self.text, row_end + 1, known.width) if known else 0
-        if known is None or not count:
-            return 0
-        line, first = self.line_of(start) + known.lines, row_end + 1
-        end = first + count * known.width
-        block = self.text[first : end - 1]
-        launch.items.append(Stretch(known.head, known.columns, line, first, count, block))
-        self.line_at, self.line = end, line + 1 + count
-        return end
-
-    def remember(self, preamble: above.Preamble, start: int, row_end: int, columns: tuple[str, ...]) -> None:
-        """Keeps what the text from `start` to the end of the header row means, if it is a head and nothing else."""
-        if preamble.events or not preamble.head.benchmark or "group" in columns:
-            return
-        head = self.with_multi(preamble.head, grouped=False)
-        self.launches.known.keep(self.text[start:row_end], head, columns)
 
     # --- Lines ---------------------------------------------------------------------------------------
 
@@ -181,9 +123,6 @@ class _Reader:
     def read_above(self, start: int, stop: int, *, last: bool = False) -> above.Preamble:
         """Reads the text before a table, or after the last one."""
         preamble = above.read_preamble(self.text[start:stop])
-        if preamble.events and (table := self.continued(preamble, start)):
-            start = self.irregular(table.head, table.columns, table.line, start, interrupted=True)
-            preamble = above.read_preamble(self.text[start:stop])
         self.launches.more += preamble.more
         if preamble.events:
             self.launches.take(preamble.events, start)
@@ -211,58 +150,24 @@ class _Reader:
         head = self.with_multi(head, grouped)
         below = self.text.find(b"\n", start)
         if below >= 0 and (more := further_columns(self.text[start:below], columns)):
-            return self.irregular(head, (*columns, *more), line, below + 1, wrapped=len(columns))
-        stop = mark if (mark := self.text.find(b"#", start)) >= 0 else len(self.text)
-        if stop < len(self.text) or self.text.endswith(b"\n"):
-            rows = block = self.text[start:stop].rstrip()
-            # A comment directly after a row may stand within the table. Our notes stand after the blank line that ends it.
-            ended = self.text.startswith(b"\n\n", start + len(rows)) and not self.text.startswith(NOTE, stop)
-            within = stop < len(self.text) and not ended
-            if grouped:
-                block = block.replace(b"\n\n", b"\n").lstrip(b"\n")
-            if not within and (count := regular_rows(block, len(columns))):
-                launch.items.append(Stretch(head, columns, line, start, count, block))
-                return start + len(rows) + 1
-        return self.irregular(head, columns, line, start)
-
-    def continued(self, preamble: above.Preamble, start: int) -> Stretch | None:
-        """The last table, if its rows ended as expected and one more follows after other text, which begins at `start`."""
-        items = self.launches.current.items if self.launches.current else []
-        table = items[-1] if items else None
-        if not isinstance(table, Stretch) or not table.block:
-            return None
-        for event in preamble.events:
-            if event.kind != "text" or (preamble.head_at is not None and event.at > preamble.head_at):
-                break
-            if row := row_of(event.text, table.columns):
-                before = row_before(self.text, start, table.columns)
-                return table if before is not None and goes_on(before, row, table.columns) else None
-        return None
+            return self.rows(head, (*columns, *more), line, below + 1, wrapped=len(columns))
+        return self.rows(head, columns, line, start)
 
     def with_multi(self, head: Head, grouped: bool) -> Head:
         """The head with `multi` according to its title, its columns and the command line."""
-        return with_multi(head, grouped, self.launches.asks_for_multi)
+        option: Multi = "summary" if self.launches.asks_for_multi else "off"
+        return head._replace(multi="each_group" if grouped else head.multi or option)
 
-    def irregular(
-        self,
-        head: Head,
-        columns: tuple[str, ...],
-        line: int,
-        start: int,
-        *,
-        wrapped: int = 0,
-        interrupted: bool = False,
-    ) -> int:
-        """The rows one by one: indented, mixed with failures, quantiles or other text, wrapped after `wrapped` columns, or
-        torn. `interrupted`: other text comes before them, and others were read."""
+    def rows(self, head: Head, columns: tuple[str, ...], line: int, start: int, *, wrapped: int = 0) -> int:
+        """The rows from `start`, mixed with failures, quantiles or other text, and wrapped after `wrapped` columns."""
         launch = self.launches.current
         assert launch is not None
         rows = Rows(head, columns, line)
         end, width = start, 0
         at_line = self.line_of(start) - 1
         foreign: list[tuple[int, str]] = []
-        blank = False
-        last = row_before(self.text, start, columns) if interrupted else None
+        blank = interrupted = False  # other text came after the last row
+        last: Cells | None = None
         at = start
         while at < len(self.text):
             stop = self.text.find(b"\n", at)
@@ -291,7 +196,7 @@ class _Reader:
                     break
                 width, last = width or len(words), row
                 rows.add(row)
-                if lacks_time(row, columns, text):
+                if None in row and lacks_time(row, columns, text):
                     self.problem(at_line, no_time(text))
             elif text[0] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
                 rows.quantiles[len(rows.values) - 1] = quantiles
@@ -344,21 +249,6 @@ class _Reader:
         heads = self.with_multi(head, grouped=False), self.with_multi(head, grouped=True)
         place = labeled_rows.RowsAt(self.text, rows_at, self.line_of(title_at))
         return labeled_rows.read_table(place, heads, launch, self.line_of(rows_at), self.problem)
-
-    def read_again(self, odd: set[int]) -> None:
-        """Replaces the stretches with these ids, which look regular and are not, by what is in them."""
-        for launch in self.log.launches:
-            items: list[Stretch | Failure] = []
-            for item in launch.items:
-                if id(item) not in odd or not isinstance(item, Stretch):
-                    items.append(item)
-                    continue
-                self.launches.current = LoggedLaunch(launch.run, 0, items=items)
-                stop = mark if (mark := self.text.find(b"#", item.at)) >= 0 else len(self.text)
-                end = self.irregular(item.head, item.columns, item.line, item.at)
-                for event in above.read_preamble(self.text[end:stop]).events:
-                    self.launches.passed_over.append((end + event.at, event.text))
-            launch.items = items
 
     # --- The end -------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from imb.model.catalog import kind_of
 from imb.model.records import End, Failure
 from imb.readers.imb_facts import end_of, run_of, unsupported
-from imb.readers.imb_heads import KNOWN
 from imb.readers.messages import WARNING_OF_SUITE, Failed
 from imb.readers.preamble import LogEvent, Titles
 from imb.readers.table import Log, LoggedLaunch
@@ -28,7 +27,6 @@ class Launches:
         self.failed = Failed()
         self.passed_over: list[tuple[int, str]] = []
         self.more = 0  # lines that were passed over besides these
-        self.known = KNOWN[False]  # heads of tables
         self.asks_for_multi = False  # the command line of the current launch has -multi
 
     def take(self, events: tuple[LogEvent, ...], start: int) -> None:
@@ -109,7 +107,6 @@ class Launches:
             )
             self.log.launches.append(self.current)
             self.asks_for_multi = "-multi" in (facts.command_line or [])
-            self.known = KNOWN[self.asks_for_multi]
             self.pending = []
             self.closed, self.is_open = False, True
         elif not table:

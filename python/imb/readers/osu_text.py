@@ -80,12 +80,8 @@ def detect(text: bytes) -> bool:
     return at >= 0 and text.find(MARK, max(at - len(MARK), 0)) >= 0
 
 
-def read_many(files: Sequence[tuple[bytes, str]]) -> list[Log]:
+def read(text: bytes, name: str) -> Log:
     """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
-    return [_read(text, name) for text, name in files]
-
-
-def _read(text: bytes, name: str) -> Log:
     reader = _Reader(untagged(plain(text)), name)
     reader.read()
     as_in_file(reader.log.launches, reader.text, text)
@@ -329,6 +325,6 @@ def _stretch(head: Head, columns: tuple[str, ...], line: int, rows: list[Any]) -
     kept = _kept(columns)
     arrays = arrays_of(kept, [values for values, _ in rows])
     names = tuple("defects" if name == "validation" else name for name in kept)
-    stretch = Stretch(head, names, line, 0, len(rows), arrays=arrays)
+    stretch = Stretch(head, names, line, arrays)
     stretch.quantiles = {i: quantiles for i, (_, quantiles) in enumerate(rows) if quantiles} or None
     return stretch

@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import NamedTuple
 
 from imb.model.records import RECORD, Problem, Record, Records, read
 from imb.readers import imb_text, osu_text
 from imb.readers.table import Log
 
-File: TypeAlias = tuple[bytes, str]  # text, and its name in problems
-
 
 class Reader(NamedTuple):
     """`format`: as imported runs have it; `title`: as messages call it. `detect`: whether there may be output of it in a text.
-    `read` never fails: lines that are not understood are problems, which stay with the log. It gets several files, since many
-    at once are read faster."""
+    `read` never fails: lines that are not understood are problems, which stay with the log."""
 
     format: str
     title: str
     detect: Callable[[bytes], object]
-    read: Callable[[Sequence[File]], list[Log]]
+    read: Callable[[bytes, str], Log]
 
 
-def _read_records(files: Sequence[File]) -> list[Log]:
-    logs = []
-    for text, name in files:
-        content = read(text, name)
-        logs.append(Log(name, RECORDS, records=content.records, problems=content.problems))
-    return logs
+def _read_records(text: bytes, name: str) -> Log:
+    content = read(text, name)
+    return Log(name, RECORDS, records=content.records, problems=content.problems)
 
 
 RECORDS = "openimb-record"
 # The first that detects a file reads it.
 READERS = (
     Reader(RECORDS, "records", re.compile(rb"\s*" + re.escape(RECORD)).match, _read_records),
-    Reader(imb_text.FORMAT, "IMB", imb_text.detect, imb_text.read_many),
-    Reader(osu_text.FORMAT, "OSU's benchmarks", osu_text.detect, osu_text.read_many),
+    Reader(imb_text.FORMAT, "IMB", imb_text.detect, imb_text.read),
+    Reader(osu_text.FORMAT, "OSU's benchmarks", osu_text.detect, osu_text.read),
 )
 _OF_LOGS = READERS[1:]
 
@@ -52,18 +46,13 @@ def tables_in_words() -> str:
     return " or of ".join(reader.title for reader in _OF_LOGS)
 
 
-def parse_many(files: Sequence[File]) -> list[Log]:
-    """The content of each file, in their order."""
-    chosen = [reader_of(text) for text, _ in files]
-    logs: dict[int, Log] = {}
-    for reader in READERS:
-        numbers = [number for number, choice in enumerate(chosen) if choice is reader]
-        if numbers:
-            logs.update(zip(numbers, reader.read([files[number] for number in numbers]), strict=True))
-    for number, (text, name) in enumerate(files):
-        if logs[number].launches:
-            _note_others(logs[number], text, name, chosen[number])
-    return [logs[number] for number in range(len(files))]
+def parse(text: bytes, name: str) -> Log:
+    """The content of a file."""
+    reader = reader_of(text)
+    log = reader.read(text, name)
+    if log.launches:
+        _note_others(log, text, name, reader)
+    return log
 
 
 def _note_others(log: Log, text: bytes, name: str, chosen: Reader) -> None:
@@ -72,11 +61,6 @@ def _note_others(log: Log, text: bytes, name: str, chosen: Reader) -> None:
         if other.detect(text):
             message = f"tables of {other.title} and of {chosen.title} in one file: those of {other.title} are skipped"
             log.problems.append(Problem(name, 0, f"{message}; split the file"))
-
-
-def parse(text: bytes, name: str) -> Log:
-    """`parse_many` of one file."""
-    return parse_many([(text, name)])[0]
 
 
 def read_log(text: bytes, name: str) -> Records:

@@ -1,7 +1,4 @@
-"""The content of a log before it becomes records: launches, and stretches of rows under one head.
-
-Regular rows stay text until those of all files of a batch are converted together, column by column (imb.readers.plain).
-"""
+"""The content of a log before it becomes records: launches, and stretches of rows under one head."""
 
 from __future__ import annotations
 
@@ -58,30 +55,27 @@ class Head(NamedTuple):
 
 
 class Stretch(msgspec.Struct, gc=False):
-    """Rows under one head. `columns` are keys of FIELDS; `line` is that of the table's header row.
-
-    The numbers are rows `first` to `first + count` of `arrays`, one array per column, as printed; NaN for a number
-    that is no finite one. Many stretches share their arrays. Until they are converted, regular rows are text: `block`.
-    """
+    """Rows under one head. `columns` are keys of FIELDS; `line` is that of the table's header row. `arrays`: the numbers as
+    printed, an array per column; NaN for a number that is no finite one."""
 
     head: Head
     columns: tuple[str, ...]
     line: int
-    at: int
-    count: int
-    block: bytes = b""
-    arrays: Sequence[Any] = ()
-    first: int = 0
+    arrays: Sequence[Any]
     quantiles: dict[int, dict[str, float | None]] | None = None
     load_drift: dict[int, float] | None = None
     in_flight: dict[int, int] | None = None
 
     def rows(self, last: int | None = None) -> Iterator[tuple[float | int | None, ...]]:
         """The rows, or the `last` of them, as numbers; None where there is no finite one."""
-        stop = self.first + self.count
-        start = self.first if last is None else max(self.first, stop - last)
-        for row in zip(*(array[start:stop].tolist() for array in self.arrays), strict=True):
+        start = 0 if last is None else max(0, self.count - last)
+        for row in zip(*(array[start:].tolist() for array in self.arrays), strict=True):
             yield tuple(None if value != value else value for value in row)
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.arrays[0])
 
 
 class LoggedLaunch(msgspec.Struct):
@@ -206,8 +200,7 @@ def results_of(stretch: Stretch, launch: LoggedLaunch) -> Iterator[Result]:
     """The rows of a stretch as records."""
     head = stretch.head
     place = {**head.place(), "kind": kind_of(head.benchmark, launch.run.component)}
-    rows = slice(stretch.first, stretch.first + stretch.count)
-    by_field = figures(stretch.columns, [array[rows] for array in stretch.arrays], launch.bytes_per_megabyte)
+    by_field = figures(stretch.columns, stretch.arrays, launch.bytes_per_megabyte)
     for i, row in enumerate(zip(*(values.tolist() for values in by_field.values()), strict=True)):
         result = Result(
             **place,

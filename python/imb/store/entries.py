@@ -12,7 +12,7 @@ from imb.model.gpus import memory_of
 from imb.model.notes import note
 from imb.model.records import End, Failure, Problem, Record, Result, Run
 from imb.readers import columnar
-from imb.readers.registry import parse_many, reader_of
+from imb.readers.registry import parse, reader_of
 from imb.readers.table import Log, LoggedLaunch
 from imb.store.reading import UnreadableFile
 from imb.store.runs_table import RUNS, Columns
@@ -124,7 +124,6 @@ def index_tables(entries: Sequence[Entry]) -> dict[str, pa.Table]:
 def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
     """The content of these runs. One that cannot be read is left out, with a note."""
     entries = []
-    logs: list[tuple[Entry, bytes]] = []
     for run in runs:
         try:
             entry = Entry(run.facts(), run.manifest)
@@ -132,25 +131,19 @@ def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
                 content = run.records()
                 entry.records, entry.problems = content.records, len(content.problems)
             else:
-                logs.append((entry, run.part("output.txt") or b""))
+                log = parse_safely(run.part("output.txt") or b"", "")
+                entry.launches, entry.problems = log.launches, len(log.problems)
         except UnreadableFile as error:
             note(f"{error}; left out")
             continue
         entries.append(entry)
-    parsed = parse_each([(text, "") for _, text in logs])
-    for (entry, _), log in zip(logs, parsed, strict=True):
-        entry.launches, entry.problems = log.launches, len(log.problems)
     return entries
 
 
-def parse_each(files: Sequence[tuple[bytes, str]]) -> list[Log]:
-    """parse_many, whose readers never fail. If one fails nevertheless, its file has a problem, and the others are read."""
+def parse_safely(text: bytes, name: str) -> Log:
+    """`parse`, whose readers never fail. If one fails nevertheless, its file has a problem."""
     try:
-        return parse_many(files)
+        return parse(text, name)
     except Exception as error:
-        if len(files) > 1:
-            return [log for file in files for log in parse_each([file])]
         message = f"the importer fails on it, please report this ({type(error).__name__}: {error})"
-        return [
-            Log(files[0][1], reader_of(files[0][0]).format, problems=[Problem(files[0][1], 0, message[:300])])
-        ]
+        return Log(name, reader_of(text).format, problems=[Problem(name, 0, message[:300])])

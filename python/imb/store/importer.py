@@ -187,11 +187,11 @@ def _runs_of(
 ) -> list[tuple[FileReport, Content, Entry]]:
     """The runs in these texts: a file of records is one run, a log is one for each launch in it."""
     from imb.readers.registry import RECORDS
-    from imb.store.entries import parse_each
+    from imb.store.entries import parse_safely
 
-    logs = parse_each([(text, report.file) for report, text in texts])
     runs: list[tuple[FileReport, Content, Entry]] = []
-    for (report, text), log in zip(texts, logs, strict=True):
+    for report, text in texts:
+        log = parse_safely(text, report.file)
         of_file = _of_records if log.format == RECORDS else _of_log
         runs.extend(of_file(report, text, log, labels))
     return runs
