@@ -44,14 +44,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
-from imb.fabric import inference
-from imb.fabric.components import FEWEST, Component, Components, components_of
-from imb.fabric.inference import judge_sweeps
-from imb.fabric.rounds import Circle, Round
-from imb.fabric.stages import search
-from imb.fabric.sweep import Endpoint, Sweep
-from imb.fabric.topology import LinkGroup, Topology, graph
-from imb.fabric.verdict import Verdict
+from imb.fabric.judging import inference
+from imb.fabric.judging.components import FEWEST, Component, Components, components_of
+from imb.fabric.judging.inference import judge_sweeps
+from imb.fabric.judging.rounds import Circle, Round
+from imb.fabric.judging.stages import search
+from imb.fabric.judging.sweep import Endpoint, Sweep
+from imb.fabric.judging.topology import LinkGroup, Topology, graph
+from imb.fabric.judging.verdict import Verdict
 from imb.stats.arrays import Numbers
 
 HERE = Path(__file__).resolve().parent

@@ -31,7 +31,7 @@ sys.path.insert(0, str(TOP / "tests"))
 
 import lab  # noqa: E402
 from companion import cluster  # noqa: E402
-from companion.switched import TOPOLOGY, Switched, switched  # noqa: E402
+from companion.fabric.switched import TOPOLOGY, Switched, switched  # noqa: E402
 
 PORT, TRUNK = 100.0, 400.0  # Mbit/s
 CONDITIONS = {"healthy": "", "host": "h3", "link": "core - leaf1", "busy core": "h6"}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from imb.history.health import APART, ENOUGH, FEWEST, LAUNCHES, false_alarms, rank_of_limit
+from imb.health.limits import APART, ENOUGH, FEWEST, LAUNCHES, false_alarms, rank_of_limit
 from numpy.typing import NDArray
 from pages import table_of, written_into
 

@@ -1,6 +1,6 @@
 // Collectives with 0 for arguments that MPI ignores: an allgather in place, a gather whose root is in place,
 // a scatter of which the other ranks pass no send count. Prints for each rank how many bytes are wrong. Open
-// MPI's rules by length look at these arguments (tests/companion/test_tuning_files.py).
+// MPI's rules by length look at these arguments (tests/companion/tune/test_tuning_files.py).
 #include <mpi.h>
 
 #include <cstdio>

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 
+from imb import registry
 from lab import TOP
 
 MAY_USE = {
@@ -197,12 +198,10 @@ def test_every_member_of_a_benchmark_is_called():
     assert not uncalled_members(made_up.replace("upddates", "updates"), texts)
 
 
-# The companion's rooms, as docs/architecture.md lists them: imports go down only.
+# The companion's core rooms, as docs/architecture.md lists them: imports go down only. Slices may use them; they use no slice.
 ROOMS = [
     "cli",
     "report",
-    "tune",
-    "fabric",
     "diagnose",
     "history",
     "compare",
@@ -213,14 +212,15 @@ ROOMS = [
     "model",
     "stats",
 ]
-PURE_ROOMS = {
-    "tune",
-    "fabric",
-    "diagnose",
-    "history",
-    "compare",
-}  # observations in, verdicts and findings out
-PURE_ROOMS_MAY_USE = {"compare", "model", "stats"}
+SLICES = ["fabric", "tune", "health"]
+PURE_ROOMS = {"diagnose", "history", "compare"}  # observations in, verdicts and findings out
+# The same of slices, by file or folder.
+PURE_PARTS = {
+    "fabric": {"judging", "pair_records.py"},
+    "tune": {"search.py", "cells.py"},
+    "health": {"limits.py", "figures.py"},
+}
+PURE_MAY_USE = {"compare", "model", "stats"}
 
 
 def python_sources():
@@ -234,10 +234,12 @@ def rooms_used(text):
 
 
 def test_every_python_file_is_in_a_room():
-    assert {path.parts[0] for path, _ in python_sources() if len(path.parts) > 1} == set(ROOMS)
+    folders = {path.parts[0] for path, _ in python_sources() if len(path.parts) > 1}
+    assert folders == {*ROOMS, *SLICES}
     assert {str(path) for path, _ in python_sources() if len(path.parts) == 1} == {
         "__init__.py",
         "__main__.py",
+        "registry.py",
     }
 
 
@@ -247,11 +249,27 @@ def test_imports_go_down_the_rooms_only():
         room = path.parts[0]
         if room not in ROOMS:
             continue
-        allowed = set(ROOMS[ROOMS.index(room) :])
+        allowed = set(ROOMS[ROOMS.index(room) :]) | {"registry"}
         if room in PURE_ROOMS:
-            allowed &= {room, *PURE_ROOMS_MAY_USE}
+            allowed = {room, *PURE_MAY_USE}
         wrong += [f"{path} imports imb.{used}" for used in rooms_used(text) - allowed]
     assert not wrong
+
+
+def test_slices_use_the_core_and_no_other_slice():
+    wrong = []
+    for path, text in python_sources():
+        room = path.parts[0]
+        if room in SLICES:
+            allowed = {*ROOMS, "registry", room}
+            if path.parts[1] in PURE_PARTS[room]:
+                allowed = {room, *PURE_MAY_USE}
+                own = set(re.findall(rf"(?m)^\s*from imb\.{room}\.(\w+)", text))
+                pure = {name.removesuffix(".py") for name in PURE_PARTS[room]}
+                wrong += [f"{path} imports imb.{room}.{used}" for used in own - pure]
+            wrong += [f"{path} imports imb.{used}" for used in rooms_used(text) - allowed]
+    assert not wrong
+    assert tuple(f"imb.{name}" for name in SLICES) == registry.SLICES
 
 
 def test_no_import_circle():
@@ -272,7 +290,7 @@ def test_no_import_circle():
 
 
 def test_first_line_of_a_room_says_what_it_is_for():
-    for room in ROOMS:
+    for room in [*ROOMS, *SLICES]:
         first = (TOP / "python" / "imb" / room / "__init__.py").read_text().splitlines()[0]
         assert re.match(r'"""[A-Z].{20,}\."""$|"""[A-Z].{20,}\.$', first), room
 
@@ -285,7 +303,7 @@ def test_one_helper_for_percentiles_and_one_room_for_units():
         r"\{[^{}\n]*(?:[*/] ?(?:1e[369]|1000|2\*\*[123]0)|>> ?[123]0)(?::[^{}]*)?\} ?[kMGmµ]?[iBsb]"
     )
     # Scores of tests; bits per second; IMB's own layout; GPUs' memory and links, which have units of makers.
-    percentiles = {"stats/medians.py", "fabric/classes.py", "fabric/parts.py"}
+    percentiles = {"stats/medians.py", "fabric/judging/classes.py", "fabric/judging/parts.py"}
     units = {"model/units.py", "model/conditions.py", "mpi/gpu_checks.py", "diagnose/gpu_link.py"}
     texts = {str(path): text for path, text in python_sources()}
     assert {path for path, text in texts.items() if percentile.search(text)} <= percentiles

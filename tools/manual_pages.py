@@ -185,7 +185,7 @@ def commands(name: str, command: Any, parent: Any) -> Iterator[str]:
 
 def imb_page() -> str:
     import typer.main
-    from imb.cli import COMMANDS
+    from imb import registry
     from imb.cli.app import app
 
     program: Any = typer.main.get_command(app)
@@ -200,8 +200,10 @@ def imb_page() -> str:
                 f"{filled(program.help)}",
                 *parameters(program, context),
             ],
-            "COMMANDS": [
-                text for name in COMMANDS for text in commands(name, program.commands[name], context)
+            "registry.commands()": [
+                text
+                for name in registry.commands()
+                for text in commands(name, program.commands[name], context)
             ],
             "EXIT STATUS": [filled("0: success. 2: usage error. Others are with their command.")],
             "ENVIRONMENT": list(items(IMB_ENVIRONMENT)),

@@ -221,7 +221,7 @@ def hosts_for(name: str, folder: Path, scratch: Scratch) -> Iterator[Callable[[i
         return
     sys.path.insert(0, str(TOP / "tests"))
     from companion import cluster
-    from companion.switched import switched
+    from companion.fabric.switched import switched
 
     network = folder / "network"
     network.mkdir()

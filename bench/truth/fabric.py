@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from imb.fabric.inference import judge_sweeps
-from imb.fabric.stages import Stage, search
-from imb.fabric.sweep import Endpoint, Rails, Sweep
-from imb.fabric.topology import Topology, graph
-from imb.fabric.verdict import Verdict
+from imb.fabric.judging.inference import judge_sweeps
+from imb.fabric.judging.stages import Stage, search
+from imb.fabric.judging.sweep import Endpoint, Rails, Sweep
+from imb.fabric.judging.topology import Topology, graph
+from imb.fabric.judging.verdict import Verdict
 from scipy.stats import beta
 
 Values = npt.NDArray[np.float64]

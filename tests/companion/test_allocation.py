@@ -5,13 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+from imb.fabric.drain import node_of
 from imb.model.intent import Intent
 from imb.model.mpis import Host
-from imb.mpi.allocation import Allocation
+from imb.mpi.allocation import Allocation, hosts_offered
 from imb.mpi.installations import Installation
 from imb.mpi.launchers import launch_command
-from imb.runner.drain import node_of
-from imb.runner.fabric import hosts_offered
 from imb.runner.session import in_job
 from imb.runner.startup import offered
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import typer.main
 from companion.door import Imb
-from imb.cli import COMMANDS, GROUPS
+from imb import registry
 from imb.cli.app import app
 from imb.model.records import read
 from imb.store.store import Archive, Content
@@ -47,7 +47,7 @@ def test_the_command_is_installed() -> None:
 
 
 PAGES = [
-    *COMMANDS,
+    *registry.commands(),
     *(f"archive {name}" for name in ("label", "rm", "restore", "verify")),
     *(f"baseline {name}" for name in ("set", "list", "show", "check")),
 ]
@@ -549,15 +549,21 @@ def test_a_torn_index_is_made_anew(imb: Imb, archive: Archive) -> None:
 
 def test_help_groups_commands_by_what_people_do(imb: Imb) -> None:
     out = imb("--help").out
-    order = [out.index(f"\n{heading}:\n") for heading in GROUPS]
+    commands = registry.commands()
+    headings = list(dict.fromkeys(command.group for command in commands.values()))
+    order = [out.index(f"\n{heading}:\n") for heading in headings]
     assert order == sorted(order) and len(order) == 4
-    for summaries in GROUPS.values():
-        for name, summary in summaries.items():
-            assert len(re.findall(rf"(?m)^  {name}  ", out)) == 1, name
-            assert imb(name, "--help").out.split("\n\n")[1].split() == summary.split(), name
-    assert sorted(COMMANDS) == sorted(
-        path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if f'imb {path.stem.rstrip("_")}"""' in path.read_text().splitlines()[0]
-    )  # fmt: skip
+    for name, command in commands.items():
+        assert len(re.findall(rf"(?m)^  {name}  ", out)) == 1, name
+        assert imb(name, "--help").out.split("\n\n")[1].split() == command.summary.split(), name
+    modules = [
+        path
+        for path in (lab.TOP / "python" / "imb").rglob("*.py")
+        if re.match(r'"""imb [a-z]+"""\n', path.read_text())
+    ]
+    assert sorted(command.module for command in commands.values()) == sorted(
+        ".".join(path.relative_to(lab.TOP / "python").with_suffix("").parts) for path in modules
+    )
 
 
 @pytest.mark.parametrize("status", [0, 2, 10, 11])
@@ -581,8 +587,9 @@ def test_cron_mails_what_failed_and_what_became_slower(tmp_path: Path, status: i
 
 
 def test_the_status_of_usage_errors_is_what_the_help_states(imb: Imb) -> None:
-    assert "A usage error has exit status 2, with imb health only if --strict is given." in " ".join(
-        imb("--help").out.split()
+    assert "A usage error has exit status 2." in " ".join(imb("--help").out.split())
+    assert "With --strict: 11 suspect or inconclusive, 2 usage error" in " ".join(
+        imb("health", "--help").out.split()
     )
     for name in ("run", "show", "compare", "doctor"):
         assert imb(name, "--no-such-option").code == 2

@@ -20,10 +20,10 @@ from companion.cluster import Hosts, hosts, slurm, until
 from companion.door import Imb, Said
 from imb.model.observations import launches_of
 from imb.model.records import Result, Run
-from imb.model.tuning import Cell
 from imb.mpi.installations import mpi_of
-from imb.mpi.tuning import tuner_of
 from imb.store.store import Archive, StoredRun
+from imb.tune.cells import Cell
+from imb.tune.tuner import tuner_of
 
 REFERENCES = Path(__file__).parent.parent / "reference"
 SHORT = ["--precision", "100%", "--budget", "5", "--", "-msglog", "3", "-iter", "10"]

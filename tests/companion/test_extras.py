@@ -15,8 +15,8 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.machines import curve, launch, message, save
-from imb.cli import COMMANDS
 from imb.cli.extras import EXTRAS
+from imb.registry import commands
 from imb.store.store import Archive
 
 HERE = Path(__file__).resolve().parent
@@ -122,7 +122,7 @@ def test_all_else_needs_no_extra(imb: Imb, tmp_path: Path) -> None:
         assert "pip install" not in said.err and said.code in (0, 1, 10, 11), (words, said.err)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_help_needs_no_extra(name: str) -> None:
     """In a process of its own, which has imported nothing before."""
     hide = f"import sys; sys.modules.update(dict.fromkeys({LIBRARIES + BROUGHT!r}))"

@@ -14,8 +14,8 @@ import typer
 import typer.core
 import typer.main
 
-from imb import __version__
-from imb.cli import COMMANDS, GROUPS, INTERRUPTED
+from imb import __version__, registry
+from imb.cli import INTERRUPTED
 from imb.cli.help import Command
 from imb.model import moved
 from imb.model.errors import ImbError
@@ -27,13 +27,13 @@ class _Commands(Mapping[str, Any]):
     """Each command is imported when it is looked up: all imports together take as long as a short command."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
+        return iter(registry.commands())
 
     def __len__(self) -> int:
-        return len(COMMANDS)
+        return len(registry.commands())
 
     def __getitem__(self, name: str) -> Any:
-        if name not in COMMANDS:
+        if name not in registry.commands():
             raise KeyError(name)
         return _imported(name)
 
@@ -44,15 +44,21 @@ class _InOrder(typer.core.TyperGroup):
         self.commands = cast(Any, _Commands())
 
     def list_commands(self, ctx: object) -> list[str]:
-        return list(COMMANDS)
+        return list(registry.commands())
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands in the help, under the heading of their group. None of them is imported."""
-        width = max(map(len, COMMANDS))
-        for heading, summaries in GROUPS.items():
-            rows = [(name.ljust(width), summary) for name, summary in summaries.items()]
+        commands = registry.commands()
+        width = max(map(len, commands))
+        for heading in dict.fromkeys(command.group for command in commands.values()):
             with formatter.section(heading):
-                formatter.write_dl(rows)
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.summary)
+                        for name, command in commands.items()
+                        if command.group == heading
+                    ]
+                )
 
 
 app = typer.Typer(
@@ -63,8 +69,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Run imb COMMAND --help for what people use first, --help-all for the rest. A usage error has exit status 2, with"
-    " imb health only if --strict is given.",
+    epilog="Run imb COMMAND --help for what people use first, --help-all for the rest. A usage error has exit status 2.",
 )
 
 
@@ -98,7 +103,7 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
 
 @functools.cache
 def _imported(name: str) -> Any:
-    module = importlib.import_module(f"imb.cli.{name}_" if name == "import" else f"imb.cli.{name}")
+    module = importlib.import_module(registry.commands()[name].module)
     if hasattr(module, "app"):  # several commands under one name
         for registered in module.app.registered_commands:
             registered.callback = _interruptible(registered.callback)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import re
 import sys
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
 import typer
 
+from imb import registry
 from imb.cli import INTERRUPTED
 from imb.cli.display import Display
 from imb.cli.launch_lines import is_usage_error, launch_line, launch_name, title_of, warn_of_others
@@ -365,13 +365,12 @@ def carry_out(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
 
 def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> None:
     """`carry_out` of a session that another process began: it ends with the report of the command that began it."""
-    of_fabric = any(item.component == "FABRIC" for item in plan.items)  # also of a plan without a command
-    name = "fabric" if of_fabric else plan.command
+    name = plan.command
     if name is None:
         carry_out(archive, plan, verbose=verbose)
         return
     show_launches = name not in ("fabric", "latency", "rails", "startup")  # their report has every launch
-    module = importlib.import_module(f"imb.cli.{name}")
+    module = registry.experiment_module(name)
     grow = getattr(module, "grow", None)  # where launches depend on those before
     executed = launch_all(
         archive,

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from imb import registry
 from imb.cli.common import (
     FORMAT,
     SIDE,
@@ -60,7 +61,6 @@ def command(
     from imb.compare.comparison import parse_bands
     from imb.history.sessions import EXIT, HistorySettings, history
     from imb.model.observations import Side
-    from imb.runner.tuned_files import outdated
     from imb.store.store import Archive
 
     settings = HistorySettings(
@@ -84,7 +84,7 @@ def command(
         from imb.report.watch import history_text
 
         say(*history_text(judged).splitlines())
-    for line in outdated(store):
+    for line in registry.lines_after_watch(store):
         say(f"imb: {line}", err=True)
     raise typer.Exit(EXIT[judged.verdict])
 

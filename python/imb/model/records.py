@@ -345,7 +345,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
 
 class Pair(msgspec.Struct, kw_only=True, tag_field="record", tag="pair", rename={"pass_": "pass"}):
     """Two endpoints of IMB-FABRIC, by index in `Run.endpoints`, in one round of one pass. `time_seconds` is of one message:
-    the larger time of both sides. imb.model.pairs reads these as columns."""
+    the larger time of both sides. imb.fabric.pair_records reads these as columns."""
 
     benchmark: str
     bytes: int
@@ -562,7 +562,7 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
             sampled.lines.append(line)  # most lines, and rarely needed
             continue
         if not samples and number < len(lines) and line.startswith(PAIR):
-            continue  # imb.model.pairs reads them
+            continue  # imb.fabric.pair_records reads them
         if not line.strip():
             continue
         try:

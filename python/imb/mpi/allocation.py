@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -142,3 +142,8 @@ def _text_of(file: str | None) -> str:
     with suppress(OSError):
         return Path(file).read_text(errors="replace") if file else ""
     return ""
+
+
+def hosts_offered(hosts: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+    """How many hosts there are: those of the option, of the allocation, or this one."""
+    return len(hosts) or Allocation.of(environment).nodes or 1

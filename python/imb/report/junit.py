@@ -7,26 +7,22 @@ a test by its name."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
 from imb.compare.comparison import Comparison
 from imb.compare.effects import Effect
-from imb.fabric.verdict import Suspect
 from imb.model.observations import Key, Side
 from imb.model.text import one_line
 from imb.report.comparison import cell, summary
-from imb.report.fabric import Judged, sweep_headline
 
 Outcome = Literal["passed", "failure", "error", "skipped"]
 
 
-_OF_VERDICT: dict[str, Outcome] = {
+_OUTCOMES: dict[str, Outcome] = {
     "slower": "failure",
     "mixed": "failure",
-    "bad": "failure",
     "inconclusive": "skipped",
 }
 
@@ -77,7 +73,7 @@ def of_comparison(comparison: Comparison, b: Side | None = None) -> list[Case]:
         Case(
             "verdict",
             f"{comparison.name_a}, {comparison.name_b}",
-            _OF_VERDICT.get(comparison.verdict, "passed"),
+            _OUTCOMES.get(comparison.verdict, "passed"),
             summary(comparison),
         )
     ]
@@ -100,35 +96,8 @@ def of_comparison(comparison: Comparison, b: Side | None = None) -> list[Case]:
     return cases
 
 
-def of_fabric(judged: Judged) -> list[Case]:
-    """The whole, then every endpoint, then links and pairs that are suspect. Suspects that are not confirmed are skipped."""
-    verdict = judged.verdict
-    kind = judged.endpoint_kind
-    cases = [Case("verdict", f"{kind}s", _OF_VERDICT.get(verdict.state, "passed"), sweep_headline(judged))]
-    # The first of a name is kept.
-    suspects = {suspect.name: suspect for suspect in reversed(verdict.suspects)}
-    for number, endpoint in enumerate(judged.endpoints):
-        suspect = suspects.pop(endpoint.name, None)
-        if number in verdict.silent:
-            cases.append(Case(kind, endpoint.name, "error", "does not answer"))
-        elif suspect:
-            cases.append(_of_suspect(suspect))
-        else:
-            cases.append(Case(kind, endpoint.name, "passed"))
-    return cases + [_of_suspect(suspect) for suspect in suspects.values()]
-
-
-def _of_suspect(suspect: Suspect) -> Case:
-    if not math.isfinite(suspect.effect):
-        return Case(suspect.kind, suspect.name, "error", "does not answer")
-    words = f"{suspect.effect:+.1%}, {suspect.benchmark}, {suspect.bytes} bytes"
-    if not suspect.named:
-        return Case(suspect.kind, suspect.name, "skipped", f"suspect, not confirmed: {words}")
-    return Case(suspect.kind, suspect.name, "failure", words)
-
-
 def _of_effect(key: Key, name: str, effect: Effect) -> Case:
-    outcome = _OF_VERDICT.get(effect.verdict, "passed")
+    outcome = _OUTCOMES.get(effect.verdict, "passed")
     return Case(_group(key), name, outcome, f"{effect.verdict}: speedup {cell(effect)}")
 
 

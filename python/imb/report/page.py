@@ -169,11 +169,13 @@ def made_at(now: datetime | None) -> str | None:
     return now.strftime("%Y-%m-%d %H:%M") if now else None
 
 
-def rendered(name: str, page: dict[str, Any], charts: dict[str, Any], *, drawn: bool) -> str:
-    """A template with its page; `charts` is what page.js shows, `drawn`: whether there are any."""
+def rendered(
+    name: str, page: dict[str, Any], charts: dict[str, Any], *, drawn: bool, package: str = "imb.report"
+) -> str:
+    """A template of a package with its page; `charts` is what page.js shows, `drawn`: whether there are any."""
     from plotly.offline import get_plotlyjs
 
-    template, css, js = _template(name)
+    template, css, js = _template(name, package)
     text: str = template.render(
         page=page,
         version=__version__,
@@ -188,14 +190,14 @@ def rendered(name: str, page: dict[str, Any], charts: dict[str, Any], *, drawn: 
 
 
 @cache
-def _template(name: str) -> tuple[Any, str, str]:
+def _template(name: str, package: str) -> tuple[Any, str, str]:
     """A template, the style and the script of all pages; a name that does not exist is an error, not a blank."""
     from importlib.resources import files
 
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("imb.report"),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("imb.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -22,11 +22,11 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from imb.compare.usual import split
-from imb.model.tuning import DEFAULT, Algorithm, Cell, Switch
 from imb.stats.arrays import LARGEST_LOG, Mask, Values
 from imb.stats.medians import nanmedian
 from imb.stats.multiplicity import holm
 from imb.stats.shift import FEWEST, errors_of_pairs, moments
+from imb.tune.cells import DEFAULT, Algorithm, Cell, Switch
 
 FIRST = 4  # rounds before any candidate is out
 MOST = 20  # rounds of a search; what is open then is chosen by its estimate, and the proof decides

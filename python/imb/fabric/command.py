@@ -1,0 +1,423 @@
+"""imb fabric"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from imb.cli import help
+from imb.cli.common import (
+    ArchiveOption,
+    LabelOption,
+    VerdictFormatOption,
+    examine_page,
+    refuse_options,
+    share_of,
+)
+from imb.cli.launching import (
+    CpusOption,
+    EnvOption,
+    LauncherOption,
+    LimitOption,
+    MpiOption,
+    PpnOption,
+    ProgramsOption,
+    SessionEnd,
+    build_for,
+    intent_of,
+    launch_all,
+    prepare,
+    refuse_missing_cpus,
+)
+from imb.model.errors import ImbError
+from imb.model.hostlist import expanded
+from imb.model.units import counted
+from imb.report.terminal import data, say
+from imb.store.store import Archive
+
+if TYPE_CHECKING:
+    from imb.fabric.drain import Drain
+    from imb.fabric.evaluation import Against
+    from imb.fabric.judging.topology import Topology
+    from imb.fabric.planning import Settings
+    from imb.fabric.text import Judged
+    from imb.runner.session import Done, Plan
+
+EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
+BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
+SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
+_ARGUMENTS = "imb.fabric.arguments"
+# The options of the form with NAME; the others are for launches.
+_JUDGE_OPTIONS = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
+
+
+class Command(help.Command):
+    """Keeps words after `--` apart from NAMEs: a NAME may look like a benchmark."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[_ARGUMENTS] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+
+FIRST = ("--hosts", "--endpoint", "--quick", "--budget", "--topology", "--baseline", "--page", "--format")
+
+
+def command(
+    ctx: typer.Context,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]... [-- IMB arguments]",
+            help="Judge these instead of running: files of records of IMB-FABRIC, labels or runs.",
+            show_default=False,
+        ),
+    ] = None,
+    hosts: Annotated[
+        str | None,
+        typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts; ranges such as 'node[01-16]'."),
+    ] = None,
+    endpoint: Annotated[
+        Literal["host", "socket", "numa", "core"] | None,
+        typer.Option("--endpoint", help="What a rank stands for.", show_default="host; on one host core"),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="Start with at most 2 log2(N) + 4 rounds; measure more of them if a slow host could be missed, then only rounds that separate suspects.",
+        ),
+    ] = False,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget",
+            min=2,
+            max=10_000_000,
+            metavar="SECONDS",
+            help="End after this time, and judge what is there.",
+            show_default="none; further passes end within 600 s",
+        ),
+    ] = None,
+    benchmark: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--benchmark",
+            "-b",
+            metavar="NAME:BYTES",
+            help="Measure this; may be repeated.",
+            show_default=" and ".join(f"{name}:{length}" for name, length in SIZES),
+        ),
+    ] = None,
+    passes: Annotated[
+        int | None,
+        typer.Option(
+            "--passes",
+            min=1,
+            metavar="N",
+            help="Run all rounds N times, with both directions of pairs in turn.",
+            show_default="4, and as many again while a slow host could be missed, up to 64; with --quick 3 to 48",
+        ),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds", min=1, metavar="K", help="Each endpoint meets K others.", show_default="all"
+        ),
+    ] = None,
+    serial: Annotated[bool, typer.Option("--serial", help="Measure one pair at a time.")] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", min=0, max=2**31 - 1, metavar="N", help="Order of rounds.", show_default="drawn"
+        ),
+    ] = None,
+    topology: Annotated[
+        Path | None,
+        typer.Option(
+            "--topology",
+            metavar="FILE",
+            help="Switches: lines `leaf1: node[01-16]`, Slurm's topology.conf, or the output of ibnetdiscover.",
+        ),
+    ] = None,
+    relevant: Annotated[
+        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant slowdown.")
+    ] = "5%",
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="NAME",
+            help="Compare each pair with its own past: a label, run or file of records.",
+        ),
+    ] = None,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Run the printed `scontrol` commands, which drain hosts in Slurm.")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print launches, rounds, passes and estimated time; run nothing."),
+    ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="FILE", help="Write an HTML page with the matrix of all pairs."),
+    ] = None,
+    format: VerdictFormatOption = "terminal",
+    timeout: LimitOption = 3600,
+    mpi: MpiOption = None,
+    programs: ProgramsOption = None,
+    ppn: PpnOption = None,
+    cpus: CpusOption = None,
+    env: EnvOption = None,
+    launcher: LauncherOption = "mpiexec",
+    label: LabelOption = None,
+    archive: ArchiveOption = None,
+) -> None:
+    """Find the slow host, core, link or switch of a fabric, with known error rates.
+
+    Pairs of endpoints are measured with IMB-FABRIC, on --hosts, in the allocation of a scheduler, or on the cores of this
+    host. A component is named if its pairs are slower than those of its peers, and again in passes that confirm it: with a probability of at
+    most 1 %, anything is named on a healthy fabric. Links and switches need --topology. Each launch is kept as a
+    run; after Ctrl-C or a crash, `imb run --resume` continues.
+
+    With NAME, nothing is run; the records of earlier runs are judged. IMB arguments follow --; `IMB-FABRIC -help all` lists them.
+
+    \b
+    Examples:
+      imb fabric --hosts 'node[001-064]' --topology topology.conf --page fabric.html
+      imb fabric --quick --budget 30                 # first step of a job
+      imb fabric --endpoint core
+      imb fabric records.jsonl --format json
+      imb fabric --hosts 'node[001-064]' --baseline acceptance
+
+    Exit status: 0 healthy, 10 bad (a component is named, a host does not answer, or a rail is quiet), 11 inconclusive, 2 usage error, 130 interrupted.
+    """
+    from msgspec.structs import replace
+
+    from imb.fabric import planning
+    from imb.fabric.experiment import against_of, judge_command_on_interrupt, planned, refuse_own, stages_of
+    from imb.mpi.allocation import hosts_offered
+    from imb.runner import session
+
+    arguments: list[str] = ctx.meta[_ARGUMENTS]
+    share_of(relevant, "--relevant")
+    if drain and names:
+        raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
+    if names:
+        refuse_options(ctx, _JUDGE_OPTIONS, "cannot be combined with NAME, which is judged, not run; omit it")
+        if arguments:
+            raise ImbError(f"NAME is judged, not run; omit the IMB arguments {' '.join(arguments)}")
+    if quick and (rounds or serial):
+        raise ImbError("--quick has rounds of its own; omit --rounds and --serial")
+    if page:
+        examine_page("imb fabric", page)
+    store = Archive(archive)
+    settings = planning.Settings(
+        relevant=relevant,
+        topology=str(topology) if topology else None,
+        baseline=baseline,
+        quick=quick,
+        page=str(page) if page else None,
+        format=format,
+    )
+    if names:
+        raise typer.Exit(_judge(store, names, settings))
+    against = against_of(store, settings, [])  # before launches, for the errors of files
+    refuse_own(arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None)
+    sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
+    bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
+    kind: planning.Endpoint = endpoint or ("host" if hosts_offered(bare.hosts) > 1 else "core")
+    if ppn and kind == "host":
+        raise ImbError("--ppn is of smaller endpoints than hosts; add --endpoint socket, numa or core")
+    intent = planning.intent_for(bare, kind, ppn=ppn)
+    refuse_missing_cpus(intent)
+    installation, folder = prepare(mpi, programs)
+    pattern = (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
+    settings = replace(
+        settings,
+        topology=str(topology.absolute()) if topology else None,
+        page=str(page.absolute()) if page else None,
+        sizes=sizes,
+        endpoint=kind,
+        arguments=[*pattern, *arguments],
+        passes=passes,
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        budget=budget,
+        labels=label or [],
+        one_stage=bool(rounds) or _own_rounds(arguments),
+    )
+    if dry_run:
+        say(*planned(settings, intent.ranks))
+        return
+    plan = session.growing_plan("fabric", settings, installation, folder, intent, timeout)
+    stages = stages_of(store, plan, against)  # from now on, time is of the budget
+    build_for([planning.with_launch(plan, settings, sizes[0])], installation, programs)
+    session.save(store, plan)
+    with judge_command_on_interrupt(stages):
+        executed = launch_all(store, plan, results_to_stderr=True, commands=False, failures=False, grow=grow)
+        status = report(store, executed, drain=drain, page=page)
+    raise typer.Exit(status)
+
+
+def _judge(store: Archive, names: Sequence[str], settings: Settings) -> int:
+    """The verdict on earlier records; the exit status. Raises ImbError."""
+    from imb.fabric import evaluation
+    from imb.fabric.experiment import against_of
+
+    sources = evaluation.sources_named(store, names)
+    against = against_of(store, settings, sources)
+    notes: list[str] = []
+    launches = evaluation.launches_of(sources, notes)
+    judged, topology = evaluation.judged_of(launches, sources, against, notes)
+    return _conclude(judged, topology, against, settings)
+
+
+def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
+    """The session with its next launch."""
+    from imb.fabric.experiment import stages_of
+
+    return stages_of(archive, plan).grow(plan, over)
+
+
+def report(store: Archive, executed: SessionEnd, *, drain: bool = False, page: Path | None = None) -> int:
+    """The verdict on a sweep; the exit status. `page`: as the user named it. Raises ImbError."""
+    from msgspec.structs import replace
+
+    from imb.fabric import evaluation
+    from imb.fabric.experiment import stages_of
+
+    stages = stages_of(store, executed.plan)
+    settings = stages.settings
+    if not stages.sources:
+        raise _nothing_measured(stages.unreachable, stages.notes)
+    judged, topology = stages.judged()
+    judged = judged._replace(notes=[*stages.notes, *judged.notes])
+    judged = evaluation.with_missing(judged, settings.sizes)
+    if settings.quick:
+        judged = evaluation.with_next_of_quick(judged)
+    if page:
+        settings = replace(settings, page=str(page))
+    return _conclude(judged, topology, stages.against, settings, drain=drain)
+
+
+def _nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:
+    """The error of a sweep without records. A host that the launcher cannot reach does not answer, so the fabric is bad."""
+    if unreachable:
+        text = "; ".join(f"host {host} cannot be reached ({why})" for host, why in unreachable.items())
+        return ImbError(f"bad: {text}; nothing was measured", status=EXIT["bad"])
+    return ImbError(
+        f"inconclusive: no launch has records: {'; '.join(problems) or 'nothing ran'}",
+        status=EXIT["inconclusive"],
+    )
+
+
+def _conclude(
+    judged: Judged,
+    topology: Topology | None,
+    against: Against,
+    settings: Settings,
+    *,
+    drain: bool = False,
+) -> int:
+    """Prints the verdict and writes the page; the exit status."""
+    from imb.fabric import evaluation
+    from imb.store.outputs import write_output
+
+    drains, unnamable = evaluation.drains_of(judged, against.network)
+    results = evaluation.execute(judged, drains) if drain else {}
+    status = EXIT[judged.verdict.state]
+    if settings.page:
+        from imb.fabric.page import fabric_page
+
+        text = fabric_page(
+            judged, topology, [str(drain_command) for drain_command in drains], now=datetime.now()
+        )
+        write_output(Path(settings.page), text.encode())
+    if settings.format == "json":
+        listed = [
+            {
+                "node": drain_command.node,
+                "command": str(drain_command),
+                "drained": None if drain_command not in results else results[drain_command] is None,
+            }
+            | ({"error": results[drain_command]} if results.get(drain_command) else {})
+            for drain_command in drains
+        ]
+        from imb.fabric.text import fabric_json
+
+        data(fabric_json(judged, status, listed))
+    elif settings.format == "junit":
+        from imb.fabric.junit import cases_of
+        from imb.report import junit
+
+        data(junit.document([junit.Suite("imb fabric", judged.verdict.state, cases_of(judged))]))
+    else:
+        _print(judged, drains, unnamable, results)
+        if settings.page:
+            say(f"page: {settings.page}")
+    return status
+
+
+def _print(
+    judged: Judged, drains: Sequence[Drain], unnamable: Sequence[str], results: Mapping[Drain, str | None]
+) -> None:
+    """Print the verdict, then what it is based on."""
+    from imb.fabric.text import HEADINGS, after_table, basis, sweep_headline, table_rows
+    from imb.report.terminal import Screen
+
+    style = {"healthy": "bold green", "bad": "bold red"}.get(judged.verdict.state, "bold yellow")
+    Screen().line((sweep_headline(judged), style))
+    say(basis(judged))
+    rows, more = table_rows(judged)
+    if rows:
+        say("")
+        Screen().table(HEADINGS, rows, right=(3, 5), fold=(2, 7))
+        if more:
+            say(f"and {counted(more, 'component')} more; --format json has all")
+        if any(row[0].startswith("(") for row in rows):
+            say("(in brackets: suspect, not confirmed, or not separated from others)")
+        say("")
+    say(*after_table(judged))
+    for drain_command in drains:
+        say(
+            str(drain_command)
+            if drain_command not in results
+            else f"drained: {drain_command.node}"
+            if results[drain_command] is None
+            else str(drain_command)
+        )
+        if results.get(drain_command):
+            say(f"imb: {drain_command.node}: {results[drain_command]}", err=True)
+    for host in unnamable:
+        say(f"imb: warning: no drain command for {host}: not the name of a node of Slurm", err=True)
+
+
+def _expanded(hosts: str | None) -> str | None:
+    """Ranges as names, which launchers need."""
+    return ",".join(expanded(hosts)) if hosts else hosts
+
+
+def _own_rounds(arguments: Sequence[str]) -> bool:
+    """Whether IMB arguments choose the pairs. Then no launch with other pairs has the same load, and there is one stage."""
+    return any(
+        re.sub("^--?", "", argument).lower() in ("rounds", "halves")
+        for argument in arguments
+        if argument.startswith("-")
+    )
+
+
+def _size(text: str) -> tuple[str, int]:
+    """`Pair_Latency:8`. Raises ImbError."""
+    name, _, length = text.partition(":")
+    benchmark = next((spelling for spelling in BENCHMARKS if spelling.lower() == name.lower()), None)
+    if benchmark is None or not length.isdecimal() or not 0 <= int(length) < 2**31:
+        raise ImbError(
+            f"--benchmark: not NAME:BYTES: {text}; give {', '.join(BENCHMARKS)} with a length, such as Pair_Latency:8"
+        )
+    return benchmark, int(length)

@@ -1,0 +1,285 @@
+"""From files of records to what `imb fabric` shows: launches, topology, earlier launches, verdict, hosts to drain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from imb.model.errors import ImbError
+from imb.model.network import Network
+from imb.model.notes import note_unread
+from imb.model.text import one_line
+from imb.model.units import and_more, as_percent, counted, rounded_size, size
+from imb.store.store import Archive
+
+if TYPE_CHECKING:
+    from imb.fabric.drain import Drain
+    from imb.fabric.experiment import Sources
+    from imb.fabric.judging.sweep import Endpoint
+    from imb.fabric.judging.topology import Topology
+    from imb.fabric.judging.verdict import State, Verdict
+    from imb.fabric.pair_records import PairLaunch
+    from imb.fabric.text import Judged
+
+LEVEL = 0.01
+MOST_PASSES = 100  # that an advice names
+_LISTED = 4  # names in a line
+MOST_DRAINED = 0.25  # of the hosts: if more are slow, the cause is rarely the hosts
+
+
+class Against(NamedTuple):
+    """What a sweep is judged by: the smallest relevant slowdown, the network, earlier launches of its pairs."""
+
+    least: float
+    network: Network | None = None
+    network_file: Path | None = None
+    past: Sequence[PairLaunch] | None = None
+    past_name: str | None = None
+
+
+def network_in(path: Path) -> Network:
+    """The network of a topology file. Raises ImbError."""
+    from imb.fabric import topology_text
+    from imb.store import sources
+
+    try:
+        text = sources.read_source(path)
+    except sources.Unreadable as error:
+        raise ImbError(f"{path}: {error}") from error
+    if len(text) > topology_text.LARGEST:
+        raise ImbError(
+            f"{path}: {rounded_size(len(text))}; larger than any topology; {topology_text.ACCEPTED}"
+        )
+    return topology_text.parse_topology(text, str(path))
+
+
+def sources_named(archive: Archive, names: Sequence[str]) -> Sources:
+    """The files of records of these runs, labels, files or folders. Raises ImbError."""
+    from imb.store.names import record_files
+
+    return record_files(archive, *names)
+
+
+def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
+    """All launches of IMB-FABRIC in these files; their problems are added to `notes`. Raises ImbError where there is none."""
+    from imb.fabric import pair_records
+    from imb.store.sources import Unreadable, blocks
+
+    launches: list[PairLaunch] = []
+    for name, path in sources:
+        try:
+            file_launches = pair_records.read_pairs(blocks(path), name)
+        except Unreadable as error:
+            raise ImbError(f"{name}: {error}") from error
+        for launch in file_launches:
+            problems = [*map(str, launch.problems)]
+            if (unlisted := launch.wrong - len(launch.problems)) > 0:
+                problems.append(f"{name}: {counted(unlisted, 'more line')} without a record")
+            notes += problems
+            if name == str(path):  # a file; runs of the archive have names of their own
+                note_unread(problems)
+            if launch.end is None:
+                notes.append(f"{name}: cut off; what was written is judged")
+            elif launch.end.state != "complete":
+                notes.append(f"{name}: {launch.end.state}; what was written is judged")
+        launches += file_launches
+    if not launches:
+        raise ImbError(
+            f"{', '.join(name for name, _ in sources)}: no records of IMB-FABRIC; run `imb fabric`, or IMB-FABRIC -json FILE"
+        )
+    return launches
+
+
+def judged_of(
+    launches: Sequence[PairLaunch], sources: Sources, against: Against, notes: Sequence[str]
+) -> tuple[Judged, Topology | None]:
+    """The verdict on these launches together. Raises ImbError."""
+    from imb.fabric.judging.components import FEWEST, hardly_measured
+    from imb.fabric.judging.history import against as over_past
+    from imb.fabric.judging.inference import judge_sweeps
+    from imb.fabric.judging.launches import leveled
+    from imb.fabric.judging.loading import endpoints_of, load_of, sweeps_of
+    from imb.fabric.judging.verdict import Verdict
+    from imb.fabric.text import Judged
+
+    all_notes = list(notes)
+    endpoints = endpoints_of(launches)
+    topology = topology_of(against, endpoints, all_notes) if against.network and endpoints else None
+    sweeps = measured = sweeps_of(launches, endpoints)
+    largest = 0.0
+    if against.past is not None:
+        all_endpoints = endpoints_of(against.past, endpoints)
+        past = [leveled(sweep, topology) for sweep in sweeps_of(against.past, all_endpoints)]
+        sweeps = [leveled(sweep, topology) for sweep in sweeps]
+        # By name, as indices differ.
+        past_names = {endpoint.name for endpoint in endpoints_of(against.past)}
+        new = [endpoint.name for endpoint in endpoints if endpoint.name not in past_names]
+        if missing := [endpoint.name for endpoint in all_endpoints[len(endpoints) :]]:
+            all_notes.append(f"in {against.past_name}, but not measured now: {and_more(missing, _LISTED)}")
+        if new:
+            all_notes.append(f"not in {against.past_name}: {and_more(new, _LISTED)}")
+        loads = [
+            " and ".join(dict.fromkeys(filter(None, map(load_of, side_launches))))
+            for side_launches in (launches, against.past)
+        ]
+        if all(loads) and loads[0] != loads[1]:
+            all_notes.append(
+                f"measured with {loads[0]}, {against.past_name} with {loads[1]}: that is in the ratios, too"
+            )
+        sweeps, past_notes, largest = over_past(sweeps, past, against.past_name or "")
+        all_notes += past_notes
+    verdict = (
+        judge_sweeps(
+            sweeps,
+            _of_one_distance(topology) if against.past is not None else topology,
+            level=LEVEL,
+            least_effect=against.least,
+        )
+        if sweeps
+        else Verdict("inconclusive", notes=("no pair was measured",))
+    )
+    few_measured = dict.fromkeys(name for sweep in measured for name in hardly_measured(sweep))
+    few_in_past = dict.fromkeys(
+        name for sweep in sweeps for name in hardly_measured(sweep) if name not in few_measured
+    )
+    for names, clause in (
+        (few_measured, "were measured"),
+        (few_in_past, f"are in {against.past_name} (omit --baseline, or make a new one)"),
+    ):
+        if names and len(names) < len(endpoints):
+            line = f"not judged, as fewer than {FEWEST} of their pairs {clause}: {and_more(list(names), _LISTED)}"
+            verdict = _at_most_inconclusive(verdict, line)
+    if largest >= 1 + against.least and verdict.state == "healthy":
+        slower = f"all pairs take {as_percent(largest - 1, 1)} longer than in {against.past_name}; no single component does"
+        verdict = _at_most_inconclusive(verdict, slower)
+    kinds = {kind for launch in launches if (kind := launch.run.option("endpoint", str))}
+    judged = Judged(
+        verdict=verdict,
+        sweeps=sweeps,
+        endpoints=endpoints,
+        level=LEVEL,
+        least=against.least,
+        sources=[name for name, _ in sources],
+        notes=all_notes,
+        baseline=against.past_name,
+        endpoint_kind={"rank": "endpoint", "numa": "NUMA node"}.get(kind, kind)
+        if len(kinds) == 1 and (kind := str(next(iter(kinds))))
+        else "endpoint",
+    )
+    return with_missing(judged, [(sweep.benchmark, sweep.bytes) for sweep in measured]), topology
+
+
+def _at_most_inconclusive(verdict: Verdict, reason: str) -> Verdict:
+    """The verdict, inconclusive instead of healthy; the reason is its first note."""
+    state: State = "inconclusive" if verdict.state == "healthy" else verdict.state
+    return replace(verdict, state=state, notes=(reason, *verdict.notes))
+
+
+def with_missing(judged: Judged, sizes: Sequence[tuple[str, int]]) -> Judged:
+    """The verdict, inconclusive instead of healthy where one of these benchmarks and lengths was not measured."""
+    judged_sizes = {(measured.benchmark, measured.bytes) for measured in judged.verdict.per_size}
+    missing = [f"{name} {size(length)}" for name, length in sizes if (name, length) not in judged_sizes]
+    if not missing or judged.verdict.state != "healthy":
+        return judged
+    past = f", or not in {judged.baseline}" if judged.baseline else ""
+    reason = f"not measured{past}: {', '.join(missing)}"
+    return judged._replace(verdict=_at_most_inconclusive(judged.verdict, reason))
+
+
+def with_next_of_quick(judged: Judged) -> Judged:
+    """Adds a note on what to measure after a quick search that ends undecided."""
+    from imb.fabric.judging.sensitivity import MISSED
+    from imb.fabric.judging.stages import after_quick
+
+    wanted = MISSED * judged.least
+    note = after_quick(judged.verdict, len(judged.endpoints), wanted, MOST_PASSES)
+    return judged._replace(notes=[*judged.notes, note]) if note else judged
+
+
+def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str]) -> Topology:
+    """The network with the names that hosts have in records. A full name and its first part (`n1.example.org`, `n1`) are the same host.
+    Raises ImbError where no host is known."""
+    from imb.fabric.judging.topology import graph
+
+    network = against.network
+    assert network is not None
+    by_short_name = {host.partition(".")[0]: host for host in network.attached}
+    attached = dict(network.attached)
+    unknown: list[str] = []
+    for host in dict.fromkeys(endpoint.host for endpoint in endpoints):
+        if host in attached:
+            continue
+        network_name = by_short_name.get(host.partition(".")[0])
+        if network_name is None or network_name not in attached:
+            unknown.append(host)
+        else:
+            attached[host] = attached.pop(network_name)
+    hosts = len({endpoint.host for endpoint in endpoints})
+    if len(unknown) == hosts:
+        available = and_more(list(network.attached), _LISTED)
+        raise ImbError(
+            f"{against.network_file}: has none of the hosts that were measured ({one_line(and_more(unknown, _LISTED))}); it has {one_line(available)}"
+        )
+    if unknown:
+        notes.append(f"not in {against.network_file}: {and_more(unknown, _LISTED)}")
+    if network.rails:
+        notes.append(
+            f"{counted(len(network.rails), 'host')} with ports at several switches: the first one counts"
+        )
+    try:
+        return graph(attached, network.links)
+    except ValueError as error:
+        raise ImbError(f"{against.network_file}: {error}") from error
+
+
+def _of_one_distance(topology: Topology | None) -> Topology | None:
+    """The topology with equal distances: pairs are compared with their own earlier times, which have the effect of distance already. So a
+    link that all pairs of a distance cross can be named."""
+    return topology and replace(topology, hops=np.ones_like(topology.hops))
+
+
+def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], list[str]]:
+    """Commands that drain the hosts that are slow or do not answer, by the names of nodes in the topology; and hosts whose names are no
+    names of Slurm nodes. A silent host that may only have waited for another one is left out."""
+    from imb.fabric.drain import drain_of
+    from imb.fabric.judging.pairs import cause_of
+    from imb.fabric.text import longer
+
+    endpoints, verdict = judged.endpoints, judged.verdict
+    if verdict.state != "bad":
+        return [], []
+    reasons: dict[str, str] = {}
+    for suspect in verdict.suspects:
+        if suspect.named and suspect.kind in ("host", "core") and suspect.endpoints:
+            host = endpoints[suspect.endpoints[0]].host
+            core = endpoints[suspect.endpoints[0]].place if suspect.kind == "core" else ""
+            reason = f"imb fabric: {core + ' ' if core else ''}{suspect.benchmark} {size(suspect.bytes)} {longer(suspect.effect)}"
+            reason += f" as {suspect.way}" if suspect.way else ""
+            reasons.setdefault(host, reason)
+    waiting = {index for group in verdict.silent_together for index in group}
+    for index in (index for index in verdict.silent if index not in waiting):
+        cause = cause_of(judged.sweeps, index)
+        reasons.setdefault(
+            endpoints[index].host, f"imb fabric: {f'failed: {cause}' if cause else 'no answer'}"
+        )
+    listed = network.attached if network else ()
+    drains = {host: drain_of(host, reason, listed=listed) for host, reason in reasons.items()}
+    return [drain for drain in drains.values() if drain], [
+        host for host, drain in drains.items() if drain is None
+    ]
+
+
+def execute(judged: Judged, drains: Sequence[Drain]) -> dict[Drain, str | None]:
+    """Drains the hosts; for each the reason why it was not drained, or None. No host is drained where they are more than one and more than
+    MOST_DRAINED of all hosts."""
+    from imb.fabric import drain
+
+    hosts = len({endpoint.host for endpoint in judged.endpoints})
+    if len(drains) > max(1, MOST_DRAINED * hosts):
+        reason = f"not drained: {len(drains)} of {hosts} hosts are more than {as_percent(MOST_DRAINED)}; run the command if you are sure"
+        return dict.fromkeys(drains, reason)
+    return {host: drain.drain_node(host) for host in drains}

@@ -1,0 +1,405 @@
+"""What `imb fabric` launches next: a whole sweep or, with --quick, a few rounds; then others or further passes where they decide, and those that confirm suspects.
+
+All decisions follow from the plan, from the records of its launches, and from the time that remains. A resumed session repeats the decisions for
+the launches that its plan has, and continues after them. Launches are planned one at a time, since the limits of each depend on the time.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from imb.cli import INTERRUPTED
+from imb.cli.common import share_of
+from imb.cli.launch_lines import problem_of
+from imb.fabric import planning
+from imb.fabric.planning import Settings, Size
+from imb.model.errors import ImbError
+from imb.model.units import and_more, counted, size
+from imb.report.terminal import say
+from imb.runner import session
+from imb.store.names import unreachable_of
+from imb.store.store import Archive
+
+if TYPE_CHECKING:
+    from imb.fabric.evaluation import Against
+    from imb.fabric.judging.stages import Stage
+    from imb.fabric.judging.topology import Topology
+    from imb.fabric.judging.verdict import Verdict
+    from imb.fabric.pair_records import PairLaunch
+    from imb.fabric.text import Judged
+    from imb.runner.session import Done, Item, Plan
+
+USAGE = 2  # exit status of the suite for options that it refuses
+_LEAST = 2.0  # seconds that a launch needs at least
+FIRST_ALONE = 4  # passes
+_ROUND = 0.1  # seconds of a round, about
+_FURTHER = 600.0  # seconds within which further passes end, without --budget
+Sources = list[tuple[str, Path]]
+
+
+class Stages:
+    """The stages of one session. `sources`: runs with records; `notes`: problems of launches, and what was left out; `unreachable`: hosts that a launcher
+    could not reach, and why."""
+
+    def __init__(self, archive: Archive, plan: Plan, against: Against | None = None) -> None:
+        """`against`: None: what the settings of the plan name. Raises ImbError."""
+        from imb.fabric import evaluation
+
+        self._archive, self._plan = archive, plan
+        self.settings = planning.settings_of(plan)
+        self.against = against or against_of(archive, self.settings, [])
+        earlier = self.settings.earlier
+        self.sources: Sources = evaluation.sources_named(archive, earlier) if earlier else []
+        self.notes: list[str] = []
+        self.unreachable: dict[str, str] = {}
+        self._over: Mapping[int, Done] = session.done(archive, plan)
+        self._began = time.monotonic() - sum(ended.counted_seconds for ended in self._over.values())
+        self._launches_read = 0  # number of the last launch of the plan that was read
+        self._recorded: dict[Size, int] = {}  # stages with records
+        self._round_seconds: dict[Size, float] = {}  # seconds of the last launch, per round and per pass
+        self._launches: list[PairLaunch] = []
+        self._judged: tuple[int, tuple[Judged, Topology | None]] | None = None  # with the number of sources
+        self._plans = self._sweep()
+
+    def grow(self, plan: Plan, over: Sequence[Done]) -> Plan | None:
+        """The plan with the next launch, or with the reason why there is none; None: nothing changes any more."""
+        self._plan, self._over = plan, {ended.number: ended for ended in over}
+        grown = next(self._plans, None)
+        self._plan = grown or plan
+        return grown
+
+    def judged(self) -> tuple[Judged, Topology | None]:
+        """The verdict on all that was measured, and the topology. Raises ImbError."""
+        from imb.fabric import evaluation
+
+        read = self._judged[0] if self._judged else 0
+        if self._judged is None or read < len(self.sources):
+            self._launches += evaluation.launches_of(self.sources[read:], self.notes)
+            verdict = evaluation.judged_of(self._launches, self.sources, self.against, [])
+            self._judged = len(self.sources), verdict
+        return self._judged[1]
+
+    def recorded(self) -> list[str]:
+        """Names of all runs with records by now, also of a launch that was interrupted."""
+        over = session.done(self._archive, self._plan)
+        runs = [ended.run for ended in over.values()]
+        for item in self._plan.items:
+            if item.number not in over:
+                runs += session.interrupted_runs(self._archive, self._plan, item)[-1:]
+        stored = map(self._archive.run, runs)
+        return [run.name for run in stored if "records.jsonl" in run.manifest.files]
+
+    def _verdict(self) -> Verdict:
+        return self.judged()[0].verdict
+
+    # --- Stages ---
+
+    def _sweep(self) -> Iterator[Plan]:
+        """The plans, each with the next launch. The sweep ends when nothing is undecided, there is no time for the next stage, or a stage has no
+        records."""
+        from imb.fabric.judging.rounds import whole_sweep
+        from imb.fabric.judging.sensitivity import MISSED
+        from imb.fabric.judging.stages import Stage, search
+
+        settings, ranks = self.settings, self._plan.variants[0].intent.ranks
+        if settings.endpoint is None:
+            self._read_rest()
+            self.notes.append(
+                "resumed after an interruption: launches that it would have needed next were not planned"
+            )
+            return
+        stages: Iterator[Stage] = search(
+            ranks,
+            settings.seed,
+            settings.sizes,
+            MISSED * self.against.least,
+            self._verdict,
+            quick=settings.quick,
+            passes=settings.passes,
+        )
+        if settings.one_stage:
+            stages = iter([Stage(None, settings.passes or FIRST_ALONE, settings.sizes)])
+        rounds = passes = 0  # different rounds, and passes of the first ones
+        ended = ""
+        for number, stage in enumerate(stages, 1):
+            again = stage.why == "again"
+            if rounds and not any(item.turn >= number for item in self._plan.items):
+                if settings.ended is not None:
+                    ended = settings.ended
+                    break
+                more = self._more(stage)
+                if ended := self._too_long(stage, more, passes):
+                    break
+                so_far = counted(passes, "pass") if again else counted(rounds, "round")
+                word = "suspected" if stage.why == "confirm" else "undecided"
+                say(f"imb: {word} after {so_far}: {more}", err=True)
+            if not (yield from self._stage(number, stage)):
+                break
+            passes += stage.passes if again or not rounds else 0
+            if stage.why != "confirm":
+                rounds = self._rounds(stage) + (rounds if stage.rounds is not None else 0)
+        if self._launches_read < len(self._plan.items):
+            self._read_rest()
+            return
+        self.notes += [ended] if ended else []
+        if settings.quick and rounds:
+            self.notes.append(
+                f"{counted(rounds, 'round')} in all, the first ones in {counted(passes, 'pass')}; "
+                f"a whole sweep has {whole_sweep(ranks)}"
+            )
+        if settings.ended is None:
+            yield msgspec.structs.replace(self._plan, report={**self._plan.report, "ended": ended})
+
+    def _stage(self, number: int, stage: Stage) -> Generator[Plan, None, bool]:
+        """One launch for each benchmark and size; whether all are over and some left records."""
+        settings, sources = self.settings, len(self.sources)
+        seed = (settings.seed + max(self._recorded.values(), default=0)) % 2**31
+        options = ["-seed", str(seed), "-passes", str(stage.passes)]
+        file = None if stage.rounds is None else planning.rounds_file(self._archive, self._plan, number)
+        for index, benchmark_size in enumerate(stage.sizes):
+            item = self._planned(number, benchmark_size)
+            if item is None:
+                share = self._left() / (len(stage.sizes) - index)
+                if (share < _LEAST and self.sources) or self._was_left_out(number, benchmark_size):
+                    self.notes.append(f"--budget is used up; {_listed([benchmark_size])} not measured")
+                    continue
+                if file and stage.rounds is not None:
+                    planning.write_rounds(self._archive, file, stage.rounds)
+                limit = max(share, _LEAST)
+                yield planning.with_launch(
+                    self._plan,
+                    settings,
+                    benchmark_size,
+                    stage=number,
+                    arguments=[*self._pair_timeout(share), *options],
+                    rounds=file,
+                    timeout=limit if limit < (self._plan.timeout or float("inf")) else None,
+                )
+                item = self._plan.items[-1]
+            if not planning.is_as_decided(item, settings, benchmark_size, options, file):
+                self.notes.append(
+                    f"launch {item.number} was planned by another version of imb, or for other files; no launch was planned after it"
+                )
+                return False
+            if not self._read_planned(item, benchmark_size, stage.passes * self._rounds(stage)):
+                return False
+        return len(self.sources) > sources
+
+    def _planned(self, number: int, benchmark_size: Size) -> Item | None:
+        """The launch of a stage, if the plan has it."""
+        place = self._place(number, benchmark_size)
+        return next((item for item in self._plan.items if (item.turn, item.cell) == place), None)
+
+    def _was_left_out(self, number: int, benchmark_size: Size) -> bool:
+        """Whether a launch that the plan does not have was left out earlier, as others follow it or the sweep has ended."""
+        place = self._place(number, benchmark_size)
+        later = any((item.turn, item.cell) > place for item in self._plan.items)
+        return later or self.settings.ended is not None
+
+    def _place(self, number: int, benchmark_size: Size) -> tuple[int, int]:
+        return number, self.settings.sizes.index(benchmark_size)
+
+    def _read_planned(self, item: Item, benchmark_size: Size, work: int) -> bool:
+        """Reads what a launch of a stage recorded; whether the launch is over. `work`: its rounds times its passes."""
+        if (ended := self._over.get(item.number)) is None:
+            return False
+        sources = len(self.sources)
+        self._read_launch(item, ended)
+        if len(self.sources) > sources:
+            self._recorded[benchmark_size] = self._recorded.get(benchmark_size, 0) + 1
+            self._round_seconds[benchmark_size] = ended.counted_seconds / max(work, 1)
+        return True
+
+    def _read_rest(self) -> None:
+        """Reads what the remaining launches of the plan recorded, which are not those of these stages."""
+        for item in self._plan.items[self._launches_read :]:
+            if ended := self._over.get(item.number):
+                self._read_launch(item, ended)
+            else:
+                self.notes.append(f"launch {item.number} was not executed")
+
+    def _read_launch(self, item: Item, ended: Done) -> None:
+        self._launches_read = item.number
+        run = self._archive.run(ended.run)
+        recorded = "records.jsonl" in run.manifest.files
+        refused = ended.status == USAGE and not recorded and not self.sources
+        if recorded:
+            self.sources.append((run.name, run.folder / "records.jsonl"))
+        if not (why := problem_of(self._archive, self._plan, ended)):
+            return
+        if ended.outcome == "timed_out" and item.timeout:
+            why = f"killed after {item.timeout:.3g} s (--budget)"
+        if recorded:
+            self.notes.append(f"{run.name}: {why}")
+            return
+        if refused:
+            raise ImbError(why)
+        hosts = self._plan.variants[item.variant].intent.hosts
+        self.unreachable |= unreachable_of(run, hosts)
+        self.notes.append(f"{why} (launch {run.name})")
+
+    # --- Time ---
+
+    def _rounds(self, stage: Stage) -> int:
+        from imb.fabric.judging.rounds import whole_sweep
+
+        return whole_sweep(self._plan.variants[0].intent.ranks) if stage.rounds is None else len(stage.rounds)
+
+    def _more(self, stage: Stage) -> str:
+        """What a stage would measure, as a message has it."""
+        rounds = counted(self._rounds(stage), "round")
+        if stage.why == "confirm":
+            return f"{counted(stage.passes, 'pass')} of {rounds} to confirm {_suspected(self._verdict())}"
+        amount = rounds if stage.why == "wider" else counted(stage.passes, "pass")
+        return f"{amount} more of {_listed(stage.sizes)}"
+
+    def _too_long(self, stage: Stage, more: str, passes: int) -> str:
+        """Why there is no time for a stage, after so many passes; empty if there is. Without advice on passes for a quick search, whose last note has that."""
+        settings, work = self.settings, self._rounds(stage) * stage.passes
+        needed = sum(
+            max(_LEAST, self._round_seconds.get(benchmark_size, 0) * work) for benchmark_size in stage.sizes
+        )
+        left = self._left() if settings.budget is not None else _FURTHER - self._spent()
+        if needed <= left:
+            return ""
+        advice = (
+            f" or --passes {passes + stage.passes}" if stage.why == "again" and not settings.quick else ""
+        )
+        return f"no time for {more}: some {needed:.0f} s, {max(left, 0):.0f} s left; give --budget{advice}"
+
+    def _spent(self) -> float:
+        """Seconds since the sweep began, without those between processes that executed it."""
+        return time.monotonic() - self._began
+
+    def _left(self) -> float:
+        """Seconds of the budget."""
+        return float("inf") if self.settings.budget is None else self.settings.budget - self._spent()
+
+    def _pair_timeout(self, share: float) -> list[str]:
+        """With --budget, an endpoint that does not answer is left out in time for the others to be measured."""
+        if self.settings.budget is None:
+            return []
+        return [planning.PAIR_TIMEOUT, f"{min(30.0, max(1.0, share / 4)):.3g}"]
+
+
+_STAGES: dict[str, Stages] = {}
+
+
+def stages_of(archive: Archive, plan: Plan, against: Against | None = None) -> Stages:
+    """The stages of a session, made once in a process. Raises ImbError."""
+    if plan.id not in _STAGES:
+        _STAGES[plan.id] = Stages(archive, plan, against)
+    return _STAGES[plan.id]
+
+
+def planned(settings: Settings, ranks: int) -> list[str]:
+    """The first launches, and those that may follow."""
+    from imb.fabric.judging.inference import FEWEST_ENDPOINTS
+    from imb.fabric.judging.rounds import few_rounds, whole_sweep
+    from imb.fabric.judging.stages import CONFIRMING, DOUBLED, FIRST, QUICK_FIRST
+
+    quick = settings.quick
+    whole, first = whole_sweep(ranks), QUICK_FIRST if quick else FIRST
+    rounds, passes = few_rounds(ranks) if quick else whole, settings.passes or first
+    each = "those of the arguments" if settings.one_stage else counted(rounds, "round")
+    seconds = max(_LEAST, _ROUND * rounds * passes)
+    lines = [
+        f"launch {number}: {name} {size(length)}, {counted(ranks, 'rank')} ({settings.endpoint}), {each}, {counted(passes, 'pass')}"
+        + ("" if settings.one_stage else f", about {seconds:.0f} s")
+        for number, (name, length) in enumerate(settings.sizes, 1)
+    ]
+    if settings.passes is None and not settings.one_stage and ranks >= FEWEST_ENDPOINTS:
+        budget = settings.budget
+        within = f"{budget:g} s (--budget)" if budget is not None else f"{_FURTHER:.0f} s"
+        lines += [
+            f"then, while a slow host could be missed: {'other rounds, up to ' + counted(whole, 'round') + ', then ' if quick else ''}"
+            f"as many passes again, up to {first << DOUBLED}, within {within}",
+            f"then, of what is suspected: {counted(2 * CONFIRMING, 'pass')} of 2 to {counted(whole, 'round')} that confirm it, twice at most",
+        ]
+    return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
+
+
+def against_of(store: Archive, settings: Settings, sources: Sources) -> Against:
+    """What a sweep is judged by. Raises ImbError, also where the page would replace a file that is read."""
+    from imb.fabric import evaluation
+    from imb.store.outputs import refuse_overwriting
+
+    topology = Path(settings.topology) if settings.topology else None
+    against = evaluation.Against(share_of(settings.relevant, "--relevant"))
+    past_sources = [] if settings.baseline is None else evaluation.sources_named(store, [settings.baseline])
+    if settings.page:
+        read = [path for _, path in (*sources, *past_sources)] + ([topology] if topology else [])
+        refuse_overwriting(store, Path(settings.page), read, "--page")
+    if topology:
+        against = against._replace(network=evaluation.network_in(topology), network_file=topology)
+    if settings.baseline is not None:
+        past = evaluation.launches_of(past_sources, [])
+        against = against._replace(past=past, past_name=settings.baseline)
+    return against
+
+
+def _suspected(verdict: Verdict) -> str:
+    names = [suspect.name for suspect in verdict.suspects]
+    if verdict.screened and not names:
+        return f"{counted(len(verdict.screened), 'pair')} that may be slow"
+    return and_more(names) or "all endpoints"
+
+
+def _listed(sizes: Sequence[Size]) -> str:
+    return ", ".join(f"{name} {size(length)}" for name, length in sizes)
+
+
+@contextmanager
+def judge_command_on_interrupt(stages: Stages) -> Iterator[None]:
+    """When interrupted, print the command that judges the runs which have records."""
+    try:
+        yield
+    except (KeyboardInterrupt, ImbError) as error:
+        interrupted = isinstance(error, KeyboardInterrupt) or error.status == INTERRUPTED
+        if interrupted and (names := stages.recorded()):
+            say(f"imb: judge what was measured: imb fabric {' '.join(names)}", err=True)
+        raise
+
+
+def refuse_own(
+    arguments: Sequence[str], benchmarks: Sequence[str], *, quick: bool, rounds: bool, budget: bool
+) -> None:
+    """Raises ImbError for IMB arguments that `imb fabric` gives itself, for those that measure nothing, and for words that are no arguments."""
+    instead = {
+        "passes": "give --passes",
+        "seed": "give --seed",
+        "endpoint": "give --endpoint",
+        "pairs_file": "run IMB-FABRIC itself",
+    }
+    instead |= dict.fromkeys(
+        ("msgsize", "msgsz", "msglen", "msglog", "include", "exclude"), "give -b NAME:BYTES"
+    )
+    if rounds:
+        instead["rounds"] = "give --rounds"
+    if quick:
+        instead |= dict.fromkeys(("rounds", "halves"), "omit --quick")
+    if budget:
+        instead["pair_timeout"] = "omit --budget"
+    spelling = {benchmark.lower(): benchmark for benchmark in benchmarks}
+    for number, argument in enumerate(arguments):
+        # As the suite reads it.
+        name = re.sub("^--?", "", argument).lower() if argument.startswith("-") else ""
+        if name in instead:
+            raise ImbError(f"{argument} is set by imb fabric; {instead[name]} instead")
+        if name in ("help", "h", "list", "version"):
+            raise ImbError(f"{argument} measures nothing; run IMB-FABRIC {argument} itself")
+        if benchmark := next(
+            (spelling[word] for word in argument.lower().split(",") if word in spelling), None
+        ):
+            raise ImbError(
+                f"{argument}: a benchmark is not named after --; give -b {benchmark}:BYTES instead"
+            )
+        if not number and not argument.startswith("-"):
+            raise ImbError(f"{argument}: not an IMB argument; NAME goes before --")

@@ -1,0 +1,158 @@
+"""Classes of pairs that have a level each: distances, and endpoints of two populations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from imb.fabric.judging.sweep import Endpoint
+from imb.fabric.judging.topology import Topology
+from imb.stats.arrays import Indices, Mask, Values
+from imb.stats.medians import median, middles, numbered, robust_deviation
+from imb.stats.shift import LEAST_SPREAD
+
+FEWEST = 3  # pairs of a class
+SHARE = 0.25  # of the endpoints: so many slow ones are another population, not bad ones
+_CLUSTERED = 2048  # endpoints; more are not searched for groups
+_MEASURED = 0.9  # share of all pairs that a search for groups needs
+_CHOICE = 1.5  # gain of log likelihood that groups must have, for each nat of information that names the group of every endpoint
+_APART = 5.0  # standard deviations that are between two populations at least
+
+
+class Classes(NamedTuple):
+    """`of`: class of each pair; `names`: by class."""
+
+    of: Indices
+    names: tuple[str, ...]
+
+
+def distances(
+    endpoints: Sequence[Endpoint], a: npt.NDArray[Any], b: npt.NDArray[Any], topology: Topology | None
+) -> Classes:
+    """Classes of pairs by distance in the topology; without one, pairs within a host and between hosts."""
+    hosts = {name: index for index, name in enumerate(dict.fromkeys(endpoint.host for endpoint in endpoints))}
+    host = np.array([hosts[endpoint.host] for endpoint in endpoints])
+    same = host[a] == host[b]
+    if topology is None:
+        return _compact(np.where(same, 0, 1), ("in a host", "between hosts"))
+    leaf = leaves_of(endpoints, topology)
+    unknown = (leaf[a] < 0) | (leaf[b] < 0)
+    hops = np.where(unknown, -1, topology.hops[leaf[a], leaf[b]].astype(np.int64))
+    hops[same] = 0
+    values, classes = numbered(hops + 1, int(hops.max(initial=0)) + 2)
+    labels = {0: "unknown distance", 1: "in a host", 2: "1 switch"}
+    return _compact(
+        classes, tuple(labels.get(distance, f"{distance - 1} switches") for distance in values.tolist())
+    )
+
+
+def leaves_of(endpoints: Sequence[Endpoint], topology: Topology) -> Indices:
+    """Index of the switch of each endpoint, -1 where the topology does not have its host."""
+    place = {name: int(leaf) for name, leaf in zip(topology.hosts, topology.leaf, strict=True)}
+    return np.array([place.get(endpoint.host, -1) for endpoint in endpoints], dtype=np.int64)
+
+
+def of_populations(classes: Classes, slow: Mask, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Classes:
+    """Classes of pairs with no, one and two endpoints of the slower population."""
+    suffixes = ("", ", one of the slower group", ", both of the slower group")
+    parts = slow[a].astype(np.int64) + slow[b]
+    return _compact(
+        classes.of * 3 + parts, [f"{name}{suffix}" for name in classes.names for suffix in suffixes], FEWEST
+    )
+
+
+def near_groups(
+    count: int, a: npt.NDArray[Any], b: npt.NDArray[Any], level: Values, least: float
+) -> Indices | None:
+    """The group of each endpoint, -1: not measured. Pairs within a group are near, such as those below one switch. Groups are the cut of an average linkage
+    that explains most (Fisher), if it explains more than naming the group of each endpoint costs. None where endpoints are all alike, or more than a few
+    pairs are missing. `level`: of each pair; `least`: smallest difference of near and far pairs (logarithms)."""
+    measured = np.flatnonzero(np.bincount(np.concatenate([a, b]), minlength=count))
+    count_measured = len(measured)
+    if (
+        not 4 <= count_measured <= _CLUSTERED
+        or len(a) < _MEASURED * count_measured * (count_measured - 1) / 2
+    ):
+        return None
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    away = level - median(level)
+    of_endpoint = middles(np.concatenate([a, b]), count, np.concatenate([away, away]))
+    # A pair of two slow endpoints takes at least as long as the slower of them.
+    first, second = of_endpoint[a], of_endpoint[b]
+    away -= np.where((first > 0) & (second > 0), np.maximum(first, second), first + second)
+    away -= median(away)
+    spread = max(robust_deviation(away), LEAST_SPREAD)
+    residual = away
+    # Tails of noise are long on this side; near pairs are on the other one.
+    away = np.minimum(away, 3 * max(spread, least))
+    offset = -float(away.min())
+    times = np.zeros((count, count))
+    times[a, b] = times[b, a] = away
+    linked = linkage(squareform(times[np.ix_(measured, measured)], checks=False) + offset, "average")
+    sizes = np.concatenate([np.ones(count_measured), linked[:, 3]])
+    pairs = sizes[linked[:, 0].astype(np.int64)] * sizes[linked[:, 1].astype(np.int64)]
+    near, inside = np.cumsum(pairs), np.cumsum(pairs * (linked[:, 2] - offset))
+    total, whole, near, inside = near[-1], inside[-1], near[:-1], inside[:-1]
+    apart = (whole - inside) / (total - near) - inside / near
+    squares = np.where(apart >= least, near * (total - near) / total * apart**2, 0.0)
+    at = int(np.argmax(squares))
+    label = np.full(count, -1, dtype=np.int64)
+    label[measured] = fcluster(linked, count_measured - 1 - at, "maxclust") - 1
+    same = label[a] == label[b]
+    if not FEWEST <= int(same.sum()) <= len(a) - FEWEST:
+        return None
+    within = np.concatenate([residual[mask] - median(residual[mask]) for mask in (same, ~same)])
+    spread = max(robust_deviation(within), LEAST_SPREAD)
+    groups = int(label.max()) + 1
+    return (
+        label if squares[at] / (2 * spread**2) >= _CHOICE * count_measured * np.log(max(groups, 2)) else None
+    )
+
+
+def of_groups(classes: Classes, label: Indices, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Classes:
+    """Classes of pairs between groups, and of pairs within a group. All groups share these levels, so a group that is slow as a whole still stands out."""
+    parts = (label[a] == label[b]).astype(np.int64)
+    return _compact(
+        classes.of * 2 + parts,
+        [f"{name}{suffix}" for name in classes.names for suffix in (", between groups", ", in a group")],
+        FEWEST,
+    )
+
+
+def _compact(classes: Indices, names: Sequence[str], fewest: int = 1) -> Classes:
+    """The classes without empty ones; a class with fewer pairs than `fewest` becomes part of the largest one."""
+    pair_counts = np.bincount(classes, minlength=len(names))
+    largest = int(np.argmax(pair_counts)) if len(pair_counts) else 0
+    used, classes = numbered(np.where(pair_counts[classes] < fewest, largest, classes), len(names))
+    return Classes(classes, tuple(names[index] for index in used.tolist()))
+
+
+def two_populations(effects: Values, least: float) -> tuple[Mask, float]:
+    """Endpoints of the slower of two groups, and by how much, where both have SHARE or more of all endpoints (more than one
+    endpoint) and are clearly apart: split at least squares within groups (Fisher, J. Am. Stat. Assoc. 53 (1958) 789)."""
+    none = np.zeros(len(effects), dtype=bool), 0.0
+    finite = np.flatnonzero(np.isfinite(effects))
+    order = finite[np.argsort(effects[finite], kind="stable")]
+    values = effects[order]
+    count = len(values)
+    fewest = max(2, int(np.floor(SHARE * count)) + 1)
+    if count < 2 * fewest:
+        return none
+    at = np.arange(fewest, count - fewest + 1)
+    sums = np.cumsum(values)
+    between = at * (count - at) * (sums[at - 1] / at - (sums[-1] - sums[at - 1]) / (count - at)) ** 2
+    split = int(at[np.argmax(between)])
+    fast, slow = values[:split], values[split:]
+    slower_by = float(np.median(slow) - np.median(fast))
+    within = np.concatenate([fast - np.median(fast), slow - np.median(slow)])
+    spread = max(robust_deviation(within), LEAST_SPREAD)
+    if slower_by < least or slower_by < _APART * spread or values[split] - values[split - 1] < slower_by / 4:
+        return none
+    is_slow = np.zeros(len(effects), dtype=bool)
+    is_slow[order[split:]] = True
+    return is_slow, slower_by

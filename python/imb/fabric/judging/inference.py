@@ -1,0 +1,618 @@
+"""From sweeps to a verdict: which components are slow, at known error rates. Pure.
+
+Each size is screened for slow components by a part of its passes, and what is suspected is confirmed by the others (imb.fabric.judging.judge). Sizes share the
+level (Bonferroni), and so do looks: the verdict on the k-th launch has 1 / (k (k + 1)) of it. What is named must be slower by `least_effect` or more.
+
+Noise that affects one host for the whole sweep looks like a slow host; this sweep alone cannot separate the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from imb.fabric.judging.classes import (
+    distances,
+    leaves_of,
+    near_groups,
+    of_groups,
+    of_populations,
+    two_populations,
+)
+from imb.fabric.judging.components import FEWEST, Components, components_of
+from imb.fabric.judging.judge import (
+    RANK,
+    Result,
+    alike,
+    asymmetric_pairs,
+    beyond_tail,
+    confirm,
+    confirm_pairs,
+    detectable,
+    halves,
+    in_common,
+    screen,
+    significance,
+    slow_pairs,
+)
+from imb.fabric.judging.launches import leveled
+from imb.fabric.judging.pairs import silent_endpoints, silent_together, unanswered, without_answer
+from imb.fabric.judging.parts import Fit, Layout, Part, bounded_mean
+from imb.fabric.judging.rails import quiet_rails, shares
+from imb.fabric.judging.sensitivity import MISSED, remedy
+from imb.fabric.judging.sweep import Sweep
+from imb.fabric.judging.topology import Topology
+from imb.fabric.judging.verdict import (
+    NOTHING,
+    Asymmetric,
+    Populations,
+    QuietRail,
+    Screened,
+    SizeResult,
+    State,
+    Suspect,
+    Verdict,
+)
+from imb.model.units import as_percent, counted, size
+from imb.stats.arrays import Indices, Mask, Values
+from imb.stats.medians import median, middles, numbered
+
+FEWEST_ENDPOINTS = 4
+_RAILS = 0.1  # share of `level` that quiet rails have, if they are judged
+_UNDECIDED = 0.05  # p-value of a suspect that more passes may confirm
+_TAIL = 0.05  # p-value, by the tail of all others, of a pair that is named
+_DOUBTED = 0.5  # the same of a pair that is measured once more
+_FEW = 0.1  # of the links have fewer pairs than the one whose sensitivity is reported
+_SEVERAL = 0.1  # share of slow pairs beyond which slow hosts may be among them
+_ALIKE = 1.5  # times the effect of a link: what a pair that crosses it may have
+_95 = 1.96
+
+
+def judge_sweeps(
+    sweeps: Sequence[Sweep], topology: Topology | None, *, level: float = 0.01, least_effect: float = 0.05
+) -> Verdict:
+    """One verdict of all sweeps, which have the same endpoints. `level`: probability that anything is named in a healthy
+    sweep, at most; `least_effect`: what is less slow than this is not named."""
+    if not sweeps:
+        return NOTHING
+    prepared: Layout | None = None
+    sizes: list[_Size] = []
+    for sweep in (leveled(each, topology) for each in sweeps):
+        prepared = _layout(sweep, topology, prepared)
+        launches = sweep.launch_count
+        sizes.append(
+            _Size(prepared, topology, level / len(sweeps) / (launches * (launches + 1)), least_effect)
+        )
+    silent = sorted({endpoint for each in sizes for endpoint in each.silent})
+    suspects = sorted(
+        (suspect for each in sizes for suspect in each.suspects),
+        key=lambda suspect: (not suspect.named, suspect.kind == "pair", -suspect.effect),
+    )
+    notes = list(dict.fromkeys(note for each in sizes for note in each.notes))
+    together = tuple(
+        dict.fromkeys(pair for each in sizes for pair in silent_together(each.sweep, each.silent))
+    )
+    state: State = "healthy"
+    quiet = tuple(rail for each in sizes for rail in each.quiet)
+    asymmetric = tuple(pair for each in sizes for pair in each.asymmetric)
+    if (
+        silent
+        or quiet
+        or asymmetric
+        or any(suspect.named for suspect in suspects)
+        or any(each.lost for each in sizes)
+    ):
+        state = "bad"
+    elif any(suspect.undecided for suspect in suspects) or any(each.unsure for each in sizes):
+        state = "inconclusive"
+    return Verdict(
+        state,
+        tuple(suspects),
+        tuple(notes),
+        tuple(each.result for each in sizes),
+        tuple(silent),
+        asymmetric,
+        tuple(groups for each in sizes for groups in each.populations),
+        together,
+        tuple(dict.fromkeys(link for each in sizes for link in each.unjudged)),
+        quiet,
+        tuple(pair for each in sizes for pair in each.screened),
+    )
+
+
+def _layout(sweep: Sweep, topology: Topology | None, before: Layout | None) -> Layout:
+    """The layout of a sweep. It has the components of the sweep before, if that has the same pairs."""
+    count = len(sweep.endpoints)
+    good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
+    codes, at = numbered(sweep.pair_codes()[good], count * count)
+    key = np.zeros(len(good), dtype=np.int64)
+    key[good] = at
+    a, b = (codes // count).astype(np.int32), (codes % count).astype(np.int32)
+    logs = np.zeros(len(good))
+    logs[good] = np.log(sweep.seconds[good])
+    components: Components
+    if (
+        before is not None
+        and sweep.rails is None
+        and before.sweep.rails is None
+        and np.array_equal(before.a, a)
+        and np.array_equal(before.b, b)
+    ):
+        components = before.components
+    else:
+        components = components_of(sweep.endpoints, a, b, topology, sweep.rails)
+    return Layout(sweep, good, key, a, b, distances(sweep.endpoints, a, b, topology).of, components, logs)
+
+
+class _Size:
+    """What one sweep shows."""
+
+    def __init__(self, layout: Layout, topology: Topology | None, level: float, least_effect: float) -> None:
+        sweep = layout.sweep
+        self.layout, self.sweep, self.topology = layout, sweep, topology
+        self.rails_level = _RAILS * level
+        self.level = level if sweep.rails is None else (1 - _RAILS) * level
+        self.least = float(np.log1p(least_effect))
+        self.name = f"{sweep.benchmark} {size(sweep.bytes)}"
+        self.silent = silent_endpoints(sweep)
+        self.lost = unanswered(sweep)
+        self.notes: list[str] = [self.lost] if self.lost else []
+        self.suspects: list[Suspect] = self._failed()
+        self.asymmetric: list[Asymmetric] = []
+        self.screened: list[Screened] = []
+        self.populations: list[Populations] = []
+        self.unjudged: tuple[str, ...] = ()
+        self.quiet: tuple[QuietRail, ...] = ()
+        self.unsure = False
+        count = len(sweep.endpoints)
+        if count - len(self.silent) < FEWEST_ENDPOINTS or len(layout.a) < FEWEST_ENDPOINTS:
+            self.unsure = True
+            self.notes[:] = self.notes or [
+                f"{count - len(self.silent)} endpoints with {counted(len(layout.a), 'pair')}: "
+                f"{FEWEST_ENDPOINTS} endpoints or more are required to separate hosts from links"
+            ]
+            self.result = SizeResult(
+                sweep.benchmark,
+                sweep.bytes,
+                float("nan"),
+                (),
+                float("nan"),
+                float("nan"),
+                _passes(layout),
+                len(layout.a),
+                float("nan"),
+                np.full(count, np.nan),
+            )
+            return
+        self.classes = distances(sweep.endpoints, layout.a, layout.b, topology)
+        first, later = halves(self.layout)
+        self.whole = screen(Part(self.layout, first | later), self.least)
+        self.group_of: Indices | None = None
+        rails = any(self.whole.part.each[at].kind == "rail" for at in self.whole.chosen)
+        if topology is None and not rails and self._find_groups():  # a slow rail may look like groups
+            self.whole = screen(Part(self.layout, first | later), self.least)
+        if self._find_populations():
+            self.whole = screen(Part(self.layout, first | later), self.least)
+        self.all_passes, self.fresh = self.whole.part, Part(self.layout, later)
+        self.first = Part(self.layout, first)
+        self.launches = sweep.launch_count
+        self._judge_components()
+        self._judge_pairs()
+        self._judge_rails()
+        self._list_unjudged()
+        self._judge_sensitivity()
+
+    def _failed(self) -> list[Suspect]:
+        """Pairs that did not answer when they last met, of endpoints that do answer."""
+        suspects = []
+        for a, b in without_answer(self.sweep):
+            if a in self.silent or b in self.silent:
+                continue
+            why = "failed" if (a, b) in self.sweep.causes else "does not answer"
+            infinite = float("inf")
+            suspects.append(
+                Suspect(
+                    "pair", self._pair(a, b), (a, b), infinite, (infinite, infinite), 0.0,
+                    self.sweep.benchmark, self.sweep.bytes, True, next=f"the pair {why}: measure it alone",
+                )
+            )  # fmt: skip
+        return suspects
+
+    def _pair(self, a: int, b: int, word: str = "-") -> str:
+        return f"{self.sweep.endpoints[a].name} {word} {self.sweep.endpoints[b].name}"
+
+    def _find_groups(self) -> bool:
+        """Finds groups of endpoints by their times, as the switches are not known; whether there are any."""
+        layout = self.layout
+        middle = middles(layout.key[layout.good], len(layout.a), layout.logs[layout.good])
+        for index in range(len(self.classes.names)):
+            middle[self.classes.of == index] -= median(middle[self.classes.of == index])
+        label = near_groups(len(self.sweep.endpoints), layout.a, layout.b, middle, self.least)
+        if label is None:
+            return False
+        self.group_of = label
+        self.classes = of_groups(self.classes, label, layout.a, layout.b)
+        self.layout = replace(layout, of=self.classes.of)
+        groups = np.bincount(label[label >= 0])
+        if groups.min() > 1:
+            self.notes.append(f"{self.name}: {counted(len(groups), 'group')} of endpoints by their times")
+        return True
+
+    def _find_populations(self) -> bool:
+        """Whether more than a quarter of the endpoints are slower: they are another kind of host, not bad ones."""
+        layout, count = self.layout, len(self.sweep.endpoints)
+        part = self.whole.part
+        links = tuple(at for at in self.whole.chosen if part.each[at].kind not in ("core", "host"))
+        fit = Fit(part, links)
+        slow, by = two_populations(endpoint_effects(fit, fit.clean), self.least)
+        if not slow.any():
+            return False
+        self.classes = of_populations(self.classes, slow, layout.a, layout.b)
+        self.layout = replace(layout, of=self.classes.of)
+        slower = float(np.expm1(by))
+        self._add_population(np.flatnonzero(slow).tolist(), slower)
+        self.notes.append(
+            f"{self.name}: two groups of endpoints; the pairs of {int(slow.sum())} of {count} take {as_percent(slower, 1)} longer per endpoint"
+        )
+        return True
+
+    def _add_population(self, group: Sequence[int], slower: float, *, unsure: bool = True) -> None:
+        """Records a group of slower endpoints as a population, instead of a list of slow hosts. The cores of one host may differ by design, so they do
+        not make the verdict `unsure`."""
+        share = len(group) / len(self.sweep.endpoints)
+        self.populations.append(
+            Populations("endpoints", tuple(group), share, slower, self.sweep.benchmark, self.sweep.bytes)
+        )
+        self.unsure |= unsure and len({endpoint.host for endpoint in self.sweep.endpoints}) > 1
+
+    # --- Components ---------------------------------------------------------------------------------------------------
+
+    def _judge_components(self) -> None:
+        chosen = self.whole.chosen
+        results = confirm(self.first, self.fresh, chosen, self.least)
+        self.final = self.whole
+        apart = self._groups_apart(chosen)
+        slow = []
+        for at in chosen:
+            suspect = self._suspect(at, results.get(at), apart)
+            if suspect is not None:
+                self.suspects.append(suspect)
+            if suspect is None or suspect.named or suspect.undecided:
+                slow.append(at)
+        self.final = Fit(self.all_passes, tuple(slow))
+        self._whole_groups()
+
+    def _suspect(self, at: int, result: Result | None, apart: set[int]) -> Suspect | None:
+        """Named where fresh passes confirm it, and no other component explains its pairs about as well."""
+        component = self.all_passes.each[at]
+        if component.kind in ("core", "host") and set(component.endpoints) <= apart:
+            return None
+        effect, error = self.final.effect(at), self.final.error(at)
+        p = 1.0 if result is None else result.p_value
+        confirmed = result is not None and result.again and p <= self.level and effect >= self.least
+        others = [self.all_passes.each[other].name for other in alike(self.final, at)]
+        kind, name, advice, separable = component.kind, component.name, "", True
+        if not component.way or confirmed:
+            route = self._route(at, effect)
+            if route == "route":
+                kind, name = "route", f"routes of {name} beyond {self._leaf(component.endpoints[0])}"
+                others = [other for other in others if other != component.name]
+            elif route:
+                others.append(route)
+        if others:
+            advice = (
+                ""
+                if len(self.layout.a) >= self._possible()
+                else f"measure pairs that cross only one of {', '.join((name, *others))}"
+            )
+            separable = others[0].startswith("a cable of") and self._noise_is_of_passes()
+        elif not confirmed:
+            advice = f"measure {name} again"
+        elif component.alternatives:
+            advice = f"exchange parts: the same pairs cross {', '.join((name, *component.alternatives[:3]))}"
+        undecided = (
+            bool(others)
+            if confirmed
+            else result is None or self.launches == 1 or (p <= _UNDECIDED and effect >= self.least)
+        )
+        return Suspect(
+            kind, name, component.endpoints, float(np.expm1(effect)),
+            (float(np.expm1(effect - _95 * error)), float(np.expm1(effect + _95 * error))),
+            p, self.sweep.benchmark, self.sweep.bytes, confirmed and not others,
+            tuple(dict.fromkeys((*component.alternatives, *others))), advice, separable, component.way, undecided,
+            significance(self.final, at),
+        )  # fmt: skip
+
+    def _noise_is_of_passes(self) -> bool:
+        """Whether the spread of pairs is that of their passes. Else pairs differ by nature, whatever the number of passes."""
+        return bool(self.final.spread < 1.5 * self.all_passes.error)
+
+    def _whole_groups(self) -> None:
+        """Adds a note where all hosts of a group are named, as what they share may be slow instead."""
+        slow = {suspect.endpoints[0] for suspect in self.suspects if suspect.named and suspect.kind == "host"}
+        groups = [] if self.group_of is None else range(int(self.group_of.max()) + 1)
+        for group in groups if len(groups) > 2 else ():
+            inside = np.flatnonzero(self.group_of == group).tolist()
+            if len(inside) >= FEWEST and slow.issuperset(inside):
+                some = ", ".join(self.sweep.endpoints[endpoint].name for endpoint in inside[:3])
+                self.notes.append(
+                    f"{self.name}: all {len(inside)} hosts of a group ({some}, ...) are slow: the switch that "
+                    "they share may be the cause; give the switches (--topology)"
+                )
+
+    def _possible(self) -> int:
+        count = len(self.sweep.endpoints) - len(self.silent)
+        return count * (count - 1) // 2
+
+    def _leaf(self, endpoint: int) -> str:
+        assert self.topology is not None
+        leaf = int(leaves_of(self.sweep.endpoints, self.topology)[endpoint])
+        return self.topology.leaves[leaf] if self.topology.leaves else "its switch"
+
+    def _route(self, at: int, effect: float) -> str:
+        """Whether a host is slow to hosts below its own switch, too: "" if it is, as slow hosts are; "route" if it is not; else, where that is not
+        known, the name of the other suspect."""
+        component = self.all_passes.each[at]
+        if self.topology is None or component.kind != "host" or len(component.endpoints) != 1:
+            return ""
+        leaf = leaves_of(self.sweep.endpoints, self.topology)
+        columns = self.final.alone(at)
+        pair = columns % len(self.layout.a)
+        switch = leaf[component.endpoints[0]]
+        below = columns[(leaf[self.layout.a[pair]] == switch) & (leaf[self.layout.b[pair]] == switch)]
+        if switch < 0 or not FEWEST <= len(below) < len(columns):
+            return ""
+        values = self.final.residual[below]
+        inside = median(values) + bounded_mean(values - median(values), self.final.spread)
+        error = self.final.spread / np.sqrt(len(below))
+        if inside >= effect / 2 + error:
+            return ""
+        return (
+            "route"
+            if inside <= effect / 2 - error
+            else f"a cable of {self._leaf(component.endpoints[0])} to other switches"
+        )
+
+    def _groups_apart(self, chosen: Sequence[int]) -> set[int]:
+        """Without a topology, endpoints of suspected hosts that are near each other: they are below another switch, or its uplink is slow."""
+        if self.topology is not None or self.populations:
+            return set()
+        each = self.all_passes.each
+        ends = {
+            at: each[at].endpoints[0]
+            for at in chosen
+            if each[at].kind in ("core", "host") and len(each[at].endpoints) == 1
+        }
+        if not ends:
+            return set()
+        fit, effects = self.final, endpoint_effects(self.final, self.all_passes.there)
+        group: set[int] = set()
+        for at, end in ends.items():
+            like = np.flatnonzero(np.nan_to_num(effects) >= self.final.effect(at) / 2)
+            if end not in like or len(like) < FEWEST:
+                continue
+            pair = np.flatnonzero(np.isin(self.layout.a, like) & np.isin(self.layout.b, like))
+            pair = np.concatenate([pair, pair + len(self.layout.a)]) if self.all_passes.directed else pair
+            pair = pair[self.all_passes.there[pair]]
+            values, ways = fit.residual[pair], pair % len(self.layout.a)
+            if len(values) < FEWEST or median(values) >= self.final.effect(at) / 2:
+                continue
+            for endpoint in like.tolist():  # one of them may be slow, too
+                of_endpoint = values[(self.layout.a[ways] == endpoint) | (self.layout.b[ways] == endpoint)]
+                if len(of_endpoint) and median(of_endpoint) < self.final.effect(at) / 2:
+                    group.add(endpoint)
+        if group:
+            slower = float(np.expm1(median(effects[sorted(group)])))
+            # Of two switches it is not known which one is farther from the other.
+            several = self.group_of is None
+            if self.group_of is not None:
+                others = np.delete(self.group_of, sorted(group))
+                several = int(np.count_nonzero(np.bincount(others[others >= 0]) > 1)) > 1
+            self._add_population(sorted(group), slower, unsure=several)
+            self.notes.append(
+                f"{self.name}: {counted(len(group), 'endpoint')} stand apart: near each other, and {as_percent(slower, 1)} longer to all others: "
+                "another switch, or a slow uplink; give the switches (--topology), or compare with --baseline"
+            )
+        return group
+
+    # --- Pairs --------------------------------------------------------------------------------------------------------
+
+    def _judge_pairs(self) -> None:
+        chosen = self.final.chosen
+        parts = [
+            Fit(part, tuple(at for at in chosen if at < len(part.each))) for part in (self.first, self.fresh)
+        ]
+        for judge, both_signs in ((slow_pairs, False), (asymmetric_pairs, True)):
+            first, last, every = (judge(fit, self.least) for fit in (*parts, self.final))
+            if every.share:
+                if not self.populations:
+                    self._many_pairs(every.share, every.effect)
+                continue
+            nature = 1.0 if self.launches == 1 else in_common(first.value, last.value)
+            results = confirm_pairs(
+                first, last.value, self.least, both_signs=both_signs, steady=self._noise_is_of_passes()
+            )
+            suspects = [
+                *first.suspects,
+                *(code for code in every.suspects if code not in first.suspects),
+            ]
+            for code in suspects:
+                at = code if code >= 0 else -1 - code
+                value = every.value[at] if code >= 0 else -every.value[at]
+                if not np.isfinite(value) or value < self.least:
+                    continue
+                result = results.get(code)
+                values = np.abs(every.value) if both_signs else every.value
+                share = 1.0 if result is None else nature
+                tail = beyond_tail(values, at, share) * np.isfinite(values).sum()
+                named = (
+                    not self._on_a_slow_route(at, float(value))
+                    and result is not None
+                    and result.again
+                    and result.p_value <= RANK
+                    and tail <= _TAIL
+                )
+                doubted = code in (*first.suspects[: first.far], *every.suspects[: every.far])
+                undecided = not named and tail <= _DOUBTED and doubted and self.launches == 1
+                self._add_pair(code, float(value), result, named, undecided, both_signs)
+
+    def _add_pair(
+        self, code: int, value: float, result: Result | None, named: bool, undecided: bool, way: bool
+    ) -> None:
+        at = code if code >= 0 else -1 - code
+        a, b = int(self.layout.a[at]), int(self.layout.b[at])
+        a, b = (a, b) if code >= 0 else (b, a)
+        p = 1.0 if result is None else result.p_value
+        if way and named:
+            self.asymmetric.append(
+                Asymmetric(a, b, float(np.expm1(value)), p, self.sweep.benchmark, self.sweep.bytes)
+            )
+            return
+        if not named and not undecided:
+            again = self.launches == 1 or (self.launches == 2 and result is not None and result.again)
+            if not way and again and self._noise_is_of_passes():
+                self.screened.append(Screened(a, b, self.sweep.benchmark, self.sweep.bytes))
+            return
+        reach = _95 * 1.25 * self.final.spread
+        self.suspects.append(
+            Suspect(
+                "pair", self._pair(a, b, "to" if way else "-"), (a, b), float(np.expm1(value)),
+                (float(np.expm1(value - reach)), float(np.expm1(value + reach))),
+                p, self.sweep.benchmark, self.sweep.bytes, named,
+                next="" if named else "measure the pair again", way="sender" if way else "", undecided=undecided,
+            )
+        )  # fmt: skip
+
+    def _on_a_slow_route(self, pair: int, effect: float) -> bool:
+        """Whether a pair may be slow because of a named link or route: it is about as slow as a link that one of its shortest routes crosses, or as a route
+        out of its switch, whose cable it may share."""
+        if self.topology is None:
+            return False
+        ends = [int(column[pair]) for column in (self.layout.a, self.layout.b)]
+        a, b = (self.sweep.endpoints[end].host for end in ends)
+        leaf = leaves_of(self.sweep.endpoints, self.topology)
+        leaves = {int(leaf[end]) for end in ends}
+        return any(
+            suspect.named
+            and np.expm1(effect) <= _ALIKE * suspect.effect
+            and (
+                len(leaves) == 2 and int(leaf[suspect.endpoints[0]]) in leaves
+                if suspect.kind == "route"
+                else self.topology.may_cross(suspect.name, a, b)
+            )
+            for suspect in self.suspects
+        )
+
+    def _many_pairs(self, share: float, effect: float) -> None:
+        longer = float(np.expm1(effect))
+        self.populations.append(
+            Populations("pairs", (), share, longer, self.sweep.benchmark, self.sweep.bytes)
+        )
+        self.unsure |= share > _SEVERAL
+        self.notes.append(
+            f"{self.name}: {as_percent(share)} of pairs take {as_percent(longer, 1)} longer, "
+            "and no host or link explains them; routes or contention may: measure with --serial"
+        )
+
+    # --- The rest -----------------------------------------------------------------------------------------------------
+
+    def _judge_rails(self) -> None:
+        sweep = self.sweep
+        if sweep.rails is None:
+            return
+        rail_shares = shares(sweep.rails, len(sweep.endpoints))
+        self.quiet = tuple(
+            replace(rail, benchmark=sweep.benchmark, bytes=sweep.bytes)
+            for rail in quiet_rails(rail_shares, self.rails_level)
+        )
+        if rail_shares.unused:
+            self.notes.append(
+                f"{self.name}: no host has bytes on {', '.join(rail_shares.unused[:4])}, all on "
+                f"{', '.join(rail_shares.names)}: an unused rail, or a network for another purpose"
+            )
+
+    def _list_unjudged(self) -> None:
+        """Lists links that all pairs of a distance cross: they have no peers to be compared with."""
+        confounded = [
+            self.layout.components.each[at]
+            for at in np.flatnonzero(self.all_passes.confounded[0]).tolist()
+            if at < len(self.layout.components.each)
+        ]
+        links = [component for component in confounded if component.kind in ("link", "group")]
+        self.unjudged = tuple(link.name for link in links)
+        if links:
+            names = [_with_same_pairs(link.name, link.alternatives[:2]) for link in links]
+            self.notes.append(
+                "not judged without --baseline or a sibling trunk, as all pairs of a distance cross it: "
+                f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
+            )
+
+    def _judge_sensitivity(self) -> None:
+        sweep, layout = self.sweep, self.layout
+        effects = endpoint_effects(self.final, self.all_passes.there)
+        hosts, widened = detectable(self.whole, self.least, "host", 0.5)
+        links = [component for component in layout.components.each if component.kind == "link"]
+        of_links = 0.0
+        if links:
+            of_links, wider = detectable(self.whole, self.least, "link", _FEW)
+            of_links = 0.0 if wider > 2.0 else of_links
+        wanted = float(np.log1p(MISSED * float(np.expm1(self.least))))
+        met = np.bincount(np.concatenate([layout.a, layout.b]))
+        ends = int(np.count_nonzero(met))
+        whole = 2 * len(layout.a) >= ends * (ends - 1)
+        repeats = _passes(layout)
+        judged = [end for at in self.whole.chosen for end in self.all_passes.each[at].endpoints]
+        if not hosts <= wanted:
+            self.unsure = True
+            self.notes.append(
+                f"{self.name}: " + remedy(hosts, wanted, widened, repeats, self.classes.names, whole=whole)
+            )
+        elif (far_off := np.flatnonzero(np.delete(np.nan_to_num(effects), judged) > 2 * wanted)).size:
+            self.unsure = True
+            self.notes.append(
+                f"{self.name}: {counted(len(far_off), 'endpoint')} slower by more than {as_percent(float(np.expm1(2 * wanted)))}, "
+                "though not beyond what endpoints differ by; measure again"
+            )
+        named = tuple(
+            (name, float(np.exp(value)))
+            for name, value in zip(self.classes.names, self.final.levels, strict=True)
+        )
+        error = float(np.nan_to_num(self.all_passes.error))
+        self.result = SizeResult(
+            sweep.benchmark,
+            sweep.bytes,
+            min((seconds for _, seconds in named), default=float("nan")),
+            named,
+            self.all_passes.noise,
+            float(np.sqrt(max(self.final.spread**2 - error**2, 0.0))),
+            repeats,
+            len(layout.a),
+            float(np.expm1(hosts)),
+            np.expm1(effects),
+            widened,
+            float(np.expm1(of_links)),
+        )
+
+
+def _passes(layout: Layout) -> int:
+    """How often a pair was measured, in the median."""
+    return int(np.median(np.bincount(layout.key[layout.good], minlength=1)))
+
+
+def endpoint_effects(fit: Fit, kept: Mask) -> Values:
+    """Mean of each endpoint over the bounded times with its partners, of these pairs; NaN for one without a pair."""
+    layout, places = fit.part.layout, np.flatnonzero(kept)
+    pair = places % len(layout.a)
+    ends, count = np.concatenate([layout.a[pair], layout.b[pair]]), len(layout.sweep.endpoints)
+    residuals = np.tile(fit.residual[places], 2)
+    middle = middles(ends, count, residuals)
+    away = np.clip(residuals - middle[ends], -3 * fit.spread, 3 * fit.spread)
+    with np.errstate(all="ignore"):
+        effects: Values = middle + np.bincount(ends, away, count) / np.bincount(ends, minlength=count)
+    return effects
+
+
+def _with_same_pairs(name: str, others: Sequence[str]) -> str:
+    return f"{name} (the same pairs cross {' and '.join(others)})" if others else name

@@ -1,0 +1,319 @@
+"""A screen for slow components, and their confirmation by passes that it did not see. Pure.
+
+The screen takes the component that explains most, one after the other (orthogonal matching pursuit: Pati, Rezaiifar and Krishnaprasad, Asilomar Conf. (1993) 40).
+It may be wrong: noise has long tails and lasts for some passes. So a component is named only where it is slow again in fresh passes,
+significantly, and more than every control, all components of its kind that are not suspected. If it is healthy, these are exchangeable: it is the slowest of
+N + 1 once in N + 1 times, whatever the noise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri, stdtr, stdtrit
+
+from imb.fabric.judging.components import FEWEST
+from imb.fabric.judging.parts import Fit, Layout, Part, huber
+from imb.stats.arrays import Mask, Values
+from imb.stats.medians import median, robust_deviation
+from imb.stats.shift import LEAST_SPREAD
+
+SCREEN = 0.02  # healthy sweeps that the screen suspects, about
+MOST = 24  # slow components
+_TRIED = 12  # components with the highest scores, of which the best one is chosen
+_FEW_PEERS = 10  # links or switches
+_FEW = 8  # endpoints: one has a quarter of all pairs or more
+_NEAR = 0.8  # of the least effect: a component must be so slow in each part of the passes
+_SCREENED = 3.0  # standard deviations by which a pair that is measured again is slower than others
+_FAR = 4.0  # the same of a suspected one, of an asymmetric one, and of pairs that are many
+_PAIRS = 8  # suspected pairs at most; of many endpoints, a quarter of their number
+_ASYMMETRIC = 4  # suspected asymmetric pairs at most
+_MANY = 0.01  # share of all pairs: so many slow ones are a population
+_FEWEST_MANY = 10  # pairs: fewer are no population
+_TAIL = 0.05  # share of pairs that show the tail
+RANK = 0.01  # chance that a pair is among the slowest by its rank alone
+_POWER = 0.99  # of sweeps that find a detectable effect
+
+
+class Result(NamedTuple):
+    """`p_value`: adjusted probability of the fresh passes without an effect; `again`: slow in the earlier passes by themselves, and in the fresh ones more than
+    all controls."""
+
+    p_value: float
+    again: bool
+
+
+def screen(part: Part, least: float) -> Fit:
+    """Slow components. Two slow hosts of a switch may look like a slow switch as long as they are unknown: so a link or switch is replaced by endpoints where
+    these explain more."""
+    every = ~part.confounded[0]
+    fit = _grown(part, [], every, least)
+    ends = np.array([each.kind in ("core", "host") for each in part.each], dtype=bool)
+    price = float(np.log(len(part.each) + 1) + 0.5 * np.log(len(part.value) + 1))
+    for component in fit.chosen:
+        if not ends[component]:
+            other = _grown(part, [each for each in fit.chosen if each != component], every & ends, least)
+            spread = min(fit.spread, other.spread)
+            more = len(other.chosen) - len(fit.chosen)
+            if more >= 0 and _unexplained(other, spread) + more * price < _unexplained(fit, spread):
+                fit = other
+    return fit
+
+
+def _unexplained(fit: Fit, spread: float) -> float:
+    slow = np.zeros(len(fit.residual))
+    for component in fit.chosen:
+        columns = fit.part.members(component)
+        slow[columns] = np.maximum(slow[columns], fit.effect(component))
+    return float(huber((fit.residual - slow)[fit.part.there] / spread).sum())
+
+
+def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
+    chosen = list(begin)
+    fit = Fit(part, tuple(chosen))
+    # A component with many of all pairs, or with few peers, raises the level and the spread that it is seen against.
+    few = len(part.layout.sweep.endpoints) <= _FEW
+    peers = np.bincount(part.kinds, minlength=1)[part.kinds]
+    scarce = (peers < _FEW_PEERS) & ~np.isin(part.kinds, list(part.ends))
+    while len(chosen) < MOST:
+        scores, _, wider = fit.scores
+        limits = limits_of(fit)
+        over = scores / np.array([wider[kind][0] * limits[kind] for kind in part.kinds.tolist()])
+        over[~allowed | np.isnan(over)] = -np.inf
+        over[chosen] = -np.inf
+        best, gain = -1, 0.0
+        tried = [
+            component
+            for component in np.argsort(-over, kind="stable")[:_TRIED].tolist()
+            if few or over[component] > 1
+        ]
+        for component in dict.fromkeys((*tried, *np.flatnonzero(scarce).tolist())):
+            if not np.isfinite(over[component]):
+                continue
+            slow = fit.effect(component) >= _NEAR * least and (
+                over[component] > 1 or significant(Fit(part, (*chosen, component)), component, least)
+            )
+            if slow and (more := fit.explained(component)) > gain:
+                best, gain = component, more
+        if best < 0:
+            break
+        chosen.append(best)
+        fit = Fit(part, tuple(chosen))
+    while True:  # what was chosen may be explained by what came later
+        weak = [
+            component
+            for component in chosen
+            if not significant(fit, component, least)
+            or np.count_nonzero(fit.covered[part.members(component)] == 1) < FEWEST
+        ]
+        if not weak:
+            return fit
+        chosen.remove(weak[0])
+        fit = Fit(part, tuple(chosen))
+
+
+def limits_of(fit: Fit) -> dict[int, float]:
+    """Scores from which components are suspected, by kind: Student's, Bonferroni over all components."""
+    component_count = max(len(fit.part.each), 1)
+    return {
+        kind: -float(stdtrit(freedom, SCREEN / component_count))
+        for kind, (_, freedom) in fit.scores[2].items()
+    }
+
+
+def significant(fit: Fit, component: int, least: float) -> bool:
+    """Whether a slow component is significant and large enough by itself."""
+    return (
+        significance(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
+        and fit.effect(component) >= _NEAR * least
+    )
+
+
+def significance(fit: Fit, component: int) -> float:
+    """The effect of a component in standard errors, the larger of two figures: a score is bounded, so that of few pairs is below the limit for few peers; and
+    the ratio of effect and error is small if some of the pairs are not slow."""
+    return max(fit.score(component), fit.ratio(component))
+
+
+def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> dict[int, Result]:
+    """The result of each of these components that both parts have, by its index."""
+    shared = tuple(component for component in chosen if component < min(len(first.each), len(fresh.each)))
+    earlier, fit = Fit(first, shared), Fit(fresh, shared)
+    results = {}
+    scores, counts, wider = fit.scores
+    for component in shared:
+        kind = int(fresh.kinds[component])
+        controls = (fresh.kinds == kind) & (counts >= FEWEST)
+        controls[list(shared)] = False
+        score = fit.score(component)
+        factor, freedom = wider[kind]
+        p = float(stdtr(freedom, -significance(fit, component))) * len(shared)
+        slower = scores[controls] / factor >= score
+        again = not slower.any() and fit.mean(component) >= _NEAR * least
+        results[component] = Result(min(1.0, p), again and significant(earlier, component, least))
+    return results
+
+
+def alike(fit: Fit, component: int) -> list[int]:
+    """Other components that explain its pairs about as well: nearly the same ones."""
+    without = Fit(fit.part, tuple(other for other in fit.chosen if other != component), fit)
+    explained = without.explained(component)
+    inside = np.zeros(len(fit.part.value))
+    columns = fit.part.members(component)
+    columns = columns[without.clean[columns]]
+    inside[columns] = 1.0
+    common = fit.part.member @ inside
+    counts = fit.part.member @ without.clean.astype(np.float64)
+    close = np.flatnonzero((common >= 0.5 * np.maximum(len(columns), counts / 2)) & ~fit.part.confounded[0])
+    rivals = []
+    for other in close.tolist():
+        if (
+            other != component
+            and other not in fit.chosen
+            and (gain := without.explained(other)) > max(explained - 3.0, 0.0)
+        ):
+            rivals.append((gain, other))
+    return [other for _, other in sorted(rivals, reverse=True)][:4]
+
+
+class Singles(NamedTuple):
+    """Values of pairs, NaN where there is none, and pairs that may be slow by them, the slowest first; `far`: how many of them are beyond
+    `_FAR`; `share`, `effect`: of pairs that are too many to be single ones."""
+
+    value: Values
+    suspects: list[int]
+    far: int = 0
+    share: float = 0.0
+    effect: float = 0.0
+
+
+def slow_pairs(fit: Fit, least: float) -> Singles:
+    """Pairs that are slow in both directions and cross no slow component."""
+    single = np.where(fit.clean, fit.part.single, np.nan)
+    away = _both(single, fit)
+    finite = np.isfinite(away)
+    spread = robust_deviation(single[fit.clean]) if fit.clean.any() else 0.0
+    spread = max(spread, LEAST_SPREAD) / (2**0.5 if fit.part.directed else 1.0)
+    slow = np.flatnonzero(finite & (np.nan_to_num(away) >= max(least, _SCREENED * spread)))
+    far = slow[away[slow] > _FAR * spread]
+    if len(far) > max(_MANY * finite.sum(), _FEWEST_MANY):
+        return Singles(away, [], 0, len(far) / float(finite.sum()), median(away[far]))
+    most = max(_PAIRS, len(fit.part.layout.sweep.endpoints) // 4)
+    return Singles(away, slow[np.argsort(-away[slow], kind="stable")][:most].tolist(), len(far))
+
+
+def asymmetric_pairs(fit: Fit, least: float) -> Singles:
+    """How much longer each pair takes from its lower endpoint than back. A suspect is a pair, or -1 - pair where the way back takes longer."""
+    pairs = len(fit.part.layout.a)
+    if not fit.part.directed:
+        return Singles(np.full(pairs, np.nan), [])
+    away = np.where(fit.clean, fit.part.single, np.nan)
+    away = away[:pairs] - away[pairs:]
+    measured = np.flatnonzero(np.isfinite(away))
+    if len(measured) < _FEWEST_MANY:
+        return Singles(away, [])
+    away -= median(away[measured])
+    spread = max(robust_deviation(away[measured]), LEAST_SPREAD)
+    distant = measured[(np.abs(away[measured]) > _FAR * spread) & (np.abs(away[measured]) >= least)]
+    if len(distant) > max(_MANY * len(measured), _FEWEST_MANY):
+        return Singles(away, [])
+    distant = distant[np.argsort(-np.abs(away[distant]), kind="stable")][:_ASYMMETRIC]
+    suspects = [pair if away[pair] > 0 else -1 - pair for pair in distant.tolist()]
+    return Singles(away, suspects, len(suspects))
+
+
+def confirm_pairs(
+    singles: Singles, fresh: Values, least: float, *, both_signs: bool, steady: bool
+) -> dict[int, Result]:
+    """By the rank of each suspect among all other pairs of the fresh passes: if it is healthy, any of them may be the slowest. Bonferroni over the suspects; if the
+    pairs are too few for that and `steady`, as the noise of a pass does not last, one after the other, the slowest first, until one is not confirmed
+    (Maurer, Hothorn and Lehmacher 1995)."""
+    where = {code: code if code >= 0 else -1 - code for code in singles.suspects}
+    controls = np.isfinite(fresh)
+    where = {code: at for code, at in where.items() if controls[at]}
+    controls[list(where.values())] = False
+    others = np.abs(fresh[controls]) if both_signs else fresh[controls]
+    results, last = {}, 0.0
+    one_by_one = steady and len(where) > RANK * (len(others) + 1)
+    for code, at in where.items():
+        value = float(fresh[at] if code >= 0 else -fresh[at])
+        p = (1 + int(np.count_nonzero(others >= value))) / (len(others) + 1)
+        last = max(last, p) if one_by_one else min(1.0, len(where) * p)
+        results[code] = Result(last, value >= _NEAR * least)
+    return results
+
+
+def in_common(first: Values, fresh: Values) -> float:
+    """Share of the deviation of pairs that two parts have in common: what differs by nature, not by noise. The root of a robust correlation
+    (Gnanadesikan and Kettenring, Biometrics 28 (1972) 81)."""
+    both = np.isfinite(first) & np.isfinite(fresh)
+    if np.count_nonzero(both) < _FEWEST_MANY:
+        return 1.0
+    first, fresh = first[both] - median(first[both]), fresh[both] - median(fresh[both])
+    more, less = median(np.abs(first + fresh)) ** 2, median(np.abs(first - fresh)) ** 2
+    return float(max((more - less) / max(more + less, LEAST_SPREAD**2), 0.0) ** 0.5)
+
+
+def beyond_tail(away: Values, pair: int, share: float) -> float:
+    """Probability that a pair is as slow as this one, by the slowest others (Pickands, Ann. Stat. 3 (1975) 119), of whose deviations `share` is no noise:
+    passes do not show it, as pairs that differ by nature differ in all of them."""
+    others = np.delete(away, pair)
+    others = share * others[np.isfinite(others)]
+    tail = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
+    if tail < 3:
+        return 1.0
+    slowest = np.partition(others, len(others) - tail - 1)[-tail - 1 :]
+    begin = float(slowest.min())
+    excess = max(float(slowest.sum() - begin * len(slowest)) / tail, LEAST_SPREAD)
+    return float(tail / len(others) * (1 + max(away[pair] - begin, 0.0) / (tail * excess)) ** -tail)
+
+
+def _both(values: Values, fit: Fit) -> Values:
+    """Mean of both ways; at most 0 for a pair that is slow in one way only."""
+    pairs = len(fit.part.layout.a)
+    if not fit.part.directed:
+        return values
+    mean = (values[:pairs] + values[pairs:]) / 2
+    return np.where(np.minimum(values[:pairs], values[pairs:]) >= mean / 3, mean, np.minimum(mean, 0.0))
+
+
+def detectable(fit: Fit, least: float, kind: str, share: float) -> tuple[float, float]:
+    """The effect that the screen finds in 99 of 100 sweeps, of a component that has as many pairs as the `share` quantile of its kind; and the factor by which
+    components of its kind vary more than their pairs explain."""
+    each, part = fit.part.each, fit.part
+    counts = part.member @ part.there.astype(np.float64)
+    candidates = [
+        at
+        for at, component in enumerate(each)
+        if _of_kind(component.kind, kind) and not component.way and counts[at] >= FEWEST
+    ]
+    if not candidates:
+        return float("inf"), 1.0
+    pair_count = float(np.sort(counts[candidates])[int(share * (len(candidates) - 1))])
+    error = fit.error(candidates[0], pair_count)
+    reach = max(limits_of(fit)[int(part.kinds[candidates[0]])] * error, _NEAR * least)
+    return max(reach + float(ndtri(_POWER)) * error, least), fit.scores[2][int(part.kinds[candidates[0]])][0]
+
+
+def _of_kind(kind: str, wanted: str) -> bool:
+    return kind in ("core", "host") if wanted == "host" else kind == wanted
+
+
+def halves(layout: Layout) -> tuple[Mask, Mask]:
+    """Records that are screened, and those that confirm: the last of several launches, or the later half of the passes of one; the later half of each
+    launch, if launches have different endpoints."""
+    sweep = layout.sweep
+    launches = np.zeros(len(sweep.a), dtype=np.int64) if sweep.launches is None else sweep.launches
+    numbers = np.unique(launches).tolist()
+    ends = [
+        {*sweep.a[launches == number].tolist(), *sweep.b[launches == number].tolist()} for number in numbers
+    ]
+    if len(numbers) > 1 and all(of_launch == ends[0] for of_launch in ends):
+        return launches != numbers[-1], launches == numbers[-1]
+    later = np.zeros(len(launches), dtype=bool)
+    for number in numbers:
+        passes = np.unique(sweep.passes[launches == number])
+        if len(passes) > 1:
+            later |= (launches == number) & (sweep.passes >= passes[len(passes) // 2])
+    return ~later, later

@@ -1,0 +1,14 @@
+"""This host against its own past (`imb health`)."""
+
+from imb.registry import Command, Entries
+
+ENTRIES = Entries(
+    commands={
+        "health": Command(
+            "Machine",
+            "Check within seconds that this host is as fast as it was.",
+            "imb.health.command",
+            main="imb.health.status:main",
+        )
+    }
+)

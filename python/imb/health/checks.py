@@ -1,0 +1,203 @@
+"""The file of `imb health`, and its launches. A check loads this and little else: it has two seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import platformdirs
+
+from imb.health.figures import Session, Watched
+from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.intent import Intent
+from imb.model.mpis import TRANSPORT_SETTINGS, Host
+from imb.model.records import Component, End, Failure, Result, Run, read
+from imb.model.units import size
+from imb.mpi import launch, load
+from imb.mpi.host import cores
+from imb.mpi.installations import Installation, executable, missing_program
+from imb.mpi.launchers import launch_command
+from imb.readers.launch_errors import reason
+from imb.runner import ownership
+from imb.store.durable import write_whole
+
+FORMAT = "openimb-health/1"
+GRACE = 0.3  # seconds that a launch has to end before it is killed
+LINGER = 1.0  # and after its last record
+BUSY = 0.5  # CPUs: where other processes use as many, a slow launch is no evidence
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """A session: when it began, seconds of its slowest launch, values of its launches by figure."""
+
+    at: str
+    seconds: float
+    values: dict[str, list[float]]
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """The last check that ended with a verdict."""
+
+    at: str
+    verdict: str
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The file: what is launched on which host, the sessions that limits are made of, and what a check leaves for the next one.
+    `library`: of the MPI, as it names itself. `settings`: variables of the ranks that choose its transports; None: not known. `checks`,
+    `suspects`: how many there were."""
+
+    format: str = FORMAT
+    host: str
+    mpi: Installation
+    programs: str
+    intent: Intent
+    component: Component
+    arguments: list[str]
+    library: str | None = None
+    settings: dict[str, str] | None = None
+    sessions: list[Learned] = []
+    watched: dict[str, Watched] = {}
+    checks: int = 0
+    suspects: int = 0
+    last: Checked | None = None
+
+    def values(self) -> list[Session]:
+        """The values of all sessions."""
+        return [session.values for session in self.sessions]
+
+
+class Launched(NamedTuple):
+    """Seconds by figure; how long the launch took; the MPI's library, and the variables that choose its transports; CPUs that
+    other processes used. None: not known."""
+
+    values: dict[str, float]
+    seconds: float
+    library: str | None
+    settings: dict[str, str] | None
+    others: float | None
+
+
+class NotMeasured(ImbError):
+    """A launch without the values that are needed."""
+
+
+def default_file() -> Path:
+    """The file of this host: hosts may share a home."""
+    return platformdirs.user_state_path("openimb") / f"health-{socket.gethostname()}.json"
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Within this context no other process has the file. Raises ImbError where one has it, OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number = os.open(path.with_name(f".{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise NotMeasured(f"{path}: another imb health is running; nothing measured", status=11) from None
+        yield
+    finally:
+        os.close(number)
+
+
+def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
+    """The content of the file; None: there is no such file. `to_execute`: the programs that it names are to be executed, so it must belong to
+    this user; else it may be anything. Raises ImbError, OSError."""
+    try:
+        file = ownership.examined(path)
+    except FileNotFoundError:
+        return None
+    if to_execute and not file.own:
+        raise ImbError(
+            f"{path} belongs to another user, or others may write it; it names the programs to execute"
+        )
+    advice = "remove it and learn again" if to_execute else "ignored"
+    try:
+        kept = msgspec.json.decode(file.text, type=Kept)
+    except UNDECODABLE as error:
+        raise ImbError(f"{path} is not a file of imb health ({error}); {advice}") from error
+    if kept.format != FORMAT:
+        raise ImbError(f"{path} is a file of another version ({kept.format}); {advice}")
+    return kept
+
+
+def save(path: Path, kept: Kept, before: Kept | None) -> None:
+    """Replaces what the file had `before`. Raises ImbError where it was changed or removed since then, OSError."""
+    if load_kept(path) != before:
+        raise ImbError(f"{path} was changed or removed meanwhile; nothing added to it")
+    write_whole(path, msgspec.json.format(msgspec.json.encode(kept)) + b"\n", mode=0o644)
+
+
+def measured(kept: Kept, timeout: float) -> Launched:
+    """Launches once, for `timeout` seconds at most, and the time that it takes to end. Raises NotMeasured, OSError."""
+    program = executable(Path(kept.programs), kept.component)
+    if not os.access(program, os.X_OK):
+        raise NotMeasured(missing_program(program))
+    host = Host(cores(), os.geteuid() == 0)
+    with tempfile.TemporaryDirectory(prefix="imb-health-", ignore_cleanup_errors=True) as folder:
+        records_file, errors = Path(folder, "records.jsonl"), Path(folder, "stderr.txt")
+        words = [str(program), *kept.arguments, "-json", str(records_file)]
+        began, before = time.monotonic(), load.moment()
+        ended = launch.run(
+            launch_command(kept.mpi, kept.intent, words, host),
+            output=Path(folder, "output.txt"),
+            errors=errors,
+            timeout=timeout,
+            at_most=timeout,
+            is_over=lambda: _is_complete(records_file),
+            grace=GRACE,
+            linger=LINGER,
+        )
+        during = load.load_between(before, load.moment())
+        seconds = time.monotonic() - began
+        if ended.outcome == "interrupted":
+            raise KeyboardInterrupt
+        records = read(records_file.read_bytes(), "records").records if records_file.exists() else []
+        stderr = errors.read_bytes()
+    runs = [record for record in records if isinstance(record, Run)]
+    if not any(isinstance(record, End) for record in records):
+        why = f"longer than {timeout:.1f} s" if ended.outcome == "timed_out" else reason(stderr)
+        raise NotMeasured(f"the launch did not complete: {why or f'exit status {ended.status}'}", status=11)
+    if failed := next((record for record in records if isinstance(record, Failure)), None):
+        raise NotMeasured(f"{failed.benchmark} was not measured: {failed.cause}", status=11)
+    ranks = len(runs[0].ranks or [])
+    if ranks not in (0, kept.intent.ranks):
+        raise NotMeasured(launch.other_ranks(ranks, kept.intent.ranks), status=11)
+    others = during.other_cpus + during.stolen_cpus if during else None
+    times = {
+        row.benchmark if row.bytes is None else f"{row.benchmark} {size(row.bytes)}": row.time_max_seconds
+        or row.time_avg_seconds
+        for row in records
+        if isinstance(row, Result)
+    }
+    values = {figure: value for figure, value in times.items() if value}
+    expected = kept.sessions[0].values if kept.sessions else times
+    if missing := ", ".join(sorted(expected.keys() - values.keys())):
+        raise NotMeasured(f"the launch has no time of {missing}", status=11)
+    if not values:
+        raise NotMeasured("the launch has no times", status=11)
+    library = runs[0].mpi.known_as if runs[0].mpi else None
+    return Launched(values, seconds, library, _settings(runs[0]), others)
+
+
+def _settings(run: Run) -> dict[str, str] | None:
+    if run.environment is None:
+        return None
+    return {name: text for name, text in sorted(run.environment.items()) if TRANSPORT_SETTINGS.match(name)}
+
+
+def _is_complete(records: Path) -> bool:
+    try:
+        return records.read_bytes().rpartition(b"\n{")[2].startswith(b'"record":"end"')
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,144 @@
+"""Whether a host is as fast as it was: a rule of order statistics, for any distribution. Numbers in, numbers out; a check has no time
+for NumPy. Pure.
+
+A session and a check have up to LAUNCHES launches, each with a value (seconds) of every figure that is watched. The limit of a figure
+is the r-th largest of n values, one of each session. LAUNCHES values of a check that are all beyond it make a suspect. If these
+k = LAUNCHES values and the n are exchangeable, they are all among the r + k - 1 largest with probability
+C(r + k - 1, k) / C(n + k, k) (Nelson's precedence test, Technometrics 5, 1963). Launches of one check share the state of the
+machine, so false suspects are more frequent; a host is bad if a second check, APART or more later, finds the same figure
+beyond its limit, and none between them has found it within.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import count
+from math import comb
+from statistics import median
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from imb.health.figures import Session, Watched
+
+LAUNCHES = 4
+ONE_IN = 4500  # false suspects of a figure: at most one in so many checks
+ENOUGH = 50  # sessions: the limit is the fifth largest value
+APART = timedelta(minutes=5)  # of two checks that find a host bad
+
+Values: TypeAlias = Mapping[str, float]  # seconds by figure
+Verdict: TypeAlias = Literal["healthy", "suspect", "bad", "inconclusive"]
+
+
+def false_alarms(sessions: int, rank: int, launches: int = LAUNCHES) -> float:
+    """The probability that all values of a check are beyond the `rank`-th largest of so many, one of each session."""
+    return comb(rank + launches - 1, launches) / comb(sessions + launches, launches)
+
+
+def rank_of_limit(sessions: int) -> int:
+    """The largest with at most one false alarm in ONE_IN checks; 0: so few sessions have none."""
+    return next(rank for rank in count() if false_alarms(sessions, rank + 1) > 1 / ONE_IN)
+
+
+FEWEST = next(sessions for sessions in count(1) if rank_of_limit(sessions))
+
+
+def limits_of(sessions: Sequence[Session]) -> dict[str, float]:
+    """The limit of each figure. A session gives one value: the first session that of its first launch, the second one that of its second,
+    and so on in turn, so that no launch of a session has limits of its own."""
+    return _limits(list(enumerate(sessions)))
+
+
+def _limits(numbered: Sequence[tuple[int, Session]]) -> dict[str, float]:
+    rank = max(rank_of_limit(len(numbered)), 1)
+    return {
+        figure: sorted(session[figure][number % len(session[figure])] for number, session in numbered)[-rank]
+        for figure in numbered[0][1]
+    }
+
+
+class Sensitivity(NamedTuple):
+    """The slowdown of a figure (a share) that a check can find: the smallest that would have put every value so far beyond the limit."""
+
+    figure: str
+    slowdown: float
+
+
+def sensitivity(sessions: Sequence[Session]) -> list[Sensitivity]:
+    """The sensitivity of each figure. A host that is so much slower is found by `found_share` of the checks."""
+    limits = limits_of(sessions)
+    return [
+        Sensitivity(
+            figure,
+            max(limits[figure] / min(value for session in sessions for value in session[figure]) - 1, 0.0),
+        )
+        for figure in limits
+    ]
+
+
+def found_share(sessions: Sequence[Session]) -> float:
+    """The probability that none of the values of a check is less than the least of all sessions, if all are exchangeable."""
+    count_of_values = sum(len(next(iter(session.values()))) for session in sessions)
+    return count_of_values / (count_of_values + LAUNCHES)
+
+
+def false_suspects(sessions: Sequence[Session]) -> int:
+    """How many sessions, as checks and in the order of their launches, are suspects by the limits of the others."""
+    numbered = list(enumerate(sessions))
+    return sum(
+        any(
+            min(session[figure]) > limit
+            for figure, limit in _limits([*numbered[:at], *numbered[at + 1 :]]).items()
+        )
+        for at, session in numbered
+    )
+
+
+class Check:
+    """One check. `undecided` figures need another launch; `watched` is what the next check needs of them."""
+
+    def __init__(self, limits: Values, watched: Mapping[str, Watched]) -> None:
+        self.limits = limits
+        self.watched = {figure: watched.get(figure, Watched()) for figure in limits}
+        self.undecided = list(limits)
+        self.suspects: list[str] = []
+        self.values: dict[str, list[float]] = {figure: [] for figure in limits}
+
+    def beyond(self, values: Values) -> list[str]:
+        """Undecided figures whose value is beyond the limit."""
+        return [figure for figure in self.undecided if values[figure] > self.limits[figure]]
+
+    def add(self, values: Values) -> None:
+        """Adds the values of a launch."""
+        for figure in tuple(self.undecided):
+            before = self.watched[figure]
+            self.values[figure].append(values[figure])
+            if values[figure] <= self.limits[figure]:
+                self.watched[figure] = Watched()
+            elif before.beyond + 1 < LAUNCHES:
+                self.watched[figure] = msgspec.structs.replace(before, beyond=before.beyond + 1)
+                continue
+            else:
+                self.watched[figure] = msgspec.structs.replace(before, beyond=0)
+                self.suspects.append(figure)
+            self.undecided.remove(figure)
+
+    def verdict(self, now: str) -> tuple[Verdict, dict[str, str]]:
+        """The verdict, and of each suspect the time of the check that found it first; `now` for new ones. To be called once."""
+        since: dict[str, str] = {}
+        for figure in self.suspects:
+            since[figure] = min(self.watched[figure].suspect or now, now)  # the clock may have been set back
+            self.watched[figure] = Watched(suspect=since[figure])
+        if any(_are_apart(first, now) for first in since.values()):
+            return "bad", since
+        return ("suspect" if since else "inconclusive" if self.undecided else "healthy"), since
+
+
+def _are_apart(first: str, then: str) -> bool:
+    return datetime.fromisoformat(then) - datetime.fromisoformat(first) >= APART
+
+
+def slower(values: Iterable[float], sessions: Sequence[Session], figure: str) -> float:
+    """How much longer these values take than all sessions, as a share of medians."""
+    return median(values) / median(value for session in sessions for value in session[figure]) - 1

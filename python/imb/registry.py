@@ -1,0 +1,139 @@
+"""The registry of commands and slices. A slice is a capability that lives in one folder; the core knows it by its line in `SLICES` only.
+All names are dotted, so that nothing is imported before it is used: `imb --help` imports no command."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from imb.model.errors import ImbError
+
+# In the order of their commands in `imb --help`.
+SLICES = (
+    "imb.fabric",
+    "imb.tune",
+    "imb.health",
+)
+
+
+class Command(NamedTuple):
+    """A command. `group`: its heading in `imb --help`; `module`: has a function `command`, whose docstring is the rest of the help, or a Typer
+    `app` with several commands; `main`: runs it in place of `imb.cli.main`, from the words of the command line and a function that runs them
+    and returns the exit status."""
+
+    group: str
+    summary: str
+    module: str
+    main: str | None = None
+
+
+class Entries(NamedTuple):
+    """What is registered of the core or of a slice. `commands` by name. `experiments`: modules that continue and report sessions, by the
+    command that planned them. `after_watch`: functions from an archive to lines that `imb watch` adds ("module:function")."""
+
+    commands: Mapping[str, Command]
+    experiments: Mapping[str, str] = {}
+    after_watch: Sequence[str] = ()
+
+
+CORE = Entries(
+    commands={
+        "run": Command(
+            "Measure",
+            "Run benchmarks and keep records, output, errors, exit status and conditions.",
+            "imb.cli.run",
+        ),
+        "campaign": Command(
+            "Measure",
+            "Run a matrix of variants, benchmarks and process counts in random order.",
+            "imb.cli.campaign",
+        ),
+        "ab": Command("Measure", "Measure two variants in random order and compare B with A.", "imb.cli.ab"),
+        "latency": Command(
+            "Measure", "Measure the one-way latency between two cores or two hosts.", "imb.cli.latency"
+        ),
+        "startup": Command(
+            "Measure",
+            "Measure how long an MPI takes to start ranks, and which part takes how long.",
+            "imb.cli.startup",
+        ),
+        "compare": Command(
+            "Judge",
+            "Compare two sets of runs and print a verdict per size band and per row.",
+            "imb.cli.compare",
+        ),
+        "baseline": Command(
+            "Judge", "Keep reference results and check later ones against them.", "imb.cli.baseline"
+        ),
+        "watch": Command(
+            "Judge",
+            "Find the sessions of a history at which results became slower or faster.",
+            "imb.cli.watch",
+        ),
+        "diagnose": Command(
+            "Judge", "Find anomalies in results and suggest what to check next.", "imb.cli.diagnose"
+        ),
+        "report": Command(
+            "Judge",
+            "Write an HTML report of one sample set or several, or draw their curves.",
+            "imb.cli.report",
+        ),
+        "ls": Command(
+            "Archive", "List the runs of the archive, newest first by the date measured.", "imb.cli.ls"
+        ),
+        "show": Command("Archive", "Show a run, or the medians over the runs of a label.", "imb.cli.show"),
+        "query": Command("Archive", "Query the archive in SQL (DuckDB), read only.", "imb.cli.query"),
+        "import": Command(
+            "Archive", "Import logs of IMB and of the OSU benchmarks into the archive.", "imb.cli.import_"
+        ),
+        "export": Command("Archive", "Export results for other programs.", "imb.cli.export"),
+        "archive": Command(
+            "Archive", "Label, remove, restore and verify runs of the archive.", "imb.cli.archive"
+        ),
+        "doctor": Command("Machine", "Check that this machine is ready to measure.", "imb.cli.doctor"),
+        "build": Command(
+            "Machine", "Build the suite for one or several MPIs from the packaged sources.", "imb.cli.build"
+        ),
+    },
+    experiments={
+        "ab": "imb.cli.ab",
+        "baseline": "imb.cli.baseline",
+        "latency": "imb.cli.latency",
+        "startup": "imb.cli.startup",
+    },
+)
+
+
+@cache
+def entries() -> Sequence[Entries]:
+    """Those of the core, then those of each slice."""
+    return [CORE, *(importlib.import_module(name).ENTRIES for name in SLICES)]
+
+
+@cache
+def commands() -> Mapping[str, Command]:
+    """All commands by name, in the order of `imb --help`."""
+    registered = {name: command for each in entries() for name, command in each.commands.items()}
+    groups = list(dict.fromkeys(command.group for command in registered.values()))
+    return dict(sorted(registered.items(), key=lambda item: groups.index(item[1].group)))
+
+
+def load(name: str) -> Any:
+    """The object that "module:attribute" names."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def experiment_module(command: str) -> Any:
+    """The module that continues and reports sessions of a command. Raises ImbError where nothing here does."""
+    for each in entries():
+        if command in each.experiments:
+            return importlib.import_module(each.experiments[command])
+    raise ImbError(f"this imb has no command {command}, which began the session")
+
+
+def lines_after_watch(archive: Any) -> list[str]:
+    """The lines that slices add to `imb watch`."""
+    return [line for each in entries() for name in each.after_watch for line in load(name)(archive)]

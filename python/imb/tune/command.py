@@ -1,0 +1,439 @@
+"""imb tune"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from imb.cli.common import (
+    NOT_WITH_RESUME,
+    ArchiveOption,
+    FormatOption,
+    RowsOption,
+    examine_page,
+    is_given,
+    names_and_arguments,
+    refuse_options,
+    share_of,
+)
+from imb.cli.display import duration_text
+from imb.cli.launch_lines import warn_of_others
+from imb.cli.launching import (
+    BindOption,
+    CpusOption,
+    EnvOption,
+    HostsOption,
+    LauncherOption,
+    MpiOption,
+    PpnOption,
+    ProgramsOption,
+    SessionEnd,
+    TimeoutOption,
+    VerboseOption,
+    build_for,
+    intent_of,
+    launch_all,
+    prepare,
+    refuse_missing_cpus,
+)
+from imb.model.errors import ImbError
+from imb.model.units import counted
+from imb.report.terminal import json_data, say
+from imb.store.store import Archive
+
+if TYPE_CHECKING:
+    from imb.runner.session import Done, Plan
+    from imb.tune.planning import Settings
+    from imb.tune.search import Tuned
+    from imb.tune.tuner import Tuner
+
+FIRST = ("--mpi", "--np", "--ppn", "--budget", "--output", "--verify", "--resume", "--dry-run")
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+_RESUME_OPTIONS = {"names", "resume", "budget", "verbose", "archive"}
+
+
+def command(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[COLLECTIVE]... [-- IMB arguments]",
+            help="Collectives of IMB-MPI1; with --resume a session.",
+            show_default="all that a file can decide",
+        ),
+    ] = None,
+    np: Annotated[
+        str | None, typer.Option("--np", "-n", metavar="N,N...", help="Numbers of ranks.", show_default="2")
+    ] = None,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="Limit the total duration: 600, 30m, 2h.")
+    ] = "30m",
+    margin: Annotated[
+        str, typer.Option("--margin", metavar="PERCENT", help="Smallest gain that is searched for.")
+    ] = "5%",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Write the files there.", show_default="tuned-MPI"
+        ),
+    ] = None,
+    verify: Annotated[
+        Path | None,
+        typer.Option("--verify", metavar="FOLDER", help="Confirm the files in FOLDER again; search nothing."),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Resume your newest session, or SESSION, with a larger --budget."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the stages and the predicted duration; launch nothing.")
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", help="Seed of the random order.", show_default="drawn"),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="Label runs NAME/none, NAME/file ...", show_default="a new one"
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="FILE", help="Write an HTML page with a heat map of all cells."),
+    ] = None,
+    rows: RowsOption = False,
+    format: FormatOption = "terminal",
+    timeout: TimeoutOption = None,
+    verbose: VerboseOption = False,
+    mpi: MpiOption = None,
+    programs: ProgramsOption = None,
+    hosts: HostsOption = None,
+    ppn: PpnOption = None,
+    bind: BindOption = None,
+    cpus: CpusOption = None,
+    env: EnvOption = None,
+    launcher: LauncherOption = "mpiexec",
+    archive: ArchiveOption = None,
+) -> None:
+    """Write a tuning file of the MPI library that is proven not slower than its own choices.
+
+    For each collective, number of ranks and length, the algorithms of the library are measured side by side. A cell leaves the
+    library's own choice only where fresh launches, with the file and without, confirm that it is faster; all else keeps the default.
+    Where nothing is faster, no file is written. FOLDER/switch.sh sets the variables that switch a file on.
+
+    \b
+    Examples:
+      imb tune --mpi openmpi --np 64 --ppn 32 Allreduce Bcast
+      imb tune --np 4 Alltoall --dry-run -- -msglog 6:18
+      imb tune --mpi openmpi --verify tuned-openmpi
+
+    Exit status: 0 a file, or nothing is faster; with --verify confirmed; 1 launches failed; 2 usage error; 10 the file is slower
+    (--verify); 11 not decided within the budget; 130 interrupted.
+    \f
+    Stages: the library's own choice with -check; every algorithm once, with -check, through a file; rounds of all algorithms that are
+    left (in one launch where the library can change algorithms in it, else in interleaved launches); pairs of launches with the file and
+    without, looked at after 5, 10, 20 and 40. docs/evidence-tuning.md has the error rates. --resume continues after Ctrl-C.
+
+    When the budget ends, cells that are not confirmed go back to the default, and if there is time the rest is confirmed again. A session
+    with one number of ranks that is not decided then (status 11) continues with --resume and a larger --budget.
+
+    On several hosts, archive and FOLDER are on a file system that all of them share.
+
+    A file holds for this version of the MPI, these hosts and this number of ranks per host. `imb tune --verify` confirms it again.
+    """
+    import secrets
+
+    import msgspec
+
+    from imb.mpi.allocation import hosts_offered
+    from imb.runner import session
+    from imb.runner.campaign import examine_name
+    from imb.tune import planning
+    from imb.tune.experiment import stages_of
+    from imb.tune.tuned_files import difference
+    from imb.tune.tuner import tuner_of
+
+    if resume:
+        refuse_options(context, _RESUME_OPTIONS, NOT_WITH_RESUME)
+        new_budget = _seconds(budget) if is_given(context, "budget") else None
+        _resumed(Archive(archive), names or [], new_budget, verbose=verbose)
+        return
+    if name is not None:
+        examine_name(name)
+    if verify is not None:
+        for option, value in (("COLLECTIVE", names), ("--np", np), ("--output", output)):
+            if value:
+                raise ImbError(
+                    f"{option} cannot be combined with --verify, which measures the cells of the files"
+                )
+    collectives, arguments = names_and_arguments(names or [])
+    planning.refuse_own(arguments)
+    installation, folder = prepare(mpi, programs)
+    hosts_named = [host for host in (hosts or "").split(",") if host]
+    ranks = _numbers(np)
+    if verify is not None:
+        ranks = sorted({cell.ranks for cell in tuner_of(installation).read(verify)[1]})
+        if mismatch := difference(verify, installation):
+            say(f"imb: {mismatch}", err=True)
+    # srun may still make the allocation, so the hosts follow from --ppn, too.
+    host_count = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
+    tuner = tuner_of(installation, host_count)
+    intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
+    refuse_missing_cpus(intent)
+    session_name = name or f"tune-{secrets.token_hex(3)}"
+    settings = planning.Settings(
+        name=session_name,
+        collectives=_collectives(collectives, tuner),
+        ranks=ranks,
+        arguments=arguments,
+        margin=share_of(margin, "--margin"),
+        budget=_seconds(budget),
+        mpi=str(Path(mpi).absolute()) if mpi and Path(mpi).exists() else mpi,
+        hosts=host_count,
+        segments=1 if launcher == "srun" else planning.SEGMENTS,  # steps of srun share no CPUs
+        output=str((output or Path(f"tuned-{installation.flavor}")).absolute()),
+        verify=str(verify.absolute()) if verify else None,
+        page=str(page.absolute()) if page else None,
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        format=format,
+        rows=rows,
+    )
+    if page is not None:
+        examine_page("imb tune", page)
+    if verify is None:
+        _refuse_used(Path(settings.output))
+    plan = planning.new_plan(settings, installation, folder, intent, timeout)
+    if dry_run:
+        say(*_planned(settings, tuner))
+        return
+    build_for([msgspec.structs.replace(plan, items=[session.Item(1, "MPI1", [])])], installation, programs)
+    store = Archive(archive)
+    session.save(store, plan)
+    first = stages_of(store, plan).grow(plan, [])
+    assert first is not None  # the reference
+    session.extend(store, first)
+    executed = launch_all(store, first, results_to_stderr=True, commands=False, verbose=verbose, grow=grow)
+    raise typer.Exit(report(store, executed))
+
+
+def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verbose: bool) -> None:
+    """Continues a session, with a larger budget if one is given. Raises ImbError."""
+    import msgspec
+
+    from imb.cli.launching import resume
+    from imb.runner import lock, session, stored_sessions
+    from imb.tune.planning import Settings
+
+    if len(words) > 1:
+        raise ImbError(f"--resume: too many arguments: {' '.join(words)}; give one session")
+    plan: Plan | None
+    if words:
+        plan = stored_sessions.find_session(store, words[0])
+    else:
+        plan = max(
+            stored_sessions.of_command(store, "tune"), key=lambda candidate: candidate.id, default=None
+        )
+    if plan is None or plan.command != "tune":
+        raise ImbError(
+            f"--resume: {f'{words[0]} is' if words else 'you have'} no session of imb tune in {store.folder}"
+        )
+    if budget is not None:
+        with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
+            plan = stored_sessions.find_session(store, plan.id)  # another process may have continued it
+            settings = msgspec.convert(plan.report, Settings)
+            old_budget = settings.raised[-1][1] if settings.raised else settings.budget
+            if budget <= old_budget:
+                raise ImbError(
+                    f"--budget: session {plan.id} has {duration_text(old_budget)}; give more than that, or omit it"
+                )
+            raised = [*settings.raised, (len(plan.items), budget)]
+            settings = msgspec.structs.replace(settings, raised=raised)
+            plan = msgspec.structs.replace(plan, report=msgspec.to_builtins(settings))
+            session.extend(store, plan)
+    resume(store, plan, verbose=verbose)
+
+
+def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
+    """The session with the launches of its next stage."""
+    from imb.tune.experiment import stages_of
+
+    return stages_of(archive, plan).grow(plan, over)
+
+
+def report(store: Archive, executed: SessionEnd) -> int:
+    """Print the result; the exit status. Raises ImbError."""
+    from imb.report.terminal import Screen
+    from imb.tune import text
+    from imb.tune.experiment import stages_of
+
+    plan = executed.plan
+    stages = stages_of(store, plan)
+    settings, verify = stages.settings, stages.settings.verify is not None
+    if not stages.finished:
+        missing = len(plan.items) - len(executed.over)
+        say(f"imb: {counted(missing, 'launch')} skipped; retry with `imb tune --resume {plan.id}`", err=True)
+        return 2 if executed.usage_errors else 1
+    result = stages.result
+    if settings.format == "json":
+        document = text.tuning_json(
+            result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify
+        )
+        json_data(document)
+    else:
+        say(text.headline(result, settings.margin, verify=verify))
+        table = list(text.rows(result, every=settings.rows))
+        if table:
+            Screen().table(text.HEADINGS, table, right=text.RIGHT)
+        for line in text.screened(result):
+            say(f"left out: {line}")
+        for line in text.notes(result):
+            say(f"note: {line}")
+        if result.switch:
+            say(f"files: {settings.output}; switch them on with `. {Path(settings.output) / 'switch.sh'}`:")
+            say(*(f"  {name}={value}" for name, value in result.switch.environment.items()))
+    warn_of_others(store, result.evidence)
+    if settings.page:
+        _write_page(Path(settings.page), result, plan, settings)
+    return _status(result, verify=verify)
+
+
+def _write_page(file: Path, result: Tuned, plan: Plan, settings: Settings) -> None:
+    from datetime import datetime
+
+    from imb.store.durable import write_whole
+    from imb.tune.page import tuning_page
+
+    text = tuning_page(
+        result,
+        settings.margin,
+        mpi=plan.variants[0].mpi.version,
+        session=plan.id,
+        verify=settings.verify is not None,
+        now=datetime.now().astimezone(),
+    )
+    try:
+        write_whole(file, text.encode())
+    except OSError as error:
+        raise ImbError(f"cannot write {file}: {error.strerror or error}") from error
+    say(f"page: {file}", err=True)
+
+
+def _status(result: Tuned, *, verify: bool) -> int:
+    if verify and result.slower:
+        return 10
+    if result.stopped:
+        return 11
+    if not result.cells:
+        return 1
+    if not verify:
+        return 0
+    return 0 if result.confirmed() else 11
+
+
+def _numbers(text: str | None) -> list[int]:
+    words = (text or "2").split(",")
+    if not all(word.isdecimal() and int(word) > 1 for word in words):
+        raise ImbError(f"--np: not numbers of ranks: {text}; give some such as 4 or 2,4,8")
+    return sorted(set(map(int, words)))
+
+
+def _seconds(text: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", text.strip())
+    if not match or not float(match[1]):
+        raise ImbError(f"--budget: not a duration: {text}; give one such as 600, 30m or 2h")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
+    """The collectives in IMB's spelling; all if none is named. Raises ImbError for one that a file cannot decide."""
+    from difflib import get_close_matches
+
+    from imb.model.catalog import suite
+    from imb.tune.cells import Cell
+
+    by_name = {collective.lower(): collective for collective in tuner.collectives()}
+    for name in names:
+        if name.lower() not in by_name:
+            if spelled := next(
+                (collective for collective in suite() if collective.lower() == name.lower()), None
+            ):
+                reason = tuner.limits(Cell(spelled, 2, 64)) or "unknown algorithms"
+                raise ImbError(f"{spelled} cannot be tuned by a {tuner.files}: {reason}; omit it")
+            near = get_close_matches(name.lower(), by_name, 1)
+            hint = (
+                f"did you mean {by_name[near[0]]}?" if near else f"choose from {', '.join(by_name.values())}"
+            )
+            raise ImbError(f"{name} cannot be tuned by a {tuner.files}; {hint}")
+    return list(dict.fromkeys(by_name[name.lower()] for name in names)) or list(by_name.values())
+
+
+def _refuse_used(output: Path) -> None:
+    """Raises ImbError for a folder that has files."""
+    try:
+        has_files = output.exists() and any(output.iterdir())
+    except OSError as error:
+        raise ImbError(f"--output: {output}: {error.strerror}; give a new or an empty folder") from error
+    if has_files:
+        raise ImbError(f"--output: {output} has files; give a new or an empty folder, or --verify {output}")
+
+
+def _planned(settings: Settings, tuner: Tuner) -> list[str]:
+    """A line for each stage, and the shortest and longest duration of all."""
+    from imb.runner import passes
+    from imb.tune import planning
+    from imb.tune.search import FIRST, LOOKS, MOST
+
+    if settings.verify:
+        cells = tuner.read(Path(settings.verify))[1]
+        groups = {(cell.collective, cell.ranks) for cell in cells}
+        lengths_per_group = max(1, -(-len(cells) // len(groups)))
+        algorithm_counts = dict.fromkeys(groups, 1)
+    else:
+        groups = {(collective, ranks) for ranks in settings.ranks for collective in settings.collectives}
+        lengths_per_group = passes.rows_of(
+            "MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2
+        )
+        algorithm_counts = {group: len(tuner.algorithms(group[0])) for group in groups}
+    group_seconds = planning.SECONDS_PER_ROW * lengths_per_group
+    check_seconds = planning.START + 0.05 * lengths_per_group
+    round_seconds = (
+        0.0
+        if settings.verify
+        else sum(
+            max(planning.LEAST, group_seconds * (count + 1)) + planning.START
+            for count in algorithm_counts.values()
+        )
+    )
+    pair_seconds = sum(
+        max(planning.LEAST, group_seconds * (1 + sum(group[1] == ranks for group in groups)) * 2)
+        + 2 * planning.START
+        for ranks in {group[1] for group in groups}
+    )
+    candidates = sum(algorithm_counts.values())
+    fixed_seconds = check_seconds * (2 * len(groups) + candidates)
+    least = fixed_seconds + FIRST * round_seconds + LOOKS[0] * pair_seconds
+    most = fixed_seconds + MOST * round_seconds + 2 * LOOKS[-1] * pair_seconds
+    budget_clause = f"; --budget {duration_text(settings.budget)}" + (
+        " may end it before" if most > settings.budget else ""
+    )
+    lines = [f"reference: {counted(len(groups), 'launch')} with -check, the library's own choice"]
+    lines += [
+        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {duration_text(check_seconds * candidates)}"
+    ]
+    if not settings.verify:
+        lines += [
+            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {duration_text(round_seconds)} each at first"
+        ]
+    lines += [
+        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {duration_text(pair_seconds)} each;"
+        " again where cells go back to the default",
+        f"about {duration_text(least)} to {duration_text(most)} in all{budget_clause}; nothing was run",
+    ]
+    return lines

@@ -1,0 +1,308 @@
+"""The launches of `imb tune`: one session that grows, stage by stage, and what their records contain.
+
+Each launch measures one collective on one number of ranks; those of the proof measure all of them. What else a stage needs
+(rule files, the variants of -alternate, what ranks report) is in the session's folder.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from imb.model.errors import ImbError
+from imb.model.intent import Intent
+from imb.model.observations import completion_time_of
+from imb.model.records import Failure, Result
+from imb.mpi.installations import Installation
+from imb.runner import passes
+from imb.runner.session import Done, Item, Plan, examine, growing_plan
+from imb.store.store import Archive
+from imb.tune.cells import DEFAULT, Algorithm, Cell, Switch
+
+CONTROL = "Sendrecv"  # of every launch that is compared with others: no tuning file changes it
+SEGMENTS = 50  # of interleaved launches
+SECONDS_PER_ROW = 0.05  # of a launch, for each row and variant
+LEAST = 2.0  # seconds of a launch
+CHECKED = ["-check", "-iter", "3", "-iter_policy", "off", "-time", "5"]
+SCREENED = (
+    20.0  # least time limit of a candidate, in seconds; and how many times what the library's own choice took
+)
+START = 2.0  # seconds of a launch, about, besides what it measures
+_LENGTHS = ("msglog", "msgsize", "msgsz", "msglen", "count")
+_OURS = (
+    "alternate",
+    "npmin",
+    "check",
+    "passes",
+    "precision",
+    "budget",
+    "include",
+    "exclude",
+    "iter",
+    "iter_policy",
+)
+_UNSUITED = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "map", "input")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for, as the plan keeps it. `mpi`: the choice of the user, None: the usual one; `hosts`: how many; `segments` of
+    interleaved launches, 1: launches run one after the other; `output`: the folder of the files; `page`: the file of the page; `verify`: a folder
+    whose files are confirmed, in place of a search. `budget`: seconds of all launches; `raised`: launches that were planned when it was
+    raised, and the new one."""
+
+    name: str
+    collectives: list[str]
+    ranks: list[int]
+    arguments: list[str] = []
+    margin: float = 0.05
+    budget: float = 1800.0
+    raised: list[tuple[int, float]] = []
+    mpi: str | None = None
+    hosts: int = 1
+    segments: int = SEGMENTS
+    output: str = ""
+    verify: str | None = None
+    page: str | None = None
+    seed: int = 1
+    rows: bool = False
+    format: str = "terminal"
+
+
+class Group(NamedTuple):
+    """What a launch of a search measures."""
+
+    collective: str
+    ranks: int
+
+
+class Launch(NamedTuple):
+    """A launch to be planned. `switch`: what it needs; `at_once`: launches of the same number are interleaved."""
+
+    name: str
+    ranks: int
+    arguments: list[str]
+    switch: Switch
+    timeout: float | None
+    turn: int = 1
+    at_once: int | None = None
+
+
+class Row(NamedTuple):
+    """Seconds of a length under a variant of -alternate ("": the launch has none)."""
+
+    benchmark: str
+    variant: str
+    bytes: int
+
+
+class Figures(NamedTuple):
+    """The results of a launch: `why` it is incomplete (empty: it is complete), what it printed, its state probe (NaN: none)."""
+
+    run: str
+    name: str  # of its variant
+    seconds: Mapping[Row, float]
+    defects: frozenset[tuple[str, int]]
+    why: str
+    output: str
+    errors: str
+    probe: float
+    wall: float
+    hung: bool
+    short: bool  # some rows have no sample
+
+    def control(self) -> float:
+        """Mean logarithm of the rows that no tuning file changes; NaN where there are none."""
+        logs = [math.log(time) for row, time in self.seconds.items() if row.benchmark == CONTROL and time > 0]
+        return sum(logs) / len(logs) if logs else math.nan
+
+
+def refuse_own(arguments: Sequence[str]) -> None:
+    """Raises ImbError for IMB arguments that `imb tune` gives itself, or that do not suit it."""
+    for word in arguments:
+        name = word.lstrip("-").lower() if word.startswith("-") else ""
+        if name in _OURS:
+            raise ImbError(f"{word} is set by imb tune; omit it")
+        if name in _UNSUITED:
+            raise ImbError(f"{word} cannot be combined with imb tune; omit it")
+
+
+def new_plan(
+    settings: Settings, mpi: Installation, programs: Path, intent: Intent, timeout: float | None
+) -> Plan:
+    """A session without launches yet."""
+    plan = growing_plan("tune", settings, mpi, programs, intent, timeout)
+    return msgspec.structs.replace(plan, seed=settings.seed, parts=settings.segments)
+
+
+def grown(plan: Plan, settings: Settings, launches: Iterable[Launch]) -> Plan:
+    """The plan with these launches after those that it has. Raises ImbError where a launcher does not support one."""
+    base = plan.variants[0]
+    variants, items = list(plan.variants), list(plan.items)
+    known: dict[tuple[object, ...], int] = {}
+    for launch in launches:
+        key = launch.name, *sorted(launch.switch.environment.items()), *launch.switch.arguments
+        if key not in known:
+            known[key] = len(variants)
+            intent = msgspec.structs.replace(
+                base.intent,
+                env={**base.intent.env, **launch.switch.environment},
+                extra=(*base.intent.extra, *launch.switch.arguments),
+            )
+            variants.append(msgspec.structs.replace(base, name=launch.name, intent=intent))
+        items.append(
+            Item(
+                number=len(items) + 1,
+                component="MPI1",
+                arguments=launch.arguments,
+                turn=launch.turn,
+                variant=known[key],
+                ranks=launch.ranks,
+                labels=[f"{settings.name}/{launch.name}"],
+                cell=launch.at_once or 0,
+                timeout=launch.timeout,
+                alone=launch.at_once is None,
+            )
+        )
+    extended = msgspec.structs.replace(plan, variants=variants, items=items)
+    examine(extended)
+    return extended
+
+
+def checking(group: Group, settings: Settings, lengths: Sequence[int] = ()) -> list[str]:
+    """IMB arguments of a launch that verifies data, at these lengths; none: at those that were asked for."""
+    if lengths:
+        return [*_measured([group.collective], group.ranks, lengths, settings), *CHECKED]
+    return [group.collective, "-npmin", str(group.ranks), *CHECKED, *settings.arguments]
+
+
+def alternating(
+    group: Group, lengths: Sequence[int], variants: Path, count: int, settings: Settings, longer: float
+) -> list[str]:
+    """IMB arguments of a launch in which so many variants alternate. `longer`: times the usual duration."""
+    seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * count)
+    words = [*_measured([group.collective], group.ranks, lengths, settings), "-alternate", str(variants)]
+    return [*words, "-precision", "1", "-budget", f"{seconds:.6g}"]
+
+
+def interleaved(
+    collectives: Sequence[str],
+    ranks: int,
+    lengths: Sequence[int],
+    settings: Settings,
+    at_once: int,
+    longer: float,
+) -> tuple[list[str], float]:
+    """IMB arguments of a launch that is compared with others that run at the same time, and the seconds that it measures."""
+    names = [*collectives, CONTROL]
+    seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * len(names) * at_once)
+    words = _measured(names, ranks, lengths, settings)
+    more = passes.words_of(
+        passes.Sampling(budget=seconds), "MPI1", names, words, ranks, parts=settings.segments
+    )
+    return [*words, *more], seconds
+
+
+def time_limit(arguments: Sequence[str], ranks: int, at_once: int = 1) -> float | None:
+    """Seconds after which such a launch counts as hanging."""
+    return passes.time_limit("MPI1", arguments, ranks, at_once)
+
+
+def _measured(names: Sequence[str], ranks: int, lengths: Sequence[int], settings: Settings) -> list[str]:
+    sizes = ["-msgsize", ",".join(map(str, lengths))] if any(lengths) else []
+    return [*names, "-npmin", str(ranks), *sizes, *without_lengths(settings.arguments)]
+
+
+def without_lengths(arguments: Sequence[str]) -> list[str]:
+    """IMB arguments without those that choose lengths."""
+    kept: list[str] = []
+    drop = False
+    for word in arguments:
+        if word.startswith("-") and word.lstrip("-").lower() in _LENGTHS:
+            drop = True
+        elif drop:
+            drop = False
+        else:
+            kept.append(word)
+    return kept
+
+
+def label_of(algorithm: Algorithm) -> str:
+    """The algorithm as one word, for -alternate and for names of files."""
+    parts = [algorithm.name.replace(" ", "_")]
+    parts += [f"s{algorithm.segment}"] if algorithm.segment else []
+    parts += [f"f{algorithm.fanout}"] if algorithm.fanout else []
+    return "+".join(parts)
+
+
+def variants_text(variants: Mapping[Algorithm, Mapping[str, str]]) -> str:
+    """The text of a file for -alternate."""
+    lines = []
+    for algorithm, variables in variants.items():
+        assert (algorithm == DEFAULT) == (not variables)
+        lines.append(
+            " ".join([label_of(algorithm), *(f"{name}={value}" for name, value in variables.items())])
+        )
+    return "\n".join(lines) + "\n"
+
+
+def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
+    """The figures of a launch that is over."""
+    stored = archive.run(ended.run)
+    seconds: dict[Row, float] = {}
+    defects: set[tuple[str, int]] = set()
+    probe = math.nan
+    records = stored.records()
+    for row in records.of(Result):
+        variant = row.variant or ""
+        time = completion_time_of(row)
+        if time is not None and time > 0:
+            seconds.setdefault(Row(row.benchmark, variant, row.bytes or 0), time)
+        if row.defects:
+            defects.add((row.benchmark, row.bytes or 0))
+        if math.isnan(probe) and row.passes and row.passes.states:
+            probe = row.passes.states[0].probe_seconds
+    output, errors = (
+        (stored.part(file) or b"").decode(errors="replace") for file in ("output.txt", "stderr.txt")
+    )
+    return Figures(
+        ended.run,
+        plan.variants[plan.items[ended.number - 1].variant].name,
+        seconds,
+        frozenset(defects),
+        why_incomplete(plan, ended),
+        output,
+        errors,
+        probe,
+        ended.counted_seconds,
+        ended.outcome == "timed_out",
+        next(records.of(Failure), None) is not None,
+    )
+
+
+def why_incomplete(plan: Plan, ended: Done) -> str:
+    """Why a launch is incomplete, as a clause; empty where it was measured."""
+    match ended.outcome:
+        case "measured":
+            return ""
+        case "timed_out":
+            limit = plan.items[ended.number - 1].timeout or plan.timeout
+            return f"did not end within {limit:.3g} s" if limit else "did not end"
+        case "failed":
+            return ended.problem or (
+                f"killed by signal {-(ended.status or 0)}"
+                if (ended.status or 0) < 0
+                else f"exit status {ended.status}"
+            )
+        case other:
+            return ended.problem or other
+
+
+def cells_of(group: Group, figures: Figures) -> list[Cell]:
+    """The cells of a launch; that of 0 bytes only where there is no other."""
+    lengths = sorted({row.bytes for row in figures.seconds if row.benchmark == group.collective})
+    positive = [length for length in lengths if length]
+    return [Cell(group.collective, group.ranks, length) for length in positive or lengths]

@@ -1,0 +1,103 @@
+"""The MPI with which the files of `imb tune` were proven, in lines of comment in their switch.sh (the last one counts); and whether
+the MPI that is installed now is another one."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from imb.model.errors import ImbError
+from imb.model.text import now, one_line, shell_word
+from imb.mpi.installations import Installation, find_for
+from imb.runner import stored_sessions
+from imb.store.durable import write_whole
+from imb.store.store import Archive
+from imb.tune.planning import Settings
+from imb.tune.watch import library_of
+
+SWITCH = "switch.sh"
+_LINE = re.compile(r"(?m)^# proven (\S+), session (\S*): (.+); library ([0-9a-f]*)$")
+
+
+class Proven(NamedTuple):
+    """`library`: hash of the MPI's library; empty: it was not found."""
+
+    date: str
+    session: str
+    version: str
+    library: str
+
+
+def write_switch(folder: Path, lines: Iterable[str], mpi: Installation, session: str) -> None:
+    """The file that switches those of the folder on. Raises OSError."""
+    text = "".join(f"{line}\n" for line in (*lines, _line(mpi, session)))
+    write_whole(folder / SWITCH, text.encode())
+
+
+def proven_in(folder: Path) -> Proven | None:
+    """The last proof of the files in a folder; None where there is none."""
+    try:
+        text = (folder / SWITCH).read_text(errors="replace")
+    except OSError:
+        return None
+    lines = _LINE.findall(text)
+    return Proven(*lines[-1]) if lines else None
+
+
+def prove_again(folder: Path, mpi: Installation, session: str) -> None:
+    """Adds a line for this session, once. Raises OSError."""
+    before = proven_in(folder)
+    if before and before.session != session:
+        text = (folder / SWITCH).read_text(errors="replace")
+        write_whole(folder / SWITCH, f"{text.rstrip()}\n{_line(mpi, session)}\n".encode())
+
+
+def difference(folder: Path, mpi: Installation) -> str | None:
+    """How this MPI differs from the one with which the files were proven; None: it is the same, or that is not known."""
+    before = proven_in(folder)
+    if before is None:
+        return None
+    if before.version != one_line(mpi.version):
+        return f"{folder} was proven with {before.version}; this is {mpi.version}"
+    library = _hash_of_library(mpi)
+    if before.library and library and before.library != library:
+        return f"{folder} was proven with another build of {mpi.version}"
+    return None
+
+
+def outdated(archive: Archive) -> Iterator[str]:
+    """Files of this user's sessions that were proven with another MPI than the one that the same choice finds now, and the command that
+    confirms them again."""
+    newest: dict[str, tuple[Settings, Path]] = {}
+    for plan in stored_sessions.of_command(archive, "tune"):
+        try:
+            settings = msgspec.convert(plan.report, Settings)
+        except msgspec.ValidationError:
+            continue  # of another version
+        newest[settings.verify or settings.output] = settings, Path(plan.variants[0].programs)
+    for folder, (settings, programs) in newest.items():
+        if proven_in(Path(folder)) is None:
+            continue
+        try:
+            mpi = find_for(settings.mpi, programs)
+        except ImbError:
+            continue  # its module is not loaded
+        if why := difference(Path(folder), mpi):
+            option = f" --mpi {shell_word(settings.mpi)}" if settings.mpi else ""
+            yield f"{why}: imb tune{option} --verify {shell_word(folder)}"
+
+
+def _line(mpi: Installation, session: str) -> str:
+    return f"# proven {now()}, session {session}: {one_line(mpi.version)}; library {_hash_of_library(mpi)}"
+
+
+def _hash_of_library(mpi: Installation) -> str:
+    try:
+        return hashlib.sha256(library_of(mpi).read_bytes()).hexdigest()[:16]
+    except (ImbError, OSError):
+        return ""

@@ -1,0 +1,273 @@
+"""What an MPI library offers `imb tune`: its algorithms, its tuning files, and proof that a file acts. One tuner for each library."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from imb.model.errors import ImbError
+from imb.mpi.installations import Installation
+from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
+
+# What ranks executed in each cell, as a tuner's `watch` reports it: names of functions, or counts of messages.
+Executed: TypeAlias = Mapping[Cell, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What a launch needs so that ranks report what they execute. `switch` is None where that is impossible, and `reason` says why.
+    `evidence`: what such a report is."""
+
+    switch: Switch | None
+    evidence: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Whether a file acts in the cells that it names and nowhere else. `wrong`: cells where it does not, and what was seen;
+    `missing`: cells that were not executed; `alike`: changed cells where the evidence is the same for the algorithm and the library's
+    own choice, as with other segments; `reason`: why nothing is proven."""
+
+    evidence: str = ""
+    wrong: Mapping[Cell, str] = field(default_factory=dict)
+    missing: tuple[Cell, ...] = ()
+    alike: tuple[Cell, ...] = ()
+    reason: str = ""
+
+    @property
+    def proven(self) -> bool:
+        return not (self.wrong or self.missing or self.reason)
+
+
+class Tuner(ABC):
+    """What is known about one MPI library. Raises ImbError where the installed library does not answer.
+
+    `hosts`: of a launch. `files`: what `write` writes: "rule file of coll/tuned". `unproven`: why what it writes is not proven to act,
+    whatever is tried; empty: it can be. `complaint`: a line of standard error with which the library refuses or replaces an algorithm."""
+
+    files: str
+    unproven = ""
+    complaint: re.Pattern[str]
+
+    def __init__(self, mpi: Installation, hosts: int = 1) -> None:
+        self.mpi = mpi
+        self.hosts = hosts
+
+    @abstractmethod
+    def collectives(self) -> Sequence[str]:
+        """IMB's names of the collectives that a file of this library can decide by length."""
+
+    @abstractmethod
+    def algorithms(self, collective: str) -> Sequence[Algorithm]:
+        """The algorithms of the installed library, without its own choice."""
+
+    @abstractmethod
+    def limits(self, cell: Cell) -> str | None:
+        """Why a file cannot express this cell; None: it can."""
+
+    def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
+        """Why an algorithm is no candidate in a cell, as known before it is tried: `two_proc` on 4 ranks; None: try it."""
+        return None
+
+    def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
+        """Collectives whose rules the algorithm uses as well: their cells are to be measured together."""
+        return ()
+
+    def base(self) -> Switch:
+        """What every launch of a search needs, that of the library's own choice included."""
+        return Switch({})
+
+    def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
+        """MPI_T variables that select it on a new communicator, for -alternate; None: it cannot change within a launch."""
+        return None
+
+    @abstractmethod
+    def forced(self, collective: str, algorithm: Algorithm) -> Switch:
+        """Selects it for all lengths of a launch."""
+
+    @abstractmethod
+    def write(
+        self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
+    ) -> Switch:
+        """Writes the files of these choices. Lengths between two measured neighbors with the same choice have it too; all else
+        keeps the library's own choice. `header`: lines of comment."""
+
+    def expressible(self, choices: Choices, measured: Iterable[Cell]) -> list[Cell]:
+        """The cells of a file, the chosen ones among them. Raises ImbError where it cannot express a chosen one."""
+        for cell in choices:
+            if reason := self.limits(cell):
+                raise ImbError(f"{cell.collective}, {cell.ranks} ranks, {cell.bytes} B: {reason}")
+        return sorted({cell for cell in measured if self.limits(cell) is None} | set(choices))
+
+    @abstractmethod
+    def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
+        """The choices, the measured cells and the switch of files that `write` wrote. Raises ImbError."""
+
+    @abstractmethod
+    def watch(self, folder: Path) -> Watch:
+        """Ranks of a launch with its switch write what they execute to `folder`."""
+
+    @abstractmethod
+    def executed(self, folder: Path) -> Executed:
+        """What ranks wrote there."""
+
+    def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
+        """What the library executed in place of an algorithm that was forced; None: the algorithm, or it is not known, as messages
+        have no names."""
+        return None
+
+    def unread(self, switch: Switch, output: str) -> str | None:
+        """A file of the switch that a launch under `watch` does not report to have read; None: all, or nothing is reported."""
+        return None
+
+    def complained(self, errors: str) -> str | None:
+        """The first line of standard error that is a complaint."""
+        match = self.complaint.search(errors)
+        return match[0].strip() if match else None
+
+
+def shared_limits(cell: Cell) -> str | None:
+    """Why no library's file can express this cell; None: nothing is known against it."""
+    if cell.ranks < 2:
+        return "one rank has no choice of algorithms"
+    if cell.bytes == 0 and cell.collective != "Barrier":
+        return "no algorithm is called for 0 bytes"
+    if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
+        return "MPI rounds the block up, so that the rule would be that of a longer message"
+    return None
+
+
+def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
+    """The tuner of an MPI whose launches use so many hosts. Raises ImbError where this MPI cannot be tuned."""
+    from imb.tune.intel import IntelTuner
+    from imb.tune.mpich import MpichTuner
+    from imb.tune.openmpi import OpenMpiTuner
+
+    if mpi.flavor == "openmpi":
+        return OpenMpiTuner(mpi, hosts)
+    if mpi.flavor == "mpich":
+        return MpichTuner(mpi, hosts)
+    if mpi.flavor == "intel":
+        return IntelTuner(mpi, hosts)
+    raise ImbError(
+        f"{mpi.version} cannot be tuned; imb tune knows the files of Open MPI, MPICH and Intel MPI"
+    )
+
+
+def proof(
+    choices: Choices,
+    measured: Iterable[Cell],
+    *,
+    without: Executed,
+    with_file: Executed,
+    forced: Mapping[tuple[str, Algorithm], Executed],
+    evidence: str = "",
+) -> Proof:
+    """Compares launches under `Tuner.watch`: without a file, with it, and with each chosen algorithm of a collective
+    forced. A changed cell must execute what the forced algorithm executes there, any other what the library executes without a file."""
+    wrong, missing, alike = {}, [], []
+    for cell in sorted({*measured, *choices}):
+        algorithm = choices.get(cell, DEFAULT)
+        by_default = without.get(cell)
+        expected = (
+            by_default if algorithm == DEFAULT else forced.get((cell.collective, algorithm), {}).get(cell)
+        )
+        actual = with_file.get(cell)
+        if not actual or not expected:
+            missing.append(cell)
+        elif actual != expected:
+            wrong[cell] = f"{_listed(actual)} in place of {_listed(expected)}"
+        elif algorithm != DEFAULT and actual == by_default:
+            alike.append(cell)
+    return Proof(evidence, wrong, tuple(missing), tuple(alike))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(sorted(names))
+
+
+def ranges(
+    choices: Choices, measured: Iterable[Cell]
+) -> dict[tuple[str, int], list[tuple[int, int, Algorithm]]]:
+    """For each collective and number of ranks with a choice: first length, last length and algorithm of each range, ascending.
+    Neighbors of the same choice, with no measured length between them, are one range; a single length is a range of itself."""
+    lengths: dict[tuple[str, int], set[int]] = {}
+    for cell in {*measured, *choices}:
+        lengths.setdefault((cell.collective, cell.ranks), set()).add(cell.bytes)
+    by_key: dict[tuple[str, int], list[tuple[int, int, Algorithm]]] = {}
+    for key, key_lengths in lengths.items():
+        runs: list[tuple[int, int, Algorithm]] = []
+        before = DEFAULT
+        for length in sorted(key_lengths):
+            algorithm = choices.get(Cell(*key, length), DEFAULT)
+            if algorithm != DEFAULT and algorithm == before:
+                runs[-1] = (runs[-1][0], length, algorithm)
+            elif algorithm != DEFAULT:
+                runs.append((length, length, algorithm))
+            before = algorithm
+        if runs:
+            by_key[key] = runs
+    return dict(sorted(by_key.items()))
+
+
+def text_of(path: Path) -> str:
+    """The text of a file. Raises ImbError where it cannot be read."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ImbError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'not text'}") from error
+
+
+# --- The cells of a file, which its rules do not contain ---
+
+
+def cells_lines(measured: Iterable[Cell]) -> list[str]:
+    """`measured Allreduce 4: 1024 2048`: lines of comment."""
+    lengths: dict[tuple[str, int], list[int]] = {}
+    for cell in sorted(set(measured)):
+        lengths.setdefault((cell.collective, cell.ranks), []).append(cell.bytes)
+    return [
+        f"measured {name} {ranks}: {' '.join(map(str, key_lengths))}"
+        for (name, ranks), key_lengths in lengths.items()
+    ]
+
+
+def cells_in(lines: Iterable[str]) -> Iterator[Cell]:
+    """Reads lines of `cells_lines`, whatever precedes `measured` in them."""
+    for line in lines:
+        words = line.partition("measured ")[2].replace(":", " ").split()
+        if len(words) > 2 and all(word.isdecimal() for word in words[1:]):
+            yield from (Cell(words[0], int(words[1]), int(length)) for length in words[2:])
+
+
+def measured_in(path: Path, lines: Iterable[str]) -> list[Cell]:
+    """The cells in these lines of a file. Raises ImbError where there are none."""
+    measured = list(cells_in(lines))
+    if not measured:
+        raise ImbError(f"{path}: does not list the measured lengths; give a file that imb tune wrote")
+    return measured
+
+
+def choices_lines(choices: Choices) -> list[str]:
+    """`chosen Allreduce 4 1024: ring 4 0 0`: algorithm, number, segment and fan-out, for formats that do not contain them."""
+    return [
+        f"chosen {cell.collective} {cell.ranks} {cell.bytes}: {algorithm.name} {algorithm.number or 0} {algorithm.segment} {algorithm.fanout}"
+        for cell, algorithm in sorted(choices.items())
+    ]
+
+
+def choices_in(lines: Iterable[str]) -> dict[Cell, Algorithm]:
+    """Reads lines of `choices_lines`, whatever precedes `chosen` in them. Raises ValueError."""
+    choices = {}
+    for line in lines:
+        words = line.partition("chosen ")[2].replace(":", " ").split()
+        if words:
+            collective, ranks, length, name, number, segment, fanout = words
+            cell = Cell(collective, int(ranks), int(length))
+            choices[cell] = Algorithm(name, int(number) or None, int(segment), int(fanout))
+    return choices

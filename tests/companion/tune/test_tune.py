@@ -1,0 +1,621 @@
+"""imb tune: on an MPI whose algorithms have known speeds, and its judge on drawn figures. bench/tune.py has error rates."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import lab
+import numpy as np
+import pytest
+from companion.door import Imb, Said
+from companion.test_run import with_
+from companion.tune.fake_tuning import LENGTHS, FakeTuner, launches, make
+from imb.mpi import installations
+from imb.store.store import Archive
+from imb.tune import experiment, planning
+from imb.tune import search as judge
+from imb.tune.planning import without_lengths
+from imb.tune.search import Proof, Search
+
+Tune = Callable[..., Said]
+
+
+@pytest.fixture
+def tune(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
+    """`imb tune` of algorithms of these names; the first words are of the tuner."""
+    mpi = make(tmp_path / "mpi")
+    monkeypatch.chdir(tmp_path)
+
+    def run(tuner: FakeTuner, *words: object) -> Said:
+        monkeypatch.setattr("imb.tune.tuner.tuner_of", lambda mpi, hosts=1: tuner)
+        monkeypatch.setattr(experiment, "tuner_of", lambda mpi, hosts=1: tuner)
+        return imb("tune", *mpi, "--np", "4", "--seed", "1", "--output", tmp_path / "out", *words)
+
+    return run
+
+
+def cells(said: Said) -> dict[int, dict[str, Any]]:
+    return {one["bytes"]: one for one in json.loads(said.out)["cells"]}
+
+
+def test_only_cells_that_are_faster_leave_the_default(tune: Tune, tmp_path: Path, archive: Archive) -> None:
+    words = ["--name", "t", "--format", "json", "--page", tmp_path / "page.html"]
+    said = tune(FakeTuner(["fast", "slow"]), "Allreduce", *words)
+    assert said.code == 0, said.err
+    found = cells(said)
+    assert {length: one["chosen"] for length, one in found.items()} == {
+        64: "default",
+        1024: "fast",
+        16384: "fast",
+    }
+    for length in (1024, 16384):
+        assert found[length]["verdict"] == "confirmed"
+        low, high = found[length]["interval"]
+        assert 1 < low < 2 < high and found[length]["speedup"] == pytest.approx(2, rel=0.05)
+    assert found[64]["verdict"] == "not slower" and found[64]["tried"] == "default"
+    value = json.loads(said.out)
+    assert value["file"] and value["acts"] == "what ranks wrote" and value["unproven"] is None
+    written = json.loads((tmp_path / "out/rules.json").read_text())
+    assert [rule[2:] for rule in written["rules"]] == [[1024, "fast"], [16384, "fast"]]
+    assert f"export FAKE_RULES={tmp_path}/out/rules.json" in (tmp_path / "out/switch.sh").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert (
+        page.count('<span class="big">fast</span>') == 2
+        and page.count('<span class="big">default</span>') == 1
+    )
+    labels = [label for tags in archive.tags().values() for label in tags.labels]
+    assert labels.count("t/none") == labels.count("t/file") in judge.LOOKS[:2]
+
+
+def test_candidates_alternate_in_one_launch_where_the_library_permits(tune: Tune, tmp_path: Path) -> None:
+    said = tune(FakeTuner(["fast", "slow"], switches=True), "Allreduce", "--format", "json")
+    assert said.code == 0, said.err
+    assert [one["chosen"] for one in cells(said).values()] == ["default", "fast", "fast"]
+    searches = [one["words"] for one in launches(tmp_path / "mpi") if "-alternate" in one["words"]]
+    assert len(searches) == judge.FIRST  # and no others
+    file = Path(searches[0][searches[0].index("-alternate") + 1])
+    assert file.read_text() == "default\nfast fake_algorithm=fast\nslow fake_algorithm=slow\n"
+    turns = [one for one in launches(tmp_path / "mpi") if "-turns" in one["words"]]
+    assert len(turns) in (2 * judge.LOOKS[0], 2 * judge.LOOKS[1])
+
+
+def test_numbers_of_ranks_are_proven_apart_and_share_a_file(tune: Tune, tmp_path: Path) -> None:
+    said = tune(FakeTuner(["fast"], switches=True), "Bcast", "--np", "2,4", "--format", "json")
+    assert said.code == 0, said.err
+    chosen = {(one["ranks"], one["bytes"]): one["chosen"] for one in json.loads(said.out)["cells"]}
+    assert chosen == {
+        (ranks, length): "default" if length == 64 else "fast" for ranks in (2, 4) for length in LENGTHS
+    }
+    written = json.loads((tmp_path / "out/rules.json").read_text())
+    assert sorted(rule[1:3] for rule in written["rules"]) == [[2, 1024], [2, 16384], [4, 1024], [4, 16384]]
+
+
+def test_hosts_of_a_launch_follow_from_ranks_per_host(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --hosts or an allocation, as where srun makes one."""
+    mpi = make(tmp_path / "mpi")
+    asked: list[int] = []
+
+    def tuner_of(mpi: object, hosts: int = 1) -> FakeTuner:
+        asked.append(hosts)
+        return FakeTuner(["fast"])
+
+    monkeypatch.setattr("imb.tune.tuner.tuner_of", tuner_of)
+    monkeypatch.setattr(experiment, "tuner_of", tuner_of)
+    words = ["--np", "2,4", "--ppn", "2", "--output", tmp_path / "out"]
+    assert imb("tune", *mpi, *words, "Allreduce").code == 0
+    assert asked == [2, 2]
+    assert "; 2 hosts, 2 ranks per host; ranks: 2, 4\n" in (tmp_path / "out/switch.sh").read_text()
+
+
+def test_where_nothing_is_faster_there_is_no_file(tune: Tune, tmp_path: Path) -> None:
+    said = tune(FakeTuner(["slight", "slow"]), "Allreduce")
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[0] == (
+        "no algorithm is faster than the library's own choice by 5 % in any of 3 cells: no file"
+    )
+    assert not (tmp_path / "out").exists()
+    assert not any("-turns" in one["words"] and "Bcast" in one["names"] for one in launches(tmp_path / "mpi"))
+
+
+def test_what_was_fast_by_chance_is_not_confirmed(tune: Tune, tmp_path: Path) -> None:
+    said = tune(FakeTuner(["lucky"]), "Allreduce", "--format", "json")
+    assert said.code == 0, said.err
+    assert {one["chosen"] for one in cells(said).values()} == {"default"}
+    assert {one["why"] for one in cells(said).values()} == {"not confirmed"}
+    assert not (tmp_path / "out").exists()
+
+
+def test_candidates_that_are_wrong_are_screened_out(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("imb.tune.planning.SCREENED", 2.0)
+    said = tune(FakeTuner(["fast", "wrong", "crash", "hang", "same"]), "Bcast", "--format", "json")
+    assert said.code == 0, said.err
+    out = {one["algorithm"]: one["why"] for one in json.loads(said.out)["screened"]}
+    assert out == {
+        "wrong": "delivers wrong data",
+        "crash": "exit status 3",
+        "hang": "did not end within 2 s",
+        "same": "replaced by default",
+    }
+    assert [one["chosen"] for one in cells(said).values()] == ["default", "fast", "fast"]
+
+
+def test_a_file_that_does_not_act_is_not_handed_out(tune: Tune, tmp_path: Path) -> None:
+    tuner = FakeTuner(["fast"])
+    tuner.acting = False
+    said = tune(tuner, "Allreduce", "--format", "json")
+    assert said.code == 0, said.err
+    assert not (tmp_path / "out").exists() and not json.loads(said.out)["file"]
+    whys = {one["why"] for one in cells(said).values()}
+    assert "does not act in the file: default in place of fast" in whys
+
+
+def test_without_a_compiler_the_file_is_said_not_to_be_proven_to_act(tune: Tune) -> None:
+    said = tune(FakeTuner(["fast"], watches=False), "Allreduce")
+    assert said.code == 0, said.err
+    assert "note: not proven that the file acts: there is no compiler" in said.out
+
+
+@pytest.mark.parametrize("breaks", ["FAKE_BASE", "FAKE_RULES"])
+def test_launches_that_fail_only_while_ranks_are_watched(tune: Tune, tmp_path: Path, breaks: str) -> None:
+    """All, or those with a file, as MPICH does with UCX under Slurm."""
+    said = tune(FakeTuner(["fast"], breaks=breaks), "Allreduce", "--format", "json")
+    assert said.code == 0, said.err
+    assert [one["chosen"] for one in cells(said).values()] == ["default", "fast", "fast"]
+    assert json.loads(said.out)["unproven"] == "launches fail while ranks are watched: exit status 9"
+
+
+def test_a_format_that_was_never_tried_is_said_not_to_be_proven_to_act(tune: Tune) -> None:
+    tuner = FakeTuner(["fast"])
+    tuner.unproven = "imb has not been tested with such files"
+    said = tune(tuner, "Allreduce")
+    assert said.code == 0 and f"note: not proven that the file acts: {tuner.unproven}\n" in said.out, said
+
+
+def test_a_file_is_verified_again(tune: Tune, tmp_path: Path) -> None:
+    assert tune(FakeTuner(["fast"]), "Allreduce").code == 0
+    tuner = FakeTuner(["fast"])
+    verify = ["--verify", tmp_path / "out"]
+
+    def verified(*words: object) -> Said:
+        return tune(tuner, *words)
+
+    refused = verified(*verify)
+    assert refused.code == 2 and "--np cannot be combined with --verify" in refused.err
+
+
+def test_files_that_were_proven_with_another_mpi_are_to_be_verified(
+    tune: Tune, imb: Imb, tmp_path: Path
+) -> None:
+    def watched() -> str:
+        installations._launched_by.cache_clear()  # as in another process
+        said = imb("watch", "t/file")
+        assert said.code == 11, said.err
+        return said.err
+
+    mpi, out = tmp_path / "mpi", tmp_path / "out"
+    (mpi / "lib").mkdir()
+    library = mpi / "lib/libmpi.so.40"
+    library.write_text("5.0.9")
+    assert tune(FakeTuner(["fast"]), "Allreduce", "--name", "t").code == 0
+    assert str(out) not in watched()
+
+    verify = ["tune", "--mpi", mpi, "--programs", mpi / "bin", "--verify", out]
+    command = f"imb tune --mpi {mpi} --verify {out}\n"
+    library.write_text("5.0.9, patched")
+    other = f"imb: {out} was proven with another build of Open MPI 5.0.9"
+    assert f"{other}: {command}" in watched()
+    launcher = mpi / "bin/mpiexec"
+    launcher.write_text(launcher.read_text().replace("5.0.9", "5.0.12"))
+    other = f"imb: {out} was proven with Open MPI 5.0.9; this is Open MPI 5.0.12"
+    assert f"{other}: {command}" in watched()
+
+    said = imb(*verify)
+    assert said.code == 0 and f"{other}\n" in said.err, said.err
+    assert str(out) not in watched()
+    proven = [line for line in (out / "switch.sh").read_text().splitlines() if line.startswith("# proven ")]
+    assert [line.partition(": ")[2].partition(";")[0] for line in proven] == [
+        "Open MPI 5.0.9",
+        "Open MPI 5.0.12",
+    ]
+    assert imb(*verify).err.count("was proven") == 0
+
+
+def test_an_mpi_with_which_a_file_is_slower_is_not_recorded_as_proven(
+    verify: Tune, imb: Imb, tmp_path: Path
+) -> None:
+    (tmp_path / "old").mkdir()
+    switch = tmp_path / "old/switch.sh"
+    switch.write_text("# proven 2026-11-28T01:00:00Z, session x: Open MPI 5.0.8; library \n")
+    said = verify({64: "slower", 1024: "fast"})
+    assert said.code == 10 and "was proven with Open MPI 5.0.8; this is Open MPI 5.0.9" in said.err
+    assert switch.read_text().count("proven") == 1
+
+
+@pytest.fixture
+def verify(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
+    """`imb tune --verify` of rules by length, on 4 ranks and where asked on 2."""
+    mpi = make(tmp_path / "mpi")
+
+    def run(rules: dict[int, str], *words: object, on_two: Mapping[int, str] | None = None) -> Said:
+        tuner = FakeTuner(["fast", "slower", "slow", "lucky"])
+        monkeypatch.setattr("imb.tune.tuner.tuner_of", lambda mpi, hosts=1: tuner)
+        monkeypatch.setattr(experiment, "tuner_of", lambda mpi, hosts=1: tuner)
+        (tmp_path / "old").mkdir(exist_ok=True)
+        of_ranks = {4: rules} if on_two is None else {2: on_two, 4: rules}
+        said = {
+            "rules": [
+                ["Allreduce", ranks, length, name]
+                for ranks, choices in of_ranks.items()
+                for length, name in choices.items()
+            ],
+            "measured": [["Allreduce", ranks, length] for ranks in of_ranks for length in LENGTHS],
+        }
+        (tmp_path / "old/rules.json").write_text(json.dumps(said))
+        return imb("tune", *mpi, "--verify", tmp_path / "old", *words)
+
+    return run
+
+
+def test_verify_confirms(verify: Tune) -> None:
+    said = verify({1024: "fast", 16384: "fast"})
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[0] == "confirmed: 2 changed cells faster with the file, none slower"
+
+
+def test_verify_finds_a_slower_cell(verify: Tune) -> None:
+    said = verify({64: "slower", 1024: "fast"}, "--format", "json")
+    assert said.code == 10, said.err
+    assert json.loads(said.out)["verdict"] == "slower in 1 cell with the file: do not use it"
+
+
+def test_verify_finds_a_slower_cell_though_other_ranks_are_not_decided(
+    verify: Tune, long_launches: None
+) -> None:
+    """What is left has no time for the pairs of 4 ranks."""
+    said = verify({1024: "fast"}, "--budget", "200s", on_two={64: "slower"})
+    assert said.code == 10, said
+    assert said.out.splitlines()[0] == "slower in 1 cell with the file: do not use it"
+
+
+def test_a_search_goes_on_where_it_was(
+    tune: Tune, imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from imb.runner import execution
+
+    whole, count = execution.execute, 0
+
+    def interrupted(*words: Any, **options: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 8:
+            raise KeyboardInterrupt
+        return whole(*words, **options)
+
+    monkeypatch.setattr(execution, "execute", interrupted)
+    said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--format", "json")
+    assert said.code == 130
+    before = len(launches(tmp_path / "mpi"))
+    monkeypatch.setattr(experiment, "_STAGES", {})  # as of another process
+    again = imb("run", "--resume")
+    assert again.code == 0, again.err
+    assert [one["chosen"] for one in cells(again).values()] == ["default", "fast", "fast"]
+    screens = [one for one in launches(tmp_path / "mpi")[before:] if "-check" in one["words"]]
+    assert len(screens) < 4  # those of the file alone
+
+
+def test_a_session_of_other_launches_is_not_continued(
+    tune: Tune, imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stages take what launches left by their place in the plan."""
+    assert tune(FakeTuner(["fast"]), "Allreduce").code == 0
+    [file] = archive.folder.glob("sessions/*/plan.json")
+    plan = json.loads(file.read_text())
+    plan["items"][1]["arguments"].insert(1, "-mem")
+    file.write_text(json.dumps(plan))
+    monkeypatch.setattr(experiment, "_STAGES", {})  # as of another process
+    said = imb("tune", "--resume")
+    assert said.code == 2 and said.out == ""
+    assert (
+        "launch 2 was planned by another version of imb, or for other files; start a new session" in said.err
+    )
+
+
+def test_a_budget_that_does_not_suffice_is_said(tune: Tune, tmp_path: Path) -> None:
+    said = tune(FakeTuner(["fast"]), "Allreduce", "--budget", "10s")
+    assert said.code == 11
+    assert "not decided: the budget of 10 s ends before the proof" in said.out
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("budget", "status", "said"),
+    [
+        ("100s", 0, "search ended after 1 round by the budget"),
+        ("35s", 11, "not decided: the budget of 35 s ends before the search: 30 s are spent"),
+    ],
+)
+def test_a_search_is_no_longer_than_its_share_of_the_budget(
+    tune: Tune, tmp_path: Path, long_launches: None, budget: str, status: int, said: str
+) -> None:
+    found = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--budget", budget)
+    assert found.code == status and said in found.out, found
+    searches = [one for one in launches(tmp_path / "mpi") if "Sendrecv" in one["names"]]
+    assert len(searches) == (3 + 2 * judge.LOOKS[0] if budget == "100s" else 0)
+
+
+@pytest.fixture
+def long_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes 10 s, as far as the budget is concerned."""
+    whole = planning.figures_of
+    monkeypatch.setattr(planning, "figures_of", lambda *words: whole(*words)._replace(wall=10.0))
+
+
+def test_when_the_budget_ends_what_is_confirmed_is_in_a_file(
+    tune: Tune, tmp_path: Path, long_launches: None
+) -> None:
+    said = tune(FakeTuner(["fast", "chance"]), "Allreduce", "--budget", "400s", "--rows")
+    assert said.code == 0, said.err
+    assert "faster in 2 of 3 cells" in said.out
+    assert (
+        "1 cell not confirmed within the budget; a new session with a larger --budget may confirm it"
+        in said.out
+    )
+    written = json.loads((tmp_path / "out/rules.json").read_text())
+    assert [rule[2:] for rule in written["rules"]] == [[1024, "fast"], [16384, "fast"]]
+    # It was confirmed again, without the other cell, on fresh pairs.
+    pairs = [one["given"] for one in launches(tmp_path / "mpi") if "-turns" in one["words"]]
+    files = dict.fromkeys(one["FAKE_RULES"] for one in pairs if "FAKE_RULES" in one)
+    assert len(files) == 2
+
+
+def test_what_no_look_confirms_within_the_budget_is_not_decided_and_goes_on(
+    tune: Tune, imb: Imb, tmp_path: Path, long_launches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resumed(*words: object) -> Said:
+        monkeypatch.setattr(experiment, "_STAGES", {})  # as of another process
+        return imb("tune", "--resume", *words)
+
+    said = tune(FakeTuner(["chance"]), "Allreduce", "--budget", "300s", "--name", "t")
+    assert said.code == 11, said.err
+    found = re.search(
+        r"not decided: the budget of 5 min ends after \d+ pairs of launches: .* `imb tune --resume (\S+) --budget 10m`",
+        said.out,
+    )
+    assert found, said.out
+    before = len(launches(tmp_path / "mpi"))
+    assert resumed().out.splitlines()[0] == said.out.splitlines()[0]
+    refused = resumed(found[1], "--budget", "5m")
+    assert refused.code == 2 and f"--budget: session {found[1]} has 5 min; give more than that" in refused.err
+    refused = resumed("--np", "2")
+    assert refused.code == 2 and "--np cannot be combined with --resume" in refused.err
+    assert len(launches(tmp_path / "mpi")) == before
+
+    said = resumed(found[1], "--budget", "1h")
+    assert said.code == 0, said.err
+    assert "no algorithm is confirmed to be faster" in said.out
+    assert all("-turns" in one["words"] for one in launches(tmp_path / "mpi")[before:])
+    with_file = [
+        one for one in launches(tmp_path / "mpi") if "-turns" in one["words"] and "FAKE_RULES" in one["given"]
+    ]
+    assert len(with_file) == judge.LOOKS[-1]
+    again = resumed()
+    assert (again.code, again.out) == (0, said.out)
+
+
+def test_a_session_stopped_before_its_search_goes_on_with_a_larger_budget(
+    tune: Tune, imb: Imb, tmp_path: Path, long_launches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--budget", "35s")
+    assert said.code == 11
+    monkeypatch.setattr(experiment, "_STAGES", {})
+    said = imb("tune", "--resume", "--budget", "1h")
+    assert said.code == 0, said.err
+    assert "faster in 2 of 3 cells" in said.out and (tmp_path / "out/switch.sh").exists()
+
+
+def test_numbers_of_ranks_share_the_time_of_the_proof(
+    tune: Tune, tmp_path: Path, long_launches: None
+) -> None:
+    """What is confirmed on 2 ranks is handed out where the budget does not suffice for 4."""
+    said = tune(FakeTuner(["fast"], switches=True), "Bcast", "--np", "2,4", "--budget", "300s")
+    assert said.code == 0, said.err
+    assert "4 ranks: not decided: its share of the budget of 5 min ends" in said.out
+    written = json.loads((tmp_path / "out/rules.json").read_text())
+    assert {rule[1] for rule in written["rules"]} == {2}
+    assert "confirmed, but not in a file" not in said.out
+
+
+@pytest.mark.parametrize("rules", [{1024: "fast", 16384: "lucky"}, {16384: "lucky"}])
+def test_verify_of_a_cell_that_is_as_fast_as_without(verify: Tune, rules: dict[int, str]) -> None:
+    said = verify(rules)
+    assert said.code == 11, said
+    assert said.out.startswith("inconclusive: 1 of ")
+
+
+def test_dry_run_launches_nothing(tune: Tune, tmp_path: Path) -> None:
+    said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "Bcast", "--dry-run")
+    assert said.code == 0
+    assert said.out.splitlines()[1].startswith("screening: 4 launches with -check")
+    assert said.out.splitlines()[-1].endswith("nothing was run")
+    assert not (tmp_path / "mpi/log").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["Alreduce"], "imb: Alreduce cannot be tuned by a list of rules; did you mean Allreduce?"),
+        (["alltoallv"], "imb: Alltoallv cannot be tuned by a list of rules: it has no rules here; omit it"),
+        (["--budget", "soon"], "imb: --budget: not a duration: soon; give one such as 600, 30m or 2h"),
+        (["--np", "1"], "imb: --np: not numbers of ranks: 1; give some such as 4 or 2,4,8"),
+        (["Bcast", "--", "-check"], "imb: -check is set by imb tune; omit it"),
+        (["--margin", "no"], "imb: --margin: not a percentage: no; give a number above 0, such as 5%"),
+    ],
+)
+def test_usage_errors(tune: Tune, tmp_path: Path, words: list[str], line: str) -> None:
+    said = tune(FakeTuner(["fast"]), *words)
+    assert said.code == 2
+    assert said.err.splitlines()[-1] == line
+    assert not (tmp_path / "mpi/log").exists()
+
+
+def test_a_folder_with_files_is_not_written_to(tune: Tune, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine").touch()
+    said = tune(FakeTuner(["fast"]), "Allreduce")
+    assert said.code == 2 and "has files; give a new or an empty folder" in said.err
+
+
+def test_options_of_lengths_are_left_out() -> None:
+    words = ["-msglog", "3:8", "-off_cache", "-1", "-msgsize", "8,16", "-root_shift", "on"]
+    assert without_lengths(words) == ["-off_cache", "-1", "-root_shift", "on"]
+
+
+# --- The judge, on drawn figures ---
+
+
+def drawn(random: np.random.Generator, gains: list[float], pairs: int, spread: float) -> np.ndarray[Any, Any]:
+    return np.array(gains) + random.normal(0, spread, (pairs, len(gains)))
+
+
+def test_a_race_settles_on_the_best() -> None:
+    random = np.random.default_rng(1)
+    seconds = np.log(np.array([[10.0, 5.0, 20.0, 5.01], [10.0, 12.0, 9.9, 15.0]]))
+    search = Search(2, 4, 0.05)
+    while rounds := search.rounds_needed():
+        for _ in range(rounds):
+            search.add((seconds + random.normal(0, 0.02, seconds.shape) + random.normal(0, 0.5))[None])
+    assert search.chosen()[0] in (1, 3) and search.chosen()[1] == 0
+    assert search.rounds < judge.MOST
+    assert not search.alive[0, 2] and not search.alive[1, 3]
+
+
+def test_a_candidate_that_was_never_measured_is_not_chosen() -> None:
+    search = Search(1, 2, 0.05)
+    search.add(np.log(np.array([[[1.0, np.nan]]] * 4)))
+    assert search.rounds_needed() == 0 and search.chosen() == [0]
+
+
+def test_the_proof_reverts_what_is_not_faster_and_confirms_the_rest_on_fresh_pairs() -> None:
+    random = np.random.default_rng(2)
+    proof = Proof([True, True, False], 0.05)
+    seen = 0
+    while pairs := proof.pairs_needed():
+        proof.add(drawn(random, [0.5, 0.0, 0.0], pairs, 0.02))
+        seen += pairs
+    assert proof.good and list(proof.changed) == [True, False, False]
+    assert proof.confirmation == 2 and proof.level == judge.FAMILY / 4
+    assert [cell for cell, _ in proof.reverted] == [1]
+    assert seen == judge.LOOKS[-1] + proof.launched
+
+
+def test_a_proof_of_one_confirmation_keeps_no_time_for_another() -> None:
+    random = np.random.default_rng(2)
+    proof = Proof([True, True, False], 0.05, confirmations=1)
+    proof.add(drawn(random, [0.5, 0.0, 0.0], judge.LOOKS[0], 0.02))
+    assert proof.affordable(judge.LOOKS[0]) == judge.LOOKS[0] and proof.affordable(1) == 1
+
+
+def test_a_proof_without_time_for_more_pairs_confirms_what_it_has_shown_again() -> None:
+    random = np.random.default_rng(2)
+    proof = Proof([True, True, False], 0.05)
+    proof.add(drawn(random, [0.5, 0.0, 0.0], judge.LOOKS[0], 0.02))
+    assert proof.affordable(2 * judge.LOOKS[0]) == judge.LOOKS[0] and not proof.affordable(
+        2 * judge.LOOKS[0] - 1
+    )
+    proof.end()
+    assert [(cell, said.verdict) for cell, said in proof.reverted] == [(1, "no time")]
+    assert list(proof.changed) == [True, False, False] and not proof.over
+    assert proof.confirmation == 2 and not proof.launched
+    while pairs := proof.pairs_needed():
+        proof.add(drawn(random, [0.5, 0.0, 0.0], pairs, 0.02))
+    assert proof.good and proof.confirmation == 2
+
+
+def test_pairs_in_another_state_of_the_machine_are_launched_again() -> None:
+    random = np.random.default_rng(3)
+    proof = Proof([True], 0.05)
+    launched = 0
+    while pairs := proof.pairs_needed():
+        slow = random.random((pairs, 2)) < 0.2
+        gains = (
+            np.log(1.5) + np.log(2.5) * (slow[:, :1] * 1.0 - slow[:, 1:]) + random.normal(0, 0.02, (pairs, 1))
+        )
+        proof.add(gains, np.where(slow, 2.5e-6, 1e-6) * np.exp(random.normal(0, 0.03, (pairs, 2))))
+        launched += pairs
+    assert proof.good and proof.judged[0].speedup == pytest.approx(1.5, rel=0.03)
+    assert launched > proof.judged[0].pairs
+
+
+def test_what_launches_have_in_common_is_taken_off() -> None:
+    random = np.random.default_rng(4)
+    good = {True: 0, False: 0}
+    for with_control in [True, False] * 10:
+        proof = Proof([True, False], 0.05)
+        while pairs := proof.pairs_needed():
+            level = random.normal(0, 0.24, (pairs, 1))
+            control = level[:, 0] + random.normal(0, 0.01, pairs) if with_control else None
+            proof.add(drawn(random, [0.07, 0.0], pairs, 0.04) + level, None, control)
+        good[with_control] += proof.good
+    assert good[True] == 10 and good[False] < 5
+
+
+def test_a_cell_that_the_file_does_not_change_and_slows_down_makes_it_bad() -> None:
+    random = np.random.default_rng(5)
+    proof = Proof([True, False], 0.05)
+    while pairs := proof.pairs_needed():
+        proof.add(drawn(random, [0.5, -0.5], pairs, 0.02))
+    assert not proof.good and proof.judged[1].verdict == "slower"
+
+
+def test_the_level_is_kept_where_nothing_is_faster() -> None:
+    """Of 2000 files of ten cells that change nothing, at most 1 % may be called good; two are 0.1 %."""
+    random = np.random.default_rng(6)
+    good = 0
+    for _ in range(2000):
+        proof = Proof([True] * 10, 0.05)
+        while pairs := proof.pairs_needed():
+            proof.add(drawn(random, [0.0] * 10, pairs, 0.02))
+        good += proof.good
+    assert good <= 20
+
+
+# --- On real MPIs ---
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.alone
+def test_a_search_on_a_real_mpi(
+    mpi: lab.Mpi, imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Screening, rounds in which algorithms alternate, and no proof, for which this budget has no time."""
+    monkeypatch.setattr(experiment, "FIRST_SHARE", 1000.0)  # however busy the machine is
+    words = [
+        "Allreduce",
+        "--np",
+        "2",
+        "--margin",
+        "1%",
+        "--budget",
+        "8s",
+        "--output",
+        tmp_path / "out",
+        "--format",
+        "json",
+    ]
+    said = imb("tune", *words, *with_(mpi), "--", "-msgsize", "1024,65536")
+    assert said.code in (0, 11), said.err
+    value = json.loads(said.out)
+    assert [one["bytes"] for one in value["cells"]] == [1024, 65536]
+    assert all(0.5 < one["estimate"] < 100 for one in value["cells"])
+    assert value["unproven"] is None
+    found = [label.rpartition("/")[2] for tags in archive.tags().values() for label in tags.labels]
+    assert (
+        found.count("reference") == 1 and found.count("screen") >= 4 and found.count("search") >= judge.FIRST
+    )
+    assert not value["file"] and not (tmp_path / "out").exists()
