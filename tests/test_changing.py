@@ -22,7 +22,7 @@ OPTION = ("src/plan/options.h", "src/cli/options.cpp")
 FIGURE = ("src/plan/figures.h", "src/result/statistics.cpp")
 CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/conditions.py")
 LOG_FORMAT = ("python/imb/readers/collbench_text.py", "python/imb/readers/registry.py")
-COMMAND = ("python/imb/cli/conditions.py", "python/imb/cli/__init__.py")
+COMMAND = ("python/imb/cli/conditions.py", "python/imb/registry.py")
 RULE = ("python/imb/diagnose/spread.py", "python/imb/diagnose/case.py", "python/imb/diagnose/__init__.py")
 OPTION_PROGRAM = """
 #include <cstdio>

@@ -200,7 +200,7 @@ def imb_page() -> str:
                 f"{filled(program.help)}",
                 *parameters(program, context),
             ],
-            "registry.commands()": [
+            "COMMANDS": [
                 text
                 for name in registry.commands()
                 for text in commands(name, program.commands[name], context)
