@@ -72,6 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "alone: judges what was measured; runs beside one other of its kind at most"
     )
+    config.addinivalue_line("markers", "slice(name): uses a slice of the companion")
     lab.no_mpi = config.getoption("--no-mpi")
     if lab.no_mpi:
         sys.addaudithook(refuse_real_mpi)

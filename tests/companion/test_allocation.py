@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from imb.fabric.drain import node_of
 from imb.model.intent import Intent
 from imb.model.mpis import Host
 from imb.mpi.allocation import Allocation, hosts_offered
@@ -98,7 +97,10 @@ def test_how_many_ranks_and_hosts_are_offered() -> None:
     assert hosts_offered([], {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "4"}) == 4
 
 
+@pytest.mark.slice("fabric")
 def test_a_node_has_the_name_that_slurm_knows() -> None:
+    from imb.fabric.drain import node_of
+
     assert node_of("n01.site", SLURM) == "n01"
     assert node_of("n1.site", {**LSF, "LSB_MCPU_HOSTS": "n1 3"}) == "n1.site"  # no node of Slurm
 

@@ -470,6 +470,7 @@ def fabric_page(imb: Imb, folder: Path, count: int) -> Path:
 
 
 @pytest.mark.parametrize("count", [4, 1024])
+@pytest.mark.slice("fabric")
 def test_a_matrix_of_hosts(page: Any, imb: Imb, tmp_path: Path, count: int) -> None:
     """Order of the topology, names that can be read, figures of the pair under the pointer, and on paper what is shown."""
     open_page(page, fabric_page(imb, tmp_path, count))
@@ -513,6 +514,7 @@ def page_of(imb: Imb, folder: Path, records: bytes, *options: object) -> Path:
     return folder / "fabric.html"
 
 
+@pytest.mark.slice("fabric")
 def test_a_slow_host_is_a_line_however_many_hosts_share_a_pixel(page: Any, imb: Imb, tmp_path: Path) -> None:
     """Its row and its column are cells of the picture, whichever of two hosts of a pixel it is, and a zoom has every host."""
     names, slow = fabrics.hosts(1024), {600: 0.5, 801: 0.1}
@@ -538,6 +540,7 @@ def test_a_slow_host_is_a_line_however_many_hosts_share_a_pixel(page: Any, imb: 
     assert 10 < len(ticks) <= 40
 
 
+@pytest.mark.slice("fabric")
 def test_names_of_a_matrix(page: Any, imb: Imb, tmp_path: Path) -> None:
     """The common domain is left out at the axes, long names have an ellipsis, and signs are not escaped twice; nothing is cut."""
     names = [f"node{number:03}.cluster1.hpc.example-university.edu" for number in range(1, 17)]
@@ -560,6 +563,7 @@ def test_names_of_a_matrix(page: Any, imb: Imb, tmp_path: Path) -> None:
     assert page.locator(".nsewdrag").first.bounding_box()["width"] > 400
 
 
+@pytest.mark.slice("fabric")
 def test_a_pair_that_does_not_answer_has_no_times(page: Any, imb: Imb, tmp_path: Path) -> None:
     lines = fabrics.records(fabrics.hosts(16), passes=4).decode().splitlines()
     for at, line in enumerate(lines):

@@ -179,6 +179,7 @@ def test_a_check_against_a_baseline_reports_rows_that_it_did_not_read(imb: Imb, 
     assert f"{LOST}:37:" in said.err and said.code == 1, said
 
 
+@pytest.mark.slice("fabric")
 def test_a_fabric_reports_lines_that_it_did_not_read(imb: Imb, here: Path) -> None:
     text = fabrics.records(fabrics.hosts(16))
     Path("fabric.jsonl").write_bytes(text)

@@ -22,8 +22,6 @@ from imb.model.observations import launches_of
 from imb.model.records import Result, Run
 from imb.mpi.installations import mpi_of
 from imb.store.store import Archive, StoredRun
-from imb.tune.cells import Cell
-from imb.tune.tuner import tuner_of
 
 REFERENCES = Path(__file__).parent.parent / "reference"
 SHORT = ["--precision", "100%", "--budget", "5", "--", "-msglog", "3", "-iter", "10"]
@@ -58,6 +56,9 @@ def imb_at(begin: Sequence[str], words: Sequence[object], environment: dict[str,
 
 def tuning_files(mpi: lab.Mpi, folder: Path, collectives: Sequence[str], ranks: int) -> Path:
     """Each collective has another algorithm at 64 bytes, and its default at 32 and 128."""
+    from imb.tune.cells import Cell
+    from imb.tune.tuner import tuner_of
+
     tuner = tuner_of(mpi_of(Path(mpi.wrapper)), hosts=2)
     wanted = {"Allreduce": ("ring",), "Bcast": ("knomial", "binomial")}
     choices = {}
@@ -312,6 +313,7 @@ def test_ab_is_submitted_once_per_pair_of_hosts(archive: Archive) -> None:
 
 @pytest.mark.needs_mpi
 @pytest.mark.usefixtures("scheduler")
+@pytest.mark.slice("tune")
 def test_tuning_files_act_in_ranks_of_srun(imb: Imb, tmp_path: Path) -> None:
     """Not with MPICH, whose messages are counted in UCX, which fails under Slurm: docs/known-mpi-issues.md."""
     mpi = open_mpi()
@@ -382,6 +384,7 @@ def test_a_host_that_cannot_be_reached_is_told(two_hosts: Hosts, mpi: lab.Mpi, a
     assert [run.facts()["outcome"] for run in stored(archive)] == ["failed"]
 
 
+@pytest.mark.slice("tune")
 def test_tuning_files_act_in_ranks_on_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, tmp_path: Path) -> None:
     """With Open MPI the second file decides where HAN is left for `tuned`."""
     files = tuning_files(mpi, tmp_path / "files", ["Allreduce", "Bcast"], ranks=4)
@@ -391,6 +394,7 @@ def test_tuning_files_act_in_ranks_on_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, 
 
 
 @pytest.mark.needs_mpi
+@pytest.mark.slice("tune")
 def test_a_search_on_two_hosts(two_hosts: Hosts, archive: Archive, tmp_path: Path) -> None:
     """Against HAN's choice. The budget has no time for a proof."""
     mpi = open_mpi()
@@ -464,6 +468,7 @@ def two_wires(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 
 
 @pytest.mark.needs_mpi
+@pytest.mark.slice("fabric")
 def test_all_rails_of_two_hosts(two_wires: Hosts, imb: Imb) -> None:
     """A pair for each, whose bytes Open MPI divides among both; then one of them alone."""
     mpi = next(one for one in lab.MAIN if one.key == "openmpi")

@@ -12,6 +12,7 @@ from typing import Any
 import lab
 import pytest
 from companion.door import Imb
+from imb import registry
 
 PAGES = [
     lab.TOP / "README.md",
@@ -32,7 +33,7 @@ SOURCES = [*sorted((lab.TOP / "python" / "imb").rglob("*.py")), *sorted((lab.TOP
 SUITE = [path for path in sorted((lab.TOP / "src").rglob("*")) if path.suffix in (".h", ".cpp")]
 SCHEMAS = sorted((lab.TOP / "schema").glob("*.json"))
 COMMANDS = [
-    *(path.stem.rstrip("_") for path in (lab.TOP / "python" / "imb" / "cli").glob("*.py") if '"""imb ' in path.read_text()[:8]),
+    *registry.commands(),
     "baseline set",
     "baseline list",
     "baseline show",

@@ -76,6 +76,7 @@ def test_a_file_that_is_read_is_not_overwritten(
 
 
 @pytest.mark.parametrize("read_as", ["name", "topology", "baseline"])
+@pytest.mark.slice("fabric")
 def test_the_page_of_a_fabric_is_none_of_the_files_that_are_judged(
     imb: Imb, tmp_path: Path, read_as: str
 ) -> None:

@@ -170,8 +170,8 @@ def test_a_label_change_is_read_once(imb: Imb, archive: Archive, monkeypatch: py
 @pytest.mark.parametrize(
     "words",
     [
-        ("fabric", ""),
-        ("fabric", "r.jsonl", "--baseline", ""),
+        pytest.param(("fabric", ""), marks=pytest.mark.slice("fabric")),
+        pytest.param(("fabric", "r.jsonl", "--baseline", ""), marks=pytest.mark.slice("fabric")),
         ("show", ""),
         ("export", ""),
         ("archive", "rm", ""),
@@ -191,7 +191,7 @@ def test_an_empty_name_is_not_the_current_folder(
     assert said.err == "imb: a name is empty; give a run, a label or a file\n"
 
 
-@pytest.mark.parametrize("command", ["fabric", "show"])
+@pytest.mark.parametrize("command", [pytest.param("fabric", marks=pytest.mark.slice("fabric")), "show"])
 def test_standard_input_is_not_a_name(imb: Imb, command: str) -> None:
     said = imb(command, "-")
     assert (said.code, said.err) == (

@@ -225,6 +225,7 @@ def test_small_figures_have_three_digits(imb: Imb, archive: Archive) -> None:
     assert "0.00432" in imb("export", "tiny", "--format", "markdown").out
 
 
+@pytest.mark.slice("fabric")
 def test_closed_streams(tmp_path: Path) -> None:
     """Neither a traceback nor a file of the archive in the place of standard output."""
     (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(16)))

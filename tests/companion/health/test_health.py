@@ -717,3 +717,11 @@ def test_what_a_check_sees(noise: float, least: float, most: float) -> None:
         found += check.verdict(ago())[0] == "suspect"
     assert least < np.median(seen) < most
     assert found >= 94  # 98 expected
+
+
+def test_a_usage_error_drains_no_node(imb: Imb) -> None:
+    assert "With --strict: 11 suspect or inconclusive, 2 usage error" in " ".join(
+        imb("health", "--help").out.split()
+    )
+    assert imb("health", "--no-such-option").code == 0
+    assert imb("health", "--no-such-option", "--strict").code == 2
