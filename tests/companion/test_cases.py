@@ -19,6 +19,7 @@ UNITS = {
     "time_pure_seconds": 1e-6,
     "time_cpu_seconds": 1e-6,
     "bytes_per_second": 1e6,
+    "messages_per_second": 1,
 }
 
 
@@ -45,11 +46,13 @@ class Launch(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What becomes of a file. `errors`: lines on standard error, without the file's name. `notes`: whether other text is skipped."""
+    """What becomes of a file. `errors`: lines on standard error, without the file's name. `notes`: whether other text is skipped.
+    `assumed`: further lines on standard error, which leave the exit status 0."""
 
     launches: Sequence[Launch]
     errors: Sequence[str] = ()
     notes: bool | None = None
+    assumed: Sequence[str] = ()
 
 
 TRANSFER = ("bytes", "repetitions", "time_max_seconds", "bytes_per_second")
@@ -69,6 +72,7 @@ TAGGED = Rows(
     ("bytes", "time_avg_seconds"),
     ((0, 1.0), (1, 1.1), (2, 1.2), (4, 2100.56), (8, 1.25)),
 )
+BANDWIDTH = ("bytes", "bytes_per_second")
 LATENCY = ("bytes", "time_avg_seconds")
 TWO = ((0, 1.00), (1, 1.10))
 RANGE = (
@@ -260,6 +264,107 @@ EXPECTED = {
                 "aborted",
                 "*** An error occurred in MPI_Alltoall",
             )
+        ],
+        assumed=[":5: unit of Mbytes/sec unknown (no version, no row that decides it); assumed 2^20 bytes"],
+    ),
+    "AA-msgrate-unit.txt": Case(
+        [
+            Launch(
+                [
+                    Rows(
+                        "Uniband",
+                        2,
+                        ("bytes", "repetitions", "bytes_per_second", "messages_per_second"),
+                        (
+                            (0, 1000, 0.00, 2000000),
+                            (1, 1000, 2.00, 2000000),
+                            (64, 1000, 112.00, 1750000),
+                            (1024, 1000, 1024.00, 1000000),
+                            (1048576, 40, 10485.76, 10000),
+                        ),
+                    )
+                ]
+            )
+        ]
+    ),
+    "AF-numbered-list.md": Case(
+        [
+            Launch(
+                [Rows("osu_bw", 2, BANDWIDTH, ((1, 1.00), (2, 2.00), (4194304, 24000.00)))],
+                label="Bandwidth of two nodes",
+                command="mpirun -n 2 ./osu_bw",
+            )
+        ]
+    ),
+    "AG-title-twice.txt": Case(
+        [
+            Launch(
+                [
+                    Rows(
+                        "osu_mbw_mr",
+                        8,
+                        (*BANDWIDTH, "messages_per_second"),
+                        ((1, 10.00, 1e7), (2, 20.00, 1e7), (4194304, 40000.00, 9536.74)),
+                    )
+                ]
+            )
+        ]
+    ),
+    "AH-argument-with-name.txt": Case(
+        [
+            Launch(
+                [Rows("osu_allreduce", processes, LATENCY, [(4 << i, time + i / 10) for i in range(3)])],
+                command=command,
+            )
+            for processes, time, command in (
+                (4, 2.1, "srun --environment=$PWD/osu_gpu.toml -n4 -N2 ./osu_allreduce"),
+                (8, 3.1, "mpirun --hostfile osu_hosts -x OSU_DIR=/opt/osu -np 8 ./osu_allreduce"),
+            )
+        ]
+    ),
+    "AJ-osu75-device.txt": Case(
+        [
+            Launch(
+                [Rows("osu_bw_cuda", 2, BANDWIDTH, ((1, 0.50), (2, 1.00), (4194304, 46500.00)))],
+                command="mpirun -n 2 ./osu_bw -d cuda D D",
+                memory="cuda",
+            )
+        ]
+    ),
+    "AM-osu-f-short-heading.txt": Case(
+        [
+            Launch(
+                [
+                    Rows(
+                        "osu_reduce",
+                        8,
+                        (*LATENCY, "time_min_seconds", "time_max_seconds", "repetitions"),
+                        [(1 << i, 50.0 + i, 18.0 + i, 89.0 + i, 1000) for i in range(3)],
+                    )
+                ],
+                command="mpirun -np 8 ./osu_reduce -f",
+            )
+        ]
+    ),
+    "AS-imb-gpu-part.txt": Case(
+        [
+            Launch(
+                [
+                    Rows(
+                        "PingPong",
+                        2,
+                        TRANSFER,
+                        (
+                            (0, 1000, 10.00, 0.00),
+                            (1024, 1000, 20.00, 51.20),
+                            (4194304, 10, 100.00, 41943.04),
+                        ),
+                    )
+                ],
+                "complete",
+                command="IMB-MPI1-GPU PingPong -mem_alloc_type device",
+                memory="device",
+            )
         ]
     ),
 }
@@ -284,7 +389,7 @@ def test_what_an_import_makes_of_a_file(imb: Imb, name: str) -> None:
     path, case = CASES / name, EXPECTED[name]
     said = imb("import", path)
     assert said.code == bool(case.errors)
-    assert said.err.splitlines() == [f"imb: {path}{error}" for error in case.errors]
+    assert said.err.splitlines() == [f"imb: {path}{line}" for line in (*case.errors, *case.assumed)]
     assert case.notes is None or ("other text skipped" in said.out) == case.notes
     if not case.launches:
         assert "; 0 runs, 0 of them new" in said.out

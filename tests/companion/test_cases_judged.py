@@ -279,6 +279,54 @@ def test_bandwidth_of_device_memory_in_a_log_is_held_against_the_link(imb: Imb, 
     assert said.code == 0 and any("assumed" in note for note in json.loads(said.out)["notes"])
 
 
+@pytest.mark.parametrize(
+    ("name", "share", "listed"),
+    [("AJ-osu75-device.txt", "93%", "OSU 7.5 (cuda)"), ("AS-imb-gpu-part.txt", "84%", "MPI1 (device)")],
+)
+def test_device_memory_that_a_title_or_a_command_shows(
+    imb: Imb, here: Path, name: str, share: str, listed: str
+) -> None:
+    said = imb("diagnose", "--gpu-link", "50GB/s", name, "--format", "json")
+    (one,) = [one for one in findings(said) if one["rule"] == "gpu-link"]
+    assert share in str(one["found"]) and said.code == 0
+    assert imb("import", name).code == 0
+    assert listed in " ".join(imb("ls", name).out.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("AJ-osu75-device.txt", " -d cuda D D", " $ARGUMENTS"),
+        ("AS-imb-gpu-part.txt", " -mem_alloc_type device", ""),
+    ],
+)
+def test_memory_that_a_log_of_gpus_does_not_show_is_unknown(
+    imb: Imb, here: Path, name: str, old: str, new: str
+) -> None:
+    Path("gpu.txt").write_text(Path(name).read_text().replace(old, new))
+    (note,) = [
+        note
+        for note in json.loads(imb("diagnose", "--gpu-link", "5GB/s", "gpu.txt", "--format", "json").out)[
+            "notes"
+        ]
+        if "gpu-link" in note
+    ]
+    assert "does not show whether messages are in device memory" in note
+    assert imb("import", "gpu.txt").code == 0
+    assert "(memory unknown)" in " ".join(imb("ls", "gpu.txt").out.split())
+
+
+@pytest.mark.parametrize("arguments", ["", " -m 1:4096", " -d cuda H H"])
+def test_memory_of_the_host_is_not_unknown(imb: Imb, here: Path, arguments: str) -> None:
+    title = "MPI-CUDA" if "cuda" in arguments else "MPI"
+    log = (
+        Path("AJ-osu75-device.txt").read_text().replace(" -d cuda D D", arguments).replace("MPI-CUDA", title)
+    )
+    Path("host.txt").write_text(log)
+    said = imb("diagnose", "--gpu-link", "50GB/s", "host.txt")
+    assert "messages are not in device memory" in said.out, said
+
+
 # ---------------------------------------------------------------- names and cells of other people's text
 
 

@@ -309,7 +309,7 @@ def test_megabytes_without_a_version_follow_from_length_and_time() -> None:
         == 1766.40e6
     )
     doubtful = parse(PINGPONG.replace(b"1684.57", b"   3.00").replace(b"1657.34", b"   2.00"), "log")
-    assert "unit of Mbytes/sec" in doubtful.notes[0].text
+    assert "unit of Mbytes/sec" in doubtful.assumed[0].text
 
 
 GROUPS = b"""

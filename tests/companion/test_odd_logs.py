@@ -249,6 +249,53 @@ def test_quantiles_of_a_bandwidth_are_no_times(imb: Imb, archive: Archive, tmp_p
         "# Size      Bandwidth (MB/s)  P50 Tail BW(MB/s)  P99 Tail BW(MB/s)\n"
         "1                       8.02               8.10               4.10\n"
     )
-    said = imb("import", tmp_path / "bw.txt", "--notes")
-    assert said.code == 0 and "quantiles of bandwidth are not kept" in said.out
+    said = imb("import", tmp_path / "bw.txt")
+    assert said.code == 0 and "bw.txt:2: quantiles of bandwidth are not kept" in said.err
     assert figures(imb, "SELECT bytes_per_second, p50_seconds, p99_seconds FROM results") == ["8020000.0,,"]
+
+
+OSU = (
+    b"# OSU MPI Allreduce Latency Test v7.3\n"
+    b"# Size       Avg Latency(us)\n"
+    b"4                       2.10\n"
+    b"8                       2.20\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("again", "words"),
+    [
+        (b"\n# Datatype: MPI_INT.\n" + OSU[OSU.index(b"# Size") :], ":7: 2 rows under a second heading"),
+        (OSU[OSU.index(b"# Size") :], ":5: 2 rows under a second heading"),
+        (OSU[OSU.index(b"4   ") :], ":2: message sizes repeat"),
+    ],
+)
+def test_rows_of_several_tables_under_one_title_of_osu_are_not_pooled_silently(
+    imb: Imb, tmp_path: Path, again: bytes, words: str
+) -> None:
+    (tmp_path / "osu.txt").write_bytes(OSU + again)
+    said = imb("import", tmp_path / "osu.txt")
+    assert said.code == 1 and f"osu.txt{words}" in said.err, said
+
+
+@pytest.mark.parametrize(
+    ("between", "lost"), [(b"", 0), (b"\r\n", 0), (b"a crash\n", 1), (b"$ mpirun -n 2 osu_allreduce\n", 1)]
+)
+def test_a_title_of_osu_that_is_printed_twice_loses_nothing(
+    imb: Imb, tmp_path: Path, between: bytes, lost: int
+) -> None:
+    title = OSU[: OSU.index(b"\n") + 1]
+    (tmp_path / "osu.txt").write_bytes(title + between + title + between + OSU)
+    said = imb("import", tmp_path / "osu.txt")
+    assert said.code == lost and len(said.err.splitlines()) == 2 * lost, said
+    assert "2 rows in 1 table" in said.out
+
+
+def test_rows_of_osu_that_no_heading_fits_are_one_message(imb: Imb, tmp_path: Path) -> None:
+    """The mean of option -f is between the least and the largest time."""
+    rows = b"".join(b"%d  50.00  60.00  89.00  1000\n" % length for length in (4, 8, 16))
+    (tmp_path / "osu.txt").write_bytes(OSU[: OSU.index(b"4   ")] + rows)
+    said = imb("import", tmp_path / "osu.txt")
+    assert said.code == 1
+    assert "osu.txt:3: lines 3-5: 3 rows do not fit the heading of line 2; skipped" in said.err
+    assert len(said.err.splitlines()) == 1

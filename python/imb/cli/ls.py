@@ -9,6 +9,7 @@ import typer
 
 from imb.cli.common import ArchiveOption, FormatOption
 from imb.model.errors import ImbError
+from imb.model.gpus import UNKNOWN
 from imb.model.mpis import library_name
 from imb.model.text import natural
 from imb.report import shortened
@@ -160,6 +161,8 @@ def _cells(run: dict[str, Any]) -> list[str]:
 
 def _memory(run: dict[str, Any]) -> str | None:
     """The memory of messages, if it is not the host's."""
+    if run["memory"] == UNKNOWN:
+        return "(memory unknown)"
     return f"({run['memory']})" if run["memory"] not in (None, "host") else None
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from imb.diagnose.case import Case, Finding, Level
 from imb.diagnose.expected import Best, best_rate
 from imb.model import options
-from imb.model.gpus import both_of_device, gpu_of, nvlink_rate, of_device, of_managed, same_gpu
+from imb.model.gpus import UNKNOWN, both_of_device, gpu_of, nvlink_rate, of_device, of_managed, same_gpu
 from imb.model.observations import Launch
 from imb.model.units import size
 
@@ -24,7 +24,12 @@ def bandwidth(case: Case) -> Iterator[Finding]:
     """The best bandwidth from or to device memory is far from that of the link of the GPU."""
     if case.memory is None or not of_device(case.memory):
         if case.limits.gpu_link:
-            case.note("--gpu-link: messages are not in device memory (imb run --memory cuda)")
+            unknown = case.memory is not None and UNKNOWN in case.memory
+            case.note(
+                "--gpu-link: the log does not show whether messages are in device memory"
+                if unknown
+                else "--gpu-link: messages are not in device memory (imb run --memory cuda)"
+            )
         return
     limit = _limit(case)
     if isinstance(limit, str):

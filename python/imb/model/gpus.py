@@ -17,8 +17,10 @@ from imb.model.text import one_line
 
 KINDS = ("host", "pinned", "cuda", "cuda_managed", "rocm", "rocm_managed")
 LETTERS = ("H", "D", "M")  # of OSU's benchmarks: host, device, managed
-_ON_DEVICE = {"cuda", "rocm"}
-_MANAGED = {"cuda_managed", "rocm_managed"}
+DEVICE, SHARED = "device", "shared"  # of a GPU of any vendor, as logs of IMB-MPI1-GPU have it
+UNKNOWN = "unknown"  # a log with GPUs that does not show where messages are
+_ON_DEVICE = {"cuda", "rocm", DEVICE}
+_MANAGED = {"cuda_managed", "rocm_managed", SHARED}
 
 # PCIe by GT/s: generation, and the share of transfers that is data: 8b/10b, then 128b/130b, then FLIT mode.
 _GENERATIONS = {

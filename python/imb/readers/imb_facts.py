@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from imb.model.catalog import component_of, facts_of
-from imb.model.gpus import KINDS
+from imb.model.gpus import DEVICE, KINDS, SHARED, UNKNOWN
 from imb.model.records import (
     PARTS,
     Component,
@@ -28,6 +28,7 @@ from imb.readers.table import MEAN_AND_RATE, MEGABYTES, Log, LoggedLaunch, megab
 _PART: dict[str, Component] = {
     name: component for component, part in PARTS.items() for name in (part, component)
 }
+_ROUNDING = 0.01  # of printed figures; more hides that units differ by 4.9 %
 _PROGRAM = re.compile(rf"IMB-({'|'.join(PARTS)})\b")
 
 
@@ -61,20 +62,29 @@ def unit_by_version(run: Run) -> float | None:
 
 
 def unit_by_arithmetic(launch: LoggedLaunch) -> float | None:
-    """The unit for which length / time equals the printed Mbytes/sec, over rows that distinguish the units."""
+    """The unit for which length / time, or length times messages per second, equals the printed Mbytes/sec, over rows that
+    distinguish the units."""
     votes = dict.fromkeys(MEGABYTES, 0)
     for stretch in launch.stretches():
         facts = facts_of(stretch.head.benchmark, launch.run.component)
-        time = "t" if "t" in stretch.columns else "t_max"
-        if not facts or not facts.turnover or not {"mbytes/sec", "bytes", time} <= set(stretch.columns):
-            continue
-        at = [stretch.columns.index(name) for name in ("bytes", time, "mbytes/sec")]
         for row in stretch.rows(last=8):
-            length, t, rate = (row[i] or 0 for i in at)
-            if t >= 10 and rate >= 10:  # else rounding hides the 4.9 %
+            cells = dict(zip(stretch.columns, row, strict=True))
+            rate, length = cells.get("mbytes/sec") or 0, cells.get("bytes") or 0
+            t, messages = cells.get("t", cells.get("t_max")) or 0, cells.get("msg/sec") or 0
+            unit = None
+            if messages and rate and 0.5 / messages + 0.005 / rate < _ROUNDING:
+                unit = megabyte_of(length * messages, rate)
+            if (
+                unit is None
+                and t
+                and rate
+                and facts
+                and facts.turnover
+                and 0.005 / t + 0.005 / rate < _ROUNDING
+            ):
                 unit = megabyte_of(facts.turnover * length / (t * 1e-6), rate)
-                if unit is not None:
-                    votes[unit] += 1
+            if unit is not None:
+                votes[unit] += 1
     best = max(votes, key=lambda unit: votes[unit])
     return best if votes[best] > sum(votes.values()) / 2 else None
 
@@ -83,10 +93,12 @@ def run_of(events: Sequence[LogEvent]) -> Run:
     """The run record of a launch from its banner and the command seen before it."""
     facts: dict[str, str] = {}
     listed: list[str] = []
+    gpu = False
     run = Run()
     for event in events:
         if event.kind == "banner":
             facts["program"], facts["version"], facts["part"] = event.parts
+            gpu = gpu or "(GPU)" in event.text
         elif event.kind == "fact":
             facts.setdefault(event.parts[0], event.text)
         elif event.kind == "listed":
@@ -126,6 +138,9 @@ def run_of(events: Sequence[LogEvent]) -> Run:
     if "Results" in facts:
         options["check"] = "verified" in facts["Results"]
     _take_statements(facts, run, options)
+    gpu = gpu or any(word.rpartition("/")[2] == "IMB-MPI1-GPU" for word in run.command_line or [])
+    if gpu and "memory" not in options:
+        options["memory"] = _gpu_memory(run.command_line or [])
     run.options = options or None
     return run
 
@@ -149,6 +164,13 @@ def _take_statements(facts: Mapping[str, str], run: Run, options: dict[str, Opti
     ):
         options["memory"] = ",".join(filter(None, (match[1], match[2])))
         options["load"] = "device" if match[3] else "cpu"
+
+
+def _gpu_memory(command: Sequence[str]) -> str:
+    """Where messages of IMB-MPI1-GPU are. Its default depends on the version, so it is unknown without the option."""
+    at = next((at for at, word in enumerate(command) if word.lower() == "-mem_alloc_type"), len(command))
+    kinds = {"device": DEVICE, "cpu": "host", "host": "pinned", "shared": SHARED}
+    return kinds.get(command[at + 1].lower(), UNKNOWN) if at + 1 < len(command) else UNKNOWN
 
 
 def _limits(text: str) -> dict[str, OptionValue]:
@@ -216,7 +238,7 @@ def complete(launch: LoggedLaunch, log: Log) -> None:
     unit = unit_by_version(run) or unit_by_arithmetic(launch)
     if unit is None and any("mbytes/sec" in stretch.columns for stretch in launch.stretches()):
         line = next(launch.stretches()).line
-        message = "unit of Mbytes/sec unknown (no version, no decisive row); assumed 2^20 bytes"
-        log.notes.append(Problem(log.name, line, message))
+        message = "unit of Mbytes/sec unknown (no version, no row that decides it); assumed 2^20 bytes"
+        log.assumed.append(Problem(log.name, line, message))
     launch.bytes_per_megabyte = unit or 2.0**20
     run.set_option("mbyte", launch.bytes_per_megabyte)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from imb.model.gpus import KINDS
+from imb.model.gpus import KINDS, UNKNOWN
 from imb.model.records import End, Problem, Run
 from imb.readers.decoration import as_in_file, plain, untagged
 from imb.readers.messages import Failed
 from imb.readers.preamble import Titles, read_preamble
 from imb.readers.table import Head, Log, LoggedLaunch, Stretch, arrays_of, lacks_time, no_time, number
-from imb.readers.unread import bounded
+from imb.readers.unread import UnreadRow, bounded, problems_of
 
 FORMAT = "osu"
 MARK = b"# OSU "
@@ -27,11 +27,17 @@ _LIKE_TITLE = re.compile(r"# OSU .*\bTest\b")
 _PAIRS = re.compile(r"#\s*\[\s*pairs:\s*(\d{1,9})\s*\]")
 _DATATYPE = re.compile(r"#\s*Datatype:\s*MPI_(\w{1,40})\.?$")
 _BUFFERS = re.compile(r"#\s*Send Buffer on \w+ \(([DHM])\) and Receive Buffer on \w+ \(([DHM])\)$")
+_PROGRAM = re.compile(r"(?:[^\s=]*/)?(osu_\w+)(?:\.(?:exe|x|out))?")
 _RANKS = re.compile(r"(?:^|\s)(?:--?np?|--?ntasks)[ =]?(\d{1,9})(?=\s|$)")
 _NODES, _EACH = (
     re.compile(rf"(?:^|\s)(?:{name})[ =]?(\d{{1,9}})(?=\s|$)") for name in ("-N|--nodes", "--ntasks-per-node")
 )
 _LIKE_ROW = re.compile(r"(?:^|\s)\d{1,18}(?:\s+\d{1,15}\.\d+)+(?:\s|$)|^[\d.]+(?:\s+\d+\.\d\d)+$")
+_FULL = ("t_min", "t_max", "repetitions")  # further columns of option -f
+_ITEM = re.compile(r"\d{1,3}[.)]\s+[A-Za-z`*\[]")  # of a list
+_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}[.,:;]?(?!\S)")
+# One rank sends to another one: the letters H, D and M of a command are where each has its buffers. Others use device memory.
+_TRANSFER = re.compile(r"osu_(?:latency|bw|bibw|mbw_mr|multi_lat|(?:put|get|acc|get_acc|cas|fop)_)")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,12}) ms, max: (\d{1,12}) ms, avg: (\d{1,12}) ms$")
 # Names in a header row -> columns of imb.readers.table.FIELDS, or a quantile. MB/s are 10^6 bytes.
 _COLUMNS = {
@@ -101,7 +107,11 @@ class _Reader:
         self.command: list[str] | None = None  # of the next launch
         self.next_start: int | None = None  # of its title or command
         self.title_line = 0
+        self.title = ""
         self.api = ""  # of the GPU, as the title has it
+        self.buffers = False  # a line states where they are
+        self.unfit: list[UnreadRow] = []  # rows of this table with other columns than its heading has
+        self.unread: list[UnreadRow] = []
         self.other: tuple[int, int] | None = None  # where text that is not read yet begins: byte, line
         self.failed = Failed()
 
@@ -124,6 +134,7 @@ class _Reader:
             each.stop = following.start if following else len(self.text)
         if log.launches:
             log.launches[0].start = 0
+        log.problems += problems_of(log.name, self.unread)
         log.problems.sort(key=lambda problem: problem.line)
         log.problems = bounded(log.problems)
         log.notes = bounded(log.notes)
@@ -134,6 +145,9 @@ class _Reader:
     def take(self, line: str, line_start: int, line_number: int, *, torn: bool) -> bool:
         """Reads a line of OSU's benchmarks; False where it is none."""
         if line[0] == "#" and (match := _TITLE.match(line)):
+            if self.is_again(match[0], line_start):
+                self.other = None
+                return True
             self.take_other(line_start)
             self.begin(match, line_start, line_number)
         elif _LIKE_TITLE.match(line):
@@ -143,8 +157,10 @@ class _Reader:
             self.problem(line_number, f"a title that is not understood: {line[:60]!r}; its rows are skipped")
         elif self.launch is None:
             return False
-        elif self.columns and line[0].isdigit():
+        elif self.columns and line[0].isdigit() and not _is_sentence(line):
             self.take_other(line_start)
+            if not self.columns:  # a title or a command has ended the table
+                return False
             self.row(line, line_number, torn=torn)
         elif line[0] == "#" and self.fact(line):
             self.take_other(line_start)
@@ -162,7 +178,7 @@ class _Reader:
             self.columns, self.table_line = names, line_number
             if "Tail BW" in line:
                 message = "quantiles of bandwidth are not kept: records have quantiles of times"
-                self.log.notes.append(Problem(self.log.name, line_number, message))
+                self.log.assumed.append(Problem(self.log.name, line_number, message))
         else:
             return False
         return True
@@ -170,12 +186,14 @@ class _Reader:
     def begin(self, title: re.Match[str], line_start: int, line_number: int) -> None:
         """A launch begins with its title, or with the command above it."""
         self.end_launch()
+        self.title, self.buffers = title[0], False
         start = line_start if self.next_start is None else self.next_start
         run = Run(program=PROGRAM, version=title["version"] or title["old"], command_line=self.command)
         self.launch = LoggedLaunch(run, start, label=self.titles.path(), bytes_per_megabyte=1e6, items=[])
         self.log.launches.append(self.launch)
-        processes = processes_of(self.command or [])
-        self.head = Head(_benchmark(title["title"]), multi="off", processes=processes)
+        benchmark = _benchmark(title["title"])
+        processes = processes_of(self.command or [], benchmark)
+        self.head = Head(benchmark, multi="off", processes=processes)
         self.columns, self.command, self.next_start, self.title_line = (), None, None, line_number
         device = re.match(r"MPI-(\w+) ", title["title"])
         self.api = device[1].lower() if device else ""
@@ -189,24 +207,48 @@ class _Reader:
         elif match := _DATATYPE.match(line):
             run.set_option("data_type", match[1].lower())
         elif match := _BUFFERS.match(line):
-            device = self.api if self.api in KINDS else "cuda"
-            kinds = {"H": "host", "D": device, "M": f"{device}_managed"}
+            self.buffers = True
             if match[1] != "H" or match[2] != "H":
-                distinct = dict.fromkeys((kinds[match[1]], kinds[match[2]]))
-                run.set_option("memory", ",".join(distinct))
+                run.set_option("memory", _memory(match[1], match[2], self.api))
         else:
             return False
         return True
 
     def row(self, line: str, line_number: int, *, torn: bool) -> None:
-        row = None if torn else _row(line, self.columns)
+        if torn:
+            self.problem(line_number, "incomplete last row; skipped")
+            return
+        row = _row(line, self.columns)
         if row is None:
-            message = f"not a row of {len(self.columns)} columns: {line[:60]!r}; skipped"
-            self.problem(line_number, "incomplete last row; skipped" if torn else message)
+            self.unfit.append(UnreadRow(line_number, self.table_line, self.columns, line))
             return
         self.rows.append(row)
         if lacks_time(row[0], _kept(self.columns), line):
             self.problem(line_number, no_time(line))
+
+    def is_again(self, title: str, line_start: int) -> bool:
+        """Whether a title is the one directly above it, printed by another rank or copied twice."""
+        between = self.text[self.other[0] : line_start] if self.other else b""
+        is_first = self.launch is None or self.launch.items or self.columns
+        return title == self.title and not is_first and not between.strip()
+
+    def take_memory(self) -> None:
+        """Where messages are, if no line states it: OSU 7.4 and later have it in the command and in the title only."""
+        assert self.launch is not None
+        command = self.launch.run.command_line or []
+        words = command[_program_at(command, self.head.benchmark) + 1 :]
+        named = re.search(r"(?:^|\s)(?:-d|--accelerator)[ =]?(\w+)", " ".join(words))
+        api = named[1].lower() if named and not self.api else self.api
+        letters = [word for word in words if word in ("H", "D", "M")]
+        if self.buffers or not (api or letters):
+            return
+        if len(letters) >= 2:
+            memory = _memory(letters[-2], letters[-1], api)
+        elif words and _TRANSFER.match(self.head.benchmark):
+            memory = UNKNOWN  # the letters decide it, and may be in a variable
+        else:
+            memory = _memory("D", "D", api)
+        self.launch.run.set_option("memory", memory)
 
     def take_other(self, stop: int) -> None:
         """Reads the text before byte `stop` that no line of OSU's benchmarks was found in: titles, commands, messages."""
@@ -232,25 +274,52 @@ class _Reader:
                 self.log.notes.append(Problem(self.log.name, line, f"skipped: {event.text[:100]}"))
 
     def end_table(self) -> None:
+        if self.unfit and not self.rows and (rows := _full_rows(self.unfit, self.columns)):
+            self.columns, self.rows[:] = (*self.columns, *_FULL), rows
+            self.unfit.clear()
+        self.unread += self.unfit
+        self.unfit.clear()
         if self.rows and self.launch is not None:
-            self.launch.items.append(_stretch(self.head, self.columns, self.table_line, self.rows))
+            stretch = _stretch(self.head, self.columns, self.table_line, self.rows)
             self.rows.clear()
+            lengths = stretch.lengths()
+            if any(lengths & other.lengths() for other in self.launch.stretches()):
+                message = "under a second heading have message sizes of the same run; skipped: each table needs its title"
+                rows = "1 row" if stretch.count == 1 else f"{stretch.count:,} rows"
+                problem = Problem(self.log.name, self.table_line, f"{rows} {message}", stretch.count)
+                self.log.problems.append(problem)
+                return
+            if len(lengths) < stretch.count:
+                self.problem(
+                    self.table_line, "message sizes repeat in this table: it has rows of several runs"
+                )
+            self.launch.items.append(stretch)
 
     def end_launch(self) -> None:
         """A launch that failed, as messages show, ends with that. A launch without a row that did not fail is a problem."""
         self.end_table()
         if self.launch is None:
             return
+        self.take_memory()
         if why := self.failed.reason():
             self.launch.end = End(state="aborted", reason=why)
-        elif not self.launch.items:
+        elif not self.launch.items and not any(row.line > self.title_line for row in self.unread):
             self.problem(self.title_line, f"{self.head.benchmark} has no row that can be read; skipped")
 
 
-def processes_of(command: Sequence[str]) -> int | None:
+def _program_at(command: Sequence[str], benchmark: str) -> int:
+    """Where the program is in a command, or where its words end. An argument of the launcher may contain the name of a
+    benchmark, such as the name of a file of hosts."""
+    named = [
+        (at, match[1]) for at, word in enumerate(command) if (match := _PROGRAM.fullmatch(word.strip("'\"`")))
+    ]
+    same = [at for at, name in named if name == benchmark or benchmark.startswith(f"{name}_")]
+    return (same or [at for at, _ in reversed(named)] or [len(command)])[0]
+
+
+def processes_of(command: Sequence[str], benchmark: str) -> int | None:
     """The number of processes that the arguments of a launcher ask for; None where they state none."""
-    program = next((at for at, word in enumerate(command) if "osu_" in word), len(command))
-    words = " ".join(command[:program] if ":" not in command else command)
+    words = " ".join(command[: _program_at(command, benchmark)] if ":" not in command else command)
     if counts := _RANKS.findall(words):
         return sum(map(int, counts))
     nodes, each = _NODES.search(words), _EACH.search(words)
@@ -287,6 +356,30 @@ def _header(line: str) -> tuple[str, ...]:
     complete = not _CELL.sub("", rest).strip()
     kept = [name for name in columns if name != _PASSED_OVER]
     return tuple(columns) if complete and kept and len(kept) == len(set(kept)) else ()
+
+
+def _memory(send: str, receive: str, api: str) -> str:
+    """The kinds of memory of messages, by OSU's letters."""
+    device = api if api in KINDS else "cuda"
+    kinds = {"H": "host", "D": device, "M": f"{device}_managed"}
+    return ",".join(dict.fromkeys((kinds[send], kinds[receive])))
+
+
+def _is_sentence(line: str) -> bool:
+    """Whether a line that begins with a digit is text, such as an item of a list."""
+    return not _LIKE_ROW.search(line) and bool(_ITEM.match(line) or len(_WORD.findall(line)) > 1)
+
+
+def _full_rows(unfit: Sequence[UnreadRow], columns: tuple[str, ...]) -> list[Any]:
+    """The rows of option -f under a heading without its columns; empty where a row is something else."""
+    if columns[-1:] != ("t_avg",):
+        return []
+    rows = [_row(each.text, (*columns, *_FULL)) for each in unfit]
+    for row in rows:
+        mean, least, most = row[0][-4:-1] if row else (None, None, None)
+        if mean is None or least is None or most is None or not least <= mean <= most:
+            return []
+    return rows
 
 
 def _is_quantile(column: str) -> bool:

@@ -236,7 +236,7 @@ def _read(text: bytes) -> Preamble:
                 else before
             )
             events.append(
-                LogEvent("banner", start, parts=(program, version, match["part"] or match["other"]))
+                LogEvent("banner", start, bare, parts=(program, version, match["part"] or match["other"]))
             )
             head, state = Head(""), "banner"
         elif collecting and (match := _PROCESSES.match(bare)):

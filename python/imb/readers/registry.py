@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from imb.model.notes import note_unread
 from imb.model.records import RECORD, Problem, Record, Records, read
 from imb.readers import imb_text, osu_text
 from imb.readers.table import Log
@@ -52,6 +53,8 @@ def parse(text: bytes, name: str) -> Log:
     log = reader.read(text, name)
     if log.launches:
         _note_others(log, text, name, reader)
+    if name:  # a command has asked for this file
+        note_unread(log.assumed, lost=False)
     return log
 
 

@@ -72,6 +72,10 @@ class Stretch(msgspec.Struct, gc=False):
         for row in zip(*(array[start:].tolist() for array in self.arrays), strict=True):
             yield tuple(None if value != value else value for value in row)
 
+    def lengths(self) -> set[int | None]:
+        """The lengths of messages; one that is None where the table has no such column."""
+        return set(self.arrays[self.columns.index("bytes")].tolist()) if "bytes" in self.columns else {None}
+
     @property
     def count(self) -> int:
         """The number of rows."""
@@ -107,13 +111,15 @@ class LoggedLaunch(msgspec.Struct):
 
 
 class Log(msgspec.Struct):
-    """What is in a file: launches of a log, or records. `problems` is what was not understood; `notes` what was passed over or assumed."""
+    """What is in a file: launches of a log, or records. `problems` is what was not understood;
+    `assumed` what the log does not state, or has and records do not; `notes` what was passed over."""
 
     name: str
     format: str
     launches: list[LoggedLaunch] = []
     records: list[Record] = []
     problems: list[Problem] = []
+    assumed: list[Problem] = []
     notes: list[Problem] = []
 
     def counts(self) -> tuple[int, int, int]:
