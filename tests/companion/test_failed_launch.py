@@ -257,3 +257,58 @@ def test_programs_that_a_package_renamed_are_found(imb: Imb, archive: Archive, t
     shutil.copy(renamed, renamed.with_name("IMB-MPI1_mpich"))
     said = imb("run", "PingPong", *options, "--launches", 1)
     assert said.code == 2 and f"no program {program}" in said.err, said
+
+
+NOTHING = "exit status 0, but no records: the launcher did not start the suite"
+NO_END = "exit status 0, but the records have no end: the suite stopped before it had measured all"
+COMMANDS = {
+    "run": "run PingPong --launches 2",
+    "ab": "ab PingPong --a - --b -x --launches 2",
+    "campaign": "campaign CAMPAIGN",
+    "baseline": "baseline check ours",
+    "latency": "latency",
+    "startup": "startup --launches 2 --ranks 2",
+    "rails": "rails --hosts a,b",
+}
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["no-end", "nothing"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_launch_that_leaves_nothing_or_no_end_is_incomplete(
+    imb: Imb, archive: Archive, tmp_path: Path, command: str, ends: bool
+) -> None:
+    """The launcher exits with 0 in both cases."""
+    options = fake_mpi.make(tmp_path / "mpi")
+    if command == "baseline":
+        assert imb("run", "PingPong", *options, "--launches", 6, "--label", "first").code == 0
+        assert imb("baseline", "set", "ours", "first").code == 0
+    for name in archive.ids():
+        imb("archive", "rm", name)
+    records = tmp_path / "mpi" / "bin" / "records-2"
+    whole = records.read_bytes()
+    for ranks in (2, 4):
+        records.with_name(f"records-{ranks}").write_bytes(whole[: whole.index(b'{"record":"end"')])
+    if ends:
+        failing(tmp_path / "new", "", status=0)
+        shutil.copy(tmp_path / "new" / "bin" / "mpiexec", tmp_path / "mpi" / "bin" / "mpiexec")
+        Path(tmp_path / "new" / "errors").touch()
+    file = tmp_path / "c.toml"
+    file.write_text(
+        f'benchmarks = ["PingPong"]\n[variants.a]\nmpi = "{options[1]}"\nprograms = "{options[3]}"\n'
+    )
+    words = [str(file) if word == "CAMPAIGN" else word for word in COMMANDS[command].split()]
+    words = ["" if word == "-" else "env:FAKE_X=1" if word == "-x" else word for word in words]
+    said = imb(*words, *([] if command in ("campaign", "baseline") else options))
+    why = NOTHING if ends else NO_END
+    assert said.code == (11 if command == "ab" and not ends else 1), said
+    assert why in " ".join((said.out + said.err).split()), said
+    outcomes = {archive.run(name).facts()["outcome"] for name in archive.ids()}
+    assert outcomes == {"failed"}
+    assert f"outcome      {why}" in imb("show", archive.ids()[0][:10]).out
+
+
+def test_a_sweep_whose_launcher_starts_nothing_is_not_judged(imb: Imb, tmp_path: Path) -> None:
+    options = failing(tmp_path / "mpi", "", status=0)
+    shutil.copy(tmp_path / "mpi" / "bin" / "IMB-MPI1", tmp_path / "mpi" / "bin" / "IMB-FABRIC")
+    said = imb("fabric", "--endpoint", "core", *options)
+    assert said.code == 11 and NOTHING in said.err, said

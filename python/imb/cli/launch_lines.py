@@ -43,6 +43,8 @@ def launch_line(archive: Archive, plan: Plan, ended: Done) -> str:
 def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
     """Why a launch is incomplete; empty if it was measured."""
     match ended.outcome:
+        case "failed" if ended.problem and not ended.status:
+            return ended.problem
         case "failed":
             return f"{_failure(ended.status or 0)}{_reason(archive, plan, ended)}"
         case "timed_out":

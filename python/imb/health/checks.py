@@ -167,6 +167,8 @@ def measured(kept: Kept, timeout: float) -> Launched:
     runs = [record for record in records if isinstance(record, Run)]
     if not any(isinstance(record, End) for record in records):
         why = f"longer than {timeout:.1f} s" if ended.outcome == "timed_out" else reason(stderr)
+        if not why and ended.outcome == "finished" and ended.status == 0:
+            why = launch.unfinished(ended.status, has_records=bool(records))
         raise NotMeasured(f"the launch did not complete: {why or f'exit status {ended.status}'}", status=11)
     if failed := next((record for record in records if isinstance(record, Failure)), None):
         raise NotMeasured(f"{failed.benchmark} was not measured: {failed.cause}", status=11)

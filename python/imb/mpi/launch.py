@@ -175,6 +175,13 @@ def other_ranks(started: int, planned: int) -> str:
     return f"{started} instead of {planned} ranks: are launcher and MPI of one kind?"
 
 
+def unfinished(status: int, *, has_records: bool) -> str:
+    """The problem of a launch whose launcher exited with this status, and which left no `end` record."""
+    if not has_records:
+        return f"exit status {status}, but no records: the launcher did not start the suite"
+    return f"exit status {status}, but the records have no end: the suite stopped before it had measured all"
+
+
 @contextlib.contextmanager
 def sigterm_interrupts() -> Iterator[None]:
     """Within this context SIGTERM is taken as Ctrl-C, in the main thread."""

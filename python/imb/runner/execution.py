@@ -239,12 +239,13 @@ def _launch(
     if outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
         separate = progress.ranks not in (None, ranks)
-        cut_off = progress.end is None and (spool / "records.jsonl").exists()
         # The suite's exit status is 0 for rows beyond its limits; a session needs them measured.
-        incomplete = progress.end is not None and bool(progress.end.exit_status)
-        outcome = "failed" if status or cut_off or separate or incomplete else "measured"
+        incomplete = progress.end is None or bool(progress.end.exit_status)
+        outcome = "failed" if status or separate or incomplete else "measured"
         if separate:
             facts["problem"] = launch.other_ranks(progress.ranks or 0, ranks)
+        elif not status and progress.end is None:
+            facts["problem"] = launch.unfinished(status, has_records=_has_content(spool / "records.jsonl"))
     facts |= {
         "exit_status": status,
         "ended": now(),
@@ -253,6 +254,10 @@ def _launch(
         "launched_at": ended.launched_at,
         "exited_at": ended.exited_at,
     }
+
+
+def _has_content(file: Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
 
 
 def _launch_interleaved(
