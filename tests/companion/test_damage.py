@@ -16,7 +16,7 @@ from companion import fake_mpi
 from companion.door import Imb, Said
 from companion.test_files_as_names import a_log
 from imb.model.records import Result, Run, write
-from imb.store.store import Archive, Content
+from imb.store.store import Archive, Content, file_facts, name_of
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "schema" / "examples" / "complete.jsonl"
 NOBODY = 65534
@@ -452,6 +452,51 @@ def test_an_error_elsewhere_is_not_one_of_the_archive(
         OSError(30, "Read-only file system", str(session / "x")),
     ):
         assert "cannot write to the archive" in fails(error)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.parametrize("closed", ["runs/*", "labels"])
+def test_a_folder_of_a_shared_archive_that_another_user_made_is_named(
+    imb: Imb, shared: Path, closed: str
+) -> None:
+    """The archive itself is open to all; `runs/ab` and labels got the umask of their first writer."""
+    archive = Archive(shared / "archive")
+    archive.add(launched(1))
+    for folder in (shared, archive.folder, archive.runs, archive.tmp, archive.label_folder, archive.removed):
+        folder.chmod(0o777)
+    if closed == "labels":
+        archive.label_folder.chmod(0o755)
+        for folder in archive.runs.iterdir():
+            folder.chmod(0o777)
+    [stored] = archive.ids()
+    file = shared / "new.jsonl"
+    for number in range(10**6):  # content whose name begins as that of the stored run
+        content = fake_mpi.records(1.0 + number)
+        facts = {"kind": "import", "format": "openimb-record"}
+        parts = Content(records=content, facts=facts).parts()
+        if closed == "labels" or name_of(file_facts(parts))[:2] == stored[:2]:
+            break
+    file.write_bytes(content)
+    imb("show", file)  # what the commands import must be there before the user changes
+    try:
+        os.seteuid(NOBODY)
+        said = imb("import", file, "--label", "mine", "--jobs", "1")
+    finally:
+        os.seteuid(os.getuid())
+    place = archive.label_folder if closed == "labels" else archive.path_of(stored).parent
+    assert said.code == 2 and f"Permission denied: {place} belongs to root, mode 0755; " in said.err, said
+    assert f"`chmod g+w {archive.folder / closed}`" in said.err and "umask 002" in said.err
+
+
+def test_a_removed_run_is_named_with_the_way_back(imb: Imb, archive: Archive) -> None:
+    run = archive.add(launched(1)).id
+    assert imb("archive", "rm", run).code == 0
+    for name in (run[:4], run[:10], run):
+        for words in (["show", name], ["export", name], ["compare", name, name]):
+            said = imb(*words)
+            assert said.code == 2, said
+            assert said.err == f"imb: run {name} was removed; `imb archive restore {name}` puts it back\n"
+    assert imb("archive", "restore", run[:10]).code == 0 and imb("show", run[:10]).code == 0
 
 
 def test_what_is_no_file_is_not_waited_for(imb: Imb, archive: Archive, session: Path) -> None:

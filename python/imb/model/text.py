@@ -1,6 +1,7 @@
 """Text and times as records and manifests hold them."""
 
 import os
+import pwd
 import re
 import shlex
 import unicodedata
@@ -10,6 +11,14 @@ from datetime import UTC, datetime
 def now() -> str:
     """UTC, ISO 8601, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def user_name(uid: int) -> str:
+    """The name of a user, or the number where the system knows no name."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def readable(text: str) -> str:

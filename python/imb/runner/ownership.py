@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import pwd
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.text import user_name
 from imb.model.units import counted
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def refuse_others(
     """Raises ImbError where another user has, or may have, written it; `stated`: user ids that it names itself; `runs`: those it
     is made of that another user may have written."""
     if others := (written.strangers | {uid for uid in stated if uid is not None}) - {os.geteuid()}:
-        names = " and ".join(sorted(map(_name, others)))
+        names = " and ".join(sorted(map(user_name, others)))
         raise ImbError(
-            f"{subject} belongs to user {names}; --force-owner executes its commands as {_name(os.geteuid())}"
+            f"{subject} belongs to user {names}; --force-owner executes its commands as {user_name(os.geteuid())}"
         )
     if written.open_to_others:
         raise ImbError(
@@ -109,7 +109,7 @@ def refuse_others(
     if runs:
         raise ImbError(
             f"{subject} has {counted(len(runs), 'run')} that other users may have written, such as {runs[0]};"
-            f" --force-owner executes their commands as {_name(os.geteuid())}"
+            f" --force-owner executes their commands as {user_name(os.geteuid())}"
         )
 
 
@@ -121,10 +121,3 @@ def make_session_folder(folder: Path) -> None:
     if new and (mode := folder.parent.stat().st_mode) & _OTHERS:
         folder.parent.chmod(stat.S_IMODE(mode) | stat.S_ISVTX)
     folder.mkdir(mode=0o700)
-
-
-def _name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)

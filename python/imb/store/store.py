@@ -23,6 +23,7 @@ import os
 import secrets
 import shutil
 import socket
+import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +35,7 @@ import platformdirs
 
 from imb import __version__
 from imb.model.errors import ImbError
-from imb.model.text import now, readable
+from imb.model.text import now, readable, user_name
 from imb.store.durable import create, sync_all
 from imb.store.labels import LabelChange, LabelLog, Tags, change_by_me, replay
 from imb.store.reading import (
@@ -230,7 +231,29 @@ class Archive:
         message = f"cannot write to the archive {self.folder}: {error.strerror or error}"
         if error.errno in _FULL:
             return ArchiveFull(f"{message}; make room")
+        if isinstance(error, PermissionError) and (closed := self._closed_folder(error)):
+            # Each first two digits of a name have a folder, which the first writer creates with his umask.
+            several = closed.parent / "*" if closed.parent == self.runs else closed
+            owner, mode = user_name(closed.stat().st_uid), stat.S_IMODE(closed.stat().st_mode)
+            return ImbError(
+                f"{message}: {closed} belongs to {owner}, mode {mode:04o}; to share an archive its owner runs"
+                f" `chmod g+w {several}`, and every user `umask 002` before writing; or give another one (--archive, $IMB_ARCHIVE)"
+            )
         return ImbError(f"{message}; give another one (--archive, $IMB_ARCHIVE)")
+
+    def _closed_folder(self, error: PermissionError) -> Path | None:
+        """The folder of runs, labels or removed runs in which this user may not write; None: it is another one."""
+        for name in (error.filename2, error.filename):
+            folder = Path(name).parent if isinstance(name, str | Path) else self.folder
+            while folder != self.folder and folder.is_relative_to(self.folder):
+                if folder.is_dir() and not os.access(folder, os.W_OK, effective_ids=True):
+                    is_shared = any(
+                        folder.is_relative_to(each)
+                        for each in (self.runs, self.label_folder, self.removed, self.tmp)
+                    )
+                    return folder if is_shared else None
+                folder = folder.parent
+        return None
 
     def concerns(self, error: OSError) -> bool:
         """Whether the error is of a file of the archive. A full disk has no file name."""
