@@ -102,10 +102,13 @@ SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, s
 
 
 def readable(archive: Archive, names: Sequence[str]) -> list[StoredRun | FileRun]:
-    """The runs of these names, each once. Raises ImbError."""
+    """The runs of these names, each once; of one whose records are of several launches, as earlier versions imported them, each launch.
+    Raises ImbError."""
+    from imb.store.files import divided
     from imb.store.names import readable_runs
 
-    return list({(run.id, run.name): run for run in readable_runs(archive, *names)}.values())
+    runs = {(run.id, run.name): run for run in readable_runs(archive, *names)}.values()
+    return [launch for run in runs for launch in divided(run)]
 
 
 def runs_named(archive: Archive, names: Sequence[str]) -> list[list[StoredRun | FileRun]]:

@@ -97,6 +97,7 @@ def command(
     selected = readable(store, runs) if runs else each_readable(store.ids(), store.whole_run)
     if output and format != "log":  # a folder, whose files have names of their own
         refuse_overwriting(store, output, sources_of(selected), "--output")
+    export.name_unread(store, selected, from_index=format in ("csv", "parquet") and not samples)
     match format:
         case "csv":
             export.write_csv(store, selected, output, separator, samples=samples)

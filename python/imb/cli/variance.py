@@ -49,7 +49,7 @@ def _show_kind(archive: Archive, side: Side, name: str) -> None:
     from imb.report.variance import block, legend, tables
 
     screen = Screen()
-    library = next(filter(None, map(library_of, side.launches)), None)
+    library = next(filter(None, (library_of(launch.run) for launch in side.launches)), None)
     head = f"{name}: {counted(len(side.launches), 'launch')}"
     screen.line(f"{head}, {library}" if library and library not in name else head)
     for launch in side.launches:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from imb.model.errors import ImbError
 from imb.model.gpus import memory_of
 from imb.model.observations import Launch, Side
+from imb.model.records import Run
 from imb.model.units import counted
 
 
@@ -20,12 +21,14 @@ def method_of(launch: Launch) -> str | None:
 def by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
     """Launches by `Open MPI 5.0.11, passes`, in the order of their first ones. A launch without a row is no kind of its own, nor is
     one of an unknown MPI where all others are of one MPI."""
-    libraries = dict.fromkeys(filter(None, map(library_of, launches)))
+    libraries = dict.fromkeys(filter(None, (library_of(launch.run) for launch in launches)))
     methods = dict.fromkeys(filter(None, map(method_of, launches)))
     library, method = next(iter(libraries), None), next(iter(methods), None)
     kinds: dict[str, list[Launch]] = {}
     for launch in launches:
-        mpi = library_of(launch) or (library if len(libraries) == 1 else "unknown MPI" if libraries else None)
+        mpi = library_of(launch.run) or (
+            library if len(libraries) == 1 else "unknown MPI" if libraries else None
+        )
         sampling = (method_of(launch) or method or "").replace("one burst", "single bursts")
         memory = memory_of(launch.run)
         where = f"{memory} memory" if memory not in (None, "host") else None
@@ -44,6 +47,6 @@ def refuse_other_kinds(side: Side) -> None:
         )
 
 
-def library_of(launch: Launch) -> str | None:
+def library_of(run: Run) -> str | None:
     """`Open MPI 5.0.11`; None where it is not known."""
-    return (launch.run.mpi.known_as or "").partition(",")[0] if launch.run.mpi else None
+    return (run.mpi.known_as or "").partition(",")[0] if run.mpi else None

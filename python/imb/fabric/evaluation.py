@@ -71,21 +71,24 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
 
     launches: list[PairLaunch] = []
     for name, path in sources:
+        is_file = name.startswith(str(path))  # runs of the archive have names of their own
         try:
-            file_launches = pair_records.read_pairs(blocks(path), name)
+            file_launches = pair_records.read_pairs(blocks(path), str(path) if is_file else name)
         except Unreadable as error:
             raise ImbError(f"{name}: {error}") from error
+        if is_file and name != str(path) and len(file_launches) > 1:
+            file_launches = [launch for launch in file_launches if launch.name == name]
         for launch in file_launches:
             problems = [*map(str, launch.problems)]
             if (unlisted := launch.wrong - len(launch.problems)) > 0:
-                problems.append(f"{name}: {counted(unlisted, 'more line')} without a record")
+                problems.append(f"{launch.name}: {counted(unlisted, 'more line')} without a record")
             notes += problems
-            if name == str(path):  # a file; runs of the archive have names of their own
+            if is_file:
                 note_unread(problems)
             if launch.end is None:
-                notes.append(f"{name}: cut off; what was written is judged")
+                notes.append(f"{launch.name}: cut off; what was written is judged")
             elif launch.end.state != "complete":
-                notes.append(f"{name}: {launch.end.state}; what was written is judged")
+                notes.append(f"{launch.name}: {launch.end.state}; what was written is judged")
         launches += file_launches
     if not launches:
         raise ImbError(

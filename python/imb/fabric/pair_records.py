@@ -22,12 +22,11 @@ from pyarrow import json as arrow_json
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.path import LONG, LOOPBACK
 from imb.model.record_versions import READ
-from imb.model.records import PAIR, End, Failure, Pair, Problem, Run, decode, other_schema
+from imb.model.records import PAIR, RUN, End, Failure, Pair, Problem, Run, decode, other_schema, pieces
 from imb.model.units import counted
 from imb.stats.arrays import Indices, Mask, Numbers, Values
 
 _NEXT = b"\n" + PAIR
-_RUN = b'{"record":"run",'
 _OTHER = re.compile(rb"(?m)^(?!" + re.escape(PAIR) + rb").*\n?")
 _THREADS = 2
 _SHOWN = 5  # problems of a file that are kept; others are counted
@@ -44,7 +43,7 @@ class _Line(msgspec.Struct, gc=False, rename={"pass_": "pass"}):
     round: _Number
     a: _Number
     b: _Number
-    time_seconds: float | None = None
+    time_seconds: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 _decoder = msgspec.json.Decoder(_Line)
@@ -107,8 +106,8 @@ class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
-    """The launches in pieces of JSON lines, each of whole lines; a torn last line and foreign ones become problems. Never
-    fails; a file without records of IMB-FABRIC has no launches."""
+    """The launches in pieces of JSON lines, each of whole lines, named NAME#2 where there are several; a torn last line and foreign ones become
+    problems. A file without records of IMB-FABRIC has no launches."""
     readers: list[_Reader] = []
     number = 1
     # Arrow reads pieces at the same time; what they have is added in their order.
@@ -148,27 +147,47 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
                 number += 1
             number += _read(readers, block[at:], name, number)
         add(0)
-    return [reader.launch(name) for reader in readers if reader.run.endpoints is not None]
+    several = len(readers) > 1
+    launches: list[PairLaunch] = []
+    problems: list[Problem] = []  # of launches of other components, and of those whose run record is missing
+    wrong = 0
+    for number, reader in enumerate(readers, 1):
+        if reader.run.endpoints is not None:
+            launches.append(reader.launch(f"{name}#{number}" if several else name))
+        else:
+            problems += reader.problems
+            wrong += reader.wrong
+    if launches and wrong:
+        first = launches[0]
+        launches[0] = msgspec.structs.replace(
+            first, problems=[*problems, *first.problems], wrong=first.wrong + wrong
+        )
+    return launches
 
 
 def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None:
+    """A line, or a piece of one, that is no pair as the suite writes it."""
     if not line.strip():
         return
     try:
         record = decode(line)
     except UNDECODABLE:
-        if readers:
-            readers[-1].problem(Problem(name, number, f"not a record of {READ}; the other lines are read"))
-        if (at := line.find(_RUN)) > 0:  # another launch after one that was cut off
-            _record(readers, line[at:], name, number)
+        parts = pieces(line)
+        if len(parts) > 1 or parts[0][0]:
+            for _, part in parts:
+                _record(readers, part, name, number)
+            return
+        if line.startswith(RUN) or not readers:
+            readers.append(_Reader(None, name))
+        readers[-1].problem(Problem(name, number, f"not a record of {READ}; the other lines are read"))
         return
     if isinstance(record, Run):
         if other := other_schema(line):
             raise ImbError(f"{name}:{number}: {other}; this version reads {READ}")
-        readers.append(_Reader(record))
-    elif not readers:
+        readers.append(_Reader(record, name))
         return
-    elif isinstance(record, End):
+    _begin_without_run(readers, name, number)
+    if isinstance(record, End):
         readers[-1].end = record
     elif isinstance(record, Pair) or (  # a pair with another order of fields
         isinstance(record, Failure) and record.a is not None and record.b is not None
@@ -181,10 +200,28 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
         except msgspec.ValidationError:
             readers[-1].problem(Problem(name, number, f"not a record of {READ}; the other lines are read"))
             return
+        _begin_after_end(readers, name, number)
         if isinstance(record, Failure):
             ends = sorted((line_of_pair.a, line_of_pair.b))
             readers[-1].causes[record.benchmark, line_of_pair.bytes, ends[0], ends[1]] = record.cause or ""
         readers[-1].add([line_of_pair])
+
+
+def _begin_without_run(readers: list[_Reader], name: str, number: int) -> None:
+    if not readers:
+        readers.append(_Reader(None, name))
+        readers[-1].problem(
+            Problem(name, number, "a record before any run record, so what was launched is not known")
+        )
+
+
+def _begin_after_end(readers: list[_Reader], name: str, number: int) -> None:
+    """Pairs after the end of a launch are those of another one, whose run record is missing."""
+    if readers[-1].end is not None:
+        readers.append(_Reader(None, name))
+        readers[-1].problem(
+            Problem(name, number, "a pair after the end of a launch; its run record is missing")
+        )
 
 
 def _read(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
@@ -192,30 +229,31 @@ def _read(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
     if not lines:
         return 0
     count = lines.count(b"\n") + (not lines.endswith(b"\n"))
-    if readers:
-        _pairs(readers, lines, name, first, _table(lines, count, bool(readers[-1].hosts)))
+    _begin_without_run(readers, name, first)
+    _pairs(readers, lines, name, first, _table(lines, count, bool(readers[-1].hosts)))
     return count
 
 
 def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: pa.Table | None) -> None:
     """`table`: what these lines have, if all of them are good."""
+    _begin_after_end(readers, name, first)
     if table is not None:
         readers[-1].add_table(table)
         return
     try:
         readers[-1].add(_decoder.decode_lines(lines))
     except UNDECODABLE:
-        good = []
+        good: list[_Line] = []
         for number, line in enumerate(lines.splitlines(), first):
             try:
-                good.append(_decoder.decode(line))
+                pair = _decoder.decode(line)
             except UNDECODABLE:
-                message = f"not a record of {READ} (or cut off); the other lines are read"
-                readers[-1].problem(Problem(name, number, message))
-                if (at := line.find(_RUN)) > 0:  # another launch after one that was cut off
-                    readers[-1].add(good)
-                    good = []
-                    _record(readers, line[at:], name, number)
+                readers[-1].add(good)
+                good = []
+                _record(readers, line, name, number)  # a piece of it may end the launch, or begin another
+                continue
+            _begin_after_end(readers, name, number)
+            good.append(pair)
         readers[-1].add(good)
 
 
@@ -236,22 +274,26 @@ def _table(lines: bytes, count: int, with_traffic: bool) -> pa.Table | None:
     most = (1 << 62, *[1 << 31] * 4)
     if any(column.min() < 0 or column.max() >= limit for column, limit in zip(columns, most, strict=True)):
         return None
+    if (pc.min(table["time_seconds"]).as_py() or 0) < 0:
+        return None
     return table
 
 
 class _Reader:
-    """A launch that is being read."""
+    """A launch that is being read. Its run record is not known where the line is damaged or missing."""
 
     _TYPES = ("bytes", np.int64), ("pass_", np.int32), ("round", np.int32), ("a", np.int32), ("b", np.int32)
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run | None, name: str) -> None:
+        self.known = run is not None
+        self.run = run or Run()
+        self.name = name
         self.end: End | None = None
         self.problems: list[Problem] = []
         self.wrong = 0
         self.names: dict[str, int] = {}
         self.parts: list[list[npt.NDArray[np.generic]]] = []
-        self.hosts = _hosts_with_rails(run)
+        self.hosts = _hosts_with_rails(self.run)
         self.interfaces: dict[str, int] = {}
         self.causes: dict[tuple[str, int, int, int], str] = {}
         self.traffic: list[tuple[npt.NDArray[np.generic], ...]] = []
@@ -326,7 +368,7 @@ class _Reader:
         if not good.all():
             self.problem(
                 Problem(
-                    "pairs",
+                    self.name,
                     0,
                     f"{counted(int((~good).sum()), 'pair')} of endpoints that the run does not list",
                 )

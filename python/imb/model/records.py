@@ -20,8 +20,11 @@ from imb.model.errors import UNDECODABLE
 from imb.model.figures import FIGURES
 from imb.model.record_versions import FIRST, READ, SCHEMA, options_in_version_2
 
-RECORD = b'{"record":'  # how a file of records begins
-SAMPLE = b'{"record":"sample",'  # how the suite begins the lines of which there are most
+RECORD = (
+    b'{"record":'  # how a file of records, and each of its lines, begins; within a record quotes are escaped
+)
+RUN = b'{"record":"run"'
+SAMPLE = b'{"record":"sample",'  # the lines of which there are most
 PAIR = b'{"record":"pair",'  # and those of IMB-FABRIC
 
 Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4", "P2P", "MT", "FABRIC"]
@@ -60,6 +63,7 @@ _ABSENT = msgspec.Meta(extra={"absent": True})
 # A field that a record does not have where it is None; others are null then.
 OrAbsent: TypeAlias = Annotated[_Type | None, _ABSENT]
 _Kind = TypeVar("_Kind", bool, int, float, str, list[Any])
+_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 Shortfall: TypeAlias = Literal["none", "budget", "passes", "interrupted", "cut_off"]
 TIME_FIGURES = tuple(figure.name for figure in FIGURES if figure.unit == "seconds")
 SAMPLED_FIGURES = tuple(figure.name for figure in FIGURES if figure.passes != "dropped")
@@ -348,11 +352,11 @@ class Pair(msgspec.Struct, kw_only=True, tag_field="record", tag="pair", rename=
     the larger time of both sides. imb.fabric.pair_records reads these as columns."""
 
     benchmark: str
-    bytes: int
-    pass_: int
-    round: int
-    a: int
-    b: int
+    bytes: Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
+    pass_: _Number
+    round: _Number
+    a: _Number
+    b: _Number
     repetitions: int | None = None
     time_seconds: float | None = None
     time_a_seconds: float | None = None
@@ -496,7 +500,10 @@ def decode(line: bytes) -> Record:
         raise msgspec.ValidationError("nested too deeply") from None
     if isinstance(record, Run) and record.options is not None:
         record.options = None if other_schema(line) else _options(record)
-    if _LONG_NUMBER.search(line) and (wrong := _beyond_64_bits(msgspec.to_builtins(record))) is not None:
+    if (
+        _LONG in line.translate(_DIGITS)
+        and (wrong := _beyond_64_bits(msgspec.to_builtins(record))) is not None
+    ):
         raise msgspec.ValidationError(f"whole number of more than 64 bits: {wrong}"[:100])
     return record
 
@@ -513,7 +520,8 @@ def _options(run: Run) -> dict[str, OptionValue]:
     return msgspec.convert(options, dict[str, OptionValue])
 
 
-_LONG_NUMBER = re.compile(rb"\d{19}")
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_LONG = b"0" * 19  # such a number, with all digits 0; a regular expression takes longer than all the rest
 
 
 def _beyond_64_bits(value: object) -> int | None:
@@ -545,57 +553,160 @@ def encode(record: Record) -> bytes:
     return _encoder.encode(kept) + b"\n"
 
 
+class LaunchLines(msgspec.Struct):
+    """The records of one launch in a file, and what was wrong with its other lines, in order. `start`: its first byte in the file; the next
+    launch begins where it ends. `other`: its records have another schema and are skipped."""
+
+    start: int = 0
+    records: list[Record] = []
+    problems: list[Problem] = []
+    other: bool = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether its last record was read."""
+        return bool(self.records) and isinstance(self.records[-1], End)
+
+
 def read(text: bytes, name: str, *, samples: bool = False) -> Records:
     """The records in JSON lines. All good lines are kept; a torn last line and foreign ones become problems.
 
     `name` is what problems call the file. `samples` asks for rows and samples of launches in passes too, as they stand in
-    the file, and for pairs of IMB-FABRIC. Else they are passed over, but rows without a result, of a launch that was cut
+    the file, and for pairs of IMB-FABRIC. Else they are examined and left out, but rows without a result, of a launch that was cut
     off, are made from their samples (`passes.shortfall` is `cut_off`).
     """
-    records: list[Record] = []
-    problems: list[Problem] = []
+    launches = read_launches(text, name, samples=samples)
+    return Records(
+        [record for launch in launches for record in launch.records],
+        [problem for launch in launches for problem in launch.problems],
+    )
+
+
+def read_launches(text: bytes, name: str, *, samples: bool = False) -> list[LaunchLines]:
+    """`read`, by launch: each begins with its run record, the first one with the file. There is at least one."""
+    reading = _Reading(name, samples)
+    at = 0
     lines = text.split(b"\n")
-    sampled = _Sampled()
-    skipping = False  # a launch whose records have another schema
     for number, line in enumerate(lines, start=1):
-        if not samples and number < len(lines) and line.startswith(SAMPLE):
-            sampled.lines.append(line)  # most lines, and rarely needed
-            continue
-        if not samples and number < len(lines) and line.startswith(PAIR):
-            continue  # imb.fabric.pair_records reads them
-        if not line.strip():
-            continue
+        if not samples and line.startswith(SAMPLE) and reading.sample(line):
+            pass
+        elif line and not line.isspace():
+            reading.line(line, number, at, is_last=number == len(lines))
+        at += len(line) + 1
+    reading.finish()
+    return reading.launches
+
+
+def pieces(line: bytes) -> list[tuple[int, bytes]]:
+    """A line that is no record, divided where records begin, each with its place in the line: of a file that was cut off, the last line
+    is continued by the first of the next file. Text before the first record is a piece of its own."""
+    starts = [found.start() for found in _BEGIN.finditer(line)]
+    if not starts or line[: starts[0]].strip():
+        starts.insert(0, 0)
+    return [(start, line[start:stop]) for start, stop in zip(starts, [*starts[1:], len(line)], strict=True)]
+
+
+_BEGIN = re.compile(re.escape(RECORD))
+_MOST = 1000  # problems of a launch that are kept; others are counted
+
+
+class _Reading:
+    """A file of records that is being read."""
+
+    def __init__(self, name: str, samples: bool) -> None:
+        self.name, self.samples = name, samples
+        self.current = LaunchLines()
+        self.launches = [self.current]
+        self.sampled = _Sampled()
+        self.filled = False  # the current launch has records, kept or not
+        self.unnamed = 0  # its problems that are not kept
+
+    def sample(self, line: bytes) -> bool:
+        """Takes a good sample of the current launch in the form in which the suite writes it, as most lines are; returns whether it is one."""
+        if self.current.other or self.current.ended or b":-" in line or b": " in line:
+            return False
         try:
-            record = decode(line)
+            _sample_decoder.decode(line)
+        except UNDECODABLE:
+            return False
+        if _LONG in line.translate(_DIGITS):
+            return False
+        self.filled = True
+        self.sampled.lines.append(line)
+        return True
+
+    def line(self, line: bytes, number: int, at: int, *, is_last: bool) -> None:
+        """A line at this place in the file. `is_last`: it has no newline."""
+        try:
+            self.record(decode(line), line, number, at)
         except UNDECODABLE as error:
-            torn = number == len(lines)  # the last line has no newline: it was being written
-            message = "incomplete last line" if torn else f"not a record of {READ}"
-            problems.append(
-                Problem(name, number, f"{message} ({str(error)[:200]}); the other lines are read")
-            )
-            continue
-        if isinstance(record, Run) and (other := other_schema(line)):
-            problems.append(Problem(name, number, f"{other}; this version reads {READ}; skipped"))
-            skipping = True
-            continue
-        skipping &= not isinstance(record, Run)
-        if skipping:
-            continue
-        if isinstance(record, Run) and not samples:
-            sampled.complete(records)
-            sampled = _Sampled(len(records))
-        if isinstance(record, SampledRow) and not samples:
-            sampled.rows[record.row] = record
-        elif isinstance(record, Sample) and not samples:
-            sampled.lines.append(line)
-        elif isinstance(record, Pair) and not samples:
-            continue
+            parts = pieces(line)
+            if len(parts) == 1 and not parts[0][0]:
+                self.damaged(line, number, at, error, is_torn=is_last)
+                return
+            for place, part in parts:
+                try:
+                    self.record(decode(part), part, number, at + place)
+                except UNDECODABLE as part_error:
+                    torn = is_last and (place, part) == parts[-1]
+                    self.damaged(part, number, at + place, part_error, is_torn=torn)
+
+    def damaged(self, part: bytes, number: int, at: int, error: Exception, *, is_torn: bool) -> None:
+        """A line or piece that is no record."""
+        if part.startswith(RUN) and self.filled:
+            self.begin(at)
+        if not self.current.other:
+            message = "incomplete last line" if is_torn else f"not a record of {READ}"
+            self.problem(number, f"{message} ({str(error)[:200]}); the other lines are read")
+
+    def problem(self, number: int, text: str) -> None:
+        if len(self.current.problems) < _MOST:
+            self.current.problems.append(Problem(self.name, number, text))
         else:
-            if isinstance(record, Result) and _drop_negative_times(record):
-                problems.append(Problem(name, number, "negative time; skipped"))
-            records.append(record)
-    sampled.complete(records)
-    return Records(records, problems)
+            self.unnamed += 1
+
+    def begin(self, at: int, *, other: bool = False) -> None:
+        """Another launch."""
+        self.finish()
+        self.sampled, self.filled, self.unnamed = _Sampled(), other, 0
+        self.current = LaunchLines(start=at, records=[], problems=[], other=other)
+        self.launches.append(self.current)
+
+    def finish(self) -> None:
+        """Completes the current launch."""
+        self.sampled.complete(self.current.records)
+        if self.unnamed:
+            lines = "line is" if self.unnamed == 1 else "lines are"
+            self.current.problems.append(
+                Problem(self.name, 0, f"{self.unnamed:,} more {lines} no whole record")
+            )
+
+    def record(self, record: Record, line: bytes, number: int, at: int) -> None:
+        """A whole record."""
+        if isinstance(record, Run):
+            if other := other_schema(line):
+                self.begin(at, other=True)
+                self.problem(number, f"{other}; this version reads {READ}; skipped")
+                return
+            if self.filled:
+                self.begin(at)
+        elif self.current.other:
+            return
+        elif self.current.ended and not isinstance(record, End):
+            self.begin(at)
+            self.problem(
+                number,
+                "a record after the end of a launch; its run record is missing, so what was launched is not known",
+            )
+        self.filled = True
+        if isinstance(record, Result | Sample | Pair) and _drop_negative_times(record):
+            self.problem(number, "negative time; skipped")
+        if self.samples or not isinstance(record, SampledRow | Sample | Pair):
+            self.current.records.append(record)
+        elif isinstance(record, SampledRow):
+            self.sampled.rows[record.row] = record
+        elif isinstance(record, Sample):
+            self.sampled.lines.append(line)
 
 
 class _Schema(msgspec.Struct):
@@ -613,27 +724,31 @@ def other_schema(line: bytes) -> str | None:
     return "a run record without a schema" if stated is None else f"records of the schema {stated[:60]!r}"
 
 
-def _drop_negative_times(result: Result) -> bool:
+_PAIR_TIMES = ("time_seconds", "time_a_seconds", "time_b_seconds")
+
+
+def _drop_negative_times(record: Result | Sample | Pair) -> bool:
     """Whether there was one. JSON has neither NaN nor infinity."""
-    wrong = [figure for figure in TIME_FIGURES if (getattr(result, figure) or 0.0) < 0]
+    times = _PAIR_TIMES if isinstance(record, Pair) else TIME_FIGURES
+    wrong = [figure for figure in times if (getattr(record, figure) or 0.0) < 0]
     for figure in wrong:
-        setattr(result, figure, None)
+        setattr(record, figure, None)
     return bool(wrong)
 
 
 class _Sampled:
-    """Rows of one launch in passes, and the lines of their samples. `first`: index of its first record."""
+    """Rows of one launch in passes, and the lines of their samples, which are many and rarely needed."""
 
-    def __init__(self, first: int = 0) -> None:
-        self.first = first
+    def __init__(self) -> None:
         self.rows: dict[int, SampledRow] = {}
         self.lines: list[bytes] = []
 
     def complete(self, records: list[Record]) -> None:
-        """Adds results for the rows that have samples and no result, before the end of the launch."""
-        launch_records = records[self.first :] if self.rows else []
-        measured = {record.row for record in launch_records if isinstance(record, Result)}
-        failed = {(*_place(record), record.bytes) for record in launch_records if isinstance(record, Failure)}
+        """Adds results to those of its launch, for the rows that have samples and no result, before its end."""
+        if not self.rows:
+            return
+        measured = {record.row for record in records if isinstance(record, Result)}
+        failed = {(*_place(record), record.bytes) for record in records if isinstance(record, Failure)}
         lacking = {
             number: row
             for number, row in self.rows.items()
@@ -644,11 +759,9 @@ class _Sampled:
             return
         by_row: dict[int, list[Sample]] = {number: [] for number in sorted(lacking)}
         for line in self.lines:
-            try:
-                sample = _sample_decoder.decode(line)
-            except UNDECODABLE:
-                continue
-            if sample.row in by_row:
+            sample = decode(line)
+            if isinstance(sample, Sample) and sample.row in by_row:
+                _drop_negative_times(sample)
                 by_row[sample.row].append(sample)
         results = [from_samples(lacking[number], samples) for number, samples in by_row.items() if samples]
         at = len(records) - isinstance(records[-1] if records else None, End)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from imb.model.notes import note_unread
-from imb.model.records import RECORD, Problem, Record, Records, read
+from imb.model.records import RECORD, Problem, Record, Records, read_launches
 from imb.readers import imb_text, osu_text
 from imb.readers.table import Log
 
@@ -23,8 +23,9 @@ class Reader(NamedTuple):
 
 
 def _read_records(text: bytes, name: str) -> Log:
-    content = read(text, name)
-    return Log(name, RECORDS, records=content.records, problems=content.problems)
+    launches = read_launches(text, name)
+    problems = [problem for launch in launches for problem in launch.problems]
+    return Log(name, RECORDS, recorded=launches, problems=problems)
 
 
 RECORDS = "openimb-record"
@@ -69,5 +70,6 @@ def _note_others(log: Log, text: bytes, name: str, chosen: Reader) -> None:
 def read_log(text: bytes, name: str) -> Records:
     """The log of a run, as records in its order."""
     log = parse(text, name)
+    recorded = [record for launch in log.recorded for record in launch.records]
     records: list[Record] = [record for launch in log.launches for record in launch.records()]
-    return Records(log.records or records, log.problems)
+    return Records(recorded or records, log.problems)

@@ -11,7 +11,18 @@ import numpy.typing as npt
 
 from imb.model.catalog import kind_of
 from imb.model.figures import FIGURES
-from imb.model.records import TIME_FIGURES, End, Failure, Mode, Multi, Problem, Record, Result, Run
+from imb.model.records import (
+    TIME_FIGURES,
+    End,
+    Failure,
+    LaunchLines,
+    Mode,
+    Multi,
+    Problem,
+    Record,
+    Result,
+    Run,
+)
 from imb.model.units import NOT_KNOWN
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -111,13 +122,13 @@ class LoggedLaunch(msgspec.Struct):
 
 
 class Log(msgspec.Struct):
-    """What is in a file: launches of a log, or records. `problems` is what was not understood;
+    """What is in a file: launches of a log, or of records. `problems` is what was not understood;
     `assumed` what the log does not state, or has and records do not; `notes` what was passed over."""
 
     name: str
     format: str
     launches: list[LoggedLaunch] = []
-    records: list[Record] = []
+    recorded: list[LaunchLines] = []
     problems: list[Problem] = []
     assumed: list[Problem] = []
     notes: list[Problem] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,8 +15,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from imb.model import records
-from imb.model.errors import ImbError
+from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.figures import FIGURES
+from imb.model.notes import note_unread
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
 from imb.model.text import csv_text, natural
 from imb.report import classic, metrics, terminal
@@ -183,13 +185,13 @@ def write_parquet(archive: Archive, runs: Sequence[AnyRun], output: Path, *, sam
 
 
 def write_json_lines(runs: Sequence[AnyRun], output: Path | None) -> None:
-    """JSON lines: the suite's own as they are, others from their logs. Raises OSError."""
-    _write(b"".join(each if each.endswith(b"\n") else each + b"\n" for each in _lines(runs) if each), output)
+    """JSON lines: the suite's own as they are, others from their logs. An import of them has the same runs. Raises OSError."""
+    _write(b"".join(each if each.endswith(b"\n") else each + b"\n" for each in _lines(runs)), output)
 
 
 def write_json(runs: Sequence[AnyRun], output: Path | None) -> None:
-    """One JSON document, an array of all records; a line that was cut off is left out. Raises OSError."""
-    lines = [line for each in _lines(runs) for line in each.splitlines() if _is_json(line)]
+    """One JSON document, an array of all records; a line that is no whole record is left out, and named. Raises OSError."""
+    lines = [line for each in _lines(runs) for line in _whole_records(each)]
     _write(b"[\n" + b",\n".join(lines) + b"\n]\n" if lines else b"[]\n", output)
 
 
@@ -204,15 +206,52 @@ def write_github_benchmark(runs: Sequence[AnyRun], output: Path | None) -> None:
 
 
 def _lines(runs: Sequence[AnyRun]) -> Iterator[bytes]:
-    return (run.part("records.jsonl") or records.write(run.records().records) for run in runs)
+    """The JSON lines of each run. Each begins with a run record, so that its rows are not taken for those of the run before it."""
+    for number, run in enumerate(runs):
+        text = run.part("records.jsonl") or records.write(run.records().records)
+        if number and text.strip() and not _begins_with_run(text):
+            text = records.encode(Run()) + text
+        if text:
+            yield text
+
+
+def _begins_with_run(text: bytes) -> bool:
+    """Whether the first line that is a record is that of a run, or one that begins as that of a run is damaged."""
+    for line in text.splitlines():
+        for _, piece in records.pieces(line):
+            if piece.startswith(records.RUN):
+                return True
+            with suppress(*UNDECODABLE):
+                return isinstance(records.decode(piece), Run)
+    return False
+
+
+def _whole_records(text: bytes) -> Iterator[bytes]:
+    """The lines, and pieces of damaged ones, that are JSON."""
+    for line in text.splitlines():
+        if _is_json(line):
+            yield line
+        else:
+            yield from (piece for _, piece in records.pieces(line) if _is_json(piece))
 
 
 def _is_json(line: bytes) -> bool:
     try:
         msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return False
     return True
+
+
+def name_unread(archive: Archive, runs: Sequence[AnyRun], *, from_index: bool) -> None:
+    """Notes on the lines of stored runs that are no rows or records. Their import had exit status 1. `from_index`: which runs have some, is
+    known from the index; else all are read."""
+    stored = [run for run in runs if isinstance(run, StoredRun)]
+    if from_index and stored:
+        damaged = {row["run"] for row in Index(archive).rows(["run", "problems"]) if row["problems"]}
+        stored = [run for run in stored if run.id in damaged]
+    for run in stored:
+        note_unread(run.records().problems, lost=False)
 
 
 def _measured(runs: Sequence[AnyRun]) -> tuple[metrics.Measured, int]:

@@ -20,13 +20,14 @@ from imb.store.store import Manifest, StoredRun
 
 
 class Entry(msgspec.Struct):
-    """One run on its way into a segment: the facts of the archive about it, and its own content."""
+    """One run on its way into a segment: the facts of the archive about it, its own content, and the problems in its lines and in the file
+    as a whole."""
 
     facts: dict[str, Any]
     manifest: Manifest | None = None
     launches: list[LoggedLaunch] = []
     records: list[Record] = []
-    problems: int = 0
+    problems: list[Problem] = []
 
     def row(self) -> dict[str, Any]:
         """Its row in RUNS."""
@@ -71,7 +72,7 @@ class Entry(msgspec.Struct):
             "defects": sum(result.defects or 0 for result in results)
             if any(result.defects is not None for result in results)
             else None,
-            "problems": self.problems,
+            "problems": len(self.problems),
             "passes": ends[-1].passes if ends else None,
             "bytes": sum(file.bytes for file in self.manifest.files.values()),
             "origin": self.manifest.origin,
@@ -129,10 +130,10 @@ def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
             entry = Entry(run.facts(), run.manifest)
             if "records.jsonl" in run.manifest.files:
                 content = run.records()
-                entry.records, entry.problems = content.records, len(content.problems)
+                entry.records, entry.problems = content.records, content.problems
             else:
                 log = parse_safely(run.part("output.txt") or b"", "")
-                entry.launches, entry.problems = log.launches, len(log.problems)
+                entry.launches, entry.problems = log.launches, log.problems
         except UnreadableFile as error:
             note(f"{error}; left out")
             continue

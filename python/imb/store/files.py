@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.errors import ImbError
 from imb.model.notes import note_unread
-from imb.model.records import Problem, Records, Run, decode, read
+from imb.model.records import RUN, Problem, Records, read, read_launches
 from imb.model.text import readable
 from imb.store import sources
 from imb.store.entries import Entry
@@ -32,16 +27,15 @@ class FileRun:
         path: Path,
         content: Content,
         entry: Entry,
-        problems: list[Problem],
         *,
         stored: bool = False,
     ) -> None:
         self.name = name
         self.path = path
         self.content = content
-        self.problems = problems
         self.stored = stored
         self.entry = entry
+        self.problems = entry.problems
         # In the tables of the index this run is known by its path: the archive may have the same content.
         entry.manifest = Manifest(format=FORMAT, id=name, added="", host="", imb="", files={})
 
@@ -64,7 +58,7 @@ class FileRun:
             records = [record for launch in self.entry.launches for record in launch.records()]
             return Records(records, self.problems)
         if samples:
-            return read(self.content.records, self.name, samples=True)
+            return Records(read(self.content.records, self.name, samples=True).records, self.problems)
         return Records(self.entry.records, self.problems)
 
 
@@ -87,7 +81,10 @@ def runs_in(path: Path) -> Iterator[FileRun]:
         for number, (content, entry) in enumerate(runs, 1):
             empty = False
             name = readable(f"{file}#{number}" if len(runs) > 1 else str(file))
-            yield FileRun(name, file, content, entry, _problems_of(number, runs, report.problems))
+            yield FileRun(name, file, content, entry)
+        named = [problem for _, entry in runs for problem in entry.problems]
+        if runs and (others := [problem for problem in report.problems if problem not in named]):
+            note_unread(others)  # of launches that have no run, as their records have another schema
     if empty:
         raise ImbError(str(without_runs[0]) if without_runs else f"{path}: there is no file in this folder")
     # A folder may have other text beside logs: no line of it is lost.
@@ -95,41 +92,33 @@ def runs_in(path: Path) -> Iterator[FileRun]:
     note_unread(problem for problem in without_runs if problem.line)
 
 
-def _problems_of(
-    number: int, runs: Sequence[tuple[Content, Entry]], problems: Sequence[Problem]
-) -> list[Problem]:
-    """The problems in the lines of the run with this number, and those of the file as a whole."""
-    lines = ((content.output or b"").count(b"\n") for content, _ in runs[:-1])  # the runs divide the file
-    ends = [0, *accumulate(lines), sys.maxsize]
-    return [
-        problem for problem in problems if not problem.line or ends[number - 1] < problem.line <= ends[number]
-    ]
-
-
 def launch_in(run: StoredRun | FileRun, number: int) -> StoredRun | FileRun | None:
-    """The launch that `RUN#2` names where the records of a run are of several launches; None where there is none of this number."""
+    """The launch that `RUN#2` names where the records of a run are of several launches, as earlier versions imported them; None where
+    there is none of this number."""
+    launches = divided(run)
+    return launches[number - 1] if number <= len(launches) else None
+
+
+def divided(run: StoredRun | FileRun) -> Sequence[StoredRun | FileRun]:
+    """The launches of a run whose records are of several; else the run itself."""
+    if isinstance(run, StoredRun) and (
+        "records.jsonl" not in run.manifest.files or run.facts().get("kind") == "launch"
+    ):
+        return [run]
     text = run.part("records.jsonl") or b""
-    starts = list(_launches(text))
-    if len(starts) < 2:
-        return run if number == 1 else None
-    if not 1 <= number <= len(starts):
-        return None
-    first, end = starts[number - 1], [*starts, len(text)][number]
-    before, facts = text.count(b"\n", 0, first), run.facts()
-    content = Content(records=text[first:end], facts=facts)
-    parsed = read(text[first:end], run.name)
-    problems = [msgspec.structs.replace(problem, line=problem.line + before) for problem in parsed.problems]
-    entry = Entry(facts, records=parsed.records, problems=len(problems))
+    launches = read_launches(text, run.name) if text.count(RUN) > 1 else []
+    if len(launches) < 2:
+        return [run]
+    stops = [*(launch.start for launch in launches[1:]), len(text)]
     path = run.path if isinstance(run, FileRun) else run.folder / "records.jsonl"
-    stored = isinstance(run, StoredRun)
-    return FileRun(f"{run.name}#{number}", path, content, entry, problems, stored=stored)
-
-
-def _launches(text: bytes) -> Iterator[int]:
-    """Where the record of each launch begins."""
-    at = 0
-    for line in text.split(b"\n"):
-        with suppress(*UNDECODABLE):
-            if b'"run"' in line[:40] and isinstance(decode(line), Run):
-                yield at
-        at += len(line) + 1
+    facts, stored = run.facts(), isinstance(run, StoredRun)
+    return [
+        FileRun(
+            f"{run.name}#{number}",
+            path,
+            Content(records=text[launch.start : stop], facts=facts),
+            Entry(facts, records=launch.records, problems=launch.problems),
+            stored=stored,
+        )
+        for number, (launch, stop) in enumerate(zip(launches, stops, strict=True), 1)
+    ]

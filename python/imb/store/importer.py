@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -185,7 +186,7 @@ def _label_present(index: Index, present: Mapping[str, list[FileReport]], labels
 def _runs_of(
     texts: Sequence[tuple[FileReport, bytes]], labels: Sequence[str]
 ) -> list[tuple[FileReport, Content, Entry]]:
-    """The runs in these texts: a file of records is one run, a log is one for each launch in it."""
+    """The runs in these texts: one for each launch in them."""
     from imb.readers.registry import RECORDS
     from imb.store.entries import parse_safely
 
@@ -205,15 +206,33 @@ def _of_records(
 
     facts = {"kind": "import", "format": log.format}
     report.problems = log.problems
-    if log.problems and not log.records:
-        return
-    rows = [record for record in log.records if isinstance(record, Result | Failure)]
+    launches = log.recorded
+    rows = [
+        record for launch in launches for record in launch.records if isinstance(record, Result | Failure)
+    ]
     report.failures = sum(isinstance(row, Failure) for row in rows)
     report.rows = len(rows) - report.failures
-    tables = {(row.benchmark, row.mode, row.variant, row.multi, row.processes, row.threads) for row in rows}
-    report.tables = len(tables)
-    content = Content(records=text, facts=facts, origin=str(Path(report.file).absolute()), labels=labels)
-    yield report, content, Entry(facts, records=log.records, problems=len(log.problems))
+    stops = [*(launch.start for launch in launches[1:]), len(text)]
+    line = 1
+    for launch, stop in zip(launches, stops, strict=True):
+        of_text = text[launch.start : stop]
+        first, line = line, line + of_text.count(b"\n")
+        if launch.other or (not launch.records and (launch.problems or not of_text.strip())):
+            continue
+        of_launch = [row for row in launch.records if isinstance(row, Result | Failure)]
+        report.tables += len(
+            {
+                (row.benchmark, row.mode, row.variant, row.multi, row.processes, row.threads)
+                for row in of_launch
+            }
+        )
+        content = Content(
+            records=of_text,
+            facts=facts,
+            origin=f"{Path(report.file).absolute()}" + (f":{first}" if len(launches) > 1 else ""),
+            labels=labels,
+        )
+        yield report, content, Entry(facts, records=launch.records, problems=launch.problems)
 
 
 def _of_log(
@@ -242,17 +261,22 @@ def _of_log(
         report.problems.append(Problem(report.file, 0, f"there is no table of {tables_in_words()} in it"))
     report.cut_off = [last_of(launch) for launch in log.launches if cut_off(launch.run, launch.end)]
     lines_before = bytes_before = 0  # of the text before a launch
-    for launch in log.launches:
+    for number, launch in enumerate(log.launches, 1):
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
         lines_before += text.count(b"\n", bytes_before, launch.start)
         bytes_before = launch.start
         for item in launch.items if lines_before else ():  # from here on, lines are those of the run's text
             item.line = (item.line or 0) - lines_before
         title = from_title(launch.label) if launch.label else None
+        launch_text = text[launch.start : launch.stop]
         content = Content(
-            output=text[launch.start : launch.stop],
+            output=launch_text,
             facts=facts,
             origin=f"{Path(report.file).absolute()}" + (f":{line}" if line else ""),
             labels=[*([title] if title else []), *labels],
         )
-        yield report, content, Entry(facts, launches=[launch], problems=len(log.problems))
+        after = lines_before + launch_text.count(b"\n") if number < len(log.launches) else sys.maxsize
+        problems = [
+            problem for problem in log.problems if not problem.line or lines_before < problem.line <= after
+        ]
+        yield report, content, Entry(facts, launches=[launch], problems=problems)

@@ -162,10 +162,11 @@ def _stored(
 
 
 def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
-    """Name and file of the records of these runs, as in `stored_names`; for files, stored or not, the files themselves. For records that
-    are too many to be read at once. Raises ImbError where there is none."""
+    """Name and file of the records of these runs, as in `stored_names`; for files, stored or not, the files themselves, also for one launch
+    in a file (`FILE#2`). For records that are too many to be read at once. Raises ImbError where there is none."""
     present = archive.ids()
     by_path: dict[Path, str] = {}
+    numbered: dict[str, Path] = {}
     for name in names:
         if ids := _ids_named(archive, name, present):
             for run in each_readable(ids, archive.whole_run):
@@ -176,15 +177,17 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
                 sorted(path.glob("*.jsonl"), key=lambda file: natural(file.name)) if path.is_dir() else [path]
             )
             by_path |= {file: str(file) for file in files}
-        elif _numbered_launch(archive, name, present):
-            raise ImbError(
-                f"{name} is one launch of several, which are judged together; give the whole file or run"
-            )
+        elif launch := _numbered_launch(archive, name, present):
+            if isinstance(launch, StoredRun) or launch.stored:
+                raise ImbError(
+                    f"{name} is one launch of a run, which are judged together; give the whole run"
+                )
+            numbered[launch.name] = launch.path
         else:
             raise _unknown(archive, name)
-    if not by_path:
+    if not by_path and not numbered:
         raise ImbError(f"no records in {one_line(', '.join(names))}")
-    return [(name, path) for path, name in by_path.items()]
+    return [*((name, path) for path, name in by_path.items()), *numbered.items()]
 
 
 def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
@@ -294,6 +297,9 @@ def _unknown(archive: Archive, name: str) -> ImbError:
             f"no run or label {name!r}; a query begins with {QUERY}, as in '{QUERY}SELECT run ...'"
         )
     present, every = set(archive.ids()), archive.tags()
+    removed = [run for run in archive.removed_copies() if len(name) >= LEAST and run.startswith(name.lower())]
+    if removed:
+        return ImbError(f"run {name} was removed; `imb archive restore {shell_word(name)}` puts it back")
     if any(name in tags.labels for run, tags in every.items() if run not in present):
         return ImbError(
             f"no run {name!r}: those with this label were removed; `imb archive restore {shell_word(name)}`"

@@ -707,7 +707,7 @@ def test_a_launch_behind_one_that_was_cut_off(imb: Imb, tmp_path: Path) -> None:
         (tmp_path / "r.jsonl").write_bytes(torn[:cut] + whole)
         said = imb("fabric", tmp_path / "r.jsonl")
         assert said.code == 1 and said.out.startswith("bad: slow: host other3\n"), said
-        assert "r.jsonl: cut off; what was written is judged" in said.out and "not a record" in said.out
+        assert "r.jsonl#1: cut off; what was written is judged" in said.out and "not a record" in said.out
     # A line that is no pair, too.
     failure = b'{"record":"failure","benchmark":"Pair_Latency","bytes":8,"pass":1,'
     (tmp_path / "r.jsonl").write_bytes(torn[: torn.index(b"\n", len(torn) // 2) + 1] + failure + whole)

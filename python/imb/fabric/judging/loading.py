@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from imb.compare.kinds import library_of
 from imb.fabric.judging.sweep import Endpoint, Rails, Sweep
 from imb.fabric.pair_records import PairLaunch
 from imb.model.errors import ImbError
@@ -103,8 +104,14 @@ def load_of(launch: PairLaunch) -> str:
 
 
 def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
-    """Raises ImbError for launches of different load: times of a hub (-rounds), across the middle (-halves) or of one pair alone (-serial) are not
-    those of concurrent pairs."""
+    """Raises ImbError for launches of several MPI libraries, or of different load: times of a hub (-rounds), across the middle (-halves) or of one
+    pair alone (-serial) are not those of concurrent pairs."""
+    by_library = {library: launch.name for launch in launches if (library := library_of(launch.run))}
+    if len(by_library) > 1:
+        (first, name), (second, other), *_ = by_library.items()
+        raise ImbError(
+            f"{name} was measured with {first}, {other} with {second}: times of several MPI libraries are not one sweep; judge them apart"
+        )
     by_load = {load: launch.name for launch in launches if (load := load_of(launch))}
     if len(by_load) > 1:
         (first, name), (second, other), *_ = by_load.items()
