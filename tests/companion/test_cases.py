@@ -287,6 +287,70 @@ EXPECTED = {
             )
         ]
     ),
+    "AD-front-matter.md": Case(
+        [
+            Launch(
+                [Rows("osu_latency", 2, LATENCY, ((0, 1.00), (1, 1.10), (2, 1.20)))],
+                label="Parallel jobs in containers / Point to point",
+                command="mpirun -n 2 ./osu_latency",
+            )
+        ]
+    ),
+    "AE-content-tabs.md": Case(
+        [
+            Launch(
+                [Rows("osu_bw", 2, BANDWIDTH, values)],
+                label=f"Performance of the library / Bandwidth / {name}",
+                command=f"srun {nodes} -n2 ./osu_bw",
+            )
+            for name, nodes, values in (
+                ("same node", "-N1", ((1, 1.00), (2, 2.00), (4194304, 40000.00))),
+                ("two nodes", "-N2", ((1, 0.50), (2, 1.00), (4194304, 24000.00))),
+            )
+        ]
+    ),
+    "AI-repeated-tables.txt": Case(
+        [
+            Launch([Rows("PingPong", 2, TRANSFER, values)])
+            for values in (
+                ((0, 1000, 2.00, 0.00), (1024, 1000, 4.00, 256.00), (1048576, 40, 500.00, 2097.15)),
+                ((0, 1000, 1.00, 0.00), (1024, 1000, 2.00, 512.00), (1048576, 40, 250.00, 4194.30)),
+            )
+        ]
+    ),
+    "AK-running-comment.txt": Case(
+        [
+            Launch(
+                [Rows("osu_latency", 2, LATENCY, ((0, 1.80), (1, 1.90), (2, 2.00)))],
+                command="srun -n2 -N2 -t00:8:00 --exclusive -c2 ./osu_latency",
+            )
+        ]
+    ),
+    "AQ-quoted-titles.md": Case(
+        [
+            Launch(
+                [Rows("osu_latency", None, LATENCY, [(n, time + n / 10) for n in range(3)])],
+                label=f"Course / Exercise on {nodes} / Expected output",
+            )
+            for nodes, time in (("one node", 0.4), ("two nodes", 1.4))
+        ]
+    ),
+    "AR-bold-titles.md": Case(
+        [
+            Launch(
+                [
+                    Rows(
+                        "osu_mbw_mr",
+                        4,
+                        (*BANDWIDTH, "messages_per_second"),
+                        ((1, rate, rate * 1e6), (2, 2 * rate, rate * 1e6)),
+                    )
+                ],
+                label=f"Local performance / {name}",
+            )
+            for name, rate in (("Group 1", 2.00), ("Group 2", 1.00))
+        ]
+    ),
     "AF-numbered-list.md": Case(
         [
             Launch(

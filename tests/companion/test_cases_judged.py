@@ -283,6 +283,12 @@ def test_bandwidth_of_device_memory_in_a_log_is_held_against_the_link(imb: Imb, 
     assert said.code == 0 and any("assumed" in note for note in json.loads(said.out)["notes"])
 
 
+def test_the_same_table_again_is_a_launch_of_its_own(imb: Imb, here: Path) -> None:
+    name = "AI-repeated-tables.txt"
+    assert "2.00x" in imb("compare", f"{name}#1", f"{name}#2").out
+    assert float(times(imb("export", f"{name}#2"))[0]) == pytest.approx(1e-6)
+
+
 @pytest.mark.parametrize(
     ("name", "share", "listed"),
     [("AJ-osu75-device.txt", "93%", "OSU 7.5 (cuda)"), ("AS-imb-gpu-part.txt", "84%", "MPI1 (device)")],

@@ -299,3 +299,50 @@ def test_rows_of_osu_that_no_heading_fits_are_one_message(imb: Imb, tmp_path: Pa
     assert said.code == 1
     assert "osu.txt:3: lines 3-5: 3 rows do not fit the heading of line 2; skipped" in said.err
     assert len(said.err.splitlines()) == 1
+
+
+IMB = b"#----\n# Benchmarking Bcast \n# #processes = 4 \n#----\n" + (
+    b"       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+    b"            4         1000         2.10         2.30         2.20\n\n"
+)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("table", [OSU, IMB], ids=["OSU", "IMB"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "**{}**",
+        "**{}:**",
+        "__{}__",
+        "> **{}**",
+        "<summary>{}</summary>",
+        "{}:",
+        '=== "{}"',
+        '??? note "{}"',
+        "> ## {}",
+    ],
+)
+def test_titles_of_pages_are_labels(imb: Imb, tmp_path: Path, title: str, table: bytes, end: bytes) -> None:
+    page = b"".join(
+        b"%b\n\n```\n%b```\n\n" % (title.format(name).encode(), table) for name in ("Before", "After")
+    )
+    (tmp_path / "page.md").write_bytes((b"## Part\n\n" + page).replace(b"\n", end))
+    assert imb("import", tmp_path / "page.md").code == 0
+    assert " ".join(figures(imb, "SELECT label FROM labels ORDER BY label")) == "Part / After Part / Before"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "+ {}", "Command: {}", "`{}`", "# Running: {}", "CMD={}", "Command line: `{}`", "$ {} | tee osu_out",
+        "> Running: {}", "** Executing: {} **",
+    ],
+)  # fmt: skip
+def test_a_command_that_a_script_prints_has_the_ranks(imb: Imb, tmp_path: Path, line: str) -> None:
+    command = "mpirun --hostfile osu_hosts -np 6 ./osu_allreduce"
+    (tmp_path / "osu.txt").write_bytes(line.format(command).encode() + b"\n" + OSU)
+    assert imb("import", tmp_path / "osu.txt").code == 0
+    assert figures(imb, "SELECT DISTINCT processes FROM results") == ["6"]
+    assert " ".join(figures(imb, "SELECT command FROM runs")).startswith(command)
+    assert not figures(imb, "SELECT label FROM labels")

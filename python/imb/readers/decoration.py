@@ -36,6 +36,7 @@ _ANCHOR = re.compile(
 _HEADING = re.compile(
     rb"(?:Group +)?#(?:bytes|repetitions)|# Size\b|#\s*(?:Avg Lat(?:ency)?|Latency|Overall|Bandwidth)\s?\("
 )
+_HEADING_OF_PAGE = re.compile(rb"\s*##+\s+\S")
 _LABELED = re.compile(rb"# Benchmarking (?:Multi-)?simple_halo \(processes: [^)]*\)")
 # Names with blanks are those of OSU's benchmarks.
 _COLUMN = re.compile(
@@ -92,8 +93,14 @@ def untagged(text: bytes) -> bytes:
     fronts, backs = _tags(lines)
     if not fronts and not backs:
         return text
-    rest = _cut(lines, fronts, lambda line, match: line[match.end() :])
+    rest = _cut(lines, fronts, _without_front)
     return b"\n".join(_cut(rest, backs, lambda line, match: line[: match.start("tag")]))
+
+
+def _without_front(line: bytes, match: re.Match[bytes]) -> bytes:
+    """A quoted heading keeps the signs of its quote: they are its depth."""
+    is_heading = not match[0].strip(b"> \t") and _HEADING_OF_PAGE.match(line, match.end())
+    return line if is_heading else line[match.end() :]
 
 
 def _cut(

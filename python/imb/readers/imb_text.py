@@ -26,7 +26,7 @@ from imb.readers.imb_rows import (
     row_of,
 )
 from imb.readers.launches import Launches
-from imb.readers.table import Head, Log, lacks_time, no_time
+from imb.readers.table import Head, Log, Stretch, lacks_time, no_time
 from imb.readers.unread import (
     UnreadRow,
     bounded,
@@ -71,6 +71,10 @@ class _Reader:
         self.launches = Launches(self.log, self.line_of)
         self.line_at, self.line = 0, 1  # line numbers are counted once, along the way
         self.unread: list[UnreadRow] = []
+        self.apart, self.items_before = (
+            False,
+            0,
+        )  # text above the table at hand; items of its launch before it
         self.tagged = False  # a heading, or a title of simple_halo, has other text around it
         self.headers: dict[bytes, Header | None] = {}
 
@@ -81,7 +85,9 @@ class _Reader:
                 labeled = text.find(labeled_rows.MARK, at)
                 continue
             if labeled >= 0 and not 0 <= mark < labeled:
-                start = at = self.labeled_table(start, labeled)
+                above_table, start = start, self.labeled_table(start, labeled)
+                at = start
+                self.divide_repeated(above_table)
                 continue
             row_end = text.find(b"\n", mark)
             row_start = text.rfind(b"\n", 0, mark) + 1
@@ -92,7 +98,9 @@ class _Reader:
                 at = row_end
                 continue
             preamble = self.read_above(start, row_start)
-            start = at = self.table(preamble.head, header.columns, row_start, min(row_end + 1, len(text)))
+            above_table, rows_at = start, min(row_end + 1, len(text))
+            start = at = self.table(preamble.head, header.columns, row_start, rows_at)
+            self.divide_repeated(above_table)
         self.read_above(start, len(text), last=True)
 
     # --- Lines ---------------------------------------------------------------------------------------
@@ -123,6 +131,8 @@ class _Reader:
     def read_above(self, start: int, stop: int, *, last: bool = False) -> above.Preamble:
         """Reads the text before a table, or after the last one."""
         preamble = above.read_preamble(self.text[start:stop])
+        self.apart = any(event.kind == "text" for event in preamble.events)
+        self.items_before = len(self.launches.current.items) if self.launches.current else 0
         self.launches.more += preamble.more
         if preamble.events:
             self.launches.take(preamble.events, start)
@@ -130,7 +140,28 @@ class _Reader:
             self.launches.flush(table=False)
         elif not self.launches.is_open:
             self.launches.flush(table=True, at=start)
+            self.items_before = 0
         return preamble
+
+    def divide_repeated(self, start: int) -> None:
+        """Lets a launch begin with the text from `start` and the table after it, where the launch before has such a table with the
+        same lengths already: of a log of two launches only their tables are there. Within a launch with a banner, text
+        must be between: a benchmark may be named twice."""
+        launch = self.launches.current
+        if launch is None or not self.items_before or (launch.run.program and not self.apart):
+            return
+        items = launch.items[self.items_before :]
+        earlier = [item for item in launch.items[: self.items_before] if isinstance(item, Stretch)]
+        if any(
+            (one.head, one.columns) == (other.head, other.columns) and one.lengths() & other.lengths()
+            for one in items
+            if isinstance(one, Stretch)
+            for other in earlier
+        ):
+            del launch.items[self.items_before :]
+            self.launches.flush(table=True, at=start)
+            assert self.launches.current is not None
+            self.launches.current.items = items
 
     # --- Tables --------------------------------------------------------------------------------------
 

@@ -285,8 +285,8 @@ class _Reader:
             lengths = stretch.lengths()
             if any(lengths & other.lengths() for other in self.launch.stretches()):
                 message = "under a second heading have message sizes of the same run; skipped: each table needs its title"
-                rows = "1 row" if stretch.count == 1 else f"{stretch.count:,} rows"
-                problem = Problem(self.log.name, self.table_line, f"{rows} {message}", stretch.count)
+                count = "1 row" if stretch.count == 1 else f"{stretch.count:,} rows"
+                problem = Problem(self.log.name, self.table_line, f"{count} {message}", stretch.count)
                 self.log.problems.append(problem)
                 return
             if len(lengths) < stretch.count:

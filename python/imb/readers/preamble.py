@@ -43,7 +43,7 @@ class Preamble(NamedTuple):
 
 class Titles:
     """The sections that a text is in. Levels are the styles of titles in order of appearance; those of Markdown have an order of
-    their own."""
+    their own, and each ends what is below it: tabs, and paragraphs that are titles."""
 
     def __init__(self) -> None:
         self.styles: list[str] = []
@@ -56,6 +56,8 @@ class Titles:
                 for at, each in enumerate(self.styles)
                 if each[0] == style[0] == "#" and len(each) > len(style)
             ]
+            if style[0] == "#":
+                inner += [at for at, each in enumerate(self.styles) if each.startswith(_BELOW)]
             at = min(inner, default=len(self.styles))
             self.styles.insert(at, style)
             self.names[at:at] = [""] if at < len(self.names) else []
@@ -68,6 +70,7 @@ class Titles:
         return " / ".join(inner)[-200:] or None
 
 
+_BELOW = ("tab", "paragraph")  # styles of titles that are below all headings
 _GRID = r"(?:graph )?[\dx ]{1,80}(?:, corners)?|random graph, degree \d{1,10}, seed \d{1,20}"
 _BENCHMARKING = re.compile(rf"#?\s*Benchmarking\s+(Multi-)?(\S+)(?:\s+\((?:{_GRID})\))?(?:\s{{2,}}\S.*)?")
 _PALLAS = re.compile(r"Test Type: Pallas MPI Benchmark / (\w+)")  # PMB, before it was IMB
@@ -102,6 +105,7 @@ _PASSES = re.compile(
     r"# (\d{1,9}) pass(?:es)? in ([\d.]{1,12}) s, (\d{1,3}) % of it in timed regions(?:; no probes: .{1,80})?$"
 )
 _COMMAND = re.compile(
+    r"(?:[#*>\s]{0,12}(?i:running|executing|launching|executed|command(?: line)?|cmd|run|ran|exec|launch)(?: command| with)?\s*[:=]\s*)?`{0,3}"
     r"(?:\s*+(?:\(\w{1,40}\)\s*+)?+\[?[\w.-]{1,60}+@[\w.-]{1,60}+[: ][^$#%>]{0,200}+[$#%>]|\s*+[\w.-]{1,60}+[$#%>](?=\s))?+"  # a prompt
     r"\s*+[+$>%]*+\s*+((?:(?:time|exec|nohup|\w++=\S*+)\s++)*+(?:\S*/)?" + LAUNCHER + r"\s.*)$"
 )
@@ -114,6 +118,15 @@ _KNOWN_LINES = re.compile(
 )
 _BEGINNINGS = ("Benchmarking", "Group", "MODE", "Test Type")
 _FENCES = ("```", "~~~")
+_YAML = re.compile(rb"\s*(?:#.*|-(?:\s.*)?|[\"']?[\w. /-]{1,60}[\"']?\s*:(?:\s.*)?|[>|\]}[{].*|\s+\S.*)?$")
+_TITLE_OF_PAGE = re.compile(r"title\s*:\s*(\S.*)")
+_TAB = re.compile(r"(?:===[!+]?|\?\?\?\+?|!!!)\s+(?:[\w -]{1,40}\s+)?[\"'](\S.*?)[\"']")
+_QUOTED = re.compile(r"((?:>\s*)+)(#{2,6})\s+(\S.*)$")
+_SUMMARY = re.compile(
+    r"(?:<details[^<>]*>\s*)?<(?:summary|h[1-6]|b|strong)\b[^<>]*>(?:<b>)?([^<>]+)(?:</\w+>)*(?:<br ?/?>)?"
+)
+_BOLD = re.compile(r"(?:>\s*)*(?:\*\*([^\s*][^*]*?):?\*\*|__([^\s_][^_]*?):?__):?")
+_MAY_BE_TITLE = frozenset("=?!><*_")
 _FENCE_BYTES = tuple(fence.encode() for fence in _FENCES)
 _ONE_LINE_TITLE = re.compile(r"([=*~+-])\1{2,}\s*+([^=*~+-].*?)\s*\1{3,}$")
 _UNDERLINES = frozenset(string.punctuation) - frozenset("#|{}[]()<>")
@@ -137,7 +150,7 @@ def _command(line: str) -> str | None:
     """The launch of an MPI program that a line shows; None where it shows none."""
     if not (match := _COMMAND.match(line)) or is_about_launcher(match[1]):
         return None
-    return match[1]
+    return match[1].rstrip("`* ")
 
 
 def read_preamble(text: bytes) -> Preamble:
@@ -176,6 +189,7 @@ def _read(text: bytes) -> Preamble:
     state = ""
     lines = text.split(b"\n")
     boxed = _in_boxes(lines)
+    matter = _front_matter(lines)
     has_fences = any(fence in text for fence in _FENCE_BYTES)
     fences = sum(line.strip().startswith(_FENCE_BYTES) for line in lines) if has_fences else 0  # from here on
     texts = more = 0
@@ -188,6 +202,13 @@ def _read(text: bytes) -> Preamble:
             continue
         line = raw[:_LONGEST].decode("utf-8", "replace").rstrip()
         bare = line.strip()
+        if index < matter:
+            if match := _TITLE_OF_PAGE.match(line):
+                events.append(LogEvent("title", line_start, match[1].strip("\"' ")[:200], style="page"))
+            continue
+        if title := _title_in_page(line, lines, index):
+            events.append(LogEvent("title", line_start, title[0][:200], style=title[1]))
+            continue
         if not bare or bare == "#":
             if bare == "#" and state in ("calling", "called"):
                 state = "called" if state == "calling" else ""
@@ -294,7 +315,7 @@ def _read(text: bytes) -> Preamble:
             state = ""
         elif state == "list" and (match := re.fullmatch(r"# ?(\S+)", bare)):
             events.append(LogEvent("listed", line_start, match[1]))
-        elif match := re.fullmatch(r"# ?(\w+)", bare):
+        elif (match := re.fullmatch(r"# ?(\w+)", bare)) and (fences % 2 == 0 or match[1] in known()):
             if match[1] in known():
                 excerpt = match[1]
             else:
@@ -327,6 +348,44 @@ def _read(text: bytes) -> Preamble:
     if kept:
         head = head._replace(groups=kept)
     return Preamble(head, tuple(events), head_at, more)
+
+
+def _front_matter(lines: list[bytes]) -> int:
+    """The number of lines of the front matter of a page: YAML between two lines `---`; 0 where there is none."""
+    if lines[0].strip() != b"---":
+        return 0
+    for at, line in enumerate(lines[1:_LONGEST_BOX], 1):
+        if line.strip() == b"---":
+            return at + 1
+        if not _YAML.match(line):
+            return 0
+    return 0
+
+
+def _title_in_page(line: str, lines: list[bytes], index: int) -> tuple[str, str] | None:
+    """The title of a tab, of a folded part, of a quoted section or of a paragraph, and its style; None for other lines."""
+    bare = line.strip()
+    if bare[:1] not in _MAY_BE_TITLE and bare[-1:] != ":":
+        return None
+    if match := _TAB.fullmatch(bare):
+        return match[1], f"tab{len(line) - len(line.lstrip()):03}"
+    if match := _QUOTED.match(bare):
+        # Headings of a deeper quote are below those of the quote around it.
+        return match[3].rstrip("# "), "#" * (6 * match[1].count(">") + len(match[2]))
+    if match := _SUMMARY.fullmatch(bare) or _BOLD.fullmatch(bare):
+        name = next(filter(None, match.groups())).strip()
+        return None if is_message(name) or _command(name) or looks_like_row(name) else (name, "paragraph")
+    following = next((each.strip() for each in lines[index + 1 :] if each.strip()), b"")
+    is_apart = not index or not lines[index - 1].strip()
+    if (
+        bare[-1:] == ":"
+        and bare[0].isalnum()
+        and len(bare) <= _LONGEST_BOX
+        and is_apart
+        and following[:3] in _FENCE_BYTES
+    ):
+        return None if is_message(bare) or _command(bare) else (bare.rstrip(": "), "paragraph")
+    return None
 
 
 def _in_boxes(lines: list[bytes]) -> frozenset[int]:
