@@ -630,6 +630,31 @@ def test_ab_warns_of_variables_of_another_mpi(imb: Imb, tmp_path: Path, name: st
     assert (text in said.err) == ignored, said.err
 
 
+def test_variants_of_the_same_settings_are_named_before_they_are_launched(imb: Imb, tmp_path: Path) -> None:
+    """Whatever the words: an A/A test is measured as any other."""
+    options = fake_mpi.make(tmp_path / "mpi")
+    text = "imb: warning: variants a and b have the same settings: differences between them are noise (an A/A test)"
+    for a, b, equal in (
+        ("", "", True),
+        (f"mpi={options[1]}", "", True),
+        ("A=1 bind=core", "bind=core A=1", True),
+        ("arguments='-iter 5'", "", False),
+        ("A=1", "A=2", False),
+    ):
+        said = imb("ab", "--a", a, "--b", b, *options, "--launches", 1, "PingPong")
+        first = said.err.splitlines()[0]
+        assert said.code == 11 and (first == text if equal else "the same settings" not in said.err), said.err
+    said = imb("ab", "--a-cvar", "x=1", "--b-cvar", "x=1", *options, "--launches", 1, "PingPong")
+    assert said.err.splitlines()[0] == text
+    file = tmp_path / "t.toml"
+    file.write_text(
+        f'benchmarks = ["PingPong"]\ncommon = {{ mpi = "{options[1]}", programs = "{options[3]}" }}\n'
+        "[variants]\nx = {}\ny = {}\nz = { env = { A = 1 } }\n"
+    )
+    said = imb("campaign", file, "--dry-run")
+    assert said.code == 0 and text.replace("a and b", "x and y") in said.err, said.err
+
+
 def test_ab_on_a_terminal(imb: Imb, tmp_path: Path) -> None:
     said = imb(
         "ab", "--a", "FAKE_TIME=2", "--b", "FAKE_TIME=1 bind=core", "--both", "A=1", *fake_mpi.make(tmp_path / "mpi"),

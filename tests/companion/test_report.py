@@ -411,7 +411,23 @@ def test_an_interval_of_a_row_alone_has_its_confidence_beside_it() -> None:
 
 
 def test_an_interval_without_an_end_is_open_there() -> None:
-    assert bracketed(effect("inconclusive", 0.71, 1e-300, 1e33)) == "[0, inf]"
+    assert bracketed(effect("inconclusive", 0.71, 1e-300, 1.2)) == "[0, 1.20]"
+    assert bracketed(effect("inconclusive", 0.71, 0.5, 1e33)) == "[0.50, inf]"
+
+
+def test_an_interval_that_excludes_nothing_is_not_estimable(archive: Archive, imb: Imb) -> None:
+    """Of two launches that differ, on the terminal, in Markdown, JUnit and on pages; an end that is not known stays null in JSON."""
+    assert bracketed(effect("inconclusive", 0.71, 1e-300, 1e33)) == "not estimable"
+    for label, factors in (("before", (1.0, 1.4)), ("after", (1.0, 1.9))):
+        for number, factor in enumerate(factors):
+            fill(archive, label, 1, factor=factor, seed=number)
+    for kind in ("terminal", "markdown", "html", "junit"):
+        text = imb("compare", "before", "after", "--rows", "--format", kind).out
+        assert "not estimable" in text and not re.search(r"\[0, |, inf\]", text), (kind, text)
+    page = Page(imb("compare", "before", "after", "--format", "html").out)
+    (line,) = (trace for trace in page.charts(0)[-1]["data"] if trace.get("text"))
+    assert all(text.endswith("inconclusive not estimable") for text in line["text"]), line["text"]
+    assert not page.charts(0)[-1]["data"][2 * line["meta"]]  # no area
 
 
 def test_speedups_cannot_be_read_as_signs() -> None:

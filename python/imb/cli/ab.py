@@ -37,6 +37,8 @@ from imb.cli.launching import (
     note_classic,
     refuse_missing_cpus_of,
     sampling_of,
+    warn_of_equal_variants,
+    warn_of_noise,
 )
 from imb.cli.submitting import (
     AccountOption,
@@ -232,6 +234,11 @@ def command(
             turn_timeout=turn_timeout,
             classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
         )  # fmt: skip
+    if a_cvar or b_cvar:
+        if set(a_cvar or []) == set(b_cvar or []):
+            warn_of_noise("variants a and b")
+    else:
+        warn_of_equal_variants(plans[0])
     if not submit:  # for a job, the command that compares is printed instead
         refuse_missing_cpus_of(plans)
         options = {

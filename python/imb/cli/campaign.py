@@ -17,6 +17,7 @@ from imb.cli.launching import (
     locate_variant,
     note_classic,
     refuse_missing_cpus_of,
+    warn_of_equal_variants,
 )
 from imb.cli.launching import resume as resume_session
 from imb.cli.submitting import (
@@ -130,6 +131,8 @@ def command(
     else:
         campaign, source = _campaign_of(file, launches, timeout)
         plans = _planned(campaign, source, seed, host_pairs, job)
+    if not resume:
+        warn_of_equal_variants(plans[0])
     if not submit:
         refuse_missing_cpus_of(plans)
     if dry_run:

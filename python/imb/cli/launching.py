@@ -251,6 +251,27 @@ def name_ambiguous_mpi(word: str, launcher: str) -> None:
             say(f"imb: {word} is {meant}; there is also {'; '.join(fitting.values())}", err=True)
 
 
+def warn_of_equal_variants(plan: Plan) -> None:
+    """Warns where variants have the same settings, as in an A/A test."""
+    from msgspec import json, structs
+
+    names: dict[bytes, list[str]] = {}
+    for index, variant in enumerate(plan.variants):
+        measured = {item.like()[1:]: None for item in plan.items if item.variant == index}
+        settings = json.encode((structs.replace(variant, name=""), sorted(map(repr, measured))))
+        names.setdefault(settings, []).append(variant.name)
+    for equal in names.values():
+        if len(equal) > 1:
+            warn_of_noise(f"variants {' and '.join(equal)}")
+
+
+def warn_of_noise(variants: str) -> None:
+    say(
+        f"imb: warning: {variants} have the same settings: differences between them are noise (an A/A test)",
+        err=True,
+    )
+
+
 def components_of(plans: Sequence[Plan]) -> set[str]:
     return {item.component for plan in plans for item in plan.items}
 

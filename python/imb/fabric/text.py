@@ -16,6 +16,7 @@ from imb.fabric.judging.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, bey
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.verdict import SizeResult, Suspect, Verdict
 from imb.model.units import and_more, as_percent, counted, size, us
+from imb.report.marks import NOT_ESTIMABLE, estimable
 
 _SHOWN = 20  # rows of a table on the terminal
 HEADINGS = ["", "kind", "name", "takes longer", "95 % CI", "p", "by", "could also be"]
@@ -223,13 +224,12 @@ def certainty(suspect: Suspect, level: float) -> str:
 
 def suspect_cells(suspect: Suspect, number: int, cause: str = "") -> list[str]:
     """Cells under HEADINGS. `cause`: why a pair failed, where it is not for want of an answer."""
-    interval = f"{signed_percent(suspect.interval[0])} to {signed_percent(suspect.interval[1])}"
     return [
         str(number) if suspect.named else f"({number})",
         suspect.kind,
         suspect.name,
         *(
-            (signed_percent(suspect.effect), interval, probability(suspect.p_value))
+            (signed_percent(suspect.effect), _interval(suspect), probability(suspect.p_value))
             if isfinite(suspect.effect)
             else (_label(cause), "", "")
         ),
@@ -242,8 +242,14 @@ def line_of(suspect: Suspect) -> str:
     """`Pair_Latency 8 bytes takes +12.1 % longer (95 % CI +11.9 % to +12.3 %, p 1e-09)`."""
     if not isfinite(suspect.effect):
         return f"{suspect.benchmark} {size(suspect.bytes)}: {suspect.next.partition(':')[0]}"
-    interval = f"95 % CI {signed_percent(suspect.interval[0])} to {signed_percent(suspect.interval[1])}"
-    return f"{suspect.benchmark} {size(suspect.bytes)} takes {longer(suspect.effect)} ({interval}, p {probability(suspect.p_value)})"
+    return f"{suspect.benchmark} {size(suspect.bytes)} takes {longer(suspect.effect)} (95 % CI {_interval(suspect)}, p {probability(suspect.p_value)})"
+
+
+def _interval(suspect: Suspect) -> str:
+    low, high = suspect.interval
+    return (
+        f"{signed_percent(low)} to {signed_percent(high)}" if estimable(1 + low, 1 + high) else NOT_ESTIMABLE
+    )
 
 
 def probability(value: float) -> str:

@@ -23,6 +23,7 @@ MARKS = {
 WHOLE_MARKS = {**MARKS, "mixed": "◆", "not slower": "≥"}
 ALONE = frozenset({"same", "differs"})  # decided by the interval of a band or row alone
 CHANGED: frozenset[Verdict] = frozenset({"faster", "slower", "differs"})
+NOT_ESTIMABLE = "not estimable"
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
 _TENTH = 0.0995  # rounds to 0.10
 _LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
@@ -68,12 +69,30 @@ def short_speedup(speed: float, verdict: Verdict) -> str:
 
 
 def bracketed(effect: Effect) -> str:
-    """Interval of `speedup`: `[0.88, 0.92]`, `[0.98, 1.01] 95 %` where it is of this band or row alone; or nothing."""
+    """Interval of `speedup`: `[0.88, 0.92]`, `[0.98, 1.01] 95 %` where it is of this band or row alone, `not estimable`; or nothing."""
     interval = interval_of(effect)
     if interval is None:
         return ""
-    low, high = (factor(end) for end in (interval.low, interval.high))
-    return f"[{low}, {high}]" + ("" if interval.confidence is None else f" {interval.confidence:.3g} %")
+    if not estimable(interval.low, interval.high):
+        return NOT_ESTIMABLE
+    return between(interval.low, interval.high) + (
+        "" if interval.confidence is None else f" {interval.confidence:.3g} %"
+    )
+
+
+def estimable(low: float, high: float) -> bool:
+    """Whether an interval of a speedup excludes anything; NaN: it is not known."""
+    return low >= _LEAST or high <= 1 / _LEAST
+
+
+def has_both_ends(low: float, high: float) -> bool:
+    """Whether an interval of a speedup can be drawn."""
+    return low >= _LEAST and high <= 1 / _LEAST
+
+
+def between(low: float, high: float) -> str:
+    """The only notation of an interval of a speedup: `[0.88, 0.92]`, or that it cannot be estimated."""
+    return f"[{factor(low)}, {factor(high)}]" if estimable(low, high) else NOT_ESTIMABLE
 
 
 def factor(speed: float) -> str:

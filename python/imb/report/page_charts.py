@@ -10,7 +10,7 @@ from typing import Any
 
 from imb.model.units import short_size, size
 from imb.report.colors import COLORS, DASHES, SIDES, SYMBOLS, Theme, shaded
-from imb.report.marks import TIMES, short, word_of
+from imb.report.marks import TIMES, has_both_ends, short, word_of
 from imb.report.panels import ChartLine, Layout, Panel, Section
 
 _FONT = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif'
@@ -75,6 +75,7 @@ def _interval(x: Sequence[float], line: ChartLine) -> dict[str, Any]:
         (at, lo, hi)
         for at, lo, hi in zip(x, line.lo, line.hi, strict=True)
         if lo is not None and hi is not None
+        if line.verdict is None or has_both_ends(lo, hi)
     ]
     if not ends:
         return {}

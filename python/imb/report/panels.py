@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import isfinite
 from typing import NamedTuple
 
 import msgspec
@@ -15,9 +14,11 @@ from imb.model.units import counted, unit_of
 from imb.report import shortened
 from imb.report.marks import (
     ALONE,
+    NOT_ESTIMABLE,
     TIMES,
     TO,
     digits,
+    estimable,
     factor,
     interval_of,
     letter,
@@ -68,6 +69,8 @@ class ChartLine(msgspec.Struct, kw_only=True):
         between = [
             ""
             if lo is None or hi is None
+            else NOT_ESTIMABLE
+            if verdict and not estimable(lo, hi)
             else f"{factor(lo)}{TO}{factor(hi)}{' (95 %)' if verdict in ALONE else ''}"
             if verdict
             else f"{digits(lo)}{TO}{digits(hi)}"
@@ -281,10 +284,8 @@ def _speeds(effects: Sequence[dict[Key, Effect]], keys: Sequence[Key]) -> Panel:
                 letter=letter(number) if len(effects) > 1 else "",
                 side=number,
                 y=[effect.speed if effect else None for effect in row_effects],
-                lo=[(interval.low or None) if interval else None for interval in intervals],
-                hi=[
-                    interval.high if interval and isfinite(interval.high) else None for interval in intervals
-                ],
+                lo=[interval.low if interval else None for interval in intervals],
+                hi=[interval.high if interval else None for interval in intervals],
                 verdict=[effect.verdict if effect else None for effect in row_effects],
             )
         )

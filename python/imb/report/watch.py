@@ -11,7 +11,7 @@ from imb.history.sessions import AFTER, BLIND, Change, ChangePoint, History, New
 from imb.model.observations import Key
 from imb.model.units import as_percent, counted
 from imb.report.history import without_changes
-from imb.report.marks import short, slower_or_faster
+from imb.report.marks import NOT_ESTIMABLE, estimable, short, slower_or_faster
 
 MOST = 8  # changes of one session on the terminal; the other formats have all
 
@@ -94,6 +94,8 @@ def about(history: History) -> str:
 def change_amount(change: Change) -> str:
     """`12.3 % slower (95 % CI 9.8 to 14.9 %)`; slower is more time, or less bandwidth."""
     word, size, low, high = slower_or_faster(change.speed, change.low, change.high)
+    if not estimable(change.low, change.high):
+        return f"{100 * size:.1f} % {word} (95 % CI {NOT_ESTIMABLE})"
     return f"{100 * size:.1f} % {word} (95 % CI {100 * low:.1f} to {100 * high:.1f} %)"
 
 

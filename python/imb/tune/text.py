@@ -8,6 +8,7 @@ from typing import Any
 
 from imb.model.units import as_percent, counted, size
 from imb.tune.cells import DEFAULT
+from imb.report.marks import between, estimable
 from imb.tune.search import FAMILY, CellResult, Tuned
 
 HEADINGS = ["collective", "ranks", "bytes", "in the file", "tried", "speedup", "interval", "pairs", "verdict"]
@@ -67,7 +68,7 @@ def rows(result: Tuned, *, every: bool) -> Iterator[list[str]]:
             else f"({outcome.estimate:.2f}x)"
             if outcome.tried != DEFAULT
             else "",
-            f"[{judged.low:.2f}, {judged.high:.2f}]" if judged and judged.low == judged.low else "",
+            between(judged.low, judged.high) if judged else "",
             str(judged.pairs) if judged else "",
             _verdict(outcome),
         ]
@@ -158,7 +159,9 @@ def tuning_json(result: Tuned, margin: float, session: str, mpi: str, *, verify:
                 "estimate": outcome.estimate,
                 "verdict": outcome.judged.verdict if outcome.judged else None,
                 "speedup": outcome.judged.speedup if outcome.judged else None,
-                "interval": [outcome.judged.low, outcome.judged.high] if outcome.judged else None,
+                "interval": [outcome.judged.low, outcome.judged.high]
+                if outcome.judged and estimable(outcome.judged.low, outcome.judged.high)
+                else None,
                 "pairs": outcome.judged.pairs if outcome.judged else 0,
                 "why": outcome.why or None,
             }
