@@ -11,6 +11,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from imb.cli import launching
+from imb.model import mpis as known_mpis
 from imb.model import suite
 from imb.mpi import build, builds, installations
 
@@ -211,3 +212,42 @@ def test_a_folder_may_have_the_name_of_an_mpi(
     said = imb("run", "PingPong", "--mpi", "openmpi", "--dry-run")
     assert said.code == 0 and said.out.startswith(f"{tmp_path}/one/bin/")
     assert re.fullmatch(r"imb: openmpi is .*/one/bin/mpicxx; there is also .*/other/bin/mpicxx\n", said.err)
+
+
+def test_a_name_of_several_mpis_means_one_of_them_for_every_command(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first of the PATH, or what programs are linked with; the others are named."""
+    for name in ("one", "other"):
+        fake_mpi.make(tmp_path / name)
+    monkeypatch.setenv("OPENIMB_ENV", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/one/bin:{tmp_path}/other/bin")
+    monkeypatch.setattr("imb.mpi.installations.PLACES", ())
+    monkeypatch.setattr("imb.cli.launching.built", lambda *words, **more: tmp_path / "one/bin")
+    mpis = {name: f"Open MPI 5.0.9, {tmp_path}/{name}/bin/mpicxx" for name in ("one", "other")}
+    programs = ["--programs", tmp_path / "one/bin"]
+    health = ["health", "--learn", "--file", tmp_path / "health.json", "--strict", "-b", "PingPong"]
+    campaign = tmp_path / "t.toml"
+    campaign.write_text('benchmarks = ["PingPong"]\nvariants = { a = { mpi = "openmpi" } }\n')
+    fabric = ["fabric", "--hosts", "n1,n2,n3,n4", "--dry-run"]
+    for words in (
+        ["build", "--mpi", "openmpi"],
+        ["doctor", "--mpi", "openmpi"],
+        ["run", "PingPong", "--dry-run", "--mpi", "openmpi"],
+        ["run", "PingPong", "--dry-run", "--mpi", "openmpi", *programs],
+        ["campaign", campaign, "--dry-run"],
+        [*fabric, "--mpi", "openmpi"],
+        [*fabric, "--mpi", "openmpi", *programs],
+        [*health, "--mpi", "openmpi", *programs],
+        [*health, "--mpi", "openmpi", *programs],
+    ):
+        monkeypatch.setattr("imb.cli.launching._printed", set())
+        said = imb(*words)
+        line = f"imb: openmpi is {mpis['one']}; there is also {mpis['other']}"
+        assert line in said.err.splitlines(), (words, said)
+    linked = installations.Linked((known_mpis.OPEN_MPI,), tmp_path / "other/lib/libmpi.so.40")
+    monkeypatch.setattr(installations, "linked_with", lambda programs: linked)
+    monkeypatch.setattr("imb.cli.launching._printed", set())
+    said = imb("run", "PingPong", "--dry-run", "--mpi", "openmpi", *programs)
+    assert said.out.startswith(f"{tmp_path}/other/bin/mpiexec"), said
+    assert said.err == f"imb: openmpi is {mpis['other']}; there is also {mpis['one']}\n"

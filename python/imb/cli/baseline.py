@@ -29,6 +29,7 @@ from imb.cli.launching import (
     TimeoutOption,
     VerboseOption,
     all_measured,
+    chosen_mpi,
     launch_all,
     ready,
 )
@@ -442,18 +443,17 @@ def _planned(
     setting: str | None,
 ) -> Plan:
     """The plan that launches the baseline again; with_old: beside launches with its own MPI and programs."""
-    from imb.mpi import installations
     from imb.runner import recheck
     from imb.runner.campaign import parse_variant
 
     recheck.refuse_if_imported(baseline)
     wrapper = fact(str, baseline.launches[0].facts, "conditions", "mpi_wrapper")
-    installation = installations.find(mpi or wrapper)
+    installation = chosen_mpi(mpi or wrapper)
     if programs is None and installation.place != wrapper:
         programs = ready(installation, None, {launch.facts["component"] for launch in baseline.launches})
     if with_old:
         seed = secrets.randbelow(2**31)
-        old_installation = installations.find(wrapper)
+        old_installation = chosen_mpi(wrapper)
         new_settings = None if setting is None else parse_variant(setting)
         plan = recheck.plan_with_old(
             baseline,

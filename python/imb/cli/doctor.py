@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.cli.common import FormatOption
-from imb.cli.launching import MpiOption
+from imb.cli.launching import MpiOption, chosen_mpi
 from imb.model.units import counted
 from imb.report.terminal import LEVEL_MARKS, Screen, data, say
 
@@ -64,7 +64,7 @@ def _findings(choice: str | None) -> Iterator[Check]:
     present = nvml.with_figures(gpus.of_host())
     yield from gpu_checks.checks(present)
     yield from doctor.tools()
-    installed = [installations.find(choice)] if choice else installations.find_all()
+    installed = [chosen_mpi(choice)] if choice else installations.find_all()
     if not installed:
         yield doctor.Check(
             "problem",

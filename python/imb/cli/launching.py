@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import sys
@@ -19,7 +18,6 @@ from imb.cli import INTERRUPTED
 from imb.cli.display import Display
 from imb.cli.launch_lines import is_usage_error, launch_line, launch_name, title_of, warn_of_others
 from imb.model.errors import ImbError
-from imb.model.mpis import mpi_named
 from imb.model.units import counted
 from imb.report.terminal import Screen, say
 from imb.runner.passes import Sampling
@@ -227,28 +225,40 @@ def prepare(
     choice: str | None, programs: Path | None, compiler: str | None = None
 ) -> tuple[Installation, Path]:
     """The MPI, and the folder where the suite's programs for it are, or will be (`build_for`)."""
-    from imb.mpi import build, installations
+    from imb.mpi import build
 
-    if programs:
-        return installations.find_for(choice, programs), programs
-    mpi = installations.find(choice)
-    if word := choice or os.environ.get("IMB_MPI"):
-        name_ambiguous_mpi(word, mpi.launcher)
-    return mpi, build.place_of(mpi, compiler)
+    mpi = chosen_mpi(choice, programs)
+    return mpi, programs or build.place_of(mpi, compiler)
 
 
-@functools.cache  # one line, however many variants use the MPI
-def name_ambiguous_mpi(word: str, launcher: str) -> None:
-    """Print which MPI a word like `mpich` means, where it fits several; `launcher` is that of the chosen one."""
+def chosen_mpi(choice: str | None, programs: Path | None = None) -> Installation:
+    """The MPI of --mpi, which is one that can launch these programs. Prints which of several MPIs a name like `mpich` means. Raises
+    ImbError."""
     from imb.mpi import installations
 
-    if kind := mpi_named(word):
-        fitting = {
-            mpi.launcher: f"{mpi.version}, {mpi.place}" for mpi in reversed(installations.of_kind(kind))
-        }
-        # A folder of this name may hold another MPI.
-        if len(fitting) > 1 and (meant := fitting.pop(launcher, None)):
-            say(f"imb: {word} is {meant}; there is also {'; '.join(fitting.values())}", err=True)
+    mpi = installations.find_for(choice, programs) if programs else installations.find(choice)
+    if word := choice or os.environ.get("IMB_MPI"):
+        _print_choice(word, mpi)
+    return mpi
+
+
+_printed: set[tuple[str, str]] = set()  # one line, however many variants use the MPI
+
+
+def _print_choice(word: str, mpi: Installation) -> None:
+    from imb.mpi import installations
+
+    if (word, mpi.launcher) in _printed or not installations.is_name(word):
+        return
+    _printed.add((word, mpi.launcher))
+    others = {
+        each.launcher: f"{each.version}, {each.place}" for each in reversed(installations.of_kind(mpi.known))
+    }
+    others.pop(mpi.launcher, None)
+    if others:
+        say(
+            f"imb: {word} is {mpi.version}, {mpi.place}; there is also {'; '.join(others.values())}", err=True
+        )
 
 
 def warn_of_equal_variants(plan: Plan) -> None:
@@ -293,7 +303,6 @@ def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
 
 def build_variants(campaign: Campaign, plans: Sequence[Plan]) -> None:
     """Builds the programs that the plans of a campaign need, for each of its MPIs and compilers."""
-    from imb.mpi import installations
     from imb.runner.campaign import variants
 
     components = components_of(plans)
@@ -301,7 +310,7 @@ def build_variants(campaign: Campaign, plans: Sequence[Plan]) -> None:
         (settings.mpi, settings.compiler) for settings in variants(campaign).values() if not settings.programs
     }
     for choice, compiler in sorted(builds, key=str):
-        ready(installations.find(choice), compiler, components)
+        ready(chosen_mpi(choice), compiler, components)
 
 
 def ready(mpi: Installation, compiler: str | None, components: Collection[str] = ()) -> Path:

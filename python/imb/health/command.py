@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.cli.common import is_given, named_path, refuse_options
-from imb.cli.launching import MpiOption, ProgramsOption, prepare, ready
+from imb.cli.launching import MpiOption, ProgramsOption, chosen_mpi, prepare, ready
 from imb.health.status import BAD
 from imb.model.errors import ImbError
 from imb.model.text import now
@@ -146,8 +146,8 @@ def command(
             kept = checks.load_kept(path)
             if not learn:
                 raise typer.Exit(_check(path, kept, began + within - RESERVED))
-            chosen_mpi = mpi if is_given(context, "mpi") else None
-            if kept and _asks_for_other(kept, chosen_mpi, programs, np, benchmark, lengths):
+            named_mpi = mpi if is_given(context, "mpi") else None
+            if kept and _asks_for_other(kept, named_mpi, programs, np, benchmark, lengths):
                 raise ImbError(
                     f"{path} has sessions of another MPI, --np, --benchmark or --bytes; omit these, or remove it to begin anew"
                 )
@@ -265,11 +265,10 @@ def _asks_for_other(
     lengths: str | None,
 ) -> bool:
     """Whether the command line asks for something else than the sessions measured. Raises ImbError."""
-    from imb.mpi import installations
     from imb.runner import selection
 
     words = " ".join(kept.arguments)
-    if mpi and (installations.find_for(mpi, programs) if programs else installations.find(mpi)) != kept.mpi:
+    if mpi and chosen_mpi(mpi, programs) != kept.mpi:
         return True
     if benchmark:
         names = [name for group in selection.select(benchmark).values() for name in group]

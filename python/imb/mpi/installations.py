@@ -231,7 +231,7 @@ def linked_with(programs: Path) -> Linked:
 
 
 def find_for(choice: str | None, programs: Path) -> Installation:
-    """`find`, for programs that are built: where nothing is chosen, the MPI that they are linked with.
+    """`find`, for programs that are built: where nothing is chosen, or a name that several MPIs have, the MPI that they are linked with.
 
     Raises ImbError where there is none, and where the chosen one cannot launch them.
     """
@@ -240,7 +240,8 @@ def find_for(choice: str | None, programs: Path) -> Installation:
     if chosen or not fitting:
         mpi = find(choice)
         if not fitting or mpi.known in fitting or not mpi.known.has_launcher:
-            return mpi
+            several = is_name(chosen or "") and mpi.known in fitting
+            return max(of_kind(mpi.known), key=lambda each: _nearness(each, library)) if several else mpi
     kind = " or ".join(known.title for known in fitting)
     if chosen:
         raise ImbError(
@@ -264,6 +265,11 @@ def of_kind(known: mpis.Mpi) -> list[Installation]:
     """The best choice first: one for which `make` has built the suite, else in the order of `find_all`."""
     fitting = [mpi for mpi in find_all() if mpi.known is known]
     return sorted(fitting, key=lambda mpi: not builds.of_make(mpi.wrapper))
+
+
+def is_name(choice: str) -> bool:
+    """Whether a choice is a name that several MPIs may have. A folder of such a name is one MPI."""
+    return mpis.mpi_named(choice) is not None and not Path(choice).is_dir()
 
 
 def find(choice: str | None) -> Installation:

@@ -158,7 +158,7 @@ def command(
     from imb.tune import planning
     from imb.tune.experiment import stages_of
     from imb.tune.tuned_files import difference
-    from imb.tune.tuner import tuner_of
+    from imb.tune.tuner import tuner_of, usable_tuner_of
 
     if resume:
         refuse_options(context, _RESUME_OPTIONS, NOT_WITH_RESUME)
@@ -184,7 +184,7 @@ def command(
             say(f"imb: {mismatch}", err=True)
     # srun may still make the allocation, so the hosts follow from --ppn, too.
     host_count = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
-    tuner = tuner_of(installation, host_count)
+    tuner = usable_tuner_of(installation, host_count)
     intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
     session_name = name or f"tune-{secrets.token_hex(3)}"

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from imb.model.errors import ImbError
-from imb.mpi.installations import Installation
+from imb.model.text import shell_word
+from imb.mpi.installations import Installation, of_kind
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 
 # What ranks executed in each cell, as a tuner's `watch` reports it: names of functions, or counts of messages.
@@ -157,6 +158,30 @@ def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
     raise ImbError(
         f"{mpi.version} cannot be tuned; imb tune knows the files of Open MPI, MPICH and Intel MPI"
     )
+
+
+def usable_tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
+    """`tuner_of` a library that has what a file needs. Raises ImbError that names the installed MPIs of this kind that have it."""
+    try:
+        tuner = tuner_of(mpi, hosts)
+        tuner.collectives()
+    except ImbError as error:
+        usable = [
+            other for other in of_kind(mpi.known) if other.launcher != mpi.launcher and _is_usable(other)
+        ]
+        if not usable:
+            raise
+        choices = " or ".join(f"--mpi {shell_word(other.place)} ({other.version})" for other in usable)
+        raise ImbError(f"{error}; give {choices}") from error
+    return tuner
+
+
+def _is_usable(mpi: Installation) -> bool:
+    try:
+        tuner_of(mpi).collectives()
+    except ImbError:
+        return False
+    return True
 
 
 def proof(

@@ -14,6 +14,7 @@ import pytest
 from companion.door import Imb, Said
 from companion.test_run import with_
 from companion.tune.fake_tuning import LENGTHS, FakeTuner, launches, make
+from imb.model.errors import ImbError
 from imb.mpi import installations
 from imb.store.store import Archive
 from imb.tune import experiment, planning
@@ -111,6 +112,31 @@ def test_hosts_of_a_launch_follow_from_ranks_per_host(
     assert imb("tune", *mpi, *words, "Allreduce").code == 0
     assert asked == [2, 2]
     assert "; 2 hosts, 2 ranks per host; ranks: 2, 4\n" in (tmp_path / "out/switch.sh").read_text()
+
+
+def test_an_mpi_that_cannot_be_tuned_names_those_that_can(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the same kind, as an old one on the PATH hides a new one."""
+    for name in ("old", "new", "older"):
+        make(tmp_path / name)
+    all_three = [installations.find(str(tmp_path / name)) for name in ("old", "new", "older")]
+    monkeypatch.setattr(installations, "find_all", lambda: all_three)
+
+    def tuner_of(mpi: installations.Installation, hosts: int = 1) -> FakeTuner:
+        if "old" in mpi.launcher:
+            raise ImbError("its library has no rules")
+        return FakeTuner(["fast"])
+
+    monkeypatch.setattr("imb.tune.tuner.tuner_of", tuner_of)
+    said = imb("tune", "--mpi", "openmpi", "--programs", tmp_path / "old/bin", "Allreduce")
+    wrapper = tmp_path / "new/bin/mpicxx"
+    assert said.code == 2 and said.err.splitlines()[-1] == (
+        f"imb: its library has no rules; give --mpi {wrapper} (Open MPI 5.0.9)"
+    )
+    monkeypatch.setattr(installations, "find_all", lambda: all_three[::2])
+    said = imb("tune", "--mpi", "openmpi", "--programs", tmp_path / "old/bin", "Allreduce")
+    assert said.code == 2 and said.err.splitlines()[-1] == "imb: its library has no rules"
 
 
 def test_where_nothing_is_faster_there_is_no_file(tune: Tune, tmp_path: Path) -> None:
