@@ -328,6 +328,8 @@ def _write_page(file: Path, result: Tuned, plan: Plan, settings: Settings) -> No
 def _status(result: Tuned, *, verify: bool) -> int:
     if verify and result.slower:
         return 10
+    if result.failed:
+        return 1
     if result.stopped:
         return 11
     if not result.cells:

@@ -22,6 +22,7 @@ from imb.cli.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.text import now
 from imb.model.units import counted
+from imb.readers.launch_errors import reason
 from imb.report.terminal import say
 from imb.runner.session import Done, Plan, folder_of
 from imb.store.durable import write_whole
@@ -29,7 +30,7 @@ from imb.store.store import Archive
 from imb.tune import planning, tuned_files
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Switch
 from imb.tune.planning import Figures, Group, Launch, Row, Settings
-from imb.tune.search import FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
+from imb.tune.search import FAILED, FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
 from imb.tune.tuner import Executed, Tuner, proof, tuner_of
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class Stages:
         self._longer: dict[Group, float] = {}
         self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
         self._over = 0  # launches whose figures the stages have received
+        self._failures: dict[Group, str] = {}  # why launches of a group failed, the last reason
+        self._undecided: dict[Cell, str] = {}  # cells that failed launches leave without a choice, and why
         self._steps = self._all()
         self._next_launches: list[Launch] | None = next(self._steps, None)
 
@@ -143,11 +146,12 @@ class Stages:
             for group in cells
         }
         alive, forced = yield from self._screening(cells, candidates, durations)
+        yield from self._examine_launcher(cells, candidates, alive)
         if settings.verify:
             proposed = {
                 cell: choice for cell, choice in chosen_before.items() if alive.get((cell, choice), False)
             }
-            lost = sorted(chosen_before.keys() - proposed.keys())
+            lost = sorted(chosen_before.keys() - proposed.keys() - self._undecided.keys())
             if lost:
                 self.result.notes.append(
                     f"{counted(len(lost), 'cell')} of the file cannot be confirmed, as screening shows"
@@ -159,7 +163,11 @@ class Stages:
         for group_cells in cells.values():
             for cell in group_cells:
                 tried = proposed.get(cell, DEFAULT)
-                self.result.cells.append(CellResult(cell, DEFAULT, tried, estimates.get(cell, 1.0), None))
+                why = FAILED if cell in self._undecided else ""
+                self.result.cells.append(
+                    CellResult(cell, DEFAULT, tried, estimates.get(cell, 1.0), None, why)
+                )
+        self.result.failed.update(self._undecided.values())
         if not proposed:
             return
         final: dict[Cell, Algorithm] = {}
@@ -260,6 +268,8 @@ class Stages:
             why = "delivers wrong data" if figures.defects else figures.why
             why = why or self.tuner.complained(figures.errors) or self._unread(launches[name].switch, figures)
             forced.setdefault((group.collective, algorithm), {}).update(executed)
+            if figures.why:
+                self._failures[group] = _failure_of(figures)
             for cell in usable:
                 is_measured = Row(cell.collective, "", cell.bytes) in figures.seconds
                 problem = (
@@ -275,6 +285,29 @@ class Stages:
                 count = sum(reason == why for reason in excluded.values())
                 self.result.screened.append(Screened(*group, algorithm, why, count, len(cells[group])))
         return alive, forced
+
+    def _examine_launcher(
+        self,
+        cells: Mapping[Group, list[Cell]],
+        candidates: Mapping[Group, list[Algorithm]],
+        alive: Mapping[tuple[Cell, Algorithm], bool],
+    ) -> Stage[None]:
+        """Where all candidates of a group failed, the library's own choice once more: if that fails too, the candidates are not to blame."""
+        suspects = [
+            group
+            for group, group_cells in cells.items()
+            if group in self._failures
+            and not any(alive.get((cell, one)) for cell in group_cells for one in candidates[group])
+        ]
+        launches = []
+        for group in suspects:
+            arguments = self._checking(group)
+            limit = planning.time_limit(arguments, group.ranks)
+            launches.append(Launch("reference", group.ranks, arguments, self.tuner.base(), limit))
+        results = (yield launches) if launches else []
+        for group, figures in zip(suspects, results, strict=True):
+            if figures.why:
+                self._undecided |= dict.fromkeys(cells[group], _failure_of(figures))
 
     def _search(
         self,
@@ -302,6 +335,8 @@ class Stages:
             )
         turn = 0
         next_seconds = 0.0  # seconds of the next round
+        failures: dict[Group, str] = {}
+        out_of_time = False
         while unsettled := {group: race for group, race in races.items() if race[1].rounds_needed()}:
             share = SEARCH_SHARE if turn >= FIRST else FIRST_SHARE
             if self._spent + next_seconds > share * self._budget:
@@ -312,6 +347,7 @@ class Stages:
                 self.result.notes.append(
                     f"search ended after {counted(turn, 'round')} by the budget; {counted(undecided, 'cell')} chosen by estimates"
                 )
+                out_of_time = True
                 break
             turn += 1
             before, longer = self._spent, dict(self._longer)
@@ -327,6 +363,8 @@ class Stages:
             for group, planned in launches.items():
                 figures = [next(results) for _ in planned]
                 algorithms, race = unsettled[group]
+                if why := next((_failure_of(launched) for launched in figures if launched.why), ""):
+                    failures[group] = why
                 self._lengthen([group], figures)
                 race.add(self._logs(cells[group], algorithms, figures)[None])
             growth = max(
@@ -335,11 +373,30 @@ class Stages:
             next_seconds = growth * (self._spent - before)
         proposed: dict[Cell, Algorithm] = {}
         estimates: dict[Cell, float] = {}
+        late = 0
         for group, (algorithms, race) in races.items():
-            for cell, choice, gain in zip(cells[group], race.chosen(), race.gain, strict=True):
+            few_rounds = race.undecided()
+            for cell, choice, gain, few in zip(
+                cells[group], race.chosen(), race.gain, few_rounds, strict=True
+            ):
                 estimates[cell] = math.exp(float(gain))
                 if choice:
                     proposed[cell] = algorithms[choice]
+                elif few and group in failures:
+                    self._undecided[cell] = failures[group]
+                else:
+                    late += few
+            if group in failures and not all(few_rounds):
+                lost = race.unmeasured().sum(axis=0)
+                self.result.screened += [
+                    Screened(
+                        *group, algorithm, f"not measured: {failures[group]}", int(many), len(cells[group])
+                    )
+                    for algorithm, many in zip(algorithms, lost, strict=True)
+                    if many
+                ]
+        if late and out_of_time and not proposed:
+            self.result.stopped = self._too_long(f"after {counted(turn, 'round')} of the search")
         return proposed, estimates
 
     def _round(
@@ -460,6 +517,7 @@ class Stages:
             return {}
         choices = dict(proposed)
         pairs_before = self.result.pairs
+        failures: list[str] = []
         judge: Proof | None = None
         confirmation = 0
         file: Switch | None = None
@@ -490,7 +548,11 @@ class Stages:
                 break
             pairs = self._affordable(cells, judge)
             if pairs:
-                judge.add(*self._gains(all_cells, (yield from self._pairs(cells, ranks, file, judge, pairs))))
+                measured = yield from self._pairs(cells, ranks, file, judge, pairs)
+                judge.add(*self._gains(all_cells, measured))
+                failures += [_failure_of(figures) for pair in measured for figures in pair if figures.why]
+                if pairs >= LOOKS[0] and all(none.why or with_file.why for none, with_file in measured):
+                    break
             elif judge.launched >= LOOKS[0]:
                 judge.end()
             else:
@@ -499,7 +561,7 @@ class Stages:
                 self.result.stopped = self._too_long(when, f" and {needs}", ranks)
                 break
             self._report_judged(all_cells, judge, confirmation)
-        self._keep(all_cells, choices, judge)
+        self._keep(all_cells, choices, judge, failures[-1] if failures else "")
         late = any(judged.verdict == "no time" for _, judged in judge.reverted)
         slower = any(judged.verdict == "slower" for judged in judge.judged)
         if late and not judge.changed.any() and not (verify and slower):
@@ -620,8 +682,11 @@ class Stages:
                 f"{good} of {counted(int(judge.changed.sum()), 'changed cell')} confirmed after {counted(judge.launched, 'pair')}"
             )
 
-    def _keep(self, all_cells: Sequence[Cell], choices: Mapping[Cell, Algorithm], judge: Proof) -> None:
-        """Writes into the report what was decided for each cell."""
+    def _keep(
+        self, all_cells: Sequence[Cell], choices: Mapping[Cell, Algorithm], judge: Proof, failure: str
+    ) -> None:
+        """Writes into the report what was decided for each cell. `failure`: why launches failed; a cell with fewer pairs than those of the first
+        look is not decided then."""
         reverted = dict(judge.reverted)
         for at, cell in enumerate(all_cells):
             place = next(index for index, entry in enumerate(self.result.cells) if entry.cell == cell)
@@ -631,9 +696,15 @@ class Stages:
             if at in reverted:
                 judged = reverted[at]
                 why = _REVERTED.get(judged.verdict, "not confirmed")
+                if failure and judged.verdict == "failed" and judged.pairs < LOOKS[0]:
+                    why = FAILED
+                    self.result.failed[failure] += 1
                 self.result.cells[place] = before._replace(chosen=chosen, judged=judged, why=why)
             elif judge.judged:
                 self.result.cells[place] = before._replace(chosen=chosen, judged=judge.judged[at])
+            elif failure and cell in choices:
+                self.result.cells[place] = before._replace(chosen=chosen, why=FAILED)
+                self.result.failed[failure] += 1
 
     def _acting(
         self,
@@ -710,6 +781,8 @@ class Stages:
         self._acting_seconds = self._spent - before
         executed: dict[Cell, frozenset[str]] = {}
         for group, (name, launch), figures in zip(cells, launches.items(), results, strict=True):
+            if figures.why and not figures.defects:
+                self.result.failed[_failure_of(figures)] += len(choices)
             if figures.why or figures.defects:
                 why = "wrong data received" if figures.defects else figures.why
                 return {}, f"{group.collective} on {counted(group.ranks, 'rank')} with the file: {why}"
@@ -851,6 +924,12 @@ class Stages:
         except ImbError as error:
             self.result.unproven = str(error)
             return {}
+
+
+def _failure_of(figures: Figures) -> str:
+    """Why a launch failed, with the launcher's message."""
+    message = reason(figures.errors.encode())
+    return f"{figures.why}: {message}" if message else figures.why
 
 
 def together(*switches: Switch) -> Switch:

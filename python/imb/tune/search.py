@@ -15,6 +15,7 @@ docs/evidence-tuning.md has the error rates on drawn launches of known truth.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -38,6 +39,8 @@ FAMILY = 0.01
 RESERVE = 1.2  # half widths of its interval that a gain must have to stay, from the second confirmation that failed on
 RESERVE_AT_END = 1.5  # the same when the budget ends: there is time for one more confirmation at most
 CONFIRMATIONS = 5  # 0.5, 0.25, ... %; cells that fail even then are many, and there is no file
+
+FAILED = "launches failed"  # why a cell is not decided
 
 Verdict: TypeAlias = Literal[
     "confirmed", "failed", "no time", "below the margin", "slower", "not slower", "inconclusive"
@@ -80,7 +83,7 @@ class Screened(NamedTuple):
 
 class Tuned:
     """What came of a session so far. `limited`: cells that a file cannot express, by the reason; `acts`: evidence that the file acts;
-    `unproven`: why that is not known; `alike`: changed cells in which ranks execute the same
+    `failed`: why cells are not decided, where that is because launches failed, and how many cells; `unproven`: why that is not known; `alike`: changed cells in which ranks execute the same
     functions without the file; `stopped`: why it is not decided; `evidence`: runs of the proof."""
 
     def __init__(self) -> None:
@@ -92,6 +95,7 @@ class Tuned:
         self.unproven = ""
         self.switch: Switch | None = None
         self.stopped = ""
+        self.failed: Counter[str] = Counter()
         self.evidence: list[str] = []
         self.pairs = 0
         self.alike = 0
@@ -117,6 +121,8 @@ class Search:
         self.alive: Mask = np.ones((cells, candidates), dtype=np.bool_) if alive is None else alive.copy()
         self.alive[:, 0] = True
         self.settled: Mask = self.alive.sum(axis=1) < 2
+        self._rivals: Mask = self.alive.copy()
+        self._rivals[:, 0] = False
         self.best = np.zeros(cells, dtype=np.int64)
         self.gain: Values = np.zeros(cells)  # of the best one over the default: logarithm of the speedup
 
@@ -171,6 +177,22 @@ class Search:
         rivals = self.alive & ~is_best & ~certain
         rivals[:, 0] &= ~default_is_out
         self.settled |= ~rivals.any(axis=1)
+
+    def _counts(self) -> Values:
+        """Rounds in which a candidate and the default were measured, shape (cells, candidates)."""
+        counts: Values = np.isfinite(self._logs - self._logs[:, :, :1]).sum(axis=0).astype(np.float64)
+        return counts
+
+    def unmeasured(self) -> Mask:
+        """Candidates that no round has measured beside the default, shape (cells, candidates)."""
+        return np.asarray(self._rivals & (self._counts() == 0))
+
+    def undecided(self) -> list[bool]:
+        """Whether too few rounds were measured to call the default of a cell the fastest: fewer than FIRST of some candidate that is left, or
+        none of any."""
+        few = (self._rivals & self.alive & (self._counts() < FIRST)).any(axis=1)
+        nothing = self._rivals.any(axis=1) & (self.unmeasured() == self._rivals).all(axis=1)
+        return [bool(cell) for cell in few | nothing]
 
     def chosen(self) -> list[int]:
         """The candidate that is proposed for each cell; 0: the default."""
@@ -253,11 +275,14 @@ class Proof:
         self._take_look(last=True, in_time=False)
 
     def _clean(self) -> Mask:
-        """Pairs whose launches were both in the dominant state of the machine, by their probes alone."""
-        if not np.isfinite(self._probes).all() or not len(self._probes):
-            return np.ones(len(self._gains), dtype=np.bool_)
-        _, away = split(np.log(self._probes.reshape(-1)))
-        return np.asarray(~away.reshape(-1, 2).any(axis=1))
+        """Pairs that were measured, and whose launches were both in the dominant state of the machine, by their probes alone."""
+        measured: Mask = np.asarray(np.isfinite(self._gains).any(axis=1))
+        if not np.isfinite(self._probes[measured]).all() or not measured.any():
+            return measured
+        _, away = split(np.log(self._probes[measured].reshape(-1)))
+        clean = measured.copy()
+        clean[measured] = ~away.reshape(-1, 2).any(axis=1)
+        return clean
 
     def _take_look(self, *, last: bool, in_time: bool = True) -> None:
         share = LOOKS[self._look] / sum(LOOKS)

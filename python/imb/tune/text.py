@@ -9,7 +9,7 @@ from typing import Any
 from imb.model.units import as_percent, counted, size
 from imb.tune.cells import DEFAULT
 from imb.report.marks import between, estimable
-from imb.tune.search import FAMILY, CellResult, Tuned
+from imb.tune.search import FAILED, FAMILY, CellResult, Tuned
 
 HEADINGS = ["collective", "ranks", "bytes", "in the file", "tried", "speedup", "interval", "pairs", "verdict"]
 RIGHT = (1, 2, 5, 7)
@@ -17,14 +17,19 @@ RIGHT = (1, 2, 5, 7)
 
 def headline(result: Tuned, margin: float, *, verify: bool) -> str:
     """The verdict, and nothing else."""
-    changed, many = result.changed(), len(result.cells)
+    changed, decided = result.changed(), [each for each in result.cells if each.why != FAILED]
+    many = len(decided)
     if result.stopped and not (verify and result.slower):
         return f"not decided: {result.stopped}"
+    if result.failed and not (result.slower if verify else result.switch):
+        why = f"{FAILED}: {next(iter(result.failed))}"
+        where = f" in {len(result.cells) - many} of {counted(len(result.cells), 'cell')}" if many else ""
+        return f"not decided: {why}" if verify else f"not decided{where}: {why}; no file"
     if verify:
         return _verified(result)
     if not many:
         return "nothing measured; no file"
-    if not any(each.tried != DEFAULT for each in result.cells):
+    if not any(each.tried != DEFAULT for each in decided):
         return f"no algorithm is faster than the library's own choice by {as_percent(margin)} in any of {counted(many, 'cell')}: no file"
     if not changed or result.switch is None:
         return f"no algorithm is confirmed to be faster than the library's own choice in any of {counted(many, 'cell')}: no file"
@@ -88,7 +93,8 @@ def _is_slower(outcome: CellResult) -> bool:
 
 def notes(result: Tuned) -> Iterator[str]:
     """Sentences after the table: cells without a proof, reasons, and whether the file acts."""
-    kept = [each for each in result.cells if each.chosen == DEFAULT and each.tried == DEFAULT]
+    decided = [each for each in result.cells if each.why != FAILED]
+    kept = [each for each in decided if each.chosen == DEFAULT and each.tried == DEFAULT]
     if kept:
         inconclusive = sum(each.judged is not None and each.judged.verdict == "inconclusive" for each in kept)
         unclear = (
@@ -104,6 +110,8 @@ def notes(result: Tuned) -> Iterator[str]:
         if ": " in outcome.why:
             cell = outcome.cell
             yield f"{cell.collective}, {counted(cell.ranks, 'rank')}, {size(cell.bytes)}: {outcome.why}"
+    for why, many in result.failed.items() if result.switch else ():
+        yield f"{counted(many, 'cell')} not decided: {FAILED}: {why}"
     for why, many in result.limited.items():
         yield f"{counted(many, 'cell')} cannot be in a file: {why}"
     if result.acts and not result.unproven:
@@ -180,5 +188,6 @@ def tuning_json(result: Tuned, margin: float, session: str, mpi: str, *, verify:
         ],
         "limited": result.limited,
         "notes": result.notes,
+        "failed": dict(result.failed),
         "reasons": dict(Counter(each.why for each in result.cells if each.why)),
     }

@@ -36,6 +36,15 @@ words = sys.argv[1:]
 if words == ["--version"]:
     print("mpiexec (Open MPI) 5.0.9")
     sys.exit()
+counter = {log!r} + ".count"
+number_of_launch = 1 + (os.path.getsize(counter) if os.path.exists(counter) else 0)
+if os.path.exists({log!r} + ".fails"):
+    with open(counter, "a") as file:
+        file.write(".")
+    with open({log!r} + ".fails") as file:
+        if eval(file.read(), {{"n": number_of_launch, "words": words}}):
+            print("no slots left in the allocation", file=sys.stderr)
+            sys.exit(1)
 given = dict(word.split("=", 1) for word in words if word.startswith("FAKE_"))
 if given.get("FAKE_WATCH") and given.get(given.get("FAKE_BREAKS", "")):
     sys.exit(9)
@@ -114,6 +123,12 @@ def make(folder: Path) -> list[object]:
         (folder / "bin" / name).write_text(script)
         (folder / "bin" / name).chmod(0o755)
     return ["--mpi", folder, "--programs", folder / "bin"]
+
+
+def fail(folder: Path, launches: str) -> None:
+    """Launches of this MPI fail where the expression is true of `n`, their number from now on, and their `words`."""
+    (folder / "log.fails").write_text(launches)
+    (folder / "log.count").unlink(missing_ok=True)
 
 
 def launches(folder: Path) -> list[dict[str, Any]]:
@@ -203,4 +218,4 @@ class FakeTuner(Tuner):
         return None if not seen or seen == {algorithm.name} else f"replaced by {', '.join(seen)}"
 
 
-__all__ = ["DEFAULT", "FakeTuner", "launches", "make"]
+__all__ = ["DEFAULT", "FakeTuner", "fail", "launches", "make"]

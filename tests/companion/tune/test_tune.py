@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from companion.door import Imb, Said
 from companion.test_run import with_
-from companion.tune.fake_tuning import LENGTHS, FakeTuner, launches, make
+from companion.tune.fake_tuning import LENGTHS, FakeTuner, fail, launches, make
 from imb.model.errors import ImbError
 from imb.mpi import installations
 from imb.store.store import Archive
@@ -147,6 +147,81 @@ def test_where_nothing_is_faster_there_is_no_file(tune: Tune, tmp_path: Path) ->
     )
     assert not (tmp_path / "out").exists()
     assert not any("-turns" in one["words"] and "Bcast" in one["names"] for one in launches(tmp_path / "mpi"))
+
+
+@pytest.mark.parametrize(
+    ("fails", "names", "switches", "where"),
+    [
+        ("n > 1", ["fast", "slow"], True, ""),  # screening
+        ("n > 3", ["fast"], False, ""),  # the search
+        ("'-alternate' in words", ["slight", "slow"], True, ""),
+        (
+            "'FAKE_RULES' in str(words) and '-check' not in words",
+            ["fast"],
+            True,
+            " in 2 of 3 cells",
+        ),  # the proof
+    ],
+)
+def test_what_failed_launches_leave_is_not_decided(
+    tune: Tune,
+    imb: Imb,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: str,
+    names: list[str],
+    switches: bool,
+    where: str,
+) -> None:
+    """It is not "nothing is faster"; a session that is over says the same again."""
+    fail(tmp_path / "mpi", fails)
+    said = tune(FakeTuner(names, switches=switches), "Allreduce")
+    message = "launches failed: exit status 1: no slots left in the allocation"
+    assert (said.code, said.out.splitlines()[0]) == (1, f"not decided{where}: {message}; no file"), said
+    assert not (tmp_path / "out").exists() and "is faster" not in said.out
+    made = len(launches(tmp_path / "mpi"))
+    monkeypatch.setattr(experiment, "_STAGES", {})  # as of another process
+    again = imb("tune", "--resume")
+    assert (again.code, again.out) == (1, said.out)
+    assert len(launches(tmp_path / "mpi")) == made
+
+
+def test_a_few_failed_launches_cost_rounds_and_pairs_alone(tune: Tune, tmp_path: Path) -> None:
+    """One of seven of search and proof."""
+    fail(tmp_path / "mpi", "('Sendrecv' in words or '-alternate' in words) and n % 7 == 0")
+    said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--format", "json")
+    assert said.code == 0, said
+    assert [one["chosen"] for one in cells(said).values()] == ["default", "fast", "fast"]
+    for one in list(cells(said).values())[1:]:
+        assert one["verdict"] == "confirmed" and one["pairs"] >= judge.LOOKS[0]
+
+
+def test_a_collective_whose_launches_failed_is_not_decided_by_the_others(tune: Tune, tmp_path: Path) -> None:
+    fail(tmp_path / "mpi", "'Bcast' in words and '-alternate' in words")
+    said = tune(FakeTuner(["fast"], switches=True), "Allreduce", "Bcast")
+    assert said.code == 1 and said.out.startswith("faster in 2 of 3 cells"), said
+    message = "launches failed: exit status 1: no slots left in the allocation"
+    assert f"note: 3 cells not decided: {message}\n" in said.out
+    written = json.loads((tmp_path / "out/rules.json").read_text())
+    assert {rule[0] for rule in written["rules"]} == {"Allreduce"}
+
+
+def test_files_are_not_called_slow_where_launches_fail(tune: Tune, imb: Imb, tmp_path: Path) -> None:
+    assert tune(FakeTuner(["fast"]), "Allreduce").code == 0
+    for fails in ("n > 1", "'FAKE_RULES' in str(words) and '-turns' in words"):
+        fail(tmp_path / "mpi", fails)
+        said = imb(
+            "tune",
+            "--mpi",
+            tmp_path / "mpi",
+            "--programs",
+            tmp_path / "mpi/bin",
+            "--verify",
+            tmp_path / "out",
+        )
+        assert said.code == 1 and said.out.startswith(
+            "not decided: launches failed: exit status 1: no slots"
+        ), said
 
 
 def test_what_was_fast_by_chance_is_not_confirmed(tune: Tune, tmp_path: Path) -> None:
