@@ -8,7 +8,7 @@ import os
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ import platformdirs
 from imb.health.figures import Session, Watched
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.intent import Intent
-from imb.model.mpis import TRANSPORT_SETTINGS, Host
+from imb.model.mpis import Host, chooses_transports
 from imb.model.records import Component, End, Failure, Result, Run, read
 from imb.model.units import size
 from imb.mpi import launch, load
@@ -30,6 +30,7 @@ from imb.runner import ownership
 from imb.store.durable import write_whole
 
 FORMAT = "openimb-health/1"
+CANNOT_JUDGE = "cannot judge"  # as no check will before its file or its surroundings change
 GRACE = 0.3  # seconds that a launch has to end before it is killed
 LINGER = 1.0  # and after its last record
 BUSY = 0.5  # CPUs: where other processes use as many, a slow launch is no evidence
@@ -44,10 +45,11 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """The last check that ended with a verdict."""
+    """The last check: its verdict, or CANNOT_JUDGE and `why`."""
 
     at: str
     verdict: str
+    why: str = ""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,13 +191,18 @@ def measured(kept: Kept, timeout: float) -> Launched:
     if not values:
         raise NotMeasured("the launch has no times", status=11)
     library = runs[0].mpi.known_as if runs[0].mpi else None
-    return Launched(values, seconds, library, _settings(runs[0]), others)
+    return Launched(values, seconds, library, _settings(runs[0], kept.mpi), others)
 
 
-def _settings(run: Run) -> dict[str, str] | None:
+def _settings(run: Run, mpi: Installation) -> dict[str, str] | None:
     if run.environment is None:
         return None
-    return {name: text for name, text in sorted(run.environment.items()) if TRANSPORT_SETTINGS.match(name)}
+    return read_by(mpi, run.environment)
+
+
+def read_by(mpi: Installation, variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables that choose transports of this MPI: those of others change nothing."""
+    return {name: text for name, text in sorted(variables.items()) if chooses_transports(mpi.known, name)}
 
 
 def _is_complete(records: Path) -> bool:

@@ -33,6 +33,7 @@ RESERVED = 0.3  # seconds of a check, to judge, write and exit
 SESSIONS_APART = timedelta(minutes=50)
 FIRST = ("--learn", "--within", "--strict", "--file", "--np", "--benchmark", "--mpi", "--programs")
 STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
+_NO_VERDICT = ("inconclusive", "cannot judge")
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
 _LEARN_OPTIONS = {"learn", "file", "strict", "mpi", "programs", "np", "benchmark", "lengths"}
 _CHECK_OPTIONS = {"within", "file", "strict"}
@@ -156,6 +157,14 @@ def command(
         raise ImbError(f"{error.filename or path}: {error.strerror or error}") from error
 
 
+class OtherConditions(ImbError):
+    """A file with sessions that this host, MPI or environment cannot be compared with. `changed`: how they differ."""
+
+    def __init__(self, path: Path, changed: str) -> None:
+        super().__init__(f"{path} has sessions of {changed}; remove it and learn again")
+        self.changed = f"sessions of {changed}"
+
+
 def _list(path: Path) -> int:
     """The hosts of the files in this folder, or in that of this file, the worst first; the exit status with --strict. Raises
     ImbError where there is none."""
@@ -175,7 +184,9 @@ def _list(path: Path) -> int:
             unreadable = True
     if not hosts:
         raise ImbError(f"no files of imb health in {folder}; measure sessions with `imb health --learn`")
-    worst_first = ("bad", "suspect", "inconclusive", "not checked", "learning", "healthy")
+    worst_first = (
+        "bad", "suspect", checks.CANNOT_JUDGE, "inconclusive", "not checked", "learning", "healthy",
+    )  # fmt: skip
 
     def state(kept: Kept) -> str:
         if kept.last:
@@ -196,10 +207,15 @@ def _list(path: Path) -> int:
             str(len(kept.sessions)),
             str(kept.checks),
             str(kept.suspects),
-            ", ".join(
-                f"{figure} since {watched.suspect}"
-                for figure, watched in kept.watched.items()
-                if watched.suspect
+            "; ".join(
+                [
+                    *(
+                        f"{figure} since {watched.suspect}"
+                        for figure, watched in kept.watched.items()
+                        if watched.suspect
+                    ),
+                    *filter(None, [kept.last.why if kept.last else ""]),
+                ]
             ),
         )
         for kept in sorted(hosts, key=order)
@@ -329,14 +345,14 @@ def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
         say(*_sensitivity(kept))
 
 
-def _last(last: Checked | None, watched: Mapping[str, Watched], verdict: str) -> Checked:
-    """The check that `--list` prints of the host: this one, but an inconclusive one does not hide a suspect or bad verdict that is still open."""
+def _last(last: Checked | None, watched: Mapping[str, Watched], verdict: str, why: str = "") -> Checked:
+    """The check that `--list` prints of the host: this one, but one without a verdict does not hide a suspect or bad one that is still open."""
     from imb.health.checks import Checked
 
     open_suspect = any(figure.suspect for figure in watched.values())
-    if last and last.verdict in ("bad", "suspect") and verdict == "inconclusive" and open_suspect:
+    if last and last.verdict in ("bad", "suspect") and verdict in _NO_VERDICT and open_suspect:
         return last
-    return Checked(at=now(), verdict=verdict)
+    return Checked(at=now(), verdict=verdict, why=why)
 
 
 def _check(path: Path, kept: Kept | None, deadline: float) -> int:
@@ -350,7 +366,12 @@ def _check(path: Path, kept: Kept | None, deadline: float) -> int:
         raise _too_few(path, count)
     _refuse_other_host(path, kept)
     check = limits.Check(limits.limits_of(kept.values()), kept.watched)
-    reason = _launch(path, kept, check, deadline)
+    try:
+        reason = _launch(path, kept, check, deadline)
+    except OtherConditions as error:
+        last = _last(kept.last, kept.watched, checks.CANNOT_JUDGE, error.changed)
+        checks.save(path, replace(kept, last=last), kept)
+        raise ImbError(f"{checks.CANNOT_JUDGE}: {error}") from error
     verdict, since = check.verdict(now())
     checked = replace(
         kept,
@@ -402,17 +423,19 @@ def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
 
 
 def _refuse_other_host(path: Path, kept: Kept) -> None:
-    """Raises ImbError where the sessions are of another host."""
+    """Raises OtherConditions where the sessions are of another host."""
     import socket
 
     _refuse_changed(path, {"host": (kept.host, socket.gethostname())})
 
 
 def _refuse_other_launch(path: Path, kept: Kept, launch: Launched) -> None:
-    """Raises ImbError where the sessions are of another MPI, or of other settings of its transports."""
+    """Raises OtherConditions where the sessions are of another MPI, or of other settings of its transports."""
+    from imb.health import checks
+
     compared = {"MPI": (kept.library, launch.library)}
     if None not in (kept.settings, launch.settings):
-        old, new = kept.settings or {}, launch.settings or {}
+        old, new = checks.read_by(kept.mpi, kept.settings or {}), launch.settings or {}
         compared |= {
             f"${name}": (old.get(name, "unset"), new.get(name, "unset")) for name in sorted({*old, *new})
         }
@@ -426,7 +449,7 @@ def _refuse_changed(path: Path, compared: Mapping[str, tuple[str | None, str | N
         if None not in (old, new) and old != new
     ]
     if changed:
-        raise ImbError(f"{path} has sessions of {' and '.join(changed)}; remove it and learn again")
+        raise OtherConditions(path, " and ".join(changed))
 
 
 def _print(kept: Kept, check: Check, verdict: Verdict, since: dict[str, str], reason: str) -> None:

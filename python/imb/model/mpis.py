@@ -60,6 +60,11 @@ class GpuSupport(NamedTuple):
     change: str = ""
 
 
+def joined(marks: Iterable[str]) -> str:
+    """The marks that are not empty, as one regular expression."""
+    return "|".join(filter(None, dict.fromkeys(marks)))
+
+
 class Mpi:
     """An MPI about which nothing is known. Subclasses replace what is known about theirs."""
 
@@ -330,7 +335,7 @@ class IntelMpi(Hydra):
     library = r"Intel(?=\(R\) MPI)"
     package = "impi-rt"
     settings = "I_MPI"
-    transport_settings = r"I_MPI_(FABRICS|OFI_PROVIDER|SHM)"
+    transport_settings = joined((Mpich.transport_settings, r"I_MPI_(FABRICS|OFI_PROVIDER|SHM)"))
     report: Mapping[str, str] = {"I_MPI_DEBUG": "2"}
     gpu_setting = GpuSetting("I_MPI_OFFLOAD", needed=True, rocm=False)
     offload_mode = "I_MPI_OFFLOAD_MODE"  # auto, level_zero or cuda
@@ -368,7 +373,7 @@ class CrayMpich(Mpi):
     version = r"CRAY MPICH version (\S+)"  # of its mpichversion
     library = "Cray MPICH"
     settings = "MPICH"
-    transport_settings = r"MPICH_(NO_LOCAL|OFI_\w+|NETMOD\w*)"
+    transport_settings = joined((Mpich.transport_settings, r"MPICH_(NO_LOCAL|OFI_\w+|NETMOD\w*)"))
     gpu_setting = GpuSetting("MPICH_GPU_SUPPORT_ENABLED", needed=True, rocm=True)
 
     def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
@@ -402,11 +407,6 @@ _SHARED_TRANSPORT_SETTINGS = (
 )
 
 
-def joined(marks: Iterable[str]) -> str:
-    """The marks that are not empty, as one regular expression."""
-    return "|".join(filter(None, dict.fromkeys(marks)))
-
-
 SETTINGS = re.compile(rf"({joined(mpi.settings for mpi in MPIS)}|{_SHARED_SETTINGS})_\w+$")
 TRANSPORT_SETTINGS = re.compile(
     rf"({joined(mpi.transport_settings for mpi in MPIS)}|{_SHARED_TRANSPORT_SETTINGS})$"
@@ -428,6 +428,15 @@ def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = No
     if key == OTHER.key and cray:
         return CRAY_MPICH
     return next((mpi for mpi in MPIS if mpi.key == key and mpi is not CRAY_MPICH), OTHER)
+
+
+def chooses_transports(mpi: Mpi, variable: str) -> bool:
+    """Whether this MPI, or a library that it uses, reads a variable that chooses transports. An unknown MPI may read each."""
+    if mpi is OTHER:
+        return TRANSPORT_SETTINGS.match(variable) is not None
+    return (
+        re.match(rf"({joined((mpi.transport_settings, _SHARED_TRANSPORT_SETTINGS))})$", variable) is not None
+    )
 
 
 def mpi_named(name: str) -> Mpi | None:

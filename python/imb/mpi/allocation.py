@@ -116,11 +116,37 @@ _OF_JOBS = re.compile(
 )
 
 
+# Variables that choose what starts ranks, and the schedulers among their values: without a job, a launcher that is to use one fails or hangs.
+_CHOOSES_LAUNCHER = re.compile(
+    r"(I_MPI_)?HYDRA_(LAUNCHER|BOOTSTRAP|RMK)(_EXEC)?$|(OMPI|PRTE)_MCA_(plm|ras|schizo)$"
+)
+_SCHEDULERS = {
+    "slurm",
+    "srun",
+    "pbs",
+    "pbsdsh",
+    "tm",
+    "lsf",
+    "blaunch",
+    "sge",
+    "qrsh",
+    "alps",
+    "pals",
+    "flux",
+    "ll",
+    "cobalt",
+}
+
+
 def leave() -> None:
-    """Removes the variables of a scheduler from this process and all that it starts: a prolog is no job. Sets HOME where it is
-    missing, as in Slurm's prologs: Open MPI 5 fails without."""
-    for name in [name for name in os.environ if _OF_JOBS.match(name)]:
-        del os.environ[name]
+    """Removes the variables of a scheduler from this process and all that it starts, and the choice of a scheduler as launcher: a prolog is no
+    job. Sets HOME where it is missing, as in Slurm's prologs: Open MPI 5 fails without."""
+    for name, value in list(os.environ.items()):
+        chosen = (
+            {Path(word.strip()).name for word in value.split(",")} if _CHOOSES_LAUNCHER.match(name) else set()
+        )
+        if _OF_JOBS.match(name) or chosen & _SCHEDULERS:
+            del os.environ[name]
     if not os.environ.get("HOME"):
         with suppress(RuntimeError):  # no entry in passwd
             os.environ["HOME"] = str(Path.home())

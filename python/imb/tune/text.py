@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from imb.model.units import as_percent, counted, size
-from imb.tune.cells import DEFAULT
 from imb.report.marks import between, estimable
+from imb.tune.cells import DEFAULT
 from imb.tune.search import FAILED, FAMILY, CellResult, Tuned
 
 HEADINGS = ["collective", "ranks", "bytes", "in the file", "tried", "speedup", "interval", "pairs", "verdict"]

@@ -356,12 +356,103 @@ def test_sessions_of_other_conditions_judge_nothing(
     site.learn()
     assert site.kept()["settings"] == {"OMPI_MCA_btl": "tcp"}
     site.edit(lambda now: now.update(kept))
-    before = site.file.read_text()
+    before = site.kept()
     said = site("--strict")
     assert said.code == 2 and line in said.err and site.launches == launches
-    assert site.file.read_text() == before
+    assert {**site.kept(), "last": None} == {**before, "last": None}
     said = site.learn_again("--strict")
     assert said.code == 2 and line in said.err and site.launches == launches
+
+
+def test_a_check_that_can_never_judge_is_listed(site: Site, imb: Imb) -> None:
+    """It is no bad host; it would stay the last verdict of a check that could."""
+    site.run_is(environment={"UCX_TLS": "rc"})
+    site.learn()
+    assert site(times=[1]).out.startswith("healthy: ")
+    site.run_is(environment={"UCX_TLS": "tcp"})
+    said = site(times=[1])
+    assert (said.code, said.out) == (0, "") and said.err == (
+        f"imb: cannot judge: {site.file} has sessions of $UCX_TLS rc, now tcp; remove it and learn again\n"
+    )
+    listed = imb("health", "--list", "--file", site.file, "--strict")
+    assert listed.code == 11 and listed.out.splitlines()[1].startswith("cannot judge ")
+    assert listed.out.rstrip().endswith("sessions of $UCX_TLS rc, now tcp")
+    site.run_is(environment={"UCX_TLS": "rc"})
+    assert site(times=[1]).out.startswith("healthy: ")
+    assert "cannot judge" not in imb("health", "--list", "--file", site.file).out
+    site.edit(lambda kept: kept.update(last={"at": ago(), "verdict": "bad"}))
+    site.edit(lambda kept: kept["watched"]["PingPong 8 bytes"].update(suspect=ago(minutes=6)))
+    site.run_is(environment={"UCX_TLS": "tcp"})
+    site()
+    assert site.kept()["last"]["verdict"] == "bad"  # still
+
+
+@pytest.mark.parametrize(
+    ("flavor", "version", "read"),
+    [
+        ("openmpi", "Open MPI 5.0.9", ["OMPI_MCA_btl"]),
+        ("mpich", "MPICH 5.0.2", ["MPIR_CVAR_NOLOCAL"]),
+        ("intel", "Intel MPI 2021.13", ["I_MPI_SHM", "MPIR_CVAR_NOLOCAL"]),
+        ("other", "Cray MPICH 8.1", ["MPICH_NO_LOCAL", "MPIR_CVAR_NOLOCAL"]),
+        ("other", "unknown", ["I_MPI_SHM", "MPICH_NO_LOCAL", "MPIR_CVAR_NOLOCAL", "OMPI_MCA_btl"]),
+    ],
+)
+def test_variables_of_other_mpis_are_no_conditions(
+    site: Site, flavor: str, version: str, read: list[str]
+) -> None:
+    """A module that sets some for another MPI would refuse every later check; so would files that have them already."""
+    both = {"UCX_TLS": "rc"}
+    every = ["OMPI_MCA_btl", "MPIR_CVAR_NOLOCAL", "I_MPI_SHM", "MPICH_NO_LOCAL"]
+    site.learn()
+
+    def of_this_mpi(kept: dict[str, Any]) -> None:
+        kept["mpi"] |= {"flavour": flavor, "version": version}
+
+    site.edit(of_this_mpi)
+    for name in every:
+
+        def learned_with_it(kept: dict[str, Any], variable: str = name) -> None:
+            kept["settings"] = {**both, variable: "1"}
+
+        site.edit(learned_with_it)
+        site.run_is(environment=both)
+        kept = checks.load_kept(site.file)
+        assert kept is not None and checks.read_by(kept.mpi, {"UCX_TLS": "", name: ""}).keys() == {
+            "UCX_TLS",
+            *({name} & {*read}),
+        }
+        if flavor == "openmpi":  # as the launcher is
+            said = site(times=[1])
+            assert (f"cannot judge: {site.file} has sessions of ${name} 1, now unset" in said.err) == (
+                name in read
+            )
+            assert said.out.startswith("healthy: ") == (name not in read)
+
+
+def test_a_launcher_that_is_to_use_a_scheduler_is_not_in_a_prolog(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hydra waits for ever for a job that is not there; what chooses another launcher stays."""
+    site.learn()
+    launcher = Path(str(site.options[1]), "bin", "mpiexec")
+    names = (
+        "HYDRA_LAUNCHER",
+        "HYDRA_BOOTSTRAP",
+        "HYDRA_RMK",
+        "I_MPI_HYDRA_BOOTSTRAP",
+        "PRTE_MCA_plm",
+        "OMPI_MCA_ras",
+    )
+    check = '[ "$HYDRA_LAUNCHER_EXEC" = /usr/bin/ssh ] || { echo "no ssh" >&2; exit 1; }\n'
+    check += "".join(f'[ -z "${name}" ] || {{ echo {name} >&2; exit 1; }}\n' for name in names)
+    launcher.write_text(launcher.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\n{check}", 1))
+    monkeypatch.setenv("HYDRA_LAUNCHER_EXEC", "/usr/bin/ssh")
+    for name in names:
+        monkeypatch.setenv(name, "slurm")
+    assert site(times=[1]).out.startswith("healthy: ")
+    monkeypatch.setenv("HYDRA_LAUNCHER", "ssh")
+    said = site(times=[1])
+    assert said.out.startswith("inconclusive: ") and said.out.rstrip().endswith("HYDRA_LAUNCHER"), said
 
 
 def test_a_file_that_changes_during_a_check_is_left_alone(
