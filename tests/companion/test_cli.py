@@ -123,7 +123,7 @@ def test_help_imports_no_command() -> None:
         (["import", "no-such-file"], "no file or folder no-such-file"),
         (["query", "SELEC 1"], "query failed"),
         (["export", "--separator", "ab"], "not one punctuation character"),
-        (["export", "--format", "log"], "needs --output FOLDER"),
+        (["export", "--format", "parquet"], "needs --output FILE"),
         (["export", "--format", "yaml"], "yaml"),
         (["export", "missing"], "no run, label or file 'missing'"),
         (["ls", "--archive", __file__], "is a file"),
@@ -409,7 +409,7 @@ def test_export_has_the_precision_of_rows_and_their_samples(
     assert [s["sent_bytes"] for s in samples] == ["", "2048", "", "2048"]
     assert imb("export", "--samples", "-f", "parquet", "-o", tmp_path / "s.parquet").code == 0
     assert pq.read_table(tmp_path / "s.parquet").num_rows == 4
-    assert "--samples: not with --format log" in imb("export", "--samples", "-f", "log", "-o", tmp_path).err
+    assert "--samples: not with --format json" in imb("export", "--samples", "-f", "json").err
     imb("import", BOARD, "--label", "board")
     assert "no samples in these runs" in imb("export", "board", "--samples").err
 
@@ -425,20 +425,6 @@ def test_threads_are_columns_of_queries_and_exports(imb: Imb, archive: Archive, 
     assert json.loads(failures) == {"threads": 1}
     assert imb("export", "--format", "parquet", "--output", tmp_path / "r.parquet").code == 0
     assert set(pq.read_table(tmp_path / "r.parquet").column("threads").to_pylist()) == {1, 2}
-
-
-def test_export_logs_under_the_naming_convention(imb: Imb, archive: Archive, tmp_path: Path) -> None:
-    imb("import", REFERENCES / "mpi1-np6-map2x3-multi0.txt", BOARD)
-    archive.add(Content(records=(EXAMPLES / "groups.jsonl").read_bytes()))
-    said = imb("export", "--format", "log", "--output", tmp_path / "logs")
-    assert said.out.startswith("20 logs in ")
-    names = {path.name for path in (tmp_path / "logs").iterdir()}
-    assert "IMBrun_6_unknown_5.0_all_multi_2x3.log" in names
-    assert sum(name.startswith("IMBrun_2_unknown_unknown_single_nomulti_nomap") for name in names) == 18
-    made = next(path for path in (tmp_path / "logs").glob("*collective_multi_nomap.log"))
-    assert "# Benchmarking Multi-Barrier" in made.read_text()
-    again = imb("import", tmp_path / "logs", "--archive", tmp_path / "second")
-    assert again.code == 0 and "20 files: 443 rows" in again.out
 
 
 def test_verify_of_an_archive_that_is_not_there_is_an_error(imb: Imb, tmp_path: Path) -> None:

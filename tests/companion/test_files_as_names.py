@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from companion.classic_text import text
 from companion.door import Imb
 from companion.test_resolver import records
 from imb.model.records import End, Result, Run, read, write
-from imb.report.classic import text
 from imb.store.store import Archive
 
 
@@ -68,9 +68,9 @@ def test_show_prints_the_text_of_a_log(imb: Imb, tmp_path: Path) -> None:
     assert imb("show", log, "--output").out.encode() == a_log()
 
 
-@pytest.mark.parametrize("format", ["csv", "jsonl", "markdown", "parquet", "log"])
+@pytest.mark.parametrize("format", ["csv", "jsonl", "markdown", "parquet"])
 def test_export_reads_a_file(imb: Imb, archive: Archive, tmp_path: Path, file: Path, format: str) -> None:
-    out = tmp_path / ("logs" if format == "log" else f"out.{format}")
+    out = tmp_path / f"out.{format}"
     said = imb("export", file, "--format", format, "--output", out)
     assert said.code == 0, said
     assert nothing_stored(archive)
@@ -89,9 +89,6 @@ def test_export_reads_a_file(imb: Imb, archive: Archive, tmp_path: Path, file: P
             assert pq.read_table(out).column("bytes").to_pylist() == [8, 16]
         case "markdown":
             assert "PingPong" in out.read_text() and str(file).replace("_", "\\_") in out.read_text()
-        case "log":
-            (log,) = out.iterdir()
-            assert "PingPong" in log.read_text()
 
 
 def test_export_of_a_file_and_of_a_run_with_the_same_content(imb: Imb, archive: Archive, file: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from companion import classic_text
 from companion.door import Imb
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -28,7 +29,6 @@ from imb.readers.imb_facts import run_of
 from imb.readers.preamble import LogEvent
 from imb.readers.registry import parse
 from imb.readers.table import Log
-from imb.report import classic
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "schema" / "examples"
@@ -111,7 +111,7 @@ def test_the_table_of_pairs_has_the_mean_time_and_the_grid_is_no_name() -> None:
         [launch] = parse(only, "excerpt").launches
         assert launch.run.component == ("MPI1" if only is PINGPONG else "P2P")
     [launch] = parse(text, "p2p").launches
-    again = results(classic.text(launch.records()).encode())
+    again = results(classic_text.text(launch.records()).encode())
     assert [row.time_avg_seconds for row in again] == [row.time_avg_seconds for row in results(text)]
 
 
@@ -144,7 +144,7 @@ def test_lines_of_simple_halo() -> None:
     assert (first.group_count, first.threads, first.line, first.repetitions) == (1, 1, 2, None)
     assert first.time_max_seconds == pytest.approx(2.61713e-6)
     assert first.bytes_per_second == pytest.approx(6.11358e6)
-    again = results(classic.text(launch.records()).encode())  # a log has hundredths
+    again = results(classic_text.text(launch.records()).encode())  # a log has hundredths
     assert [(row.benchmark, row.bytes) for row in again] == [("simple_halo", row.bytes) for row in rows]
     assert again[0].time_max_seconds == pytest.approx(2.62e-6)
     ours = HALO.read_bytes().replace(b"6.11358", b"5.83036")
@@ -165,7 +165,7 @@ def test_figures_as_wide_as_their_column_stay_apart() -> None:
         bytes_per_second=12345678901.0,
     )
     run = Run(component="MPI1", version="1.0", options={"mbyte": 1.0})
-    (again,) = results(classic.text([run, row, End(state="complete")]).encode())
+    (again,) = results(classic_text.text([run, row, End(state="complete")]).encode())
     assert (again.bytes, again.repetitions) == (row.bytes, row.repetitions)
     assert again.time_max_seconds == pytest.approx(row.time_max_seconds)
     assert again.bytes_per_second == pytest.approx(row.bytes_per_second)
@@ -488,7 +488,7 @@ def test_notes_on_the_load_belong_to_the_row_that_they_name(text: bytes) -> None
         ("Iallreduce", 4, None, 0.9),
         ("Ibarrier", 0, None, -0.11),
     ]
-    written = classic.text(row for launch in log.launches for row in launch.records())
+    written = classic_text.text(row for launch in log.launches for row in launch.records())
     notes = [line for line in NOTED.decode().splitlines() if line.startswith("# note: ")]
     assert [line for line in written.splitlines() if line.startswith("# note: ")] == notes
     assert as_before(written.encode()).count(b"\n\n# note: ") == 0
@@ -507,7 +507,7 @@ def test_fewer_messages_in_flight_are_told_and_not_compared_with_more() -> None:
         for length, messages in ((8, None), (100000, 106))
         for group in (0, 1)
     ]  # fmt: skip
-    written = classic.text([run, *rows])
+    written = classic_text.text([run, *rows])
     [note] = [line for line in written.splitlines() if line.startswith("# note")]
     assert note == "# note: 100000 B: 106 messages in flight instead of 256, which exceed -mem 0.01"
     assert not parse(written.encode(), "log").notes
@@ -599,7 +599,7 @@ def test_passes_of_one_launch_are_not_those_of_the_next() -> None:
 
 def test_passes_are_written_as_the_suite_writes_them() -> None:
     """The expected lines are those of tests/unit/test_report.cpp."""
-    text = classic.text(read_file(EXAMPLES / "passes.jsonl").records)
+    text = classic_text.text(read_file(EXAMPLES / "passes.jsonl").records)
     for line in (
         "# Passes                         :   until each row is within +-1 % or 5 s have passed; figures are medians over passes",
         "       #bytes #repetitions      t[usec]   Mbytes/sec        +-[%]      defects",
@@ -630,7 +630,7 @@ def test_rows_made_from_samples_are_named_in_the_text() -> None:
         ),
         "cut",
     )
-    text = classic.text(cut.records)
+    text = classic_text.text(cut.records)
     notes = [line for line in text.splitlines() if line.startswith("# note")]
     assert notes == [
         "# note: 2 rows from the samples of a launch that was cut off: plain medians of them",
@@ -994,7 +994,7 @@ def tables(draw: st.DrawFn) -> list[Result]:
 def test_records_to_text_to_records(made: list[list[Result]]) -> None:
     rows = [row for table in made for row in table]
     run = Run(program="OpenIMB", version="0.1.0", component=None, options={"mbyte": TWO_20})
-    text = classic.text([run, *rows, End(state="complete")])
+    text = classic_text.text([run, *rows, End(state="complete")])
     log = parse(text.encode(), "log")
     assert not log.problems and not log.notes
     read = [record for launch in log.launches for record in launch.records()]
@@ -1015,7 +1015,7 @@ def test_records_to_text_to_records(made: list[list[Result]]) -> None:
 @pytest.mark.parametrize("text", TEXTS, ids=[path.stem for path in REFERENCES])
 def test_text_to_records_to_text_to_records(text: bytes) -> None:
     first = [record for launch in parse(text, "").launches for record in launch.records()]
-    again = classic.text(first).encode()
+    again = classic_text.text(first).encode()
     keep = (
         "benchmark",
         "mode",
@@ -1080,7 +1080,7 @@ def test_no_damage_breaks_the_importer(text: bytes) -> None:
         columnar.results_of_launches(("run", launch) for launch in log.launches).num_rows == log.counts()[1]
     )
     assert b"".join(text[launch.start : launch.stop] for launch in log.launches) in (text, b"")
-    classic.text(read)
+    classic_text.text(read)
 
 
 @settings(max_examples=100, deadline=None)

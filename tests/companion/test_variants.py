@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from companion import classic_text
 from companion.door import Imb
 from companion.machines import row, save
 from imb.model.observations import key_of
 from imb.model.records import End, Record, Result, Run, Variant
 from imb.readers.registry import read_log
-from imb.report import classic
 from imb.runner.passes import rows_of
 
 VARIANTS = [Variant("default"), Variant("ring", {"coll_tuned_allreduce_algorithm": "ring"})]
@@ -107,7 +107,7 @@ def test_launches_without_variants(imb: Imb, tmp_path: Path) -> None:
 
 def test_a_log_has_the_variant_of_each_table(launches: list[Path], tmp_path: Path) -> None:
     records = launch(np.random.default_rng(1), 0.5)
-    text = classic.text(records)
+    text = classic_text.text(records)
     assert text.count("# variant = ring\n") == 1
     rows = list(read_log(text.encode(), "a.log").of(Result))
     assert [(one.variant, one.bytes) for one in rows] == [

@@ -9,7 +9,6 @@ import typer
 
 from imb.cli.common import FORMAT, ArchiveOption, readable
 from imb.model.errors import ImbError
-from imb.report.terminal import say
 from imb.store.reading import each_readable
 from imb.store.store import Archive
 
@@ -24,7 +23,7 @@ def command(
         ),
     ] = None,
     format: Annotated[
-        Literal["csv", "json", "jsonl", "parquet", "markdown", "log", "prometheus", "github-benchmark"],
+        Literal["csv", "json", "jsonl", "parquet", "markdown", "prometheus", "github-benchmark"],
         FORMAT,
     ] = "csv",
     output: Annotated[
@@ -32,8 +31,8 @@ def command(
         typer.Option(
             "--output",
             "-o",
-            metavar="PATH",
-            help="File to write; for logs a folder.",
+            metavar="FILE",
+            help="File to write.",
             show_default="standard output",
         ),
     ] = None,
@@ -63,15 +62,12 @@ def command(
     prometheus        gauges for node_exporter: medians over the runs
     github-benchmark  times for github-action-benchmark
                       (customSmallerIsBetter): medians over the runs
-    log       a file per run in a folder, its original text, else generated:
-              IMBrun_<processes>_<host>_<MPI>_<single|parallel|collective|all>_<multi|nomulti>_<map>.log
 
     A label selects all its runs. A file is read, not stored.
 
     \b
     Examples:
       imb export baseline --separator ';' > baseline.csv
-      imb export --format log --output logs/
       imb export 3fa9 --samples > samples.csv
       imb export IMBrun_*.log --format parquet --output results.parquet
     """
@@ -87,15 +83,15 @@ def command(
         raise ImbError(
             f"--separator: not one punctuation character that no number has: {separator!r}; give one such as ';'"
         )
-    if output is None and format in ("parquet", "log"):
-        raise ImbError(f"{format} needs --output {'FOLDER' if format == 'log' else 'FILE'}")
+    if output is None and format == "parquet":
+        raise ImbError("parquet needs --output FILE")
     if samples and format not in ("csv", "parquet"):
         raise ImbError(
             f"--samples: not with --format {format}; use csv or parquet (json and jsonl have them always)"
         )
     store = Archive(archive)
     selected = readable(store, runs) if runs else each_readable(store.ids(), store.whole_run)
-    if output and format != "log":  # a folder, whose files have names of their own
+    if output:
         refuse_overwriting(store, output, sources_of(selected), "--output")
     export.name_unread(store, selected, from_index=format in ("csv", "parquet") and not samples)
     match format:
@@ -114,6 +110,3 @@ def command(
             export.write_prometheus(selected, output)
         case "github-benchmark":
             export.write_github_benchmark(selected, output)
-        case "log":
-            assert output
-            say(f"{export.write_logs(store, selected, output)} logs in {output}")

@@ -250,7 +250,7 @@ def _conditions(facts: Mapping[str, Any]) -> str | None:
 
 def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: bool = False) -> None:
     """All rows of a run, or those of these benchmarks (lower case); notes, and charts."""
-    from imb.report.classic import notes_on_passes
+    from imb.report.pass_notes import notes_on_passes
     from imb.report.tables import evidence_of, failures_of, quantiles_of, tables_of
 
     rows = [

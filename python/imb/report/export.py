@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,14 +18,14 @@ from imb.model.figures import FIGURES
 from imb.model.notes import note_unread
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
 from imb.model.text import csv_text, natural
-from imb.report import classic, metrics, terminal
+from imb.report import metrics, terminal
 from imb.report.markup import escaped
 from imb.report.tables import failures_of, markdown
 from imb.report.tables import tables_of as tables_for_reading
 from imb.store.entries import index_tables, runs_of
-from imb.store.files import FileRun, sources_of
+from imb.store.files import FileRun
 from imb.store.index import Index
-from imb.store.outputs import refuse_overwriting, write_output
+from imb.store.outputs import write_output
 from imb.store.runs_table import arrow_of
 from imb.store.store import Archive, StoredRun
 
@@ -271,58 +269,6 @@ def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:
             + markdown(tables_for_reading(rows), failures_of(rows))
         )
     _write("\n".join(parts).encode(), output)
-
-
-def write_logs(archive: Archive, runs: Sequence[AnyRun], folder: Path) -> int:
-    """A log per run, named as described at `imb export`; a number distinguishes equal names. Returns how many. Raises ImbError,
-    before one is written, where one would take the place of a file that was read."""
-    sources = sources_of(runs)
-    names: dict[str, AnyRun] = {}
-    for run in runs:
-        whole = log_name(run.records().records)
-        name = next(name for name in _numbered(whole) if name not in names)
-        names[name] = run
-        refuse_overwriting(archive, folder / name, sources, "--output")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, run in names.items():
-        write_output(folder / name, run.part("output.txt") or classic.text(run.records().records).encode())
-    return len(names)
-
-
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    stem = name.removesuffix(".log")
-    yield from (f"{stem}_{number}.log" for number in range(2, sys.maxsize))
-
-
-def log_name(run_records: Sequence[records.Record]) -> str:
-    """IMBrun_$PROCCNT_$HOST_$MPIVERSION_$BENCHDESCR_$MULTI_$MAP.log, "unknown" for what is not known."""
-    run = next((record for record in run_records if isinstance(record, Run)), Run())
-    rows = [record for record in run_records if isinstance(record, Result | Failure)]
-    processes = len(run.ranks or []) or max(
-        ((r.processes or 0) * (r.group_count or 1) for r in rows), default=0
-    )
-    kinds = {
-        (r.kind or "").replace("multiple", "single").replace("synchronisation", "collective") for r in rows
-    }
-    description = kinds.pop().removesuffix("_transfer") if len(kinds) == 1 else "all"
-    command = " ".join(run.command_line or [])
-    mapped = re.search(r"-map\s+(\d+x\d+)", command)
-    chosen_map = run.option("map", str) or (mapped[1] if mapped else "nomap")
-    multi = any(r.multi not in (None, "off") for r in rows)
-    parts = [
-        str(processes or "unknown"),
-        run.ranks[0].host if run.ranks else "unknown",
-        (run.mpi and (run.mpi.name or run.mpi.standard)) or "unknown",
-        description or "unknown",
-        "multi" if multi else "nomulti",
-        chosen_map,
-    ]
-    return (
-        "IMBrun_"
-        + "_".join(re.sub(r"[^A-Za-z0-9.+-]+", "-", part)[:40].strip("-.") for part in parts)
-        + ".log"
-    )
 
 
 def _write(content: bytes, output: Path | None) -> None:
