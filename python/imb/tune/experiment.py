@@ -66,7 +66,6 @@ class Stages:
         self.ppn = plan.variants[0].intent.ppn
         self.tuner: Tuner = tuner_of(self.mpi, self.settings.hosts)
         self.result = Tuned()
-        self.result.unproven = self.tuner.unproven
         self.finished = False
         self._spent = 0.0
         self._pair_seconds = 0.0  # of launches of the usual duration

@@ -5,7 +5,6 @@ Sources: `ompi_info`; the documentation of `tuned`; what the library does (tests
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -14,7 +13,6 @@ from typing import NamedTuple
 
 from imb.model.errors import ImbError
 from imb.model.text import one_line
-from imb.mpi.installations import Installation
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.tune.tuner import Executed, Tuner, Watch, cells_lines, measured_in, ranges, shared_limits, text_of
 from imb.tune.watch import FOLDER, NoWatch, Watched, compiled, executed_in, library_of, symbols
@@ -99,7 +97,7 @@ _BASE = re.compile(
     r"|scan|scatter)_(?:intra_(?!generic)\w+|basic_linear))$"
 )
 _HAN = re.compile(r"mca_coll_(han_([a-z]+)_intra(?:_(?!dynamic)\w+)?)$")
-_FILE, _HAN_FILE, _JSON = "openmpi-tuned.conf", "openmpi-han.conf", "openmpi-tuned.json"
+_FILE, _HAN_FILE = "openmpi-tuned.conf", "openmpi-han.conf"
 
 
 class OpenMpiTuner(Tuner):
@@ -109,10 +107,6 @@ class OpenMpiTuner(Tuner):
     complaint = re.compile(
         r"(?m)^.*(?:algorithm\w* \d+ .*(?:does not exist|out of range|not )|MPI_ERR_\w+:.*)$"
     )
-
-    def __init__(self, mpi: Installation, hosts: int = 1) -> None:
-        super().__init__(mpi, hosts)
-        self.unproven = "" if mpi.major < 6 else "imb has not been tested with rule files of Open MPI 6"
 
     @cached_property
     def _parameters(self) -> dict[str, dict[str, str]]:
@@ -236,10 +230,7 @@ class OpenMpiTuner(Tuner):
         chosen_ranges = ranges(choices, measured)
         lines = [one_line(line) for line in (*header, *cells_lines(measured))]
         folder.mkdir(parents=True, exist_ok=True)
-        if self.mpi.major >= 6:
-            (folder / _JSON).write_text(_json(chosen_ranges, lines))
-        else:
-            (folder / _FILE).write_text(_classic(chosen_ranges, lines))
+        (folder / _FILE).write_text(_classic(chosen_ranges, lines))
         by_han = {key: runs for key, runs in chosen_ranges.items() if self._han_decides(key[0])}
         if by_han:
             (folder / _HAN_FILE).write_text(_han(by_han, lines))
@@ -248,23 +239,18 @@ class OpenMpiTuner(Tuner):
         return self._switch(folder)
 
     def _switch(self, folder: Path) -> Switch:
-        rules = folder / (_JSON if self.mpi.major >= 6 else _FILE)
         environment = dict(self.base().environment)
-        environment[f"OMPI_MCA_{TUNED}_dynamic_rules_filename"] = str(rules.absolute())
+        environment[f"OMPI_MCA_{TUNED}_dynamic_rules_filename"] = str((folder / _FILE).absolute())
         if (folder / _HAN_FILE).exists():
             environment[f"OMPI_MCA_{HAN}_use_dynamic_file_rules"] = "1"
             environment[f"OMPI_MCA_{HAN}_dynamic_rules_filename"] = str((folder / _HAN_FILE).absolute())
         return Switch(environment)
 
     def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
-        path = folder / (_JSON if self.mpi.major >= 6 else _FILE)
+        path = folder / _FILE
         text = text_of(path)
         try:
-            if self.mpi.major >= 6:
-                document = json.loads(text)
-                rules, comments = _rules_of_json(document), document["comments"]
-            else:
-                rules, comments = _rules_of_classic(text), re.findall(r"(?m)^#(.*)$", text)
+            rules, comments = _rules_of_classic(text), re.findall(r"(?m)^#(.*)$", text)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise ImbError(f"{path}: not a rule file that imb tune wrote") from error
         measured = measured_in(path, comments)
@@ -425,49 +411,3 @@ def _han(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
             lines += [f"{ranks} {len(steps)}"]
             lines += [f"{start} {'han' if algorithm == DEFAULT else 'tuned'}" for start, algorithm in steps]
     return "\n".join(lines) + "\n"
-
-
-def _json(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
-    """The file for Open MPI 6: the first rule that matches is used; where none does, the library decides."""
-    collectives: dict[str, list[dict[str, object]]] = {}
-    for collective, runs_by_ranks in _by_collective(chosen_ranges).items():
-        traits = _COLLECTIVES[collective]
-        for ranks, runs in sorted(runs_by_ranks.items()):
-            rules = [
-                {
-                    "msg_size_min": traits.counted(low, ranks),
-                    "msg_size_max": traits.counted(high, ranks),
-                    "alg": algorithm.number,
-                    "faninout": algorithm.fanout,
-                    "seg_size": algorithm.segment,
-                }
-                for low, high, algorithm in runs
-            ]
-            sizes = {"comm_size_min": ranks, "comm_size_max": ranks}
-            collectives.setdefault(traits.name, []).append({**sizes, "rules": rules})
-    document = {
-        "rule_file_version": 3,
-        "module": "tuned",
-        "comments": list(comments),
-        "collectives": collectives,
-    }
-    return json.dumps(document, indent=1) + "\n"
-
-
-def _rules_of_json(
-    document: Mapping[str, Mapping[str, Sequence[Mapping[str, object]]]],
-) -> dict[int, dict[int, list[_Rule]]]:
-    """Rules as `_rules_of_classic` returns them."""
-    rules: dict[int, dict[int, list[_Rule]]] = {}
-    numbers = {traits.name: traits.number for traits in _COLLECTIVES.values()}
-    for name, entries in document["collectives"].items():
-        of_collective = rules.setdefault(numbers[name], {0: [(0, 0, 0, 0)]})
-        for entry in entries:
-            size = int(str(entry["comm_size_max"]))
-            lines: list[_Rule] = [(0, 0, 0, 0)]
-            for rule in entry["rules"]:  # type: ignore[attr-defined]
-                lines.append((rule["msg_size_min"], rule["alg"], rule["faninout"], rule["seg_size"]))
-                lines.append((rule["msg_size_max"] + 1, 0, 0, 0))
-            of_collective[size] = lines
-            of_collective.setdefault(size + 1, [(0, 0, 0, 0)])
-    return rules

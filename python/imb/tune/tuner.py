@@ -48,11 +48,9 @@ class Proof:
 class Tuner(ABC):
     """What is known about one MPI library. Raises ImbError where the installed library does not answer.
 
-    `hosts`: of a launch. `files`: what `write` writes: "rule file of coll/tuned". `unproven`: why what it writes is not proven to act,
-    whatever is tried; empty: it can be. `complaint`: a line of standard error with which the library refuses or replaces an algorithm."""
+    `hosts`: of a launch. `files`: what `write` writes: "rule file of coll/tuned". `complaint`: a line of standard error with which the library refuses or replaces an algorithm."""
 
     files: str
-    unproven = ""
     complaint: re.Pattern[str]
 
     def __init__(self, mpi: Installation, hosts: int = 1) -> None:
@@ -145,18 +143,15 @@ def shared_limits(cell: Cell) -> str | None:
 
 def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
     """The tuner of an MPI whose launches use so many hosts. Raises ImbError where this MPI cannot be tuned."""
-    from imb.tune.intel import IntelTuner
     from imb.tune.mpich import MpichTuner
     from imb.tune.openmpi import OpenMpiTuner
 
-    if mpi.flavor == "openmpi":
+    if mpi.flavor == "openmpi" and mpi.major < 6:
         return OpenMpiTuner(mpi, hosts)
     if mpi.flavor == "mpich":
         return MpichTuner(mpi, hosts)
-    if mpi.flavor == "intel":
-        return IntelTuner(mpi, hosts)
     raise ImbError(
-        f"{mpi.version} cannot be tuned; imb tune knows the files of Open MPI, MPICH and Intel MPI"
+        f"{mpi.version} cannot be tuned; imb tune has been tried with files of Open MPI 4 and 5 and of MPICH 5"
     )
 
 

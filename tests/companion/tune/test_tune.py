@@ -271,13 +271,6 @@ def test_launches_that_fail_only_while_ranks_are_watched(tune: Tune, tmp_path: P
     assert json.loads(said.out)["unproven"] == "launches fail while ranks are watched: exit status 9"
 
 
-def test_a_format_that_was_never_tried_is_said_not_to_be_proven_to_act(tune: Tune) -> None:
-    tuner = FakeTuner(["fast"])
-    tuner.unproven = "imb has not been tested with such files"
-    said = tune(tuner, "Allreduce")
-    assert said.code == 0 and f"note: not proven that the file acts: {tuner.unproven}\n" in said.out, said
-
-
 def test_a_file_is_verified_again(tune: Tune, tmp_path: Path) -> None:
     assert tune(FakeTuner(["fast"]), "Allreduce").code == 0
     tuner = FakeTuner(["fast"])

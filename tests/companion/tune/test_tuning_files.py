@@ -1,6 +1,6 @@
 """Tuning files and real libraries: a file acts in the cells that it names and nowhere else; what a library ignores without a word.
 
-Each fact that `imb.mpi.tuning_*` relies on, and each trap that its files avoid, has a test here.
+Each fact that `imb.tune` relies on, and each trap that its files avoid, has a test here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from companion.cluster import Hosts
 from imb.model.errors import ImbError
 from imb.mpi.installations import Installation, mpi_of
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
-from imb.tune.intel import IntelTuner
 from imb.tune.mpich import COMPOSITIONS, GENERIC, PARAMETERS, MpichTuner
 from imb.tune.openmpi import OpenMpiTuner
 from imb.tune.tuner import Executed, Proof, Tuner, proof, tuner_of
@@ -575,92 +574,6 @@ def test_mpich_numbers_of_variables_are_those_of_mpi_t() -> None:
         "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "8",
         "MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE": "0",
     }
-
-
-# --- Intel MPI -------------------------------------------------------------------------------------------------------
-
-INTEL_WORDS = (
-    "Allreduce Allgather Alltoall Reduce_scatter Reduce_scatter_block -iter 8 -time 0.3 -msglog 9:12"
-)
-INTEL_CHANGED = {
-    "Allreduce": 8,
-    "Allgather": 3,
-    "Alltoall": 1,
-    "Reduce_scatter": 2,
-    "Reduce_scatter_block": 3,
-}
-
-
-def intel() -> tuple[lab.Mpi, IntelTuner]:
-    mpi = mpi_with("impi")
-    return mpi, IntelTuner(installation(mpi))
-
-
-def test_intel_variables_act_in_their_cells_and_nowhere_else(tmp_path: Path) -> None:
-    mpi, tuner = intel()
-    watched = Watched(mpi, tuner, tmp_path)
-    without = watched(4, INTEL_WORDS)
-    choices = {
-        Cell(collective, 4, 2048): tuner.algorithms(collective)[number - 1]
-        for collective, number in INTEL_CHANGED.items()
-    }
-    measured = [
-        Cell(collective, 4, length) for collective in INTEL_CHANGED for length in (512, 1024, 2048, 4096)
-    ]
-    switch = tuner.write(choices, measured, tmp_path / "files", ["by a test"])
-    with_file = watched(4, INTEL_WORDS, switch)
-    forced = {
-        (cell.collective, used): watched(4, INTEL_WORDS, tuner.forced(cell.collective, used))
-        for cell, used in choices.items()
-    }
-    judged = proof(choices, measured, without=without, with_file=with_file, forced=forced)
-    assert judged.proven, judged
-    assert not judged.alike
-    assert tuner.read(tmp_path / "files") == (choices, sorted(measured), switch)
-    path = tmp_path / "files" / "intel-adjust.sh"
-    path.write_text(path.read_text().replace("8:2048-2048", "7:2048-2048"))
-    with pytest.raises(ImbError, match="not those of its header"):
-        tuner.read(tmp_path / "files")
-
-
-def test_intel_reads_lengths_as_a_chain_and_heeds_no_sizes(tmp_path: Path) -> None:
-    """Where no part applies, the last one does; with sizes of communicators, one part serves all lengths."""
-    mpi, tuner = intel()
-    watched = Watched(mpi, tuner, tmp_path)
-    words = "Allreduce -iter 8 -msglog 9:12"
-
-    def adjusted(value: str) -> Executed:
-        return watched(4, words, Switch({"I_MPI_ADJUST_ALLREDUCE": value}))
-
-    cell, other = Cell("Allreduce", 4, 2048), Cell("Allreduce", 4, 512)
-    own, eight = watched(4, words), adjusted("8")
-    assert own[cell] != eight[cell]
-    assert adjusted("1:0-3;8:4-7")[cell] == eight[cell]
-    assert adjusted("8:2048-2048")[other] == eight[other]
-    with_sizes = adjusted("0:0-2047@4-4;8:2048-2048@4-4;0:2049-2147483647@4-4")
-    assert with_sizes[cell] == own[cell]
-    preset = tuner.algorithms("Allreduce")[7]
-    with pytest.raises(ImbError, match="one number of ranks at a time"):
-        tuner.write({cell: preset, Cell("Allreduce", 2, 2048): preset}, [], tmp_path, [])
-
-
-def test_intel_own_choice_of_bcast_has_no_preset(tmp_path: Path) -> None:
-    mpi, tuner = intel()
-    watched = Watched(mpi, tuner, tmp_path)
-    words = "Bcast -iter 8 -msglog 9:12"
-    zero = watched(4, words, Switch({"I_MPI_ADJUST_BCAST": "0"}))
-    assert zero[Cell("Bcast", 4, 1024)] != watched(4, words)[Cell("Bcast", 4, 1024)]
-    assert "not its own choice" in str(tuner.limits(Cell("Bcast", 4, 1024)))
-
-
-def test_intel_refused_presets_are_seen() -> None:
-    mpi, tuner = intel()
-    largest = tuner.algorithms("Allreduce")[-1].number or 0
-    for number, is_refused in ((largest, False), (largest + 1, True)):
-        wrap = ["env", f"I_MPI_ADJUST_ALLREDUCE={number}", "I_MPI_DEBUG=1"]
-        done = lab.run(mpi, 2, "Allreduce -iter 1 -msglog 3:3", wrap=wrap)
-        assert done.code == 0
-        assert bool(tuner.complained(done.text + done.errors)) == is_refused
 
 
 # --- Any -------------------------------------------------------------------------------------------------------------
