@@ -223,10 +223,11 @@ class Recording:
 
     def _launches(self, session: str) -> list[str]:
         """A terminal shows the table of a single launch."""
-        from imb.cli.launch_lines import launch_line, warn_of_others
-        from imb.cli.show import print_tables
-        from imb.cli.variance import after_session
+        from imb.experiments.launch_lines import launch_line, warn_of_others
+        from imb.experiments.runs import Runs
+        from imb.report.run_tables import print_tables
         from imb.report.terminal import say
+        from imb.runner.experiment import SessionEnd
         from imb.runner.session import done
         from imb.runner.stored_sessions import find_session
         from imb.store.store import Archive
@@ -240,7 +241,9 @@ class Recording:
             for ended in over:
                 say(launch_line(archive, plan, ended))
             warn_of_others(archive, (ended.run for ended in over))
-            after_session(archive, plan, over)
+            runs = Runs(archive, plan)
+            runs.over_before = 0
+            runs.conclude(SessionEnd(over, 0, None, plan))
         return text.getvalue().decode().splitlines()
 
     def _runs(self, sessions: Iterable[str]) -> list[str]:

@@ -30,11 +30,11 @@ class Command(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """What is registered of the core or of a slice. `commands` by name. `experiments`: modules that continue and report sessions, by the
-    command that planned them. `after_watch`: functions from an archive to lines that `imb watch` adds ("module:function")."""
+    """What is registered of the core or of a slice. `commands` by name. `experiments`: classes (imb.runner.experiment), by the command that plans
+    their sessions; None: `imb run` and `imb campaign`. `after_watch`: functions from an archive to lines that `imb watch` adds ("module:function")."""
 
     commands: Mapping[str, Command]
-    experiments: Mapping[str, str] = {}
+    experiments: Mapping[str | None, str] = {}
     after_watch: Sequence[str] = ()
 
 
@@ -98,10 +98,11 @@ CORE = Entries(
         ),
     },
     experiments={
-        "ab": "imb.cli.ab",
-        "baseline": "imb.cli.baseline",
-        "latency": "imb.cli.latency",
-        "startup": "imb.cli.startup",
+        None: "imb.experiments.runs:Runs",
+        "ab": "imb.experiments.ab:Ab",
+        "baseline": "imb.experiments.baseline:Recheck",
+        "latency": "imb.experiments.latency:Latency",
+        "startup": "imb.experiments.startup:Startup",
     },
 )
 
@@ -126,11 +127,11 @@ def load(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def experiment_module(command: str) -> Any:
-    """The module that continues and reports sessions of a command. Raises ImbError where nothing here does."""
+def experiment(command: str | None) -> Any:
+    """The class of the sessions of a command. Raises ImbError where there is none."""
     for each in entries():
         if command in each.experiments:
-            return importlib.import_module(each.experiments[command])
+            return load(each.experiments[command])
     raise ImbError(f"this imb has no command {command}, which began the session")
 
 

@@ -80,5 +80,5 @@ def test_the_rest_works_without_a_slice(name: str, tmp_path: Path) -> None:
 
     # A session that the slice began.
     for experiment in registry.entries()[1 + NAMES.index(name)].experiments:
-        done = run(f"from imb import registry; registry.experiment_module('{experiment}')")
+        done = run(f"from imb import registry; registry.experiment('{experiment}')")
         assert f"this imb has no command {experiment}, which began the session" in done.stderr

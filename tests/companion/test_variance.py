@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from companion import fake_mpi, machines
 from companion.door import Imb
-from imb.cli.peers import earlier, variance_of
 from imb.compare import usual
 from imb.compare.common_state import common_state
 from imb.compare.comparison import compare
@@ -20,6 +19,7 @@ from imb.compare.remedies import notes, remedy, verdict
 from imb.compare.stays import Timeline, stays
 from imb.compare.variance import NAMES, Name, parts_of, spread_of
 from imb.diagnose import diagnose
+from imb.experiments.peers import earlier, variance_of
 from imb.model.observations import Launch, Side, key_of, launches_of
 from imb.model.records import (
     End,

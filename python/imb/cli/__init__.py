@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from imb import __version__, registry
+from imb.model.errors import INTERRUPTED
 from imb.report.terminal import IN_ASCII, say
 
-INTERRUPTED = 130  # the exit status after Ctrl-C, as in a shell
 # Allocations between two garbage collections. With Python's default, collections take a sixth of the time of a long list.
 _OBJECTS = 100_000
 

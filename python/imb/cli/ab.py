@@ -17,7 +17,6 @@ from imb.cli.common import (
     names_and_arguments,
     share_of,
 )
-from imb.cli.compare import show
 from imb.cli.launching import (
     ClassicOption,
     ClassOption,
@@ -27,12 +26,9 @@ from imb.cli.launching import (
     MpiOption,
     PrecisionOption,
     ProgramsOption,
-    SessionEnd,
     TimeoutOption,
     VerboseOption,
-    all_measured,
     build_variants,
-    launch_all,
     locate_variant,
     note_classic,
     refuse_missing_cpus_of,
@@ -52,8 +48,7 @@ from imb.cli.submitting import (
     pairs_of,
 )
 from imb.model.errors import ImbError
-from imb.model.units import counted
-from imb.report.terminal import explained, json_data, say
+from imb.report.terminal import explained, say
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
@@ -197,9 +192,9 @@ def command(
 
     Without --timeout, a launch in passes ends after a minute and ten times its budget. --submit prints the command that compares.
     """
-    import msgspec
-
     from imb.compare.comparison import CompareSettings
+    from imb.experiments.ab import Ab, AbSettings
+    from imb.experiments.session_loop import carry_out
     from imb.runner import session
 
     settings = CompareSettings(metric=metric, relevant=share_of(relevant, "--relevant"))
@@ -241,14 +236,14 @@ def command(
         warn_of_equal_variants(plans[0])
     if not submit:  # for a job, the command that compares is printed instead
         refuse_missing_cpus_of(plans)
-        options = {
-            "cvars": bool(a_cvar or b_cvar),
-            "relevant": settings.relevant,
-            "metric": metric,
-            "rows": rows,
-            "format": format,
-        }
-        plans = [msgspec.structs.replace(plan, command="ab", report=options) for plan in plans]
+        options = AbSettings(
+            cvars=bool(a_cvar or b_cvar),
+            relevant=settings.relevant,
+            metric=metric,
+            rows=rows,
+            format=format,
+        )
+        plans = [session.with_settings(plan, "ab", options) for plan in plans]
     build_variants(campaign, plans)
     for plan in plans:
         session.refuse_missing_programs(plan)
@@ -265,7 +260,7 @@ def command(
                 sides = [*[f"{plan.campaign}/ab"] * 2, "--variants", "a,b"]
             say(shlex.join(["imb", "compare", *sides, *compare_options]))
         raise typer.Exit(status)
-    raise typer.Exit(report(store, launch_all(store, plans[0], results_to_stderr=True, verbose=verbose)))
+    raise typer.Exit(carry_out(Ab(store, plans[0]), plans[0], verbose=verbose))
 
 
 def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
@@ -286,45 +281,6 @@ def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
     except OSError as error:
         raise ImbError(f"cannot write {file}: {error.strerror}") from error
     return file
-
-
-def report(store: Archive, executed: SessionEnd) -> int:
-    """Print the comparison; the exit status. Raises ImbError."""
-    import msgspec
-
-    from imb.cli.peers import earlier
-    from imb.compare.comparison import EXIT, CompareSettings, compare
-    from imb.model.observations import of_variant
-    from imb.store.names import side_of
-
-    all_measured(executed)
-    plan, options = executed.plan, executed.plan.report
-    settings = CompareSettings(metric=options["metric"], relevant=options["relevant"])
-    # A stopped launch has lost its partner.
-    kept = [done for done in executed.over if done.outcome != "stopped"]
-    if options.get("cvars"):
-        both = side_of(store, [done.run for done in kept], plan.campaign or "")
-        sides = [of_variant(both, label) for label in "ab"]
-    else:
-        sides = [
-            side_of(
-                store,
-                [done.run for done in kept if plan.items[done.number - 1].variant == index],
-                f"{plan.campaign}/{label}",
-            )
-            for index, label in enumerate("ab")
-        ]
-    launches = [launch for side in sides for launch in side.launches]
-    with explained(f"comparing {counted(len(launches), 'launch')}"):
-        comparison = compare(sides[0], sides[1], settings, earlier(store, launches))
-    if comparison.sequential:
-        looks = msgspec.structs.replace(comparison.sequential, stopped=executed.stopped)
-        comparison = msgspec.structs.replace(comparison, sequential=looks)
-    if options["format"] == "json":
-        json_data(comparison)
-    else:
-        show(comparison, all_rows=options["rows"])
-    return EXIT[comparison.verdict]
 
 
 def _planned(

@@ -15,10 +15,9 @@ import typer.core
 import typer.main
 
 from imb import __version__, registry
-from imb.cli import INTERRUPTED
 from imb.cli.help import Command
 from imb.model import moved
-from imb.model.errors import ImbError
+from imb.model.errors import INTERRUPTED, ImbError
 from imb.model.notes import Note, noted
 from imb.report.terminal import say
 

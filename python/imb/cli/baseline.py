@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,29 +18,23 @@ from imb.cli.common import (
     refuse_options,
     share_of,
 )
-from imb.cli.compare import show as show_comparison
-from imb.cli.compare import worst
 from imb.cli.help import Command
 from imb.cli.launching import (
     MpiOption,
     ProgramsOption,
-    SessionEnd,
     TimeoutOption,
     VerboseOption,
-    all_measured,
     chosen_mpi,
-    launch_all,
     ready,
 )
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.units import counted
-from imb.report.terminal import columns, data, json_data, say
+from imb.report.terminal import columns, json_data, say
 from imb.store.store import Archive, StoredRun
 
 if TYPE_CHECKING:
     from imb.model.baselines import Baseline
-    from imb.model.observations import Side
     from imb.runner.session import Plan
 
 app = typer.Typer(
@@ -291,22 +284,22 @@ def check(
     --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
     cannot be restored is printed, such as setup commands and a variable that was not set then.
     """
-    import msgspec
-
+    from imb.experiments.baseline import CheckSettings, Recheck, check_of, print_check
+    from imb.experiments.session_loop import carry_out
     from imb.runner import session
     from imb.store import baselines, names
 
     store = Archive(archive)
     versions = baselines.baseline_versions(store, name)
-    options = {
-        "name": name,
-        "tolerance": tolerance,
-        "force": force,
-        "assume_one_session": assume_one_session,
-        "assume_stable": assume_stable,
-        "rows": rows,
-        "format": format,
-    }
+    options = CheckSettings(
+        name=name,
+        tolerances=_tolerances(tolerance),
+        force=force,
+        assume_one_session=assume_one_session,
+        assume_stable=assume_stable,
+        rows=rows,
+        format=format,
+    )
     if side is not None:
         refuse_options(
             context, _RESULTS_OPTIONS, f"cannot be combined with existing results: {side}; omit it"
@@ -314,83 +307,14 @@ def check(
     if setting is not None and not with_old:
         raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:
-        raise typer.Exit(_judge(store, options, names.load(store, side), None, True))
+        raise typer.Exit(print_check(check_of(store, options, names.load(store, side)), options))
     baseline = _to_measure_again(versions, placement, force)
     if not force_owner:
         _refuse_others(store, baseline)
     plan = _planned(store, baseline, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
-    plan = msgspec.structs.replace(plan, command="baseline", report=options)
+    plan = session.with_settings(plan, "baseline", options)
     session.save(store, plan)
-    raise typer.Exit(report(store, launch_all(store, plan, results_to_stderr=True, verbose=verbose)))
-
-
-def report(store: Archive, executed: SessionEnd) -> int:
-    """Print the check of the launches; the exit status. Raises ImbError."""
-    from imb.store import names
-
-    complete, plan = all_measured(executed), executed.plan
-
-    def side(variant: str | None, name: str) -> Side:
-        runs = [
-            ended.run
-            for ended in executed.over
-            if variant in (None, plan.variants[plan.items[ended.number - 1].variant].name)
-        ]
-        return names.side_of(store, runs, f"{name} in session {plan.id}")
-
-    if len(plan.variants) == 1:
-        return _judge(store, plan.report, side(None, "measured"), None, complete)
-    old = side("old", f"old ({plan.report['name']}), measured")
-    return _judge(store, plan.report, side("new", "new, measured"), old, complete)
-
-
-def _judge(
-    store: Archive, options: Mapping[str, Any], results: Side, old: Side | None, complete: bool
-) -> int:
-    """Prints the check of `results`; the exit status. Raises ImbError."""
-    from imb.cli.peers import earlier
-    from imb.compare.comparison import EXIT
-    from imb.history import baseline
-    from imb.model.baselines import machine_of, placement_of
-    from imb.store import baselines
-
-    force = options["force"]
-    versions = baselines.baseline_versions(store, options["name"])
-    version = versions[-1] if force else baseline.choose(versions, machine_of(results), placement_of(results))
-    launches = [*(old.launches if old else ()), *results.launches]
-    judged = baseline.check(
-        version,
-        results,
-        _tolerances(options["tolerance"]),
-        old=old,
-        earlier=earlier(store, launches),
-        force=force,
-        assume_one_session=options["assume_one_session"],
-        assume_stable=options["assume_stable"],
-    )
-    verdict = worst(judged.comparisons)
-    if options["format"] == "json":
-        import msgspec
-
-        json_data({"verdict": verdict, **msgspec.to_builtins(judged)})
-    elif options["format"] == "junit":
-        from imb.report import junit
-
-        suites = [
-            junit.Suite(
-                f"imb baseline check {judged.name}, {comparison.settings.metric}",
-                comparison.verdict,
-                junit.of_comparison(comparison, results),
-            )
-            for comparison in judged.comparisons
-        ]
-        data(junit.document(suites))
-    else:
-        for warning in judged.warnings:
-            say(f"! {warning}")
-        for comparison in judged.comparisons:
-            show_comparison(comparison, all_rows=options["rows"])
-    return EXIT[verdict] if complete or verdict == "slower" else 1
+    raise typer.Exit(carry_out(Recheck(store, plan), plan, verbose=verbose))
 
 
 def _to_measure_again(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.cli.common import ArchiveOption
-from imb.cli.display import duration_text
 from imb.cli.launching import (
     TimeoutOption,
     VerboseOption,
     build_variants,
-    carry_out,
     locate_variant,
     note_classic,
     refuse_missing_cpus_of,
     warn_of_equal_variants,
 )
-from imb.cli.launching import resume as resume_session
 from imb.cli.submitting import (
     AccountOption,
     Job,
@@ -31,6 +28,7 @@ from imb.cli.submitting import (
     hand_over,
     pairs_of,
 )
+from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.report.terminal import say
 from imb.store.store import Archive
@@ -119,6 +117,7 @@ def command(
       imb campaign --resume
       imb compare transports-openmpi/shm transports-openmpi/tcp
     """
+    from imb.experiments import session_loop
     from imb.runner import session, stored_sessions
 
     store = Archive(archive)
@@ -146,7 +145,7 @@ def command(
             session.save(store, plan)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
-    (resume_session if resume else carry_out)(store, plans[0], verbose=verbose)
+    raise typer.Exit(session_loop.resume(store, plans[0], verbose=verbose))
 
 
 def _print_dry_run(store: Archive, plan: session.Plan) -> None:

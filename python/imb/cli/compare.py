@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -30,7 +28,6 @@ from imb.report.terminal import data, explained, json_data
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.compare.comparison import Comparison, Verdict
     from imb.model.observations import Side
 
 FIRST = (
@@ -103,8 +100,8 @@ def command(
     inconclusive if a relevant slowdown of some band is not excluded; else faster or differs if any is; else same if every
     band is, else not slower.
     """
-    from imb.cli.peers import earlier
     from imb.compare.comparison import EXIT, CompareSettings, compare, parse_bands
+    from imb.experiments.peers import earlier
 
     if format == "html":
         need("imb compare --format html", "jinja2", "plotly")
@@ -144,7 +141,9 @@ def command(
 
         data(comparison_page(comparison))
     else:
-        show(comparison, all_rows=rows)
+        from imb.report.comparison import print_comparison
+
+        print_comparison(comparison, all_rows=rows)
     raise typer.Exit(EXIT[comparison.verdict])
 
 
@@ -157,28 +156,3 @@ def _of_variants(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
     if len(labels) != 2 or not all(labels):
         raise ImbError(f"--variants: {text!r} is not two labels; for example: --variants default,ring")
     return of_variant(sides[0], labels[0]), of_variant(sides[1], labels[1])
-
-
-_WORST_FIRST: tuple[Verdict, ...] = (
-    "slower",
-    "mixed",
-    "differs",
-    "inconclusive",
-    "not slower",
-    "faster",
-    "same",
-)
-
-
-def worst(comparisons: Sequence[Comparison]) -> Verdict:
-    """The worst verdict of several comparisons."""
-    return min((comparison.verdict for comparison in comparisons), key=_WORST_FIRST.index)
-
-
-def show(comparison: Comparison, *, all_rows: bool = False) -> None:
-    """Print a comparison on the terminal, as `imb compare` does."""
-    from imb.report.comparison import terminal
-    from imb.report.terminal import Screen
-
-    width = Screen().width if sys.stdout.isatty() else 100
-    terminal(Screen(width=width), comparison, all_rows=all_rows)

@@ -84,7 +84,7 @@ def command(
       imb diagnose results/monday.log --format markdown > findings.md
     """
     from imb import diagnose
-    from imb.cli.peers import variance_of
+    from imb.experiments.peers import variance_of
     from imb.report import findings
     from imb.store.names import any_side, named_runs
     from imb.store.store import Archive

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.cli import INTERRUPTED
 from imb.cli.common import ArchiveOption, LabelOption, named_path
-from imb.model.errors import ImbError
+from imb.model.errors import INTERRUPTED, ImbError
 from imb.model.units import counted
 from imb.report.terminal import Screen, say
 from imb.store.store import SHORT, Archive

@@ -185,8 +185,8 @@ def _page_of(
 
     from imb import diagnose
     from imb.cli.diagnose import failed_among
-    from imb.cli.peers import earlier, variance_of
     from imb.compare.comparison import compare
+    from imb.experiments.peers import earlier, variance_of
     from imb.report.marks import letter
     from imb.report.page import report_page
 

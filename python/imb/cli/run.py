@@ -26,14 +26,12 @@ from imb.cli.launching import (
     TimeoutOption,
     VerboseOption,
     build_for,
-    carry_out,
     intent_of,
     note_classic,
     prepare,
     refuse_missing_cpus,
     sampling_of,
 )
-from imb.cli.launching import resume as resume_session
 from imb.cli.submitting import (
     AccountOption,
     Job,
@@ -166,6 +164,7 @@ def command(
     With --submit a job executes the session, with an archive that it can access. Several jobs, and a
     job per pair of hosts: see imb campaign.
     """
+    from imb.experiments import session_loop
     from imb.model import gpus
     from imb.runner import passes, selection, session, stored_sessions
 
@@ -239,4 +238,4 @@ def command(
             session.save(store, plan)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
-    (resume_session if resume else carry_out)(store, plans[0], verbose=verbose)
+    raise typer.Exit(session_loop.resume(store, plans[0], verbose=verbose))

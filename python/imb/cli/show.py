@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,10 +14,10 @@ from imb.cli.variance import of_one_run, show_side
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.facts import fact
 from imb.model.notes import note_unread
-from imb.model.options import PassLimits, pass_limits
+from imb.model.options import pass_limits
 from imb.model.records import End, Failure, Records, Result, Run, Sample
 from imb.model.units import counted
-from imb.report.terminal import Screen, data, say
+from imb.report.terminal import data, say
 from imb.store.labels import Tags
 from imb.store.store import Archive, StoredRun
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from imb.store.files import FileRun
 
 
-MOST = 1000  # rows of a table that are shown
 LAST = 20  # last lines of the output of a failed launch that are shown
 
 
@@ -103,6 +102,8 @@ def command(
     if present:
         refuse_missing_benchmarks(benchmark or [], present)
     draw = sys.stdout.isatty() and has("plotext") if chart is None else chart
+    from imb.report.run_tables import print_tables
+
     print_tables(records, lower_names, chart=draw)
     if _without_result(source, records):
         _print_last_lines(source)
@@ -246,36 +247,3 @@ def _conditions(facts: Mapping[str, Any]) -> str | None:
         conditions.mpi,
     ]
     return ", ".join(filter(None, parts))
-
-
-def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: bool = False) -> None:
-    """All rows of a run, or those of these benchmarks (lower case); notes, and charts."""
-    from imb.report.pass_notes import notes_on_passes
-    from imb.report.tables import evidence_of, failures_of, quantiles_of, tables_of
-
-    rows = [
-        record
-        for record in records.records
-        if isinstance(record, Result | Failure) and (not benchmarks or record.benchmark.lower() in benchmarks)
-    ]
-    run: Run = next(records.of(Run), Run())
-    limits = pass_limits(run) or PassLimits()
-    screen = Screen()
-    for table in tables_of(rows, MOST):
-        screen.line()
-        screen.table(table.headings, table.rows, title=table.title, right=range(len(table.headings)))
-        if (hidden := len(table.results) - MOST) > 0:
-            say(f"{counted(hidden, 'row')} more; `imb export` has all of them")
-        if tail := quantiles_of(table.results[:MOST]):
-            screen.table(tail.headings, tail.rows, title=tail.title, right=range(len(tail.headings)))
-        for note in notes_on_passes(table.results, limits):
-            say(note.removeprefix("# "))
-        if evidence := evidence_of(table.results):
-            say(f"system events: {evidence}")
-        if chart:
-            from imb.report.chart import curve
-
-            if picture := curve(table, width=min(screen.width, 100)):
-                say("", *picture)
-    for line in failures_of(rows):
-        say(f"not measured: {line}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,22 +17,14 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
-    SessionEnd,
     VerboseOption,
     build_for,
     intent_of,
-    launch_all,
     prepare,
     refuse_missing_cpus,
 )
 from imb.model.errors import ImbError
-from imb.model.units import counted
-from imb.report.terminal import json_data, say
 from imb.store.store import Archive
-
-if TYPE_CHECKING:
-    from imb.model.startup import Spread, Summary
-    from imb.runner.session import Plan
 
 FIRST = ("--ranks", "--launches", "--mpi", "--hosts", "--ppn", "--launcher", "--label", "--format")
 
@@ -83,8 +74,8 @@ def command(
     programs and libraries from disk, is apart. Between hosts, times before MPI_Init and after MPI_Finalize are as exact as
     the clocks of the hosts agree.
     """
-    import msgspec
-
+    from imb.experiments.session_loop import carry_out
+    from imb.experiments.startup import Startup, StartupSettings
     from imb.runner import session, startup
 
     numbers = numbers_of(ranks) if ranks else None
@@ -102,25 +93,9 @@ def command(
         labels=label or [],
     )
     build_for([plan], installation, programs)
-    plan = msgspec.structs.replace(plan, command="startup", report={"format": format})
+    plan = session.with_settings(plan, "startup", StartupSettings(format=format))
     session.save(store, plan)
-    raise typer.Exit(
-        report(store, launch_all(store, plan, results_to_stderr=True, commands=False, verbose=verbose))
-    )
-
-
-def report(store: Archive, executed: SessionEnd) -> int:
-    """Print where the time of the launches went; the exit status."""
-    plan = executed.plan
-    summaries = summaries_of(store, plan)
-    if plan.report["format"] == "json":
-        _print_json(plan, summaries)
-    else:
-        _print(plan, summaries, ",".join(plan.variants[0].intent.hosts))
-    failed = sum(summary.failed for summary in summaries)
-    if failed:
-        say(f"imb: {failed} of {len(plan.items)} launches failed; see `imb show RUN`", err=True)
-    return 1 if failed else 0
+    raise typer.Exit(carry_out(Startup(store, plan), plan, verbose=verbose))
 
 
 def numbers_of(text: str) -> list[int]:
@@ -129,85 +104,3 @@ def numbers_of(text: str) -> list[int]:
     if not all(word.isdecimal() and int(word) > 0 for word in words):
         raise ImbError(f"--ranks: not numbers of ranks: {text}; give some such as 1,2,4")
     return sorted(set(map(int, words)))
-
-
-def summaries_of(archive: Archive, plan: Plan) -> list[Summary]:
-    """The summary of the launches of each number of ranks."""
-    from imb.model.startup import Times, summary_of, times_of
-    from imb.runner import session
-
-    over = session.done(archive, plan)
-    launches: dict[int, list[tuple[str | None, Times | None]]] = {}
-    for item in plan.items:
-        ended = over.get(item.number)  # None: skipped, as an equal launch was refused or could not be started
-        run = archive.run(ended.run) if ended else None
-        measured = ended is not None and ended.outcome == "measured"
-        times = times_of(run.records().records, run.facts()) if run and measured else None
-        launches.setdefault(item.ranks or 0, []).append((ended.run if ended else None, times))
-    return [summary_of(ranks, timed) for ranks, timed in launches.items()]
-
-
-def _print_json(plan: Plan, summaries: Sequence[Summary]) -> None:
-    import msgspec
-
-    document = {
-        "session": plan.id,
-        "mpi": plan.variants[0].mpi.version,
-        "unit": "seconds",
-        "ranks": msgspec.to_builtins(summaries),
-    }
-    json_data(document)
-
-
-def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
-    from imb.model.startup import largest_part
-    from imb.report.terminal import Screen
-
-    several = plan.items[-1].turn > 1
-    statistic = (
-        f"medians of {counted(plan.items[-1].turn - 1, 'launch')} [range]" if several else "1 launch each"
-    )
-    first_note = "; the first launch is apart" if several else ""
-    say(
-        f"{plan.variants[0].mpi.version}, {f'hosts {hosts}' if hosts else 'this host'}: ms, {statistic}{first_note}"
-    )
-    headings = ["ranks", "launch", "before MPI_Init", "MPI_Init", "fastest rank", "suite", "finalize + exit"]
-    rows = [
-        [
-            str(summary.ranks),
-            *map(_cell, (summary.launch, summary.before_init, summary.init)),
-            *map(_median, (summary.init_fastest, summary.suite)),
-            _cell(summary.finalize_exit),
-            *([_milliseconds(summary.first.launch) if summary.first else "-"] if several else []),
-        ]
-        for summary in summaries
-    ]
-    headings += ["first"] if several else []
-    Screen().table(headings, rows, right=range(len(headings)))
-    measured = [summary for summary in summaries if summary.launch]
-    if measured and (part := largest_part(measured[-1])):
-        growth = ""
-        if len(measured) > 1 and measured[0].launch and measured[-1].launch:
-            factor = measured[-1].launch.median / measured[0].launch.median
-            growth = f"; {factor:.1f} times the launch of {counted(measured[0].ranks, 'rank')}"
-        say(f"{counted(measured[-1].ranks, 'rank')}: {part[1]:.0%} of the launch is {part[0]}{growth}")
-    if any(summary.launch and summary.before_init is None for summary in summaries):
-        say("imb: warning: the clocks of the hosts differ; times before MPI_Init are unknown", err=True)
-
-
-def _cell(spread: Spread | None) -> str:
-    if spread is None:
-        return "-"
-    middle = _milliseconds(spread.median)
-    if spread.min == spread.max:
-        return middle
-    return f"{middle} [{_milliseconds(spread.min)}, {_milliseconds(spread.max)}]"
-
-
-def _median(spread: Spread | None) -> str:
-    return _milliseconds(spread.median) if spread else "-"
-
-
-def _milliseconds(seconds: float) -> str:
-    value = seconds * 1e3
-    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"

@@ -1,11 +1,11 @@
-"""Variance components on the terminal: of a label, and of the launches of a session that is over."""
+"""Variance components on the terminal: of a label, and of one run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from imb.model.errors import ImbError, refuse_missing_benchmarks
+from imb.model.errors import refuse_missing_benchmarks
 from imb.model.units import counted, decimal
 from imb.report.terminal import Screen, say
 from imb.store.store import Archive, StoredRun
@@ -13,7 +13,6 @@ from imb.store.store import Archive, StoredRun
 if TYPE_CHECKING:
     from imb.model.observations import Launch, Side
     from imb.model.records import Records
-    from imb.runner.session import Done, Plan
     from imb.store.files import FileRun
 
 
@@ -44,8 +43,8 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
 
 
 def _show_kind(archive: Archive, side: Side, name: str) -> None:
-    from imb.cli.peers import variance_of
     from imb.compare.kinds import library_of
+    from imb.experiments.peers import variance_of
     from imb.report.variance import block, legend, tables
 
     screen = Screen()
@@ -80,35 +79,10 @@ def _launch(launch: Launch) -> str:
     return ", ".join(filter(None, words))
 
 
-def after_session(archive: Archive, plan: Plan, over: Sequence[Done]) -> None:
-    """Results of completed launches, by variant: variance components, launches outside the dominant state."""
-    if len(over) == 1 and archive.ids() == [over[0].run]:
-        return  # the only run of the archive: there is nothing to compare it with
-    from imb.cli.peers import variance_of
-    from imb.report.variance import block
-    from imb.store.names import side_of
-
-    for number, variant in enumerate(plan.variants):
-        runs = [
-            ended.run
-            for ended in over
-            if plan.items[ended.number - 1].variant == number and ended.outcome != "interrupted"
-        ]
-        try:
-            side = side_of(archive, runs, variant.name or plan.id)
-        except ImbError:  # nothing was measured, which was reported already
-            continue
-        components = variance_of(archive, side)
-        lines = block(components)
-        if lines and (components.unusual or len(side.launches) > 1):
-            title = f"{plan.campaign}/{variant.name}: " if plan.campaign else ""
-            say("", title + lines[0], *lines[1:])
-
-
 def of_one_run(archive: Archive, run: StoredRun | FileRun, records: Records) -> list[str]:
     """Whether the launches of a run were outside the dominant state of their machine, as sentences."""
-    from imb.cli.peers import earlier
     from imb.compare.usual import sentences_of, unusual
+    from imb.experiments.peers import earlier
     from imb.model.observations import launches_of
 
     launches = list(launches_of(records, run.name, run.facts()))

@@ -372,3 +372,19 @@ def _detectable(
         return None
     change = stats.detectable(spread, launches_a, launches_b, level, pairs=pairs)
     return float(np.expm1(change)) if change < LARGEST_DETECTABLE else None
+
+
+_WORST_FIRST: tuple[Verdict, ...] = (
+    "slower",
+    "mixed",
+    "differs",
+    "inconclusive",
+    "not slower",
+    "faster",
+    "same",
+)
+
+
+def worst(comparisons: Sequence[Comparison]) -> Verdict:
+    """The worst verdict of several comparisons."""
+    return min((comparison.verdict for comparison in comparisons), key=_WORST_FIRST.index)

@@ -15,5 +15,5 @@ ENTRIES = Entries(
             "imb.fabric.command",
         ),
     },
-    experiments={"fabric": "imb.fabric.command", "rails": "imb.fabric.rails_command"},
+    experiments={"fabric": "imb.fabric.experiment:Fabric", "rails": "imb.fabric.rails_experiment:Rails"},
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,28 +27,19 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
-    SessionEnd,
     build_for,
     intent_of,
-    launch_all,
     prepare,
     refuse_missing_cpus,
 )
 from imb.model.errors import ImbError
 from imb.model.hostlist import expanded
-from imb.model.units import counted
-from imb.report.terminal import data, say
+from imb.report.terminal import say
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.fabric.drain import Drain
-    from imb.fabric.evaluation import Against
-    from imb.fabric.judging.topology import Topology
     from imb.fabric.planning import Settings
-    from imb.fabric.text import Judged
-    from imb.runner.session import Done, Plan
 
-EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
 _ARGUMENTS = "imb.fabric.arguments"
@@ -200,8 +190,9 @@ def command(
     """
     from msgspec.structs import replace
 
+    from imb.experiments.session_loop import carry_out
     from imb.fabric import planning
-    from imb.fabric.experiment import against_of, judge_command_on_interrupt, planned, refuse_own, stages_of
+    from imb.fabric.experiment import Fabric, against_of, judge_command_on_interrupt, planned, refuse_own
     from imb.mpi.allocation import hosts_offered
     from imb.runner import session
 
@@ -256,12 +247,11 @@ def command(
         say(*planned(settings, intent.ranks))
         return
     plan = session.growing_plan("fabric", settings, installation, folder, intent, timeout)
-    stages = stages_of(store, plan, against)  # from now on, time is of the budget
+    fabric = Fabric(store, plan, against, drain=drain, page=page)  # the time of the budget begins
     build_for([planning.with_launch(plan, settings, sizes[0])], installation, programs)
     session.save(store, plan)
-    with judge_command_on_interrupt(stages):
-        executed = launch_all(store, plan, results_to_stderr=True, commands=False, failures=False, grow=grow)
-        status = report(store, executed, drain=drain, page=page)
+    with judge_command_on_interrupt(fabric):
+        status = carry_out(fabric, plan)
     raise typer.Exit(status)
 
 
@@ -269,133 +259,14 @@ def _judge(store: Archive, names: Sequence[str], settings: Settings) -> int:
     """The verdict on earlier records; the exit status. Raises ImbError."""
     from imb.fabric import evaluation
     from imb.fabric.experiment import against_of
+    from imb.fabric.output import conclude
 
     sources = evaluation.sources_named(store, names)
     against = against_of(store, settings, sources)
     notes: list[str] = []
     launches = evaluation.launches_of(sources, notes)
     judged, topology = evaluation.judged_of(launches, sources, against, notes)
-    return _conclude(judged, topology, against, settings)
-
-
-def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
-    """The session with its next launch."""
-    from imb.fabric.experiment import stages_of
-
-    return stages_of(archive, plan).grow(plan, over)
-
-
-def report(store: Archive, executed: SessionEnd, *, drain: bool = False, page: Path | None = None) -> int:
-    """The verdict on a sweep; the exit status. `page`: as the user named it. Raises ImbError."""
-    from msgspec.structs import replace
-
-    from imb.fabric import evaluation
-    from imb.fabric.experiment import stages_of
-
-    stages = stages_of(store, executed.plan)
-    settings = stages.settings
-    if not stages.sources:
-        raise _nothing_measured(stages.unreachable, stages.notes)
-    judged, topology = stages.judged()
-    judged = judged._replace(notes=[*stages.notes, *judged.notes])
-    judged = evaluation.with_missing(judged, settings.sizes)
-    if settings.quick:
-        judged = evaluation.with_next_of_quick(judged)
-    if page:
-        settings = replace(settings, page=str(page))
-    return _conclude(judged, topology, stages.against, settings, drain=drain)
-
-
-def _nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:
-    """The error of a sweep without records. A host that the launcher cannot reach does not answer, so the fabric is bad."""
-    if unreachable:
-        text = "; ".join(f"host {host} cannot be reached ({why})" for host, why in unreachable.items())
-        return ImbError(f"bad: {text}; nothing was measured", status=EXIT["bad"])
-    return ImbError(
-        f"inconclusive: no launch has records: {'; '.join(problems) or 'nothing ran'}",
-        status=EXIT["inconclusive"],
-    )
-
-
-def _conclude(
-    judged: Judged,
-    topology: Topology | None,
-    against: Against,
-    settings: Settings,
-    *,
-    drain: bool = False,
-) -> int:
-    """Prints the verdict and writes the page; the exit status."""
-    from imb.fabric import evaluation
-    from imb.store.outputs import write_output
-
-    drains, unnamable = evaluation.drains_of(judged, against.network)
-    results = evaluation.execute(judged, drains) if drain else {}
-    status = EXIT[judged.verdict.state]
-    if settings.page:
-        from imb.fabric.page import fabric_page
-
-        text = fabric_page(
-            judged, topology, [str(drain_command) for drain_command in drains], now=datetime.now()
-        )
-        write_output(Path(settings.page), text.encode())
-    if settings.format == "json":
-        listed = [
-            {
-                "node": drain_command.node,
-                "command": str(drain_command),
-                "drained": None if drain_command not in results else results[drain_command] is None,
-            }
-            | ({"error": results[drain_command]} if results.get(drain_command) else {})
-            for drain_command in drains
-        ]
-        from imb.fabric.text import fabric_json
-
-        data(fabric_json(judged, status, listed))
-    elif settings.format == "junit":
-        from imb.fabric.junit import cases_of
-        from imb.report import junit
-
-        data(junit.document([junit.Suite("imb fabric", judged.verdict.state, cases_of(judged))]))
-    else:
-        _print(judged, drains, unnamable, results)
-        if settings.page:
-            say(f"page: {settings.page}")
-    return status
-
-
-def _print(
-    judged: Judged, drains: Sequence[Drain], unnamable: Sequence[str], results: Mapping[Drain, str | None]
-) -> None:
-    """Print the verdict, then what it is based on."""
-    from imb.fabric.text import HEADINGS, after_table, basis, sweep_headline, table_rows
-    from imb.report.terminal import Screen
-
-    style = {"healthy": "bold green", "bad": "bold red"}.get(judged.verdict.state, "bold yellow")
-    Screen().line((sweep_headline(judged), style))
-    say(basis(judged))
-    rows, more = table_rows(judged)
-    if rows:
-        say("")
-        Screen().table(HEADINGS, rows, right=(3, 5), fold=(2, 7))
-        if more:
-            say(f"and {counted(more, 'component')} more; --format json has all")
-        if any(row[0].startswith("(") for row in rows):
-            say("(in brackets: suspect, not confirmed, or not separated from others)")
-        say("")
-    say(*after_table(judged))
-    for drain_command in drains:
-        say(
-            str(drain_command)
-            if drain_command not in results
-            else f"drained: {drain_command.node}"
-            if results[drain_command] is None
-            else str(drain_command)
-        )
-        if results.get(drain_command):
-            say(f"imb: {drain_command.node}: {results[drain_command]}", err=True)
-    for host in unnamable:
-        say(f"imb: warning: no drain command for {host}: not the name of a node of Slurm", err=True)
+    return conclude(judged, topology, against, settings)
 
 
 def _expanded(hosts: str | None) -> str | None:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from imb.cli import INTERRUPTED
 from imb.cli.common import share_of
-from imb.cli.launch_lines import problem_of
+from imb.experiments.launch_lines import problem_of
 from imb.fabric import planning
 from imb.fabric.planning import Settings, Size
-from imb.model.errors import ImbError
+from imb.model.errors import INTERRUPTED, ImbError
 from imb.model.units import and_more, counted, size
 from imb.report.terminal import say
 from imb.runner import session
+from imb.runner.experiment import Experiment, Next, Say, SessionEnd, Shows
 from imb.store.names import unreachable_of
 from imb.store.store import Archive
 
@@ -44,19 +44,30 @@ _FURTHER = 600.0  # seconds within which further passes end, without --budget
 Sources = list[tuple[str, Path]]
 
 
-class Stages:
-    """The stages of one session. `sources`: runs with records; `notes`: problems of launches, and what was left out; `unreachable`: hosts that a launcher
+class Fabric(Experiment[Settings, "tuple[Judged, Topology | None]"]):
+    """Sessions of `imb fabric`: stages of launches. `sources`: runs with records; `notes`: problems of launches, and what was left out; `unreachable`: hosts that a launcher
     could not reach, and why."""
 
-    def __init__(self, archive: Archive, plan: Plan, against: Against | None = None) -> None:
-        """`against`: None: what the settings of the plan name. Raises ImbError."""
-        from imb.fabric import evaluation
+    Settings = Settings
+    shows = Shows(measured=False, failures=False)
+    grows = True
 
+    def __init__(
+        self,
+        archive: Archive,
+        plan: Plan,
+        against: Against | None = None,
+        *,
+        drain: bool = False,
+        page: Path | None = None,
+    ) -> None:
+        """`against`: None: what the settings of the plan name. `page`: as the user named it. Raises ImbError."""
+
+        super().__init__(archive, plan)
         self._archive, self._plan = archive, plan
-        self.settings = planning.settings_of(plan)
+        self._drain, self._page = drain, page
         self.against = against or against_of(archive, self.settings, [])
-        earlier = self.settings.earlier
-        self.sources: Sources = evaluation.sources_named(archive, earlier) if earlier else []
+        self.sources: Sources = []
         self.notes: list[str] = []
         self.unreachable: dict[str, str] = {}
         self._over: Mapping[int, Done] = session.done(archive, plan)
@@ -68,12 +79,35 @@ class Stages:
         self._judged: tuple[int, tuple[Judged, Topology | None]] | None = None  # with the number of sources
         self._plans = self._sweep()
 
-    def grow(self, plan: Plan, over: Sequence[Done]) -> Plan | None:
-        """The plan with the next launch, or with the reason why there is none; None: nothing changes any more."""
+    def next(self, plan: Plan, over: Sequence[Done], turn: int | None, say: Say) -> Next:
+        """The plan with the next launch, or with the reason why there is none."""
+        if turn is not None:
+            return Next()
         self._plan, self._over = plan, {ended.number: ended for ended in over}
         grown = next(self._plans, None)
         self._plan = grown or plan
-        return grown
+        return Next(grown)
+
+    def judge(self, executed: SessionEnd) -> tuple[Judged, Topology | None]:
+        from imb.fabric import evaluation
+        from imb.fabric.output import nothing_measured
+
+        if not self.sources:
+            raise nothing_measured(self.unreachable, self.notes)
+        judged, topology = self.judged()
+        judged = judged._replace(notes=[*self.notes, *judged.notes])
+        judged = evaluation.with_missing(judged, self.settings.sizes)
+        if self.settings.quick:
+            judged = evaluation.with_next_of_quick(judged)
+        return judged, topology
+
+    def render(self, result: tuple[Judged, Topology | None], executed: SessionEnd) -> int:
+        from imb.fabric.output import conclude
+
+        settings = self.settings
+        if self._page:
+            settings = msgspec.structs.replace(settings, page=str(self._page))
+        return conclude(*result, self.against, settings, drain=self._drain)
 
     def judged(self) -> tuple[Judged, Topology | None]:
         """The verdict on all that was measured, and the topology. Raises ImbError."""
@@ -109,12 +143,6 @@ class Stages:
         from imb.fabric.judging.stages import Stage, search
 
         settings, ranks = self.settings, self._plan.variants[0].intent.ranks
-        if settings.endpoint is None:
-            self._read_rest()
-            self.notes.append(
-                "resumed after an interruption: launches that it would have needed next were not planned"
-            )
-            return
         stages: Iterator[Stage] = search(
             ranks,
             settings.seed,
@@ -155,7 +183,8 @@ class Stages:
                 f"a whole sweep has {whole_sweep(ranks)}"
             )
         if settings.ended is None:
-            yield msgspec.structs.replace(self._plan, report={**self._plan.report, "ended": ended})
+            settings = msgspec.structs.replace(settings, ended=ended)
+            yield session.with_settings(self._plan, "fabric", settings)
 
     def _stage(self, number: int, stage: Stage) -> Generator[Plan, None, bool]:
         """One launch for each benchmark and size; whether all are over and some left records."""
@@ -289,16 +318,6 @@ class Stages:
         return [planning.PAIR_TIMEOUT, f"{min(30.0, max(1.0, share / 4)):.3g}"]
 
 
-_STAGES: dict[str, Stages] = {}
-
-
-def stages_of(archive: Archive, plan: Plan, against: Against | None = None) -> Stages:
-    """The stages of a session, made once in a process. Raises ImbError."""
-    if plan.id not in _STAGES:
-        _STAGES[plan.id] = Stages(archive, plan, against)
-    return _STAGES[plan.id]
-
-
 def planned(settings: Settings, ranks: int) -> list[str]:
     """The first launches, and those that may follow."""
     from imb.fabric.judging.inference import FEWEST_ENDPOINTS
@@ -357,13 +376,13 @@ def _listed(sizes: Sequence[Size]) -> str:
 
 
 @contextmanager
-def judge_command_on_interrupt(stages: Stages) -> Iterator[None]:
+def judge_command_on_interrupt(fabric: Fabric) -> Iterator[None]:
     """When interrupted, print the command that judges the runs which have records."""
     try:
         yield
     except (KeyboardInterrupt, ImbError) as error:
         interrupted = isinstance(error, KeyboardInterrupt) or error.status == INTERRUPTED
-        if interrupted and (names := stages.recorded()):
+        if interrupted and (names := fabric.recorded()):
             say(f"imb: judge what was measured: imb fabric {' '.join(names)}", err=True)
         raise
 

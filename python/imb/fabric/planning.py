@@ -24,9 +24,9 @@ PAIR_TIMEOUT = "-pair_timeout"  # the only argument of a launch that depends on 
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """`report` of the plan: how a sweep is judged, and what its launches have in common. `arguments` are IMB's; `passes`: None: as many as
+    """How a sweep is judged, and what its launches have in common. `arguments` are IMB's; `passes`: None: as many as
     a decision needs; `one_stage`: rounds are those of the arguments, and no stage follows the first one. `ended`: why no launch follows ("": none
-    is needed); None: launches may follow. Sessions of older versions have one stage each and no `endpoint`; `earlier` are the runs of those before."""
+    is needed); None: launches may follow."""
 
     relevant: str = "5%"
     topology: str | None = None
@@ -43,15 +43,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     labels: list[str] = []
     one_stage: bool = False
     ended: str | None = None
-    earlier: list[str] = []
-
-
-def settings_of(plan: Plan) -> Settings:
-    """Raises ImbError."""
-    try:
-        return msgspec.convert(plan.report, Settings)
-    except msgspec.ValidationError as error:
-        raise ImbError(f"session {plan.id}: plan.json: report: {error}") from error
 
 
 def with_launch(

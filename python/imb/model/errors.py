@@ -11,6 +11,8 @@ import msgspec
 # before version 0.20.
 UNDECODABLE: tuple[type[Exception], ...] = (msgspec.MsgspecError, ValueError, RecursionError)
 
+INTERRUPTED = 130  # the exit status after Ctrl-C, as in a shell
+
 
 class ImbError(Exception):
     """One line: what was wrong and what would be right. `imb` prints it and exits with `status`."""

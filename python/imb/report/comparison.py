@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -257,8 +258,11 @@ def rows_to_show(comparison: Comparison, everything: bool) -> list[RowEffect]:
     return [row for row in comparison.rows if everything or row.effect.verdict in CHANGED]
 
 
-def terminal(screen: Screen, comparison: Comparison, *, all_rows: bool = False) -> None:
-    """Prints it."""
+def print_comparison(comparison: Comparison, *, all_rows: bool = False) -> None:
+    """Prints it on the terminal."""
+    from imb.report.terminal import Screen
+
+    screen = Screen(width=Screen().width if sys.stdout.isatty() else 100)
     for text in headline(comparison):
         screen.line(text)
     screen.line()

@@ -19,7 +19,7 @@ import secrets
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -53,6 +53,7 @@ _STOPPED = "stopped.json"
 _DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
 Rest = ParamSpec("Rest")
 Returned = TypeVar("Returned")
+Settings = TypeVar("Settings", bound=msgspec.Struct)
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,10 +105,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
     `setup_timeout` of a setup or teardown command, in seconds. `parts`, above 1: launches of a round that measure the same
     run interleaved, every row in so many alternating segments (imb.runner.interleave). `until`: when to stop before
-    all is launched (imb.cli.deciding); None: never. `turn_limit`: the least time limit of a turn, in seconds (imb.runner.interleave).
-    `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.cli.deciding).
+    all is launched (imb.experiments.rounds); None: never. `turn_limit`: the least time limit of a turn, in seconds (imb.runner.interleave).
+    `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.experiments.rounds).
     `jobs`: how many jobs in sequence execute it, where it is submitted.
-    `command`: whose report ends the session, with the options in `report`; None: the list of what was measured. `grows`: it plans its
+    `command`: whose experiment it is (imb.registry), with its options in `settings`; None: a list of what was measured. `grows`: it plans its
     next launches from those before, so all may be launched and more follow. `owner`: user id of who planned it."""
 
     id: str
@@ -126,7 +127,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int = 1
     command: str | None = None
     grows: bool = False
-    report: dict[str, Any] = {}
+    settings: msgspec.Raw = msgspec.Raw(b"{}")
     owner: int | None = None
 
     def __post_init__(self) -> None:
@@ -216,8 +217,22 @@ def growing_plan(
 ) -> Plan:
     """A new session without launches yet, which `command` plans by `settings` from those before."""
     variant = Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)
-    report = msgspec.to_builtins(settings)
-    return msgspec.structs.replace(plan_of([], variant, timeout), command=command, grows=True, report=report)
+    plan = with_settings(plan_of([], variant, timeout), command, settings)
+    return msgspec.structs.replace(plan, grows=True)
+
+
+def with_settings(plan: Plan, command: str, settings: msgspec.Struct | None = None) -> Plan:
+    """The plan as one of a command."""
+    encoded = msgspec.Raw(b"{}" if settings is None else msgspec.json.encode(settings))
+    return msgspec.structs.replace(plan, command=command, settings=encoded)
+
+
+def settings_of(plan: Plan, type_: type[Settings]) -> Settings:
+    """What the plan records of the options of its command. Raises ImbError."""
+    try:
+        return msgspec.json.decode(plan.settings, type=type_)
+    except msgspec.DecodeError as error:
+        raise ImbError(f"session {plan.id}: plan.json: settings: {error}") from error
 
 
 def new_id() -> str:

@@ -10,6 +10,6 @@ ENTRIES = Entries(
             "imb.tune.command",
         )
     },
-    experiments={"tune": "imb.tune.command"},
+    experiments={"tune": "imb.tune.experiment:Tune"},
     after_watch=["imb.tune.tuned_files:outdated"],
 )

@@ -20,8 +20,6 @@ from imb.cli.common import (
     refuse_options,
     share_of,
 )
-from imb.cli.display import duration_text
-from imb.cli.launch_lines import warn_of_others
 from imb.cli.launching import (
     BindOption,
     CpusOption,
@@ -31,24 +29,22 @@ from imb.cli.launching import (
     MpiOption,
     PpnOption,
     ProgramsOption,
-    SessionEnd,
     TimeoutOption,
     VerboseOption,
     build_for,
     intent_of,
-    launch_all,
     prepare,
     refuse_missing_cpus,
 )
+from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.report.terminal import json_data, say
+from imb.report.terminal import say
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.runner.session import Done, Plan
+    from imb.runner.session import Plan
     from imb.tune.planning import Settings
-    from imb.tune.search import Tuned
     from imb.tune.tuner import Tuner
 
 FIRST = ("--mpi", "--np", "--ppn", "--budget", "--output", "--verify", "--resume", "--dry-run")
@@ -152,11 +148,12 @@ def command(
 
     import msgspec
 
+    from imb.experiments.session_loop import carry_out
     from imb.mpi.allocation import hosts_offered
     from imb.runner import session
     from imb.runner.campaign import examine_name
     from imb.tune import planning
-    from imb.tune.experiment import stages_of
+    from imb.tune.experiment import Tune
     from imb.tune.tuned_files import difference
     from imb.tune.tuner import tuner_of, usable_tuner_of
 
@@ -216,18 +213,14 @@ def command(
     build_for([msgspec.structs.replace(plan, items=[session.Item(1, "MPI1", [])])], installation, programs)
     store = Archive(archive)
     session.save(store, plan)
-    first = stages_of(store, plan).grow(plan, [])
-    assert first is not None  # the reference
-    session.extend(store, first)
-    executed = launch_all(store, first, results_to_stderr=True, commands=False, verbose=verbose, grow=grow)
-    raise typer.Exit(report(store, executed))
+    raise typer.Exit(carry_out(Tune(store, plan), plan, verbose=verbose))
 
 
 def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verbose: bool) -> None:
     """Continues a session, with a larger budget if one is given. Raises ImbError."""
     import msgspec
 
-    from imb.cli.launching import resume
+    from imb.experiments.session_loop import resume
     from imb.runner import lock, session, stored_sessions
     from imb.tune.planning import Settings
 
@@ -247,7 +240,7 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
     if budget is not None:
         with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
             plan = stored_sessions.find_session(store, plan.id)  # another process may have continued it
-            settings = msgspec.convert(plan.report, Settings)
+            settings = session.settings_of(plan, Settings)
             old_budget = settings.raised[-1][1] if settings.raised else settings.budget
             if budget <= old_budget:
                 raise ImbError(
@@ -255,88 +248,9 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
                 )
             raised = [*settings.raised, (len(plan.items), budget)]
             settings = msgspec.structs.replace(settings, raised=raised)
-            plan = msgspec.structs.replace(plan, report=msgspec.to_builtins(settings))
+            plan = session.with_settings(plan, "tune", settings)
             session.extend(store, plan)
-    resume(store, plan, verbose=verbose)
-
-
-def grow(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
-    """The session with the launches of its next stage."""
-    from imb.tune.experiment import stages_of
-
-    return stages_of(archive, plan).grow(plan, over)
-
-
-def report(store: Archive, executed: SessionEnd) -> int:
-    """Print the result; the exit status. Raises ImbError."""
-    from imb.report.terminal import Screen
-    from imb.tune import text
-    from imb.tune.experiment import stages_of
-
-    plan = executed.plan
-    stages = stages_of(store, plan)
-    settings, verify = stages.settings, stages.settings.verify is not None
-    if not stages.finished:
-        missing = len(plan.items) - len(executed.over)
-        say(f"imb: {counted(missing, 'launch')} skipped; retry with `imb tune --resume {plan.id}`", err=True)
-        return 2 if executed.usage_errors else 1
-    result = stages.result
-    if settings.format == "json":
-        document = text.tuning_json(
-            result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify
-        )
-        json_data(document)
-    else:
-        say(text.headline(result, settings.margin, verify=verify))
-        table = list(text.rows(result, every=settings.rows))
-        if table:
-            Screen().table(text.HEADINGS, table, right=text.RIGHT)
-        for line in text.screened(result):
-            say(f"left out: {line}")
-        for line in text.notes(result):
-            say(f"note: {line}")
-        if result.switch:
-            say(f"files: {settings.output}; switch them on with `. {Path(settings.output) / 'switch.sh'}`:")
-            say(*(f"  {name}={value}" for name, value in result.switch.environment.items()))
-    warn_of_others(store, result.evidence)
-    if settings.page:
-        _write_page(Path(settings.page), result, plan, settings)
-    return _status(result, verify=verify)
-
-
-def _write_page(file: Path, result: Tuned, plan: Plan, settings: Settings) -> None:
-    from datetime import datetime
-
-    from imb.store.durable import write_whole
-    from imb.tune.page import tuning_page
-
-    text = tuning_page(
-        result,
-        settings.margin,
-        mpi=plan.variants[0].mpi.version,
-        session=plan.id,
-        verify=settings.verify is not None,
-        now=datetime.now().astimezone(),
-    )
-    try:
-        write_whole(file, text.encode())
-    except OSError as error:
-        raise ImbError(f"cannot write {file}: {error.strerror or error}") from error
-    say(f"page: {file}", err=True)
-
-
-def _status(result: Tuned, *, verify: bool) -> int:
-    if verify and result.slower:
-        return 10
-    if result.failed:
-        return 1
-    if result.stopped:
-        return 11
-    if not result.cells:
-        return 1
-    if not verify:
-        return 0
-    return 0 if result.confirmed() else 11
+    raise typer.Exit(resume(store, plan, verbose=verbose))
 
 
 def _numbers(text: str | None) -> list[int]:

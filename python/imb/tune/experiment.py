@@ -14,16 +14,16 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-import msgspec
 import numpy as np
 
 from imb import __version__
-from imb.cli.display import duration_text
+from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.text import now
 from imb.model.units import counted
 from imb.readers.launch_errors import reason
 from imb.report.terminal import say
+from imb.runner.experiment import Experiment, Next, Say, SessionEnd, Shows
 from imb.runner.session import Done, Plan, folder_of
 from imb.store.durable import write_whole
 from imb.store.store import Archive
@@ -54,12 +54,15 @@ _T = TypeVar("_T")
 Stage: TypeAlias = Generator[list[Launch], list[Figures], _T]
 
 
-class Stages:
-    """The stages of one session. `finished`: no launch follows, and `result` is complete."""
+class Tune(Experiment[Settings, Tuned]):
+    """Sessions of `imb tune`: stages of launches. `finished`: no launch follows, and `result` is complete."""
+
+    Settings = Settings
+    shows = Shows(measured=False)
+    grows = True
 
     def __init__(self, archive: Archive, plan: Plan) -> None:
-        self.archive = archive
-        self.settings = msgspec.convert(plan.report, Settings)
+        super().__init__(archive, plan)
         self.folder = folder_of(archive, plan.id) / "tuning"
         self._session = plan.id
         self.mpi = plan.variants[0].mpi
@@ -81,15 +84,15 @@ class Stages:
         self._steps = self._all()
         self._next_launches: list[Launch] | None = next(self._steps, None)
 
-    def grow(self, plan: Plan, over: Sequence[Done]) -> Plan | None:
-        """The plan with the launches of the next stage; None: there is none, or some launches are not over."""
-        if len(over) < len(plan.items):
-            return None
+    def next(self, plan: Plan, over: Sequence[Done], turn: int | None, say: Say) -> Next:
+        """The plan with the launches of the next stage, where there is one and all launches are over."""
+        if turn is not None or len(over) < len(plan.items):
+            return Next()
         ended = {launch.number: launch for launch in over}
         while self._next_launches is not None:
             end = self._over + len(self._next_launches)
             if end > len(plan.items):
-                return planning.grown(plan, self.settings, self._next_launches)
+                return Next(planning.grown(plan, self.settings, self._next_launches))
             self._refuse_others(plan, self._next_launches)
             numbers = range(self._over + 1, end + 1)
             results = [planning.figures_of(self.archive, plan, ended[number]) for number in numbers]
@@ -100,7 +103,21 @@ class Stages:
             except StopIteration:
                 self._next_launches = None
         self.finished = True
-        return None
+        return Next()
+
+    def judge(self, executed: SessionEnd) -> Tuned:
+        if not self.finished:
+            missing = len(executed.plan.items) - len(executed.over)
+            raise ImbError(
+                f"{counted(missing, 'launch')} skipped; retry with `imb tune --resume {executed.plan.id}`",
+                status=2 if executed.usage_errors else 1,
+            )
+        return self.result
+
+    def render(self, result: Tuned, executed: SessionEnd) -> int:
+        from imb.tune.output import print_result
+
+        return print_result(self.archive, result, executed.plan, self.settings)
 
     def _refuse_others(self, plan: Plan, launches: Sequence[Launch]) -> None:
         """Raises ImbError where the plan has other launches than these stages would plan."""
@@ -942,13 +959,3 @@ def together(*switches: Switch) -> Switch:
 def cell_name(cell: Cell) -> str:
     """`Allreduce, 4 ranks, 65536 bytes`."""
     return f"{cell.collective}, {counted(cell.ranks, 'rank')}, {counted(cell.bytes, 'byte')}"
-
-
-_STAGES: dict[str, Stages] = {}
-
-
-def stages_of(archive: Archive, plan: Plan) -> Stages:
-    """The stages of a session, made once in a process."""
-    if plan.id not in _STAGES:
-        _STAGES[plan.id] = Stages(archive, plan)
-    return _STAGES[plan.id]

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from imb.model.errors import ImbError
 from imb.model.text import now, one_line, shell_word
 from imb.mpi.installations import Installation, find_for
 from imb.runner import stored_sessions
+from imb.runner.session import settings_of
 from imb.store.durable import write_whole
 from imb.store.store import Archive
 from imb.tune.planning import Settings
@@ -76,8 +75,8 @@ def outdated(archive: Archive) -> Iterator[str]:
     newest: dict[str, tuple[Settings, Path]] = {}
     for plan in stored_sessions.of_command(archive, "tune"):
         try:
-            settings = msgspec.convert(plan.report, Settings)
-        except msgspec.ValidationError:
+            settings = settings_of(plan, Settings)
+        except ImbError:
             continue  # of another version
         newest[settings.verify or settings.output] = settings, Path(plan.variants[0].programs)
     for folder, (settings, programs) in newest.items():

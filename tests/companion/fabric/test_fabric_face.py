@@ -757,7 +757,6 @@ def test_an_interrupt_names_what_is_kept(
     judged = imb("fabric", run[:10])
     assert judged.code == 10
     monkeypatch.delenv("FAKE_END")
-    other_process(monkeypatch)
     resumed = imb("run", "--resume")  # with the verdict of imb fabric, not as a run of benchmarks
     assert resumed.code == 10 and resumed.out.splitlines()[0] == judged.out.splitlines()[0]
     assert "rows" not in resumed.out + resumed.err
@@ -775,13 +774,6 @@ def plan_of(archive: Archive) -> dict[str, Any]:
     [file] = archive.folder.glob("sessions/*/plan.json")
     plan: dict[str, Any] = json.loads(file.read_text())
     return plan
-
-
-def other_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What follows remembers no session."""
-    from imb.fabric import experiment
-
-    monkeypatch.setattr(experiment, "_STAGES", {})
 
 
 def interrupted_at(monkeypatch: pytest.MonkeyPatch, launch: int, *, behind: bool = False) -> None:
@@ -837,7 +829,6 @@ def test_a_sweep_is_one_session_that_is_judged_again_as_it_was(
         assert item["labels"] == ["sweep"]
     assert planned[: len(launches)] == launches, planned
     assert len(archive.ids()) == len(json.loads(said.out)["sources"]) == len(planned)
-    other_process(monkeypatch)
     again = imb("run", "--resume")
     assert (again.code, again.out) == (said.code, said.out)
     assert len(archive.ids()) == len(planned) and plan_of(archive) == plan
@@ -864,7 +855,6 @@ def test_an_interrupted_sweep_goes_on(
         return
     [advice] = [line for line in stopped.err.splitlines() if "judge what was measured" in line] or [""]
     assert sorted(advice.partition("imb fabric ")[2].split()) == sorted(judged)
-    other_process(monkeypatch)
     resumed = imb("run", "--resume", "--archive", archive)
     found = json.loads(resumed.out)
     assert len(found["sources"]) == len(whole["sources"])
@@ -887,7 +877,6 @@ def test_a_sweep_that_was_interrupted_between_its_launches_is_the_one_to_resume(
         assert imb(*launched(tmp_path / "mpi", **how), *more).code == 130
     [sweep] = sessions(archive)
     assert imb("run", "PingPong", *fake_mpi.make(tmp_path / "other"), "--launches", 1).code == 0
-    other_process(monkeypatch)
     resumed = imb("run", "--resume")
     assert sweep in resumed.err and resumed.code != 2, resumed
     assert imb("run", "--resume").err.startswith(f"session {max(sessions(archive))}")  # none is unfinished
@@ -933,7 +922,6 @@ def test_a_sweep_that_its_budget_ended_has_ended(
     said = imb(*launched(tmp_path / "mpi", noise=0.08), *more, "--budget", "2", "-f", "json")
     assert any(line.startswith(note) for line in json.loads(said.out)["notes"]), said
     runs, plan = archive.ids(), plan_of(archive)
-    other_process(monkeypatch)
     again = imb("run", "--resume", plan["id"])
     assert (again.code, again.out) == (said.code, said.out)
     assert archive.ids() == runs and plan_of(archive) == plan
@@ -949,7 +937,6 @@ def test_the_budget_of_a_sweep_that_goes_on_is_what_is_left(
     file = archive.folder / "sessions" / plan_of(archive)["id"] / "0001.json"
     over = json.loads(file.read_text())
     file.write_text(json.dumps(over | {"wall": 59.5}))
-    other_process(monkeypatch)
     resumed = imb("run", "--resume")
     notes = json.loads(resumed.out)["notes"]
     assert any(line.startswith("no time for 8 passes more of Pair_Latency ") for line in notes), notes
@@ -965,42 +952,9 @@ def test_a_sweep_of_other_launches_is_judged_and_not_continued(
     arguments[arguments.index("-passes") + 1] = "5"
     [file] = archive.folder.glob("sessions/*/plan.json")
     file.write_text(json.dumps(plan))
-    other_process(monkeypatch)
     again = imb("run", "--resume")
     assert again.code == 11 and archive.ids() == runs
     assert "note: launch 1 was planned by another version of imb, or for other files; no launch" in again.out
-
-
-def test_a_session_of_an_older_version_has_one_stage(
-    imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each stage was a session, which lists the runs of those before."""
-    command = launched(tmp_path / "mpi", slow={3: 0.5})
-    assert imb(*command, "--passes", "4").code == 10
-    [earlier] = archive.ids()
-    shutil.rmtree(archive.folder / "sessions" / plan_of(archive)["id"])
-    with monkeypatch.context() as patched:
-        interrupted_at(patched, 1)
-        assert imb(*command, "--passes", "3").code == 130
-    plan = plan_of(archive)
-    plan["report"] = {
-        "relevant": "5%",
-        "topology": None,
-        "baseline": None,
-        "quick": False,
-        "page": None,
-        "format": "json",
-        "earlier": [earlier[:10]],
-        "sizes": [["Pair_Latency", 8]],
-    }
-    [file] = archive.folder.glob("sessions/*/plan.json")
-    file.write_text(json.dumps(plan))
-    other_process(monkeypatch)
-    resumed = imb("run", "--resume")
-    found = json.loads(resumed.out)
-    assert resumed.code == 10 and found["sources"][0] == earlier[:10] and len(found["sources"]) == 2
-    assert any(note.startswith("resumed after an interruption: launches that") for note in found["notes"])
-    assert plan_of(archive) == plan and len(archive.ids()) == 2
 
 
 def test_a_topology_that_is_a_folder(imb: Imb, tmp_path: Path) -> None:

@@ -395,7 +395,6 @@ def test_a_search_goes_on_where_it_was(
     said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--format", "json")
     assert said.code == 130
     before = len(launches(tmp_path / "mpi"))
-    monkeypatch.setattr(experiment, "_STAGES", {})  # as of another process
     again = imb("run", "--resume")
     assert again.code == 0, again.err
     assert [one["chosen"] for one in cells(again).values()] == ["default", "fast", "fast"]
@@ -412,7 +411,6 @@ def test_a_session_of_other_launches_is_not_continued(
     plan = json.loads(file.read_text())
     plan["items"][1]["arguments"].insert(1, "-mem")
     file.write_text(json.dumps(plan))
-    monkeypatch.setattr(experiment, "_STAGES", {})  # as of another process
     said = imb("tune", "--resume")
     assert said.code == 2 and said.out == ""
     assert (
@@ -472,7 +470,6 @@ def test_what_no_look_confirms_within_the_budget_is_not_decided_and_goes_on(
     tune: Tune, imb: Imb, tmp_path: Path, long_launches: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def resumed(*words: object) -> Said:
-        monkeypatch.setattr(experiment, "_STAGES", {})  # as of another process
         return imb("tune", "--resume", *words)
 
     said = tune(FakeTuner(["chance"]), "Allreduce", "--budget", "300s", "--name", "t")
@@ -507,7 +504,6 @@ def test_a_session_stopped_before_its_search_goes_on_with_a_larger_budget(
 ) -> None:
     said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "--budget", "35s")
     assert said.code == 11
-    monkeypatch.setattr(experiment, "_STAGES", {})
     said = imb("tune", "--resume", "--budget", "1h")
     assert said.code == 0, said.err
     assert "faster in 2 of 3 cells" in said.out and (tmp_path / "out/switch.sh").exists()

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from imb.model.errors import ImbError
 from imb.model.units import counted
-from imb.report import terminal
-from imb.runner.session import Done, Item, Plan, Until, launch_batches
+from imb.runner import session
+from imb.runner.experiment import Experiment, Next, R, S, Say
+from imb.runner.session import Done, Item, Plan, launch_batches
 from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
     from imb.model.observations import Launch, Side
-
-Say = Callable[[str], None]
 
 
 class Look(NamedTuple):
@@ -36,43 +35,45 @@ class Look(NamedTuple):
         return self.decided == self.total
 
 
-class Deciding:
-    """Looks at what a session has measured so far. A session without `Plan.until` is never stopped."""
+class Rounds(Experiment[S, R]):
+    """An experiment whose launches are planned in rounds. With `Plan.until` it looks after every round whether enough is decided; with
+    `Plan.repeats` some launches are measured again at the end."""
 
-    def __init__(self, archive: Archive, plan: Plan, over: Sequence[Done]) -> None:
-        """`over`: launches of earlier processes, whose time counts in the budget, too."""
-        self._archive, self._plan = archive, plan
+    def __init__(self, archive: Archive, plan: Plan) -> None:
+        super().__init__(archive, plan)
         self._launches_by_run: dict[str, list[Launch]] = {}
         self._earlier: list[Launch] | None = None
+        over = session.done(archive, plan).values()  # their time counts in the budget, too
         self._began = time.monotonic() - sum(ended.counted_seconds for ended in over)
         self._round = 0
 
-    def before(self, turn: int, over: Sequence[Done], say: Say) -> str | None:
-        """At the beginning of a round: the reason why it is not launched, which is also printed; None: it is launched."""
-        until = self._plan.until
-        if until is None or turn == self._round:
+    def next(self, plan: Plan, over: Sequence[Done], turn: int | None, say: Say) -> Next:
+        if turn is not None:
+            return Next(stop=self._before_round(plan, over, turn, say))
+        stop = self._stops(plan, plan.until.design.most, over, say) if plan.until else None
+        return Next(with_repeats(self.archive, plan, over, say), stop)
+
+    def _before_round(self, plan: Plan, over: Sequence[Done], turn: int, say: Say) -> str | None:
+        """Why a round is not launched, which is also printed; None: it is launched."""
+        if plan.until is None or turn == self._round:
             return None
         self._round = turn
-        begun = any(self._plan.items[ended.number - 1].turn == turn for ended in over)
+        begun = any(plan.items[ended.number - 1].turn == turn for ended in over)
         if turn == 1 or begun:
             return None
-        return self._stops(until, turn - 1, over, say)
+        return self._stops(plan, turn - 1, over, say)
 
-    def at_the_end(self, over: Sequence[Done], say: Say) -> str | None:
-        """After the last round: the reason why the session stopped, which is also printed; None: the session has no such rule."""
-        until = self._plan.until
-        if until is None:
-            return None
-        return self._stops(until, until.design.most, over, say)
-
-    def _stops(self, until: Until, rounds: int, over: Sequence[Done], say: Say) -> str | None:
+    def _stops(self, plan: Plan, rounds: int, over: Sequence[Done], say: Say) -> str | None:
+        """Why no round follows after so many, which is also printed."""
+        until = plan.until
+        assert until is not None
         seconds = time.monotonic() - self._began
         look: Look | None = None
         reason: str | None = None
         status = f"first look after round {until.design.first}"
         if rounds >= until.design.first:
             try:
-                look = self.look(over)
+                look = self._look(plan, over)
                 status = str(look)
             except ImbError as error:
                 reason, status = "nothing to compare", str(error)
@@ -92,18 +93,18 @@ class Deciding:
             say(f"round {rounds}: {status}")
         return reason
 
-    def look(self, over: Iterable[Done]) -> Look:
+    def _look(self, plan: Plan, over: Iterable[Done]) -> Look:
         """All variants against the first. Raises ImbError where two cannot be compared."""
-        from imb.cli.peers import earlier
         from imb.compare.comparison import CompareSettings, compare
+        from imb.experiments.peers import earlier
 
-        assert self._plan.until is not None
-        settings = CompareSettings(metric=self._plan.until.metric, relevant=self._plan.until.relevant)
-        first, *others = self._sides(list(over))
+        assert plan.until is not None
+        settings = CompareSettings(metric=plan.until.metric, relevant=plan.until.relevant)
+        first, *others = self._sides(plan, list(over))
         if self._earlier is None:
             # Read once: the earlier launches do not change from look to look.
             self._earlier = earlier(
-                self._archive, [*first.launches, *(launch for other in others for launch in other.launches)]
+                self.archive, [*first.launches, *(launch for other in others for launch in other.launches)]
             )
         comparisons = [compare(first, other, settings, self._earlier) for other in others]
         bands = [band.effect for comparison in comparisons for band in comparison.bands]
@@ -111,20 +112,20 @@ class Deciding:
         decided = sum(effect.verdict != "inconclusive" for effect in bands or rows)
         return Look(decided, len(bands or rows), "band" if bands else "row")
 
-    def _sides(self, over: Sequence[Done]) -> list[Side]:
+    def _sides(self, plan: Plan, over: Sequence[Done]) -> list[Side]:
         from imb.model.observations import Side
 
         sides = []
-        for index, variant in enumerate(self._plan.variants):
+        for index, variant in enumerate(plan.variants):
             runs = [
                 ended.run
                 for ended in over
-                if self._plan.items[ended.number - 1].variant == index and ended.outcome != "stopped"
+                if plan.items[ended.number - 1].variant == index and ended.outcome != "stopped"
             ]
             launches = [launch for run in runs for launch in self._launches(run)]
             if not any(launch.rows for launch in launches):
-                raise ImbError(f"no results in {self._plan.campaign}/{variant.name}")
-            sides.append(Side(name=f"{self._plan.campaign}/{variant.name}", launches=launches))
+                raise ImbError(f"no results in {plan.campaign}/{variant.name}")
+            sides.append(Side(name=f"{plan.campaign}/{variant.name}", launches=launches))
         return sides
 
     def _launches(self, run: str) -> list[Launch]:
@@ -132,12 +133,12 @@ class Deciding:
         from imb.store.names import launches_in
 
         if run not in self._launches_by_run:
-            self._launches_by_run[run] = launches_in(self._archive, run)
+            self._launches_by_run[run] = launches_in(self.archive, run)
         return self._launches_by_run[run]
 
 
-def with_repeats(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | None:
-    """The plan, with launches that are repeated at its end; a line on standard error names them. None: there are none, or the plan has them
+def with_repeats(archive: Archive, plan: Plan, over: Sequence[Done], say: Say) -> Plan | None:
+    """The plan, with launches that are repeated at its end; a line names them. None: there are none, or the plan has them
     already."""
     by_number = {ended.number: ended for ended in over}
     if not plan.repeats or any(item.repeats for item in plan.items) or len(by_number) < len(plan.items):
@@ -166,9 +167,8 @@ def with_repeats(archive: Archive, plan: Plan, over: Sequence[Done]) -> Plan | N
         return None
     runs = ", ".join(by_number[item.repeats or 0].run[:SHORT] for item in repeats)
     beside = ", or beside one that is," if plan.parts > 1 else ""
-    terminal.say(
+    say(
         f"imb: {counted(len(repeats), 'launch')} outside the dominant state of the machine{beside} by the state probe: repeated"
-        f" (at most {plan.repeats}): {runs}",
-        err=True,
+        f" (at most {plan.repeats}): {runs}"
     )
     return msgspec.structs.replace(plan, items=[*plan.items, *repeats])

@@ -12,6 +12,7 @@ from imb.store.reading import each_readable
 from imb.store.store import SHORT
 
 if TYPE_CHECKING:
+    from imb.runner.experiment import SessionEnd
     from imb.runner.session import Done, Item, Plan
     from imb.store.store import Archive
 
@@ -120,3 +121,17 @@ def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
     largest = max((fact(float, each, "load", "other_cpus") or 0.0 for each in facts), default=0.0)
     if largest > BUSIER_CPUS:
         say(f"imb: {others_used(largest)}", err=True)
+
+
+def all_measured(executed: SessionEnd) -> bool:
+    """Whether every launch was complete; reports on standard error if not."""
+    over, left_out = executed.over, executed.left_out
+    incomplete = sum(ended.outcome != "measured" for ended in over)
+    if incomplete:
+        say(f"imb: {incomplete} of {len(over)} launches incomplete; see `imb show RUN`", err=True)
+    if left_out:
+        say(
+            f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {executed.plan.id}`",
+            err=True,
+        )
+    return not incomplete and not left_out

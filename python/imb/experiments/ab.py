@@ -1,0 +1,73 @@
+"""`imb ab`: the launches of variant A against those of variant B."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from imb.experiments.launch_lines import all_measured
+from imb.experiments.rounds import Rounds
+from imb.model.units import counted
+from imb.report.terminal import explained, json_data
+from imb.runner.experiment import SessionEnd
+
+if TYPE_CHECKING:
+    from imb.compare.comparison import Comparison
+
+
+class AbSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How two variants are compared. `cvars`: each launch has both, as variants of -alternate."""
+
+    cvars: bool = False
+    relevant: float
+    metric: str
+    rows: bool = False
+    format: Literal["terminal", "json"] = "terminal"
+
+
+class Ab(Rounds[AbSettings, "Comparison"]):
+    """Sessions of `imb ab`."""
+
+    Settings = AbSettings
+
+    def judge(self, executed: SessionEnd) -> Comparison:
+        from imb.compare.comparison import CompareSettings, compare
+        from imb.experiments.peers import earlier
+        from imb.model.observations import of_variant
+        from imb.store.names import side_of
+
+        all_measured(executed)
+        plan, options = executed.plan, self.settings
+        # A stopped launch has lost its partner.
+        kept = [done for done in executed.over if done.outcome != "stopped"]
+        if options.cvars:
+            both = side_of(self.archive, [done.run for done in kept], plan.campaign or "")
+            sides = [of_variant(both, label) for label in "ab"]
+        else:
+            sides = [
+                side_of(
+                    self.archive,
+                    [done.run for done in kept if plan.items[done.number - 1].variant == index],
+                    f"{plan.campaign}/{label}",
+                )
+                for index, label in enumerate("ab")
+            ]
+        launches = [launch for side in sides for launch in side.launches]
+        settings = CompareSettings(metric=options.metric, relevant=options.relevant)
+        with explained(f"comparing {counted(len(launches), 'launch')}"):
+            comparison = compare(sides[0], sides[1], settings, earlier(self.archive, launches))
+        if comparison.sequential:
+            looks = msgspec.structs.replace(comparison.sequential, stopped=executed.stopped)
+            comparison = msgspec.structs.replace(comparison, sequential=looks)
+        return comparison
+
+    def render(self, result: Comparison, executed: SessionEnd) -> int:
+        from imb.compare.comparison import EXIT
+        from imb.report.comparison import print_comparison
+
+        if self.settings.format == "json":
+            json_data(result)
+        else:
+            print_comparison(result, all_rows=self.settings.rows)
+        return EXIT[result.verdict]

@@ -1,0 +1,123 @@
+"""`imb baseline check`: what was measured again, or existing results, against a baseline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+
+from imb.experiments.launch_lines import all_measured
+from imb.experiments.rounds import Rounds
+from imb.report.terminal import data, json_data, say
+from imb.runner.experiment import SessionEnd
+from imb.store.store import Archive
+
+if TYPE_CHECKING:
+    from imb.history.baseline import BaselineCheck
+    from imb.model.observations import Side
+
+
+class CheckSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How results are checked. `name`: the baseline; `tolerances`: shares by metric; empty: those of the baseline."""
+
+    name: str
+    tolerances: dict[str, float] = {}
+    force: bool = False
+    assume_one_session: bool = False
+    assume_stable: bool = False
+    rows: bool = False
+    format: Literal["terminal", "json", "junit"] = "terminal"
+
+
+class CheckedResults(NamedTuple):
+    """Results with their check."""
+
+    results: Side
+    check: BaselineCheck
+
+
+class Recheck(Rounds[CheckSettings, CheckedResults]):
+    """Sessions of `imb baseline check`."""
+
+    Settings = CheckSettings
+
+    def judge(self, executed: SessionEnd) -> CheckedResults:
+        from imb.store import names
+
+        plan = executed.plan
+        self._complete = all_measured(executed)
+
+        def side(variant: str | None, name: str) -> Side:
+            runs = [
+                ended.run
+                for ended in executed.over
+                if variant in (None, plan.variants[plan.items[ended.number - 1].variant].name)
+            ]
+            return names.side_of(self.archive, runs, f"{name} in session {plan.id}")
+
+        if len(plan.variants) == 1:
+            return check_of(self.archive, self.settings, side(None, "measured"))
+        old = side("old", f"old ({self.settings.name}), measured")
+        return check_of(self.archive, self.settings, side("new", "new, measured"), old)
+
+    def render(self, result: CheckedResults, executed: SessionEnd) -> int:
+        return print_check(result, self.settings, complete=self._complete)
+
+
+def check_of(
+    archive: Archive, settings: CheckSettings, results: Side, old: Side | None = None
+) -> CheckedResults:
+    """The check of `results`; `old`: the baseline's settings, measured again. Raises ImbError."""
+    from imb.experiments.peers import earlier
+    from imb.history import baseline
+    from imb.model.baselines import machine_of, placement_of
+    from imb.store import baselines
+
+    versions = baselines.baseline_versions(archive, settings.name)
+    version = (
+        versions[-1]
+        if settings.force
+        else baseline.choose(versions, machine_of(results), placement_of(results))
+    )
+    launches = [*(old.launches if old else ()), *results.launches]
+    check = baseline.check(
+        version,
+        results,
+        settings.tolerances,
+        old=old,
+        earlier=earlier(archive, launches),
+        force=settings.force,
+        assume_one_session=settings.assume_one_session,
+        assume_stable=settings.assume_stable,
+    )
+    return CheckedResults(results, check)
+
+
+def print_check(checked: CheckedResults, settings: CheckSettings, *, complete: bool = True) -> int:
+    """Prints the check; the exit status. `complete`: all launches were."""
+    from imb.compare.comparison import EXIT, worst
+
+    judged = checked.check
+    verdict = worst(judged.comparisons)
+    if settings.format == "json":
+        json_data({"verdict": verdict, **msgspec.to_builtins(judged)})
+    elif settings.format == "junit":
+        from imb.report import junit
+
+        suites = [
+            junit.Suite(
+                f"imb baseline check {judged.name}, {comparison.settings.metric}",
+                comparison.verdict,
+                junit.of_comparison(comparison, checked.results),
+            )
+            for comparison in judged.comparisons
+        ]
+        data(junit.document(suites))
+    else:
+        from imb.report.comparison import print_comparison
+
+        for warning in judged.warnings:
+            say(f"! {warning}")
+        for comparison in judged.comparisons:
+            print_comparison(comparison, all_rows=settings.rows)
+    return EXIT[verdict] if complete or verdict == "slower" else 1

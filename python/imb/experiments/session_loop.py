@@ -1,0 +1,220 @@
+"""Carries out a session: its launches one after another or interleaved, with live progress, and those that its experiment asks for next."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from imb import registry
+from imb.experiments.display import Display
+from imb.experiments.launch_lines import is_usage_error, launch_line, launch_name, title_of, warn_of_others
+from imb.model.errors import INTERRUPTED, ImbError
+from imb.model.units import counted
+from imb.report.terminal import say
+from imb.runner import lock, session
+from imb.runner.experiment import Experiment, SessionEnd
+from imb.store.store import Archive, ArchiveFull
+
+if TYPE_CHECKING:
+    from imb.model.intent import Intent
+    from imb.runner.session import Item, Plan, Variant
+
+
+def carry_out(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = False) -> int:
+    """Launches what is not over yet, judges and prints; the exit status. Raises ImbError."""
+    return experiment.conclude(launch_all(experiment, plan, verbose=verbose))
+
+
+def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> int:
+    """`carry_out` of a session that another process began."""
+    return carry_out(registry.experiment(plan.command)(archive, plan), plan, verbose=verbose)
+
+
+def launch_all(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = False) -> SessionEnd:
+    """Runs the launches of the session that are not over yet, and those that follow. `verbose`: all commands are shown, whole.
+
+    Raises ImbError where another process executes the session, and with status 130 when interrupted."""
+    archive = experiment.archive
+    try:
+        with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
+            for variant in plan.variants:
+                warn_of_ignored_variables(variant)
+            # The variants of a session that grows are on the same CPUs: one is examined.
+            for variant in plan.variants[:1] if experiment.grows else plan.variants:
+                ranks = [item.ranks or variant.intent.ranks for item in plan.items]
+                most_ranks = max(ranks, default=variant.intent.ranks)
+                examine_shared_cpus(variant.intent, most_ranks, variant.name)
+            executed = SessionEnd([], 0, None, plan)
+            if plan.items:
+                executed = _launch_planned(experiment, plan, verbose=verbose)
+            while not executed.stopped:
+                following = experiment.next(executed.plan, executed.over, None, _say)
+                if following.stop:
+                    session.stop(archive, executed.plan, following.stop)
+                    executed = executed._replace(stopped=following.stop)
+                if following.plan is None:
+                    break
+                session.extend(archive, following.plan)
+                announced = bool(experiment.grows and executed.plan.items)
+                executed = _launch_planned(experiment, following.plan, verbose=verbose, announced=announced)
+            if experiment.grows:
+                session.stop(archive, executed.plan, "its last stage has ended")
+            return executed
+    except ArchiveFull as error:
+        raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
+    except KeyboardInterrupt:
+        raise ImbError(
+            f"interrupted; continue with `imb run --resume {plan.id}`", status=INTERRUPTED
+        ) from None
+
+
+def _say(line: str) -> None:
+    say(line, err=True)
+
+
+def _launch_planned(
+    experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool, announced: bool = False
+) -> SessionEnd:
+    """The launches of the plan that are not over yet. `announced`: what they are was printed already."""
+    from imb.model import records
+    from imb.report.run_tables import print_tables
+    from imb.runner import execution, stored_sessions
+    from imb.runner.setup_teardown import SetupState
+
+    archive, shows, grows = experiment.archive, experiment.shows, experiment.grows
+    execution.settle(archive, plan)
+    before = session.done(archive, plan)
+    todo = [item for item in plan.items if item.number not in before]
+    session.refuse_without_secrets(plan, todo)
+    versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in plan.variants))
+    limit = " at most" if plan.until else ""
+    may_repeat = plan.repeats and not any(item.repeats for item in plan.items)
+    limit += f", at most {plan.repeats} repeats" if may_repeat else ""
+    if announced:
+        pass
+    elif todo:
+        count = counted(len(todo), "launch") if grows else f"{len(todo)} of {len(plan.items)} launches"
+        say(f"{title_of(plan)}: {count} to run{' first' if grows else ''}{limit}, {versions}", err=True)
+    else:
+        nothing_left = "" if grows else "nothing left to run, "
+        say(f"{title_of(plan)}: {nothing_left}{counted(len(plan.items), 'launch')} done", err=True)
+    over = list(before.values())
+    left_out = 0
+    refused: set[tuple[object, ...]] = set()  # launches whose arguments the suite refuses, every time
+    missing: set[tuple[object, ...]] = set()  # launches that cannot be started, every time
+    skipped = 0
+    stopped: str | None = None
+
+    def show_table(item: Item, file: Path) -> None:
+        if shows.tables and len(plan.items) == 1 and sys.stdout.isatty():
+            display.end()
+            print_tables(records.read(file.read_bytes(), file.name))
+
+    with (
+        Display(
+            plan,
+            stored_sessions.usual_seconds(archive, plan),
+            commands=shows.measured,
+            verbose=verbose,
+            grows=grows,
+        ) as display,
+        SetupState(archive, plan, display.say) as setup_state,
+    ):
+        if not plan.until:  # else the session may be decided already
+            display.show_time_left(over, todo[0].turn if todo else None)
+        for items in session.launch_batches(plan, todo):
+            if stopped := experiment.next(plan, over, items[0].turn, display.say).stop:
+                break
+            if any(item.like() in refused for item in items):
+                skipped += len(items)
+                continue
+            if any(item.like() in missing for item in items):
+                left_out += len(items)
+                continue
+            if not setup_state.switch(items[0].variant):  # several at the same time have no setup
+                left_out += len(items)
+                continue
+            display.begin(items, over)
+            try:
+                now_over = execution.execute(
+                    archive,
+                    plan,
+                    items,
+                    on_start=display.show_command,
+                    on_progress=display.show,
+                    on_problem=lambda item, line: display.warn(f"imb: {launch_name(plan, item)}: {line}"),
+                    on_measured=show_table,
+                )
+            except session.NotStarted as error:
+                missing |= {item.like() for item in items}
+                if not over and missing.issuperset(item.like() for item in todo):
+                    raise
+                display.say(f"imb: {launch_name(plan, items[0])}: {error}; skipped, also in later rounds")
+                left_out += len(items)
+                continue
+            finally:
+                display.end()
+            over += now_over
+            for ended in now_over:
+                if shows.measured if ended.outcome == "measured" else shows.failures:
+                    say(launch_line(archive, plan, ended), err=not shows.on_stdout)
+            refused |= {
+                plan.items[ended.number - 1].like() for ended in now_over if is_usage_error(archive, ended)
+            }
+            if any(ended.outcome == "interrupted" for ended in now_over):
+                raise KeyboardInterrupt
+        if skipped:
+            display.say(f"imb: {counted(skipped, 'launch')} skipped after a usage error")
+    if stopped:
+        session.stop(archive, plan, stopped)
+    # With `until`, the last line is the reason for stopping.
+    if not plan.until and shows.failures and not announced:
+        warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
+    all_refused = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
+    return SessionEnd(over, left_out, stopped, plan, all_refused)
+
+
+# Prefixes of variables, and the MPIs that read them. "mpich" includes the libraries that are made from it.
+_READ_BY = {"MPIR_CVAR_": ("mpich", "intel"), "OMPI_MCA_": ("openmpi",), "I_MPI_": ("intel",)}
+
+
+def warn_of_ignored_variables(variant: Variant) -> None:
+    """Warns where a variant sets variables of another MPI than its own."""
+    variant_text = f"variant {variant.name}: " if variant.name else ""
+    for prefix, flavors in _READ_BY.items():
+        names = [name for name in variant.intent.env if name.startswith(prefix)]
+        if names and variant.mpi.flavor not in (*flavors, "other"):
+            say(
+                f"imb: warning: {variant_text}{variant.mpi.version} ignores {', '.join(names)}; choose the MPI by --mpi",
+                err=True,
+            )
+
+
+_MOST_PER_CORE = 100  # ranks
+
+
+def examine_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
+    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks. Raises
+    ImbError where they are so many that the host would not respond."""
+    from imb.mpi import host
+    from imb.runner import session
+
+    if session.elsewhere(intent):
+        return
+    prefix = f"variant {name}: " if name else ""
+    pinned = [intent.cpus[rank % len(intent.cpus)] for rank in range(ranks)] if intent.cpus else []
+    cores = host.cores()
+    if ranks > _MOST_PER_CORE * cores:
+        raise ImbError(
+            f"{prefix}{ranks} ranks on {counted(cores, 'core')} would stall this host; give --np of at most {_MOST_PER_CORE * cores},"
+            " or --hosts"
+        )
+    if not pinned and ranks > cores:
+        say(f"imb: warning: {prefix}{ranks} ranks on {counted(cores, 'core')}: ranks share cores", err=True)
+    if len(set(pinned)) == len(pinned):
+        return
+    shared = next(cpu for cpu in pinned if pinned.count(cpu) > 1)
+    sharing = [str(rank) for rank, cpu in enumerate(pinned) if cpu == shared]
+    listed = " and ".join(sharing) if len(sharing) < 4 else f"{sharing[0]} and {len(sharing) - 1} others"
+    say(f"imb: warning: {prefix}ranks {listed} share CPU {shared}; times include waiting for it", err=True)

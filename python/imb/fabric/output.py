@@ -1,0 +1,113 @@
+"""What `imb fabric` prints and writes at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imb.model.errors import ImbError
+from imb.model.units import counted
+from imb.report.terminal import data, say
+
+if TYPE_CHECKING:
+    from imb.fabric.drain import Drain
+    from imb.fabric.evaluation import Against
+    from imb.fabric.judging.topology import Topology
+    from imb.fabric.planning import Settings
+    from imb.fabric.text import Judged
+
+EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
+
+
+def nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:
+    """The error of a sweep without records. A host that the launcher cannot reach does not answer, so the fabric is bad."""
+    if unreachable:
+        text = "; ".join(f"host {host} cannot be reached ({why})" for host, why in unreachable.items())
+        return ImbError(f"bad: {text}; nothing was measured", status=EXIT["bad"])
+    return ImbError(
+        f"inconclusive: no launch has records: {'; '.join(problems) or 'nothing ran'}",
+        status=EXIT["inconclusive"],
+    )
+
+
+def conclude(
+    judged: Judged,
+    topology: Topology | None,
+    against: Against,
+    settings: Settings,
+    *,
+    drain: bool = False,
+) -> int:
+    """Prints the verdict, writes the page and drains nodes; the exit status."""
+    from imb.fabric import evaluation
+    from imb.store.outputs import write_output
+
+    drains, unnamable = evaluation.drains_of(judged, against.network)
+    results = evaluation.execute(judged, drains) if drain else {}
+    status = EXIT[judged.verdict.state]
+    if settings.page:
+        from imb.fabric.page import fabric_page
+
+        text = fabric_page(
+            judged, topology, [str(drain_command) for drain_command in drains], now=datetime.now()
+        )
+        write_output(Path(settings.page), text.encode())
+    if settings.format == "json":
+        listed = [
+            {
+                "node": drain_command.node,
+                "command": str(drain_command),
+                "drained": None if drain_command not in results else results[drain_command] is None,
+            }
+            | ({"error": results[drain_command]} if results.get(drain_command) else {})
+            for drain_command in drains
+        ]
+        from imb.fabric.text import fabric_json
+
+        data(fabric_json(judged, status, listed))
+    elif settings.format == "junit":
+        from imb.fabric.junit import cases_of
+        from imb.report import junit
+
+        data(junit.document([junit.Suite("imb fabric", judged.verdict.state, cases_of(judged))]))
+    else:
+        _print(judged, drains, unnamable, results)
+        if settings.page:
+            say(f"page: {settings.page}")
+    return status
+
+
+def _print(
+    judged: Judged, drains: Sequence[Drain], unnamable: Sequence[str], results: Mapping[Drain, str | None]
+) -> None:
+    """Print the verdict, then what it is based on."""
+    from imb.fabric.text import HEADINGS, after_table, basis, sweep_headline, table_rows
+    from imb.report.terminal import Screen
+
+    style = {"healthy": "bold green", "bad": "bold red"}.get(judged.verdict.state, "bold yellow")
+    Screen().line((sweep_headline(judged), style))
+    say(basis(judged))
+    rows, more = table_rows(judged)
+    if rows:
+        say("")
+        Screen().table(HEADINGS, rows, right=(3, 5), fold=(2, 7))
+        if more:
+            say(f"and {counted(more, 'component')} more; --format json has all")
+        if any(row[0].startswith("(") for row in rows):
+            say("(in brackets: suspect, not confirmed, or not separated from others)")
+        say("")
+    say(*after_table(judged))
+    for drain_command in drains:
+        say(
+            str(drain_command)
+            if drain_command not in results
+            else f"drained: {drain_command.node}"
+            if results[drain_command] is None
+            else str(drain_command)
+        )
+        if results.get(drain_command):
+            say(f"imb: {drain_command.node}: {results[drain_command]}", err=True)
+    for host in unnamable:
+        say(f"imb: warning: no drain command for {host}: not the name of a node of Slurm", err=True)

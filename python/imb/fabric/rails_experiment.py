@@ -1,0 +1,103 @@
+"""`imb rails`: the bandwidth between two hosts, and the share of each rail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from imb.experiments.launch_lines import all_measured, problem_of
+from imb.model.conditions import Interface
+from imb.model.errors import ImbError
+from imb.model.units import NOT_KNOWN, amount, as_percent, counted, size
+from imb.report.terminal import Screen, say
+from imb.runner.experiment import Experiment, SessionEnd, Shows
+
+if TYPE_CHECKING:
+    from imb.model.observations import Launch
+
+LENGTH = 1 << 20
+IDLE = 0.5  # of an equal share of the bytes: a rail with less is named
+
+
+class RailsSettings(msgspec.Struct, frozen=True):
+    """`rails`: the interfaces that the pairs of ranks are meant for."""
+
+    rails: list[Interface]
+
+
+class Rails(Experiment[RailsSettings, "list[Launch]"]):
+    """Sessions of `imb rails`."""
+
+    Settings = RailsSettings
+    shows = Shows(measured=False)
+
+    def judge(self, executed: SessionEnd) -> list[Launch]:
+        """The launches with results."""
+        from imb.store.names import launches_in
+
+        self._complete = all_measured(executed)
+        measured = [
+            launch
+            for ended in executed.over
+            for launch in launches_in(self.archive, ended.run)
+            if _sum(launch)
+        ]
+        if not measured:
+            problem = next(
+                (
+                    problem
+                    for ended in executed.over
+                    if (problem := problem_of(self.archive, executed.plan, ended))
+                ),
+                "no row was measured",
+            )
+            raise ImbError(f"no launch has results: {problem}", status=1)
+        return measured
+
+    def render(self, result: list[Launch], executed: SessionEnd) -> int:
+        from itertools import chain
+        from statistics import median
+
+        from imb.fabric.judging.rails import carried as shares_of
+
+        rails = {interface.name: interface for interface in self.settings.rails}
+        rate = median(map(_sum, result))
+        ranks = result[0].run.ranks or []
+        sender, receiver = ranks[0].host, ranks[-1].host
+        pairs = len(ranks) // 2
+        say(
+            f"{sender} to {receiver}: {amount(rate)}/s, {counted(pairs, 'pair')}, Uniband {size(LENGTH)}, median of"
+            f" {counted(len(result), 'launch')}, {executed.plan.variants[0].mpi.version}"
+        )
+        shares = [shares_of(launch.rows.values(), sender, rails) for launch in result]
+        if not all(shares):
+            say(f"imb: interfaces of {sender} counted nothing: shares of rails are not known", err=True)
+            return 1
+        names = dict.fromkeys((*rails, *chain.from_iterable(shares)))
+        rows, idle = [], []
+        for name in names:
+            share = median(byte_shares.get(name, 0.0) for byte_shares in shares)
+            interface = rails.get(name)
+            of_link = (
+                as_percent(8 * share * rate / interface.speed, 0)
+                if interface and interface.speed
+                else NOT_KNOWN
+            )
+            link = interface.link if interface else ""
+            rows.append((name, as_percent(share, 0), f"{amount(share * rate)}/s", link or NOT_KNOWN, of_link))
+            if share < IDLE / len(names):
+                idle.append(name)
+        Screen().table(("rail", "share", "rate", "link", "of the link"), rows, right=(1, 2, 3, 4))
+        if idle:
+            from imb.model.mpis import INTERFACE_SETTINGS
+
+            say(
+                f"! {', '.join(idle)} carried less than half of an equal share; {INTERFACE_SETTINGS} choose interfaces"
+            )
+        return 0 if self._complete else 1
+
+
+def _sum(launch: Launch) -> float:
+    """Bytes per second of all pairs."""
+    return max((row.bytes_per_second or 0.0 for row in launch.rows.values()), default=0.0)

@@ -1,0 +1,78 @@
+"""What `imb tune` prints and writes at its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imb.experiments.launch_lines import warn_of_others
+from imb.model.errors import ImbError
+from imb.report.terminal import Screen, json_data, say
+from imb.tune import text
+
+if TYPE_CHECKING:
+    from imb.runner.session import Plan
+    from imb.store.store import Archive
+    from imb.tune.planning import Settings
+    from imb.tune.search import Tuned
+
+
+def print_result(archive: Archive, result: Tuned, plan: Plan, settings: Settings) -> int:
+    """Prints the result and writes the page; the exit status. Raises ImbError."""
+    verify = settings.verify is not None
+    if settings.format == "json":
+        document = text.tuning_json(
+            result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify
+        )
+        json_data(document)
+    else:
+        say(text.headline(result, settings.margin, verify=verify))
+        table = list(text.rows(result, every=settings.rows))
+        if table:
+            Screen().table(text.HEADINGS, table, right=text.RIGHT)
+        for line in text.screened(result):
+            say(f"left out: {line}")
+        for line in text.notes(result):
+            say(f"note: {line}")
+        if result.switch:
+            say(f"files: {settings.output}; switch them on with `. {Path(settings.output) / 'switch.sh'}`:")
+            say(*(f"  {name}={value}" for name, value in result.switch.environment.items()))
+    warn_of_others(archive, result.evidence)
+    if settings.page:
+        _write_page(Path(settings.page), result, plan, settings)
+    return _status(result, verify=verify)
+
+
+def _write_page(file: Path, result: Tuned, plan: Plan, settings: Settings) -> None:
+    from datetime import datetime
+
+    from imb.store.durable import write_whole
+    from imb.tune.page import tuning_page
+
+    text = tuning_page(
+        result,
+        settings.margin,
+        mpi=plan.variants[0].mpi.version,
+        session=plan.id,
+        verify=settings.verify is not None,
+        now=datetime.now().astimezone(),
+    )
+    try:
+        write_whole(file, text.encode())
+    except OSError as error:
+        raise ImbError(f"cannot write {file}: {error.strerror or error}") from error
+    say(f"page: {file}", err=True)
+
+
+def _status(result: Tuned, *, verify: bool) -> int:
+    if verify and result.slower:
+        return 10
+    if result.failed:
+        return 1
+    if result.stopped:
+        return 11
+    if not result.cells:
+        return 1
+    if not verify:
+        return 0
+    return 0 if result.confirmed() else 11
