@@ -310,6 +310,11 @@ def run(words: list[str], mpi: lab.Mpi) -> None:
     assert done.returncode == 0, f"{shlex.join(words)}\n{done.stdout}{done.stderr}"
 
 
+def cmake() -> str:
+    path = f"{lab.ENVIRONMENT / 'bin'}:{os.environ['PATH']}"
+    return shutil.which("cmake", path=path) or lab.missing("cmake")
+
+
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[lab.Mpi, Path]:
     """IMB-MPI1 with the page's benchmark, IMB-MPI4 with its form and IMB-NEIGHBOR, linked with the rest of the build."""
@@ -333,12 +338,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[lab.Mpi, Path]:
     for file, text in (changed | {"src/two.h": BCAST_OF_TWO}).items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text)
-    cmake = shutil.which("cmake", path=f"{lab.ENVIRONMENT / 'bin'}:{os.environ['PATH']}") or lab.missing(
-        "cmake"
-    )
     (folder / "cmake").mkdir()
     shutil.copy(lab.TOP / "cmake" / "components.cmake", folder / "cmake")
-    run([cmake, f"-DFOLDER={folder / 'src'}", "-P", str(folder / "cmake" / "components.cmake")], mpi)
+    run([cmake(), f"-DFOLDER={folder / 'src'}", "-P", str(folder / "cmake" / "components.cmake")], mpi)
 
     def compiled(like: str, source: str, name: str = "mpi1") -> str:
         """Compiled as this object of the build is."""
@@ -398,6 +400,24 @@ def test_a_form_of_a_benchmark_is_a_line(programs, tmp_path):
     assert all(row["defects"] == 0 and row["overlap_percent"] >= 0 for row in done.rows)
     listed = launch(programs, 1, "-list", tmp_path, component="MPI4").text
     assert re.search(rf"(?m)^ *{FORM}\b", listed)
+
+
+@pytest.mark.needs_mpi
+def test_a_program_for_every_mpi_refers_weakly_to_the_calls_of_the_form(programs):
+    """MPI_Scan_init is in no list; no MPI call of the component is a strong reference."""
+    mpi, folder = programs
+    command = command_of(mpi, "CMakeFiles/catalog_mpi4.dir/src/benchmarks/mpi4.cpp.o")
+    header = command[command.index("-isystem") + 1]
+    script = ["-DFOLDER=" + str(folder / "src"), f"-DCOMPILER={mpi.wrapper};-I{header}"]
+    run([cmake(), *script, "-P", str(lab.TOP / "cmake" / "mpi_calls.cmake")], mpi)
+    command[1:1] = [f"-I{folder / 'src'}"]
+    portable = ["-O0", '-DOPENIMB_PORTABLE="MPICH ABI"', "-include", "mpi/optional.h"]
+    target = folder / "portable.o"
+    run([*command, *portable, "-o", str(target), "-c", str(lab.TOP / "src/benchmarks/mpi4.cpp")], mpi)
+    symbols = [line.split()[-2:] for line in printed(["nm", "-u", str(target)], folder).splitlines()]
+    of_mpi = {name: kind for kind, name in symbols if name.startswith("MPI_")}
+    assert {"MPI_Scan_init", "MPI_Scan_init_c", "MPI_Start"} <= of_mpi.keys()
+    assert {name for name, kind in of_mpi.items() if kind != "w"} <= {"MPI_Wtime"}
 
 
 @pytest.mark.needs_mpi
