@@ -82,7 +82,7 @@ struct Partner {
 inline Partner partner_in(const GroupRank& e, int round) {
   const int count = e.ranks / 2 * 2;
   if (e.rank >= count) return {};  // idle
-  const std::vector<int> order = random_order(e.pairs.seed, round, count);
+  const std::vector<int> order = random_order(e.seed, round, count);
   const auto at = static_cast<std::size_t>(std::ranges::find(order, e.rank) - order.begin());
   return {order[at ^ 1], at % 2 == 0};
 }
@@ -93,7 +93,7 @@ struct Neighbors {
   int from = 0;
 };
 inline Neighbors neighbors_in(const GroupRank& e, int round) {
-  const std::vector<int> next = random_cycle(e.pairs.seed, round, e.ranks);
+  const std::vector<int> next = random_cycle(e.seed, round, e.ranks);
   return {next[static_cast<std::size_t>(e.rank)],
           static_cast<int>(std::ranges::find(next, e.rank) - next.begin())};
 }
@@ -104,7 +104,7 @@ template <class Of>
 class PartnerTable {
  public:
   PartnerTable(const GroupRank& e, Of (*draw)(const GroupRank&, int))
-      : rounds_(drawn[{e.pairs.seed, e.ranks, e.rank}]) {
+      : rounds_(drawn[{e.seed, e.ranks, e.rank}]) {
     for (int round = static_cast<int>(rounds_.size()); round < partner_rounds; ++round) {
       rounds_.push_back(draw(e, round));
     }
@@ -199,7 +199,7 @@ constexpr Spec pairs_in_flight(std::string_view name) {
 struct Multi_pair : PairsInFlight {
   static constexpr Spec spec = pairs_in_flight("Multi_pair");
   static bool takes_part(const GroupRank& e) {
-    const int half = e.ranks / 2, most = e.pairs.most_pairs;
+    const int half = e.ranks / 2, most = e.most_pairs;
     return e.rank < 2 * half && (most == 0 || e.rank % half < most);
   }
   template <class C>

@@ -103,9 +103,9 @@ struct Halo : PatternBase {
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
-    return StencilExchange(*c.me, c.me->pairs.halo);
+    return StencilExchange(*c.me, c.me->stencil);
   }
-  static Expected expects(const GroupRank& e) { return from_neighbors(e, e.pairs.halo); }
+  static Expected expects(const GroupRank& e) { return from_neighbors(e, e.stencil); }
 };
 
 /// Halo with the name and the lines of IMB-HALO.

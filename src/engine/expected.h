@@ -17,10 +17,12 @@ struct GroupRank {
   std::int64_t elements = 0;  ///< base elements in one message
   bool own_window = true;     ///< the memory of a window is the suite's; false: MPI allocated it
   bool in_place = false;      ///< the receive buffer holds the input of a collective that can work in place
-  PairOptions pairs = {};     ///< options of IMB-P2P
-  int stride = 0;             ///< -stride
-  int partitions = 1;         ///< -partitions
-  int in_flight = 1;          ///< messages of a repetition, where there are many
+  Stencil stencil = {};       ///< its benchmark's, as options change it
+  int most_pairs = 0;         ///< the same: how many pairs at most; 0: no limit
+  std::uint64_t seed = default_seed;              ///< of random partners
+  int stride = 0;                                 ///< -stride
+  int partitions = 1;                             ///< -partitions
+  int in_flight = 1;                              ///< messages of a repetition, where there are many
   const Neighborhood* neighborhood = nullptr;     ///< for neighborhood collectives
   const RoundPartners* round_partners = nullptr;  ///< for pairs in rounds: the partners of this rank
 

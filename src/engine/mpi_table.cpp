@@ -411,7 +411,9 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
                        .elements = point.geometry.elements,
                        .own_window = !allocates(window_kind()),
                        .in_place = options.runs_in_place(spec()),
-                       .pairs = options.pairs.value_or(PairOptions{}),
+                       .stencil = spec().stencil,
+                       .most_pairs = spec().most_pairs,
+                       .seed = options.pairs.value_or(PairOptions{}).seed,
                        .stride = options.stride,
                        .partitions = options.partitions,
                        .in_flight = point.in_flight},
@@ -434,7 +436,6 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.moves_root(spec()),
       .completed = completed,
-      .in_flight = point.in_flight,
       // One-sided calls accept predefined operations only, with derived types, too (MPI 3.1, section 11.3.4).
       .op = spec().access == Access::two_sided ? sum_.handle() : MPI_SUM,
       .info = shared_.info_.handle(),

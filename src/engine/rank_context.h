@@ -39,7 +39,7 @@ class RankContext {
     add_messages(spec, setup);
     if (spec.displacements != Displacements::none) add_counts();
     if (is_divided(spec)) add_shares(spec, setup.group.me.elements);
-    if (spec.message_rate) add_requests(setup.in_flight);
+    if (spec.message_rate) add_requests(setup.group.me.in_flight);
     if constexpr (std::is_same_v<Context, WindowContext<Count>>) add_window(spec, setup);
     if constexpr (std::is_same_v<Context, ThreadContext<Count>>) add_thread(setup);
     if constexpr (std::is_same_v<Context, MarkingContext<Count>>) context_.marking = setup.team.marking;

@@ -85,7 +85,6 @@ struct Setup {
   bool aggregate = false;
   bool root_shift = true;
   std::int64_t completed = 0;  ///< repetitions of the point that are completed before this batch
-  int in_flight = 1;
   MPI_Op op = MPI_SUM;
   MPI_Info info = MPI_INFO_NULL;
   SendMode send_mode = SendMode::standard;
