@@ -55,6 +55,29 @@ def test_every_benchmark_is_complete_and_correct(mpi, mode, ranks, tmp_path):
     assert text_rows == len(done.rows)
 
 
+# Requests for each place of the buffers, and bytes of a request on 2 ranks: docs/definitions.md, "Requests and -mem".
+REQUESTS = {"Sendrecv_persist": 2 * 850, "Bcast_persist": 1600 + 2 * 500 + 2}
+
+
+def test_requests_of_off_cache_count_toward_the_memory_limit(mpi, liars, tmp_path):
+    """Of 8 MiB of cache: a row says what it needs, and with so much memory it stays below."""
+    from test_failures import Injector, peaks
+
+    words = "-off_cache 8,64 -msgsize 1 -warm_up off -time 60"
+    done = lab.run(mpi, 2, f"{words} -mem 0.01 {' '.join(REQUESTS)}", component="MPI4", records=tmp_path)
+    assert done.code == 0 and not done.rows, done.text
+    places = -(-(16 << 20) // 192)
+    needed = {line["benchmark"]: line["needed_bytes"] for line in done.records if line["record"] == "failure"}
+    assert needed.keys() == REQUESTS.keys()
+    assert needed["Sendrecv_persist"] == 2 * ((places - 1) * 192 + 1) + places * REQUESTS["Sendrecv_persist"]
+    assert needed["Bcast_persist"] == (places - 1) * 192 + 1 + places * REQUESTS["Bcast_persist"]
+    injector = Injector(mpi, "MPI4", liars(mpi, "peak_memory.cpp"), tmp_path)
+    least = peaks(injector.baseline("-iter 1 Barrier_persist_pure"))[0][0]
+    for name in REQUESTS:
+        most = peaks(injector.baseline(f"{words} -iter 1 {name}"))[0][0]
+        assert (most - least) << 10 < needed[name], (name, most, least)
+
+
 @pytest.mark.parametrize("how", ["none", "flip", "drop", "shift", "late", "stale"])
 def test_check_finds_a_lying_mpi_in_every_benchmark(mpi, liars, how, tmp_path):
     library = liars(mpi, "lying_mpi.cpp")

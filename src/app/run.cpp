@@ -55,7 +55,7 @@ constexpr const char* connection_lost =
 // Rows beyond a limit are results, as they are IMB's: job scripts with `set -e` go on.
 int exit_status(const Ending& ending, bool strict, bool written) {
   if (ending.defects > 0) return exit_defects;
-  const int failed = strict ? ending.failed : ending.failed - ending.limited;
+  const std::int64_t failed = strict ? ending.failed : ending.failed - ending.limited;
   if (failed > 0 || !written || ending.state != Ending::State::complete) return exit_incomplete;
   return 0;
 }

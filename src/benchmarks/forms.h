@@ -118,6 +118,7 @@ struct PersistentForm : Blocking {
   using Loop = PersistentCollective;
   static constexpr Spec spec = [] {
     Spec spec = overlapped(Blocking::spec);
+    spec.requests_per_slot = 1;
     spec.unavailable = call::why_no_persistent_collectives;
     spec.rooted = false;
     return spec;

@@ -2,19 +2,16 @@
 // ready. Source: MPI 4.0, chapter 4.
 #pragma once
 
-#include "benchmarks/parallel_transfer.h"
+#include "benchmarks/persistent.h"
 #include "engine/marking.h"
 #include "mpi/partitioned.h"
 
 namespace openimb {
 
 /// The parts of a Spec that these benchmarks have.
-constexpr Spec in_parts(Spec spec, std::string_view name) {
-  spec.name = name;
+constexpr Spec in_parts(const Spec& whole, std::string_view name, int requests_per_slot) {
+  Spec spec = with_requests(whole, name, requests_per_slot);
   spec.partitioned = true;
-  spec.send_modes = {};
-  spec.packs = false;
-  spec.in_default_list = false;
   spec.needs = "Psend_init";
   spec.unavailable = call::why_no_partitions;
   return spec;
@@ -40,8 +37,7 @@ void send_parts(const C& c, MPI_Request* request, int parts) {
 
 /// PingPong with a partitioned send and a partitioned receive.
 struct Partitioned_PingPong : PatternBase {
-  static constexpr Spec spec =
-      in_parts({.kind = Kind::single_transfer, .time_factor = 0.5}, "Partitioned_PingPong");
+  static constexpr Spec spec = in_parts(PingPong::spec, "Partitioned_PingPong", 2);
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
@@ -93,16 +89,17 @@ struct LatePart : Partitioned_PingPong {
 /// Partitioned_PingPong, with the last part late. The overlap is the transfer of the other parts during the
 /// computation.
 struct Partitioned_overlap : LatePart {
-  static constexpr Spec spec = in_parts({.kind = Kind::single_transfer,
-                                         .table = &tables::overlap,
-                                         .time_factor = 0.5,
-                                         .overlap = Overlap::matched},
-                                        "Partitioned_overlap");
+  static constexpr Spec spec = [] {
+    Spec spec = also_named("Partitioned_overlap", Partitioned_PingPong::spec);
+    spec.table = &tables::overlap;
+    spec.overlap = Overlap::matched;
+    return spec;
+  }();
 };
 
 /// The transfers of Exchange, as partitioned messages.
 struct Partitioned_Exchange : PatternBase {
-  static constexpr Spec spec = in_parts(Exchange::spec, "Partitioned_Exchange");
+  static constexpr Spec spec = in_parts(Exchange::spec, "Partitioned_Exchange", 4);
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {

@@ -3,16 +3,22 @@
 #pragma once
 
 #include "benchmarks/parallel_transfer.h"
+#include "benchmarks/single_transfer.h"
 #include "mpi/persistent.h"
 
 namespace openimb {
 
+/// The Spec of a benchmark that makes its requests once for each slot, from the Spec with ordinary calls.
+constexpr Spec with_requests(Spec spec, std::string_view name, int requests_per_slot) {
+  spec.requests_per_slot = requests_per_slot;
+  spec.send_modes = {};
+  spec.packs = false;
+  return also_named(name, spec);
+}
+
 /// PingPong with a persistent send and a persistent receive.
 struct PingPong_persist : PatternBase {
-  static constexpr Spec spec{.name = "PingPong_persist",
-                             .kind = Kind::single_transfer,
-                             .time_factor = 0.5,
-                             .in_default_list = false};
+  static constexpr Spec spec = with_requests(PingPong::spec, "PingPong_persist", 2);
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
@@ -53,8 +59,7 @@ struct StartedTogether : PatternBase {
 
 /// The transfer of Sendrecv, with persistent requests.
 struct Sendrecv_persist : StartedTogether<2> {
-  static constexpr Spec spec{
-      .name = "Sendrecv_persist", .kind = Kind::parallel_transfer, .turnover = 2, .in_default_list = false};
+  static constexpr Spec spec = with_requests(Sendrecv::spec, "Sendrecv_persist", 2);
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
@@ -71,12 +76,7 @@ struct Sendrecv_persist : StartedTogether<2> {
 
 /// The transfers of Exchange, with persistent requests.
 struct Exchange_persist : StartedTogether<4> {
-  static constexpr Spec spec{.name = "Exchange_persist",
-                             .kind = Kind::parallel_transfer,
-                             .send = Messages::two,
-                             .receive = Messages::two,
-                             .turnover = 4,
-                             .in_default_list = false};
+  static constexpr Spec spec = with_requests(Exchange::spec, "Exchange_persist", 4);
   static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {

@@ -89,12 +89,7 @@ struct PingPong : PingPongSends {
 };
 
 struct PingPongSpecificSource : PingPong {
-  static constexpr Spec spec{.name = "PingPongSpecificSource",
-                             .kind = Kind::single_transfer,
-                             .time_factor = 0.5,
-                             .send_modes = every_send_mode,
-                             .packs = true,
-                             .in_default_list = false};
+  static constexpr Spec spec = also_named("PingPongSpecificSource", PingPong::spec);
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     PingPong::step<mode>(c, lap, c.peer);
@@ -164,11 +159,7 @@ struct PingPing : PingPingSends {
 };
 
 struct PingPingSpecificSource : PingPing {
-  static constexpr Spec spec{.name = "PingPingSpecificSource",
-                             .kind = Kind::single_transfer,
-                             .send_modes = every_send_mode_ahead,
-                             .packs = true,
-                             .in_default_list = false};
+  static constexpr Spec spec = also_named("PingPingSpecificSource", PingPing::spec);
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     PingPing::step<mode>(c, lap, c.peer);

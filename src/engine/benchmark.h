@@ -55,6 +55,16 @@ concept Has_LocalLoop = !Pattern::spec.one_sided.any_sync || Pattern::spec.acces
 template <class Pattern, class C>
 concept Has_prepare = !Defines_prepare<Pattern> ||
                       requires(const C& c, const LapPlan& plan) { Pattern::prepare(c, plan).view(); };
+/// `spec` states how many persistent requests `prepare` makes for each slot: -mem counts them.
+template <class Made>
+inline constexpr int requests_made = 0;
+template <class Made>
+  requires requires { Made::requests_per_slot; }
+inline constexpr int requests_made<Made> = Made::requests_per_slot;
+template <class Pattern, class C>
+concept States_requests_per_slot =
+    requests_made<decltype(Pattern::prepare(std::declval<const C&>(), std::declval<const LapPlan&>()))> ==
+    Pattern::spec.requests_per_slot;
 template <class Pattern, class C>
 concept Has_epoch = requires(const C& c) { Pattern::epoch(c); };
 
@@ -133,8 +143,9 @@ concept Benchmark =
     std::derived_from<Pattern, PatternBase> && Has_spec<Pattern> && ListsItsMembers<Pattern> &&
     Has_expects<Pattern> && Has_takes_part<Pattern> && Has_peer_of<Pattern> && Has_updates<Pattern> &&
     Has_traffic<Pattern> && Has_LocalLoop<Pattern> && Has_prepare<Pattern, SeenBy<Pattern>> &&
-    Has_epoch<Pattern, SeenBy<Pattern>> && Has_routes<Pattern, SeenBy<Pattern>> &&
-    Has_step_ready<Pattern, SeenBy<Pattern>> && HasLoop<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>> &&
+    States_requests_per_slot<Pattern, SeenBy<Pattern>> && Has_epoch<Pattern, SeenBy<Pattern>> &&
+    Has_routes<Pattern, SeenBy<Pattern>> && Has_step_ready<Pattern, SeenBy<Pattern>> &&
+    HasLoop<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>> &&
     Has_post<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>, Pattern::spec.overlaps()>;
 
 }  // namespace openimb

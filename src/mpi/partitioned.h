@@ -21,6 +21,7 @@ int parts_of(Count elements, int most) {
 template <int per_slot>
 class PartitionedRequests {
  public:
+  static constexpr int requests_per_slot = per_slot;
   explicit PartitionedRequests(int parts) : parts_(parts) {}
   int parts() const { return parts_; }
   MPI_Request* add() { return requests_.add(); }

@@ -14,6 +14,7 @@ namespace openimb {
 template <int per_slot>
 class PersistentRequests {
  public:
+  static constexpr int requests_per_slot = per_slot;
   PersistentRequests() = default;
   PersistentRequests(PersistentRequests&& other) noexcept : requests_(std::exchange(other.requests_, {})) {}
   PersistentRequests& operator=(PersistentRequests&&) = delete;

@@ -10,7 +10,7 @@ namespace openimb {
 namespace {
 
 std::int64_t elements_held(const Spec& spec, Messages messages, std::int64_t elements, int processes,
-                           int received_at_once) {
+                           std::int64_t received_at_once) {
   switch (messages) {
     case Messages::none:
       return 0;
@@ -109,7 +109,8 @@ void plan_slots(Geometry& geometry, const std::optional<OffCache>& cache) {
 }  // namespace
 
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
-                       const std::optional<OffCache>& cache, std::int64_t sections, int received_at_once) {
+                       const std::optional<OffCache>& cache, std::int64_t sections,
+                       std::int64_t received_at_once) {
   Geometry geometry;
   geometry.elements = bytes / element.size();
   geometry.message_extent = memory_of(geometry.elements, geometry.elements, element);

@@ -42,7 +42,7 @@ struct Geometry {
 /// buffer in step with it; two full cache lines lie between the end of one message and the next.
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
                        const std::optional<OffCache>& cache, std::int64_t sections = 1,
-                       int received_at_once = 1);
+                       std::int64_t received_at_once = 1);
 
 /// Bytes of buffers that serve a series of points: for each buffer the most that any of the points needs.
 /// With -off_cache that is not always the longest message.

@@ -3,6 +3,7 @@
 // pseudorandom number generators"); order: Fisher and Yates; cycle: Sattolo 1986.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -29,7 +30,10 @@ class SplitMix {
     return z ^ (z >> 31);
   }
   /// 0 to `count` - 1. The bias is below count / 2^64.
-  constexpr int below(int count) { return static_cast<int>(next() % static_cast<std::uint64_t>(count)); }
+  template <std::signed_integral Number>
+  constexpr Number below(Number count) {
+    return static_cast<Number>(next() % static_cast<std::uint64_t>(count));
+  }
 
  private:
   std::uint64_t state_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/lengths.h"
+#include "plan/requests.h"
 #include "plan/saturating.h"
 #include "plan/sending.h"
 #include "plan/synchronization.h"
@@ -130,9 +131,9 @@ Spec Schedule::spec_of(int benchmark) const {
 }
 
 // Messages that one process receives at once: a hub's partners all send to it.
-int Schedule::received_at_once(int in_flight) const {
+std::int64_t Schedule::received_at_once(int in_flight) const {
   const bool hub = options_.fabric && has_hub(options_.fabric->rounds);
-  return hub ? (available() - 1) * in_flight : in_flight;
+  return hub ? times(available() - 1, in_flight) : in_flight;
 }
 
 bool Schedule::was_named(int benchmark) const {
@@ -237,7 +238,7 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes, int in_fli
     point.geometry.exceeds_int = true;
   }
   point.needed_bytes = memory_needed(plan, point);
-  point.failure = failure_of(point);
+  point.failure = failure_of(plan, point);
   return point;
 }
 
@@ -248,7 +249,7 @@ int Schedule::threads_in(const Spec& spec) const {
 
 // Counts message buffers; with -check a chunk that is composed and one that is read; the time of each
 // repetition, which is kept twice where ranks are compared; the attached buffer of buffered sends; packed
-// messages. Every thread has its own buffers and chunks.
+// messages; requests. Every thread has its own buffers, chunks and requests.
 std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) const {
   const Geometry& geometry = point.geometry;
   const std::int64_t widest =
@@ -262,12 +263,23 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
                                     ? buffered_bytes(plan.spec(), point.in_flight, point.bytes)
                                     : 0;
   const std::int64_t packed = options_.packing != Packing::none ? packed_bytes(geometry, point.bytes) : 0;
-  return plus(times(threads, plus(geometry.total(), images)),
+  const std::int64_t requests = request_bytes(plan.spec(), geometry,
+                                              {.processes = plan.table.layout.processes,
+                                               .partitions = options_.partitions,
+                                               .one_way = received_at_once(point.in_flight)});
+  return plus(times(threads, plus(geometry.total(), images, requests)),
               times(series, samples, std::int64_t{sizeof(double)}), buffered, packed);
 }
 
-std::optional<Failure> Schedule::failure_of(const Point& point) const {
+std::optional<Failure> Schedule::failure_of(const TablePlan& plan, const Point& point) const {
+  constexpr int most_int = std::numeric_limits<int>::max();
   if (point.needed_bytes > options_.settings.max_memory) return out_of_memory(point, true);
+  if (plan.spec().message_rate && received_at_once(point.in_flight) > most_int / 2) {
+    return Failure{.cause = Failure::Cause::int_overflow,
+                   .bytes = point.bytes,
+                   .detail = "MPI_Waitall cannot count the messages in flight; give a smaller -window_size",
+                   .limit = true};
+  }
   if (point.geometry.exceeds_int && !large_counts_) {
     return Failure{.cause = Failure::Cause::int_overflow,
                    .bytes = point.bytes,

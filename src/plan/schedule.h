@@ -89,7 +89,7 @@ class Schedule {
   int threads_in(const Spec& spec) const;  ///< of a process, that communicate
   void add_tables(const Selected& selected);
   Spec spec_of(int benchmark) const;
-  int received_at_once(int in_flight) const;
+  std::int64_t received_at_once(int in_flight) const;
   bool was_named(int benchmark) const;
   std::string why_unavailable(const Spec& spec) const;
   std::vector<Transfers> modes_of(const Spec& spec) const;
@@ -97,7 +97,7 @@ class Schedule {
   Point plan_point(const TablePlan& plan, std::int64_t bytes) const;
   Point plan_point(const TablePlan& plan, std::int64_t bytes, int in_flight) const;
   std::int64_t memory_needed(const TablePlan& plan, const Point& point) const;
-  std::optional<Failure> failure_of(const Point& point) const;
+  std::optional<Failure> failure_of(const TablePlan& plan, const Point& point) const;
 
   std::span<const Spec> catalog_;
   const Options& options_;

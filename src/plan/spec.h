@@ -176,6 +176,7 @@ struct Spec {
 
   bool reduction = false;        ///< uses the reduction data type
   bool starts = false;           ///< its call starts the operation: nonblocking or persistent
+  int requests_per_slot = 0;     ///< persistent requests that it makes for each slot of its buffers
   bool rooted = false;           ///< root is i % processes in repetition i
   bool shares_buffer = false;    ///< the root sends from the receive buffer (Bcast)
   bool updates_receive = false;  ///< the receive buffer is input as well as output

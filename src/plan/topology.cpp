@@ -20,23 +20,22 @@ class RandomGraph {
     if (degree >= ranks - 1) return;  // all are neighbors
     constexpr int swaps_per_edge = 16;
     SplitMix random = random_round(seed, 0);
-    const int edges = static_cast<int>(ends_.size());
-    for (std::int64_t i = 0; i < std::int64_t{swaps_per_edge} * edges; ++i) {
-      const int edge = random.below(edges);
-      swap(edge, random.below(edges));
+    for (std::int64_t i = 0; i < swaps_per_edge * edges(); ++i) {
+      const std::int64_t edge = random.below(edges());
+      swap(edge, random.below(edges()));
     }
   }
-  int edges() const { return static_cast<int>(ends_.size()); }
-  int from(int edge) const { return edge / degree_; }
-  int to(int edge) const { return ends_[static_cast<std::size_t>(edge)]; }
-  int place(int edge) const { return edge % degree_; }
+  std::int64_t edges() const { return std::ssize(ends_); }
+  int from(std::int64_t edge) const { return static_cast<int>(edge / degree_); }
+  int to(std::int64_t edge) const { return ends_[static_cast<std::size_t>(edge)]; }
+  int place(std::int64_t edge) const { return static_cast<int>(edge % degree_); }
 
  private:
   bool has(int from, int to) const {
     const auto first = ends_.begin() + static_cast<std::ptrdiff_t>(from) * degree_;
     return std::find(first, first + degree_, to) != first + degree_;
   }
-  void swap(int edge, int other) {
+  void swap(std::int64_t edge, std::int64_t other) {
     const int a = from(edge), b = from(other);
     if (a == to(other) || b == to(edge) || has(a, to(other)) || has(b, to(edge))) return;
     std::swap(ends_[static_cast<std::size_t>(edge)], ends_[static_cast<std::size_t>(other)]);
@@ -49,7 +48,7 @@ class RandomGraph {
 Neighborhood random_neighborhood(const Topology& topology, int ranks, int rank) {
   const RandomGraph graph(ranks, topology.neighbors(ranks), topology.seed);
   Neighborhood neighborhood;
-  for (int edge = 0; edge < graph.edges(); ++edge) {
+  for (std::int64_t edge = 0; edge < graph.edges(); ++edge) {
     if (graph.from(edge) == rank) neighborhood.destinations.push_back(graph.to(edge));
     if (graph.to(edge) != rank) continue;
     neighborhood.sources.push_back(graph.from(edge));

@@ -20,7 +20,7 @@ void SummaryReporter::end(const Ending& ending) {
   if (ending.state == Ending::State::interrupted) {
     add("interrupted: " + ending.reason + "; " + counted(ending.measured, "point") + " measured");
   }
-  const auto add_rows = [&](int count, const char* what, const std::string& first) {
+  const auto add_rows = [&](std::int64_t count, const char* what, const std::string& first) {
     if (count <= 0) return;
     add(counted(count, "row") + what + (first.empty() ? "" : (count > 1 ? ", the first: " : ": ") + first));
   };

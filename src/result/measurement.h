@@ -135,9 +135,9 @@ struct Ending {
   State state = State::complete;
   std::string reason;             ///< "SIGTERM", ...; empty when complete
   bool all_respond = true;        ///< all ranks go on to MPI_Finalize
-  int measured = 0;               ///< points with a row
-  int failed = 0;                 ///< points with a failure row
-  int limited = 0;                ///< of them, beyond a limit: Failure::limit
+  std::int64_t measured = 0;      ///< points with a row
+  std::int64_t failed = 0;        ///< points with a failure row
+  std::int64_t limited = 0;       ///< of them, beyond a limit: Failure::limit
   std::int64_t defects = 0;       ///< over all points
   std::optional<double> at = {};  ///< time of day of rank 0, seconds since 1970-01-01 UTC
   int passes = 0;                 ///< passes that were begun; 0: not measured in passes

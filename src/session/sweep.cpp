@@ -226,7 +226,7 @@ void Sweeps::measure(SweepTable& table, const Point& point, int round, const End
   const std::optional<Measurement> measurement = run.measure();
   if (!measurement) return;
   outcome_.count_defects(*measurement);
-  outcome_.ending().measured += static_cast<int>(pairs.size());
+  outcome_.ending().measured += std::ssize(pairs);
   if (!reports()) return;
   report(table, *measurement, round, pairs);
   parts_.surroundings.progress(outcome_.ending());

@@ -119,10 +119,11 @@ Failure failed(Failure::Cause cause, std::int64_t bytes = 0, std::int64_t needed
                std::string detail = "") {
   return {.cause = cause, .bytes = bytes, .needed_bytes = needed_bytes, .detail = std::move(detail)};
 }
-Ending ended(int measured, int failures, std::int64_t defects) {
+Ending ended(std::int64_t measured, std::int64_t failures, std::int64_t defects) {
   return {.reason = "", .measured = measured, .failed = failures, .defects = defects};
 }
-Ending stopped(Ending::State state, std::string reason, int measured, int failures, std::int64_t defects) {
+Ending stopped(Ending::State state, std::string reason, std::int64_t measured, std::int64_t failures,
+               std::int64_t defects) {
   return {.state = state,
           .reason = std::move(reason),
           .measured = measured,

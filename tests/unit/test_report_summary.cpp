@@ -18,7 +18,7 @@ constexpr Spec barrier{.name = "Barrier", .kind = Kind::synchronization};
 Table table_of(const Spec& spec, int processes) {
   return {.spec = spec, .layout = make_layout(processes, processes, false, {})};
 }
-Ending ended(int failed, std::int64_t defects, int limited = 0) {
+Ending ended(std::int64_t failed, std::int64_t defects, std::int64_t limited = 0) {
   return {.reason = "", .measured = 3, .failed = failed, .limited = limited, .defects = defects};
 }
 

@@ -18,6 +18,7 @@ using Cause = Failure::Cause;
 namespace {
 
 constexpr std::int64_t most_int = std::numeric_limits<int>::max();
+constexpr std::int64_t request = 850;  // bytes of a message's request
 
 constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer};
 constexpr Spec bcast{.name = "Bcast", .rooted = true};
@@ -390,7 +391,7 @@ TEST_CASE("each message that is received at once has memory of its own") {
   const Point point = planned.point();
   CHECK(point.geometry.receive.total == 16 * 100);
   CHECK(point.geometry.send.total == 100);
-  CHECK(point.needed_bytes == 17 * 100);
+  CHECK(point.needed_bytes == 17 * 100 + 2 * 16 * request);
   // Receives of the next repetition are posted before those of this one have completed.
   planned.options.settings.max_memory = 1000000;
   planned.options.send_mode = SendMode::ready;
@@ -412,23 +413,24 @@ TEST_CASE("of messages in flight that exceed -mem together, as many as fit are i
   };
   const TablePlan standard = Planned{.catalog = {band}}.plan();
   is_planned(standard.points.at(standard.points.size() - 2), 256, false);
-  is_planned(standard.points.back(), 255, true);
+  is_planned(standard.points.back(), 254, true);
   CHECK(standard.points.back().bytes == 4 * mebibyte);
-  CHECK(standard.points.back().needed_bytes == gibibyte);
+  CHECK(standard.points.back().needed_bytes == 255 * 4 * mebibyte + 2 * 254 * request);
 
   Planned planned = of_length(band, 100);
   planned.options.in_flight = 16;
-  planned.options.settings.max_memory = 17 * 100;
+  const auto needed = [](int in_flight) { return (1 + in_flight) * 100 + 2 * in_flight * request; };
+  planned.options.settings.max_memory = needed(16);
   is_planned(planned.point(), 16, false);
-  planned.options.settings.max_memory = 17 * 100 - 1;
+  planned.options.settings.max_memory = needed(16) - 1;
   is_planned(planned.point(), 15, true);
-  planned.options.settings.max_memory = 2 * 100;
+  planned.options.settings.max_memory = needed(1);
   is_planned(planned.point(), 1, true);
-  planned.options.settings.max_memory = 2 * 100 - 1;
-  CHECK(planned.point().failure->needed_bytes == 17 * 100);
+  planned.options.settings.max_memory = needed(1) - 1;
+  CHECK(planned.point().failure->needed_bytes == needed(16));
 
   // All pairs of a launch of IMB-FABRIC have the same number.
-  planned.options.settings.max_memory = 17 * 100 - 1;
+  planned.options.settings.max_memory = needed(16) - 1;
   planned.options.fabric = FabricOptions{.rounds = RoundKind::circle, .listed = {}, .ranks = {0, 1, 2, 3}};
   CHECK(planned.point().failure->cause == Cause::out_of_memory);
 }
@@ -442,7 +444,7 @@ TEST_CASE("the buffer of -send_mode buffered holds only the messages that fit") 
                               100);
   planned.options.in_flight = 16;
   planned.options.send_mode = SendMode::buffered;
-  planned.options.settings.max_memory = 100 + 4 * (100 + 3 * 1124);
+  planned.options.settings.max_memory = 100 + 4 * (100 + 3 * 1124 + 2 * request);
   CHECK(planned.point().in_flight == 4);
   CHECK(planned.point().needed_bytes == planned.options.settings.max_memory);
 }
@@ -461,6 +463,65 @@ TEST_CASE("a hub receives from all others at once") {
     planned.options.fabric = FabricOptions{.rounds = rounds, .listed = {}, .ranks = {0, 1, 2, 3}};
     CHECK(planned.point().geometry.receive.total == messages * 100);
   }
+}
+
+TEST_CASE("the messages that a hub receives at once are counted beyond every int") {
+  constexpr Spec band{.name = "Pair_Bandwidth",
+                      .kind = Kind::parallel_transfer,
+                      .receive = Messages::in_flight,
+                      .message_rate = true,
+                      .in_rounds = true};
+  for (const auto& [endpoints, in_flight, messages] :
+       {std::tuple(4296, 1000000, std::int64_t{4295000000}), std::tuple(65537, 65536, std::int64_t{1} << 32),
+        std::tuple(1 << 20, 1000000, std::int64_t{1048575000000})}) {
+    Planned planned = of_length(band, 8);
+    planned.ranks = endpoints;
+    planned.options.in_flight = in_flight;
+    planned.options.fabric = FabricOptions{.rounds = RoundKind::one_to_all, .listed = {}, .ranks = {}};
+    planned.options.fabric->ranks.resize(static_cast<std::size_t>(endpoints));
+    const Point point = planned.point();
+    CHECK(point.geometry.receive.total == 8 * messages);
+    REQUIRE(point.failure);
+    CHECK(point.failure->cause == Cause::out_of_memory);
+    CHECK(point.failure->needed_bytes > 8 * messages);
+    // With memory for all of them, MPI_Waitall cannot count their requests.
+    planned.options.settings.max_memory = std::int64_t{1} << 60;
+    REQUIRE(planned.point().failure);
+    CHECK(planned.point().failure->cause == Cause::int_overflow);
+    CHECK(planned.point().failure->limit);
+    planned.options.in_flight = 1025;
+    CHECK(planned.point().failure.has_value() == (endpoints == 1 << 20));
+    planned.options.in_flight = 100;
+    CHECK_FALSE(planned.point().failure);
+  }
+}
+
+TEST_CASE("the requests of all slots count against -mem") {
+  // 32 MiB of cache in slots of a line and two lines between them: guide, "-off_cache".
+  constexpr std::int64_t slots = 349526, total = (slots - 1) * 192 + 1;
+  const auto needed = [&](Spec spec, int requests) {
+    spec.requests_per_slot = requests;
+    Planned planned = of_length(spec, 1);
+    planned.off_cache = OffCache{.cache_size = 32 * mebibyte, .cache_line = 64};
+    CHECK(planned.point().geometry.slots == slots);
+    return planned.point().needed_bytes;
+  };
+  CHECK(needed(pingpong, 0) == 2 * total);
+  CHECK(needed(pingpong, 2) == 2 * total + slots * 2 * request);
+  // A collective's request has a schedule, and may have temporary memory: two messages of one byte.
+  CHECK(needed(bcast, 1) == 2 * total + slots * (1600 + 4 * 500 + 2 * 1));
+  Spec in_parts = pingpong;
+  in_parts.partitioned = true;
+  CHECK(needed(in_parts, 2) == 2 * total + slots * 2 * (2000 + 8 * 8));
+
+  Spec persistent = bcast;
+  persistent.requests_per_slot = 1;
+  Planned planned = of_length(persistent, 1);
+  planned.off_cache = OffCache{.cache_size = 32 * mebibyte, .cache_line = 64};
+  planned.options.settings.max_memory = gibibyte / 10;
+  REQUIRE(planned.point().failure);
+  CHECK(planned.point().failure->cause == Cause::out_of_memory);
+  CHECK(planned.point().failure->needed_bytes == 2 * total + slots * 3602);
 }
 
 TEST_CASE("-sync_mode: locks are for targets that take no part") {

@@ -130,7 +130,7 @@ TEST_CASE("rates are those of the messages that were in flight") {
   const Spec catalog[] = {spec};
   Options options = small_options(1);
   options.lengths = {100};
-  options.settings.max_memory = 100 * (1 + 3);
+  options.settings.max_memory = 100 * (1 + 3) + 2 * 3 * 850;
   const bool in_passes = GENERATE(false, true);
   if (in_passes) options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
   const Measurement point = launch(catalog, options, 2, later_ranks_are_slower()).rows("Uniband", 2).at(0);
