@@ -53,18 +53,20 @@ def records(
     places: list[dict[str, Any]] = [
         {"rank": n, "host": host, "cpus": [n if endpoint == "core" else 0]} for n, host in enumerate(names)
     ]
-    fabric = {
+    options = {
         "endpoint": endpoint,
         "seed": seed,
-        "rounds": {"kind": kind, "count": len(names) - 1},
+        "rounds": {"some": len(names) - 1, "one_to_all": kind, "all_to_one": kind}.get(kind),
+        "halves": kind == "halves",
+        "pairs_file": True if kind == "listed" else None,
         "serial": False,
     }
     run = {
         "record": "run",
-        "schema": "openimb-record/1",
+        "schema": "openimb-record/2",
         "program": "OpenIMB",
         "component": "FABRIC",
-        "options": {"fabric": fabric},
+        "options": options,
         "endpoints": places,
     }
     lines = [json.dumps(run, separators=(",", ":"))]

@@ -175,7 +175,7 @@ def test_a_page_of_results_becomes_labeled_runs(imb: Imb) -> None:
 def test_the_list_names_the_mpi(imb: Imb, archive: Archive, library: str | None, shown: str) -> None:
     run = {
         "record": "run",
-        "schema": "openimb-record/1",
+        "schema": "openimb-record/2",
         "program": "OpenIMB",
         "mpi": {"library": library} if library else None,
     }

@@ -24,7 +24,7 @@ from imb.model.conditions import (
     conditions_of,
 )
 from imb.model.observations import Side, launches_of
-from imb.model.records import encode, read
+from imb.model.records import read
 from imb.mpi import compiler_wrappers, conditions, doctor, installations
 from imb.mpi.launch import Ended
 from imb.mpi.load import Load, Moment, load_between, moment
@@ -245,26 +245,6 @@ def test_a_variable_that_imb_set_is_known_by_that_value() -> None:
     facts = {"conditions": {"environment": {"UCX_TLS": "tcp"}}, "intent": {"env": {"UCX_TLS": "sm"}}}
     run = msgspec.structs.replace(launch.run, environment=None)
     assert conditions_of(msgspec.structs.replace(launch, run=run, facts=facts))["$UCX_TLS"] == "sm"
-
-
-def test_options_of_both_versions_of_records_are_the_same_conditions() -> None:
-    """Version 1 had other names and values; a launch of each is compared option by option in tests/test_options.py."""
-    text = (Path(__file__).parent / "data" / "options-1.jsonl").read_bytes()
-
-    def side(name: str, said: bytes) -> Side:
-        return Side(name=name, launches=[*launches_of(read(said, name), name, {})])
-
-    for line in text.splitlines(keepends=True):
-        first = side("first", line)
-        second = side("second", encode(first.launches[0].run))
-        assert b"openimb-record/2" in encode(second.launches[0].run) and differences(first, second) == []
-    same, other = (
-        text.splitlines(keepends=True)[0],
-        text.splitlines(keepends=True)[0].replace(
-            b'"max_memory_bytes":268435456', b'"max_memory_bytes":536870912'
-        ),
-    )
-    assert differences(side("a", same), side("b", other)) == [Difference("-mem", ["0.25"], ["0.5"])]
 
 
 def test_a_busy_neighbor_is_a_condition(imb: Imb, archive: Archive, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_records_of_another_schema_are_not_imported(
     for command in ("import", "show"):
         said = imb(command, file)
         assert said.code != 0
-        assert f"{file}:1: {words}; this version reads openimb-record/1 or /2" in said.err
+        assert f"{file}:1: {words}; this version reads openimb-record/2" in said.err
     assert not archive.ids()
 
 

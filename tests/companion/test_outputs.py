@@ -95,19 +95,6 @@ def test_the_page_of_a_fabric_is_none_of_the_files_that_are_judged(
     assert {name: file.read_bytes() for name, file in files.items()} == before
 
 
-def test_a_log_is_not_exported_over_the_file_that_it_is_read_from(imb: Imb, tmp_path: Path) -> None:
-    two = tmp_path / "two.log"
-    two.write_bytes(a_log(1.0) + a_log(2.0))
-    said = imb("export", two, "--format", "log", "-o", tmp_path / "logs")
-    assert said.code == 0
-    (name, other) = sorted(path.name for path in (tmp_path / "logs").iterdir())
-    clash = tmp_path / other  # the second name: nothing is written before all are known
-    two.rename(clash)
-    said = imb("export", clash, "--format", "log", "-o", tmp_path)
-    assert said.code == 2 and f"this is {clash}, which is read" in said.err
-    assert clash.read_bytes() == a_log(1.0) + a_log(2.0) and not (tmp_path / name).exists()
-
-
 def test_no_output_is_a_part_of_the_archive(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     log.write_bytes(a_log())

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from imb.model import records
-from imb.model.record_versions import SCHEMA as SCHEMA_NOW
-from imb.model.record_versions import in_version_2
 
 SCHEMA_FOLDER = Path(__file__).resolve().parents[2] / "schema"
 SCHEMA = json.loads((SCHEMA_FOLDER / "record.schema.json").read_text())
@@ -34,40 +32,13 @@ OURS_ALONE = {"line"}  # of results read from foreign logs
 def test_examples_come_back_as_they_were(path: Path) -> None:
     read = records.read(path.read_bytes(), path.name, samples=True)
     assert not read.problems
-    was = [in_version_2(json.loads(line)) for line in path.read_text().splitlines()]
+    was = [json.loads(line) for line in path.read_text().splitlines()]
     assert [json.loads(line) for line in records.write(read.records).splitlines()] == was
 
 
-def test_options_of_version_1_are_those_of_the_command_line() -> None:
-    """tests/test_options.py compares all of them with what the suite writes today."""
-    path = Path(__file__).parent / "data" / "options-1.jsonl"
-    read = records.read(path.read_bytes(), path.name)
-    assert not read.problems
-    one, random, *_ = read.of(records.Run)
-    assert (one.component, one.schema) == ("MPI1", SCHEMA_NOW)
-    wanted = {
-        "msglog": "2:3", "iter": "20,0.0625,5", "iter_policy": "multiple_np", "mem": 0.25, "pause": 1000, "map": "2x1", "multi": 1,
-        "set": ["N_BARR=2", "TARGET_CPU_SECS=0.01", "CACHE_SIZE=0", "CACHE_LINE_SIZE=0"], "topo": "2d", "memory": "host", "passes": None,
-    }  # fmt: skip
-    assert {name: one.options[name] for name in wanted} == wanted
-    assert (random.options["topo"], random.options["seed"]) == ("random:2", 7)
-
-
-@pytest.mark.parametrize(
-    ("version", "options"),
-    [
-        (1, {"settings": 1}),
-        (1, {"map": {"rows": 1}}),
-        (1, {"map": 3}),
-        (1, {"info": [1]}),
-        (1, {"settings": {"max_memory_bytes": "x"}}),
-        (1, {"check": {}}),
-        (2, {"check": {}}),
-        (2, {"msgsize": [[8]]}),
-    ],
-)
-def test_damaged_options_are_no_record(version: int, options: dict[str, Any]) -> None:
-    line = json.dumps({"record": "run", "schema": f"openimb-record/{version}", "options": options})
+@pytest.mark.parametrize("options", [{"check": {}}, {"msgsize": [[8]]}])
+def test_damaged_options_are_no_record(options: dict[str, Any]) -> None:
+    line = json.dumps({"record": "run", "schema": records.SCHEMA, "options": options})
     with pytest.raises(msgspec.ValidationError):
         records.decode(line.encode())
 

@@ -21,8 +21,19 @@ from pyarrow import json as arrow_json
 
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.path import LONG, LOOPBACK
-from imb.model.record_versions import READ
-from imb.model.records import PAIR, RUN, End, Failure, Pair, Problem, Run, decode, other_schema, pieces
+from imb.model.records import (
+    PAIR,
+    RUN,
+    SCHEMA,
+    End,
+    Failure,
+    Pair,
+    Problem,
+    Run,
+    decode,
+    other_schema,
+    pieces,
+)
 from imb.model.units import counted
 from imb.stats.arrays import Indices, Mask, Numbers, Values
 
@@ -179,11 +190,11 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
             return
         if line.startswith(RUN) or not readers:
             readers.append(_Reader(None, name))
-        readers[-1].problem(Problem(name, number, f"not a record of {READ}; the other lines are read"))
+        readers[-1].problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
         return
     if isinstance(record, Run):
         if other := other_schema(line):
-            raise ImbError(f"{name}:{number}: {other}; this version reads {READ}")
+            raise ImbError(f"{name}:{number}: {other}; this version reads {SCHEMA}")
         readers.append(_Reader(record, name))
         return
     _begin_without_run(readers, name, number)
@@ -198,7 +209,7 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
             data = {"benchmark": record.benchmark, **fields, "time_seconds": seconds}
             line_of_pair = msgspec.convert(data, _Line)
         except msgspec.ValidationError:
-            readers[-1].problem(Problem(name, number, f"not a record of {READ}; the other lines are read"))
+            readers[-1].problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
             return
         _begin_after_end(readers, name, number)
         if isinstance(record, Failure):

@@ -18,8 +18,8 @@ from msgspec import UNSET, UnsetType
 
 from imb.model.errors import UNDECODABLE
 from imb.model.figures import FIGURES
-from imb.model.record_versions import FIRST, READ, SCHEMA, options_in_version_2
 
+SCHEMA = "openimb-record/2"
 RECORD = (
     b'{"record":'  # how a file of records, and each of its lines, begins; within a record quotes are escaped
 )
@@ -499,25 +499,15 @@ def decode(line: bytes) -> Record:
     except RecursionError:
         raise msgspec.ValidationError("nested too deeply") from None
     if isinstance(record, Run) and record.options is not None:
-        record.options = None if other_schema(line) else _options(record)
+        record.options = (
+            None if other_schema(line) else msgspec.convert(record.options, dict[str, OptionValue])
+        )
     if (
         _LONG in line.translate(_DIGITS)
         and (wrong := _beyond_64_bits(msgspec.to_builtins(record))) is not None
     ):
         raise msgspec.ValidationError(f"whole number of more than 64 bits: {wrong}"[:100])
     return record
-
-
-def _options(run: Run) -> dict[str, OptionValue]:
-    """The options of a run record as it was read, of whichever version."""
-    options: object = run.options
-    if run.schema == FIRST:
-        try:
-            options = options_in_version_2(run.options or {}, run.component)
-        except ValueError as error:
-            raise msgspec.ValidationError(str(error)) from None
-        run.schema = SCHEMA
-    return msgspec.convert(options, dict[str, OptionValue])
 
 
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
@@ -656,7 +646,7 @@ class _Reading:
         if part.startswith(RUN) and self.filled:
             self.begin(at)
         if not self.current.other:
-            message = "incomplete last line" if is_torn else f"not a record of {READ}"
+            message = "incomplete last line" if is_torn else f"not a record of {SCHEMA}"
             self.problem(number, f"{message} ({str(error)[:200]}); the other lines are read")
 
     def problem(self, number: int, text: str) -> None:
@@ -686,7 +676,7 @@ class _Reading:
         if isinstance(record, Run):
             if other := other_schema(line):
                 self.begin(at, other=True)
-                self.problem(number, f"{other}; this version reads {READ}; skipped")
+                self.problem(number, f"{other}; this version reads {SCHEMA}; skipped")
                 return
             if self.filled:
                 self.begin(at)
@@ -719,7 +709,7 @@ _schema_decoder = msgspec.json.Decoder(_Schema)
 def other_schema(line: bytes) -> str | None:
     """What is wrong with the schema of a run record; None where it is the one that is read."""
     stated = _schema_decoder.decode(line).schema
-    if stated in (FIRST, SCHEMA):
+    if stated == SCHEMA:
         return None
     return "a run record without a schema" if stated is None else f"records of the schema {stated[:60]!r}"
 

@@ -12,7 +12,6 @@ import jsonschema_rs
 import msgspec
 
 from imb.model.errors import UNDECODABLE, ImbError
-from imb.model.record_versions import in_version_2
 from imb.model.records import decode
 from imb.model.suite import suite_folder
 from imb.model.units import counted
@@ -124,8 +123,7 @@ def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonsch
             continue
         try:
             record = json.loads(line)
-            current = in_version_2(record) if isinstance(record, dict) else record
-            error = next(iter(validator.iter_errors(current)), None)
+            error = next(iter(validator.iter_errors(record)), None)
             reason = f"does not satisfy the schema ({' '.join(error.message.split())[:120]})" if error else ""
             last = str(record.get("record", "")) if isinstance(record, dict) else last
             if not reason:

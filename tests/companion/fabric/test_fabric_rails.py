@@ -37,10 +37,10 @@ def records(
     random = np.random.default_rng(1)
     run: dict[str, Any] = {
         "record": "run",
-        "schema": "openimb-record/1",
+        "schema": "openimb-record/2",
         "program": "OpenIMB",
         "component": "FABRIC",
-        "options": {"fabric": {"endpoint": "host", "seed": 1, "rounds": {"kind": "circle"}, "serial": False}},
+        "options": {"endpoint": "host", "seed": 1, "rounds": None, "halves": False, "serial": False},
         "ranks": [
             {"rank": n, "host": host, "interfaces": list(listed(n) if callable(listed) else listed)}
             for n, host in enumerate(names)
