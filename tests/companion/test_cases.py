@@ -83,6 +83,13 @@ RANGE = (
     "time_avg_seconds",
     "bytes_per_second",
 )
+FOUR = (
+    (0, 1000, 0.05, 0.06, 0.05),
+    (4, 1000, 2.10, 2.30, 2.20),
+    (8, 1000, 2.20, 2.40, 2.30),
+    (16, 1000, 2.30, 2.50, 2.40),
+    (32, 1000, 2.40, 2.60, 2.50),
+)
 EXPECTED = {
     "A1-osu-changing-tag.txt": Case([Launch([TAGGED])]),
     "A2-osu-iso-time.txt": Case([Launch([TAGGED])]),
@@ -282,6 +289,52 @@ EXPECTED = {
                             (1024, 1000, 1024.00, 1000000),
                             (1048576, 40, 10485.76, 10000),
                         ),
+                    )
+                ]
+            )
+        ]
+    ),
+    "AB-osu-joined-heading.txt": Case(
+        [
+            Launch(
+                [
+                    Rows(
+                        "osu_igather",
+                        None,
+                        (
+                            "bytes",
+                            "time_overlapped_seconds",
+                            "time_cpu_seconds",
+                            "time_pure_seconds",
+                            "overlap_percent",
+                        ),
+                        (
+                            (1, 2.10, 1.30, 0.80, 0.00),
+                            (2, 2.20, 1.40, 0.90, 11.11),
+                            (4, 2.30, 1.50, 1.00, 20.00),
+                        ),
+                    )
+                ]
+            )
+        ]
+    ),
+    "AB2-imb-joined-heading.txt": Case([Launch([Rows("Allreduce", 4, RANGE[:-1], FOUR[:3])])]),
+    "AC-imb-joined-rows.txt": Case([Launch([Rows("Allreduce", 4, RANGE[:-1], FOUR)])]),
+    "AL-imb-and-osu.md": Case(
+        [Launch([Rows("PingPong", 2, TRANSFER, FIVE[:3])], "complete", label="PingPong", command=OWN)],
+        [
+            ": tables of OSU's benchmarks and of IMB in one file: those of OSU's benchmarks are skipped (3 rows); split the file"
+        ],
+    ),
+    "AN-html-nbsp.txt": Case(
+        [
+            Launch(
+                [
+                    Rows(
+                        "PingPong",
+                        2,
+                        TRANSFER,
+                        ((0, 1000, 1.00, 0.00), (1024, 1000, 2.00, 512.00), (1048576, 40, 250.00, 4194.30)),
                     )
                 ]
             )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from companion.door import Imb
+from imb.readers.registry import parse
 from imb.store.store import Archive
 
 LOG = Path(__file__).parents[1] / "reference" / "mpi1-np2.txt"
@@ -346,3 +347,17 @@ def test_a_command_that_a_script_prints_has_the_ranks(imb: Imb, tmp_path: Path, 
     assert figures(imb, "SELECT DISTINCT processes FROM results") == ["6"]
     assert " ".join(figures(imb, "SELECT command FROM runs")).startswith(command)
     assert not figures(imb, "SELECT label FROM labels")
+
+
+@pytest.mark.parametrize("table", [OSU, IMB], ids=["OSU", "IMB"])
+@pytest.mark.parametrize("tag", ["[1,0]<stdout>:", "0: ", "10:00:01 ", ""])
+def test_no_row_is_lost_where_a_line_feed_is_missing(
+    imb: Imb, tmp_path: Path, tag: str, table: bytes
+) -> None:
+    """Every line feed, one after the other: each row is read, or reported."""
+    lines = [tag.encode() + line for line in table.splitlines()]
+    rows = sum(not line.startswith(b"#") and b"#" not in line for line in table.split(b"\n") if line.strip())
+    for at in range(len(lines) - 1):
+        text = b"".join(line + (b"" if number == at else b"\n") for number, line in enumerate(lines))
+        log = parse(text, "log")
+        assert log.counts()[1] == rows or log.problems, text

@@ -6,13 +6,15 @@ Readers get the lines without it. A line stays a line, so numbers of lines are t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
-from imb.readers.table import LoggedLaunch
+from imb.readers.table import Log
 
 _CODES = re.compile(
     rb"\x1b\[[0-9:;<=>?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)|\x1b[()*+][A-Z0-9]|\x1b[=>78cDEHMN]|\x0f"
@@ -26,6 +28,22 @@ _TIME = re.compile(
     rb"|\b\d{9,11}(?:\.\d+)?\b|\b\d{1,7}\.\d{3,9}\b"
 )
 _PART_OF_TIME = re.compile(rb"\d+|[A-Za-z]+|\s+|.", re.DOTALL)
+_IN_HTML = re.compile(rb"&nbsp;|&#160;|<br ?/?>|<pre\b", re.IGNORECASE)
+_MARKUP = re.compile(
+    rb"</?(?:br|p|pre|code|tt|samp|span|div|font|blockquote)\b[^<>\n]{0,200}>", re.IGNORECASE
+)
+_ENTITIES = (
+    (b"&nbsp;", b" "),
+    (b"&#160;", b" "),
+    (b"&lt;", b"<"),
+    (b"&gt;", b">"),
+    (b"&quot;", b'"'),
+    (b"&amp;", b"&"),
+)
+_ROW = re.compile(rb"\s*\d{1,18}(?:\s+\d{1,18}){0,2}(?:\s+\d{1,15}\.\d+)+(?![\d.])")
+_ROW_IN = re.compile(rb"(?:^|[\s:>\])])" + _ROW.pattern)
+_ROW_AT_END = re.compile(rb"(?:^|\s)\d{1,18}(?:\s+\d{1,18}){0,2}(?:\s+\d{1,15}\.\d+)+\s*$")
+_LONGEST_JOINED = 4096  # bytes of lines in one
 _LONGEST = 200  # bytes of a tag
 _AROUND = 8  # lines before and after one that must continue the count of line numbers
 # What begins a line of a log, and does so at its first column.
@@ -53,6 +71,7 @@ class _Tag(NamedTuple):
     pattern: re.Pattern[bytes]
     line: int
     number: int | None = None
+    distinct: bool = False  # found again within a line, it begins another one
 
     def cut(self, line: bytes, number: int) -> re.Match[bytes] | None:
         match = self.pattern.match(line)
@@ -61,65 +80,122 @@ class _Tag(NamedTuple):
         return match
 
 
+class Cleaned(NamedTuple):
+    """The text of a log as readers get it. `breaks`: the numbers of lines that continue a line of the file, because a line feed was
+    missing, and the byte of that line where they begin."""
+
+    text: bytes
+    breaks: tuple[tuple[int, int], ...] = ()
+
+    def line(self, number: int) -> int:
+        """The number in the file of a line of this text."""
+        return number - bisect_right(self.breaks, number, key=lambda each: each[0])
+
+
 def plain(text: bytes) -> bytes:
-    """The text with LF for each CR LF, and without codes that control a terminal; the same object where it has none."""
+    """The text with LF for each CR LF, without codes that control a terminal, and without HTML; the same object where it has none."""
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n")
-    return _CODES.sub(b"", text) if b"\x1b" in text else text
+    if b"\x1b" in text:
+        text = _CODES.sub(b"", text)
+    if _IN_HTML.search(text):
+        text = _MARKUP.sub(b"", text)
+        for entity, sign in _ENTITIES:
+            text = text.replace(entity, sign)
+    return text
 
 
-def as_in_file(launches: Sequence[LoggedLaunch], read: bytes, text: bytes) -> None:
-    """Changes `start` and `stop` of launches from positions in `read` to positions in `text`, which has the same lines."""
-    if read is text:
+def as_in_file(log: Log, read: Cleaned, text: bytes) -> None:
+    """Changes `start` and `stop` of launches from positions in `read` to positions in `text`, and numbers of lines."""
+    if read.text is text:
         return
     ends, ends_in_file = (
-        np.concatenate([[-1], np.flatnonzero(np.frombuffer(each, np.uint8) == 10)]) for each in (read, text)
+        np.concatenate([[-1], np.flatnonzero(np.frombuffer(each, np.uint8) == 10)])
+        for each in (read.text, text)
     )
+    within = dict(read.breaks)
 
     def place(at: int) -> int:
-        if at >= len(read):
+        if at >= len(read.text):
             return len(text)
-        line = int(np.searchsorted(ends, at)) - 1
-        return int(ends_in_file[line]) + at - int(ends[line])
+        number = int(np.searchsorted(ends, at))
+        start = int(ends_in_file[read.line(number) - 1]) + 1 + within.get(number, 0)
+        return start + at - int(ends[number - 1]) - 1
 
-    for launch in launches:
+    for launch in log.launches:
         launch.start, launch.stop = place(launch.start), place(launch.stop)
+    if read.breaks:
+        for launch in log.launches:
+            for item in launch.items:
+                item.line = read.line(item.line or 0)
+        for problems in (log.problems, log.assumed, log.notes):
+            problems[:] = [replace(problem, line=read.line(problem.line)) for problem in problems]
 
 
-def untagged(text: bytes) -> bytes:
+def untagged(text: bytes) -> Cleaned:
     """The text without what is before each line of a table, and after it. Times and line numbers may differ from line
-    to line; the tags of another rank are not removed. The same object where there is no such text."""
+    to line; the tags of another rank are not removed. A row after another one, or after a heading, in the same line gets a
+    line of its own. The same object where there is no such text."""
     lines = text.split(b"\n")
     fronts, backs = _tags(lines)
-    if not fronts and not backs:
-        return text
-    rest = _cut(lines, fronts, _without_front)
-    return b"\n".join(_cut(rest, backs, lambda line, match: line[: match.start("tag")]))
+    result: list[bytes] = []
+    breaks: list[tuple[int, int]] = []
+    front_at = back_at = 0
+    for number, line in enumerate(lines):
+        while front_at < len(fronts) - 1 and fronts[front_at].line < number:
+            front_at += 1
+        while back_at < len(backs) - 1 and backs[back_at].line < number:
+            back_at += 1
+        # The tag that was found next after a line, or last before it.
+        near = [fronts[at] for at in (front_at, front_at - 1) if 0 <= at < len(fronts)]
+        near_back = [backs[at] for at in (back_at, back_at - 1) if 0 <= at < len(backs)]
+        for start, piece in _pieces(line, number, near):
+            for tag in near_back:
+                if match := tag.cut(piece, number):
+                    piece = piece[: match.start("tag")]
+                    break
+            result.append(piece)
+            if start:
+                breaks.append((len(result), start))
+    if not fronts and not backs and not breaks:
+        return Cleaned(text)
+    return Cleaned(b"\n".join(result), tuple(breaks))
+
+
+def _pieces(line: bytes, number: int, tags: Sequence[_Tag]) -> Iterator[tuple[int, bytes]]:
+    """The lines that a line consists of, without the tags before them, and the byte where each begins; 0 of the first."""
+    begin, tag = 0, next((tag for tag in tags if tag.cut(line, number)), None)
+    match = tag.cut(line, number) if tag else None
+    rest = _without_front(line, match) if match else line
+    at = len(line) - len(rest)  # where `rest` begins
+    while b"." in rest and len(rest) <= _LONGEST_JOINED:
+        join = _join(rest, tag)
+        if join is None:
+            break
+        yield begin, rest[: join[0]]
+        begin, at = at + join[0], at + join[1]
+        rest = line[at:]
+    yield begin, rest
+
+
+def _join(line: bytes, tag: _Tag | None) -> tuple[int, int] | None:
+    """Where the first line ends that another one follows without a line feed, and where the other one begins after its tag."""
+    places = [match.span() for match in tag.pattern.finditer(line, 1)] if tag and tag.distinct else []
+    places += [(match.start(), match.start()) for match in _ANCHOR.finditer(line, 1)]
+    if _HEADING.match(line.lstrip()) and (row := _after_columns(line.lstrip())):
+        places.append((len(line) - len(row),) * 2)
+    for end, start in sorted(places):
+        before, after = line[:end], line[start:]
+        heading = bool(_HEADING.match(before.lstrip()))
+        if _ROW_AT_END.search(before) or (_ROW.match(after) and (heading or end < start)):
+            return end, start
+    return None
 
 
 def _without_front(line: bytes, match: re.Match[bytes]) -> bytes:
     """A quoted heading keeps the signs of its quote: they are its depth."""
     is_heading = not match[0].strip(b"> \t") and _HEADING_OF_PAGE.match(line, match.end())
     return line if is_heading else line[match.end() :]
-
-
-def _cut(
-    lines: list[bytes], tags: Sequence[_Tag], cut: Callable[[bytes, re.Match[bytes]], bytes]
-) -> list[bytes]:
-    """The lines, each without the tag that was found next after it, or last before it."""
-    if not tags:
-        return lines
-    result: list[bytes] = []
-    at = 0
-    for number, line in enumerate(lines):
-        while at < len(tags) - 1 and tags[at].line < number:
-            at += 1
-        for tag in (tags[at], tags[at - 1]) if at else (tags[at],):
-            if match := tag.cut(line, number):
-                line = cut(line, match)
-                break
-        result.append(line)
-    return result
 
 
 def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
@@ -130,7 +206,13 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
     for number, line in enumerate(lines):
         if b"#" not in line or not (anchor := _ANCHOR.search(line[: _LONGEST + 200])):
             continue
-        start, rest = anchor.start(), line[anchor.start() :]
+        start = anchor.start()
+        if fronts and (known := fronts[-1].cut(line, number)):
+            again = fronts[-1].distinct and fronts[-1].pattern.search(line, max(known.end(), 1))
+            line = line[: again.start()] if again else line
+        if start >= len(line) or _ROW_IN.search(line[:start]):  # another line is before it
+            continue
+        rest = line[start:]
         if last[0] == number - 1 and last[1] == rest:  # another rank's line
             last = (number, rest)
             continue
@@ -144,7 +226,7 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
                 _front(lines, number, front, cells=bool(heading) and not rest.startswith(b"# Size"))
             )
         back = _after_columns(line[start:]) if heading else _after_labeled(rest)
-        if back and not (backs and backs[-1].cut(line, number)):
+        if back and not _ROW_IN.search(back) and not (backs and backs[-1].cut(line, number)):
             backs += _back(lines, number, back)
     return fronts, backs
 
@@ -187,7 +269,7 @@ def _front(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) ->
         tag = _Tag(pattern, number, int(at[0]))
         if _counts(lines, tag):
             return tag
-    return _Tag(re.compile(_pattern(core) + end), number)
+    return _Tag(re.compile(_pattern(core) + end), number, distinct=bool(core.strip(b"0123456789. \t")))
 
 
 def _back(lines: Sequence[bytes], number: int, back: bytes) -> list[_Tag]:

@@ -51,11 +51,11 @@ def detect(text: bytes) -> bool:
 def read(text: bytes, name: str) -> Log:
     """Every launch in a log. Never fails: what is not understood becomes a problem with its line. Text around each line is
     removed where a table has some."""
-    reader = _Reader(text, decoration.plain(text), name)
+    reader = _Reader(text, decoration.Cleaned(decoration.plain(text)), name)
     reader.scan()
     if reader.tagged or not reader.log.launches:
         untagged = decoration.untagged(reader.text)
-        if untagged is not reader.text:
+        if untagged.text is not reader.text:
             reader = _Reader(text, untagged, name)
             reader.scan()
     return reader.finish()
@@ -64,9 +64,9 @@ def read(text: bytes, name: str) -> Log:
 class _Reader:
     """One pass over one file."""
 
-    def __init__(self, original: bytes, text: bytes, name: str) -> None:
-        self.original = original
-        self.text = text
+    def __init__(self, original: bytes, cleaned: decoration.Cleaned, name: str) -> None:
+        self.original, self.cleaned = original, cleaned
+        self.text = cleaned.text
         self.log = Log(name, FORMAT)
         self.launches = Launches(self.log, self.line_of)
         self.line_at, self.line = 0, 1  # line numbers are counted once, along the way
@@ -300,10 +300,10 @@ class _Reader:
         self.leave_out_unsupported()
         for launch in launches:
             complete(launch, self.log)
-        decoration.as_in_file(launches, self.text, self.original)
-        self.log.problems += problems_of(self.log.name, self.unread)
-        self.log.problems.sort(key=lambda problem: problem.line)
         self.log.notes += notes_of(self.log.name, self.launches.passed_over, self.line_of, self.launches.more)
+        decoration.as_in_file(self.log, self.cleaned, self.original)
+        self.log.problems += problems_of(self.log.name, [row.moved(self.cleaned.line) for row in self.unread])
+        self.log.problems.sort(key=lambda problem: problem.line)
         self.log.problems = bounded(self.log.problems)
         return self.log
 

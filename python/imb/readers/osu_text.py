@@ -88,10 +88,15 @@ def detect(text: bytes) -> bool:
 
 def read(text: bytes, name: str) -> Log:
     """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
-    reader = _Reader(untagged(plain(text)), name)
+    cleaned = untagged(plain(text))
+    reader = _Reader(cleaned.text, name)
     reader.read()
-    as_in_file(reader.log.launches, reader.text, text)
-    return reader.log
+    log = reader.log
+    as_in_file(log, cleaned, text)
+    log.problems += problems_of(name, [row.moved(cleaned.line) for row in reader.unread])
+    log.problems.sort(key=lambda problem: problem.line)
+    log.problems, log.notes = bounded(log.problems), bounded(log.notes)
+    return log
 
 
 class _Reader:
@@ -134,16 +139,14 @@ class _Reader:
             each.stop = following.start if following else len(self.text)
         if log.launches:
             log.launches[0].start = 0
-        log.problems += problems_of(log.name, self.unread)
-        log.problems.sort(key=lambda problem: problem.line)
-        log.problems = bounded(log.problems)
-        log.notes = bounded(log.notes)
 
     def problem(self, line: int, message: str) -> None:
         self.log.problems.append(Problem(self.log.name, line, message))
 
     def take(self, line: str, line_start: int, line_number: int, *, torn: bool) -> bool:
         """Reads a line of OSU's benchmarks; False where it is none."""
+        if line[0] == "#" and _LIKE_ROW.search(line):
+            self.problem(line_number, f"a row after other text: {line[:60]!r}; skipped")
         if line[0] == "#" and (match := _TITLE.match(line)):
             if self.is_again(match[0], line_start):
                 self.other = None

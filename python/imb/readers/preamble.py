@@ -202,6 +202,8 @@ def _read(text: bytes) -> Preamble:
             continue
         line = raw[:_LONGEST].decode("utf-8", "replace").rstrip()
         bare = line.strip()
+        if "." in bare and looks_like_row(bare):  # also in a line of something else
+            events.append(LogEvent("text", line_start, bare[:200]))
         if index < matter:
             if match := _TITLE_OF_PAGE.match(line):
                 events.append(LogEvent("title", line_start, match[1].strip("\"' ")[:200], style="page"))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from imb.model.notes import note_unread
 from imb.model.records import RECORD, Problem, Record, Records, read_launches
+from imb.model.units import counted
 from imb.readers import imb_text, osu_text
 from imb.readers.table import Log
 
@@ -63,8 +64,9 @@ def _note_others(log: Log, text: bytes, name: str, chosen: Reader) -> None:
     """A file has one format; tables of others in it are a problem."""
     for other in _OF_LOGS[_OF_LOGS.index(chosen) + 1 :]:
         if other.detect(text):
+            rows = max(other.read(text, "").counts()[1], 1)
             message = f"tables of {other.title} and of {chosen.title} in one file: those of {other.title} are skipped"
-            log.problems.append(Problem(name, 0, f"{message}; split the file"))
+            log.problems.append(Problem(name, 0, f"{message} ({counted(rows, 'row')}); split the file", rows))
 
 
 def read_log(text: bytes, name: str) -> Records:

@@ -33,6 +33,10 @@ class UnreadRow(NamedTuple):
     columns: tuple[str, ...]
     text: str
 
+    def moved(self, line: Callable[[int], int]) -> UnreadRow:
+        """With its numbers of lines changed."""
+        return self._replace(line=line(self.line), heading=line(self.heading))
+
 
 def is_damaged(text: str) -> bool:
     """Whether a line that is no row seems to have been one: nearly all of it digits, dots, commas and blanks."""
