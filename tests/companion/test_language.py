@@ -209,8 +209,6 @@ def test_examples(file: Path) -> None:
 def test_help(name: str, imb: Imb) -> None:
     """Verb first, in the terms of the field."""
     out = imb(*name.split(), "--help").out
-    if name not in ("", "archive", "baseline"):
-        out += imb(*name.split(), "--help-all").out
     verb = out.split("\n\n")[1].split()[0]
     assert verb[0].isupper() and not verb.endswith("s"), verb
     assert not faults(" ".join(out.split()), TERMS, BRITISH, SPEAKING)

@@ -36,6 +36,7 @@ from imb.cli.launching import (
     warn_of_equal_variants,
     warn_of_noise,
 )
+from imb.cli.option_groups import JUDGMENT, METHOD, SESSION, SUBJECT
 from imb.cli.submitting import (
     AccountOption,
     Job,
@@ -59,21 +60,27 @@ VARIANT = "Settings of variant A: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., lau
 
 VARIABLE = "Control variable (MPI_T) of %s; repeatable."
 
-FIRST = ("--a", "--b", "--both", "--launches", "--until-decided", "--launch-budget", "--mpi", "--np")
-
 
 def command(
-    a: Annotated[str | None, typer.Option("--a", metavar="SETTINGS", help=VARIANT)] = None,
+    a: Annotated[
+        str | None, typer.Option("--a", metavar="SETTINGS", help=VARIANT, rich_help_panel=SUBJECT)
+    ] = None,
     b: Annotated[
-        str | None, typer.Option("--b", metavar="SETTINGS", help="Settings of variant B, in the same form.")
+        str | None,
+        typer.Option(
+            "--b",
+            metavar="SETTINGS",
+            help="Settings of variant B, in the same form.",
+            rich_help_panel=SUBJECT,
+        ),
     ] = None,
     a_cvar: Annotated[
         list[str] | None,
-        typer.Option("--a-cvar", metavar="NAME=VALUE", help=VARIABLE % "A"),
+        typer.Option("--a-cvar", metavar="NAME=VALUE", help=VARIABLE % "A", rich_help_panel=SUBJECT),
     ] = None,
     b_cvar: Annotated[
         list[str] | None,
-        typer.Option("--b-cvar", metavar="NAME=VALUE", help=VARIABLE % "B"),
+        typer.Option("--b-cvar", metavar="NAME=VALUE", help=VARIABLE % "B", rich_help_panel=SUBJECT),
     ] = None,
     names: Annotated[
         list[str] | None,
@@ -81,7 +88,12 @@ def command(
             metavar="[NAME]... [IMB arguments]", help="Benchmarks or components.", show_default="mpi1"
         ),
     ] = None,
-    both: Annotated[str, typer.Option("--both", metavar="SETTINGS", help="Settings of both variants.")] = "",
+    both: Annotated[
+        str,
+        typer.Option(
+            "--both", metavar="SETTINGS", help="Settings of both variants.", rich_help_panel=SUBJECT
+        ),
+    ] = "",
     launches: Annotated[
         int | None,
         typer.Option(
@@ -90,11 +102,12 @@ def command(
             metavar="N",
             help="Launches of each variant; with --until-decided the maximum.",
             show_default="10, or 20 at most",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     until_decided: Annotated[
         bool,
-        typer.Option("--until-decided", help="Stop when no band is inconclusive."),
+        typer.Option("--until-decided", help="Stop when no band is inconclusive.", rich_help_panel=METHOD),
     ] = False,
     budget: Annotated[
         float | None,
@@ -103,6 +116,7 @@ def command(
             min=0.01,
             metavar="SECONDS",
             help="With --until-decided: limit the total duration.",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     segments: Annotated[
@@ -114,6 +128,7 @@ def command(
             metavar="N",
             show_default="100",
             help="Interleave the launches of both variants in N segments.",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     repeats: Annotated[
@@ -124,11 +139,16 @@ def command(
             metavar="N",
             help="Repeat at most N launches outside the dominant state; 0: none.",
             show_default="a quarter of the launches",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     launch_by_launch: Annotated[
         bool,
-        typer.Option("--launch-by-launch", help="Run one launch after the other, not interleaved."),
+        typer.Option(
+            "--launch-by-launch",
+            help="Run one launch after the other, not interleaved.",
+            rich_help_panel=METHOD,
+        ),
     ] = False,
     turn_timeout: Annotated[
         float | None,
@@ -137,19 +157,31 @@ def command(
     classic: ClassicOption = False,
     precision: PrecisionOption = None,
     launch_budget: LaunchBudgetOption = None,
-    np: Annotated[int, typer.Option("--np", "-n", min=1, metavar="N", help="Ranks.")] = 2,
+    np: Annotated[
+        int,
+        typer.Option("--np", "-n", min=1, metavar="N", help="Ranks.", rich_help_panel=SUBJECT),
+    ] = 2,
     kind: ClassOption = None,
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", metavar="NAME", help="Label runs NAME/a and NAME/b.", show_default="a new one"
+            "--name",
+            metavar="NAME",
+            help="Label runs NAME/a and NAME/b.",
+            show_default="a new one",
+            rich_help_panel=SESSION,
         ),
     ] = None,
     timeout: TimeoutOption = None,
     verbose: VerboseOption = False,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the random order.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", help="Seed of the random order.", rich_help_panel=METHOD),
+    ] = None,
     relevant: RelevantOption = USUAL_RELEVANT,
-    metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
+    metric: Annotated[
+        str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.", rich_help_panel=JUDGMENT)
+    ] = "time",
     rows: RowsOption = False,
     format: FormatOption = "terminal",
     memory: MemoryOption = None,

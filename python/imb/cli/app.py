@@ -68,7 +68,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Run imb COMMAND --help for what people use first, --help-all for the rest. A usage error has exit status 2.",
+    epilog="Run imb COMMAND --help for the options of a command. A usage error has exit status 2.",
 )
 
 
@@ -111,7 +111,6 @@ def _imported(name: str) -> Any:
         single = typer.Typer(rich_markup_mode=None, add_completion=False)
         single.command(name, cls=getattr(module, "Command", Command))(_interruptible(module.command))
         command = typer.main.get_command(single)
-        command.first = getattr(module, "FIRST", ())  # type: ignore[attr-defined]
     command.name = name
     return command
 

@@ -27,6 +27,7 @@ from imb.cli.launching import (
     chosen_mpi,
     ready,
 )
+from imb.cli.option_groups import JUDGMENT, METHOD, SESSION, SUBJECT
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.units import counted
@@ -63,6 +64,7 @@ ToleranceOption = Annotated[
         "-t",
         metavar="METRIC=PERCENT",
         help="Smallest relevant change of a metric (see imb compare); may be repeated.",
+        rich_help_panel=JUDGMENT,
     ),
 ]
 
@@ -220,12 +222,17 @@ def check(
     tolerance: ToleranceOption = None,
     placement: Annotated[
         Literal["intra-node", "inter-node"] | None,
-        typer.Option("--placement", help="Placement to measure, if NAME has both."),
+        typer.Option("--placement", help="Placement to measure, if NAME has both.", rich_help_panel=SUBJECT),
     ] = None,
     launches: Annotated[
         int | None,
         typer.Option(
-            "--launches", min=1, metavar="N", help="Number of launches.", show_default="the baseline's"
+            "--launches",
+            min=1,
+            metavar="N",
+            help="Number of launches.",
+            show_default="the baseline's",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     timeout: TimeoutOption = None,
@@ -235,6 +242,7 @@ def check(
         typer.Option(
             "--with-old",
             help="Measure the baseline's MPI, programs and settings again, interleaved with the new ones.",
+            rich_help_panel=SUBJECT,
         ),
     ] = False,
     setting: Annotated[
@@ -243,6 +251,7 @@ def check(
             "--setting",
             metavar="TEXT",
             help="With --with-old: new settings, written as a variant of imb ab: 'UCX_TLS=tcp bind=core'.",
+            rich_help_panel=SUBJECT,
         ),
     ] = None,
     assume_one_session: AssumeOneSessionOption = False,
@@ -250,10 +259,18 @@ def check(
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Use even a baseline of another machine or placement.")
+        bool,
+        typer.Option(
+            "--force", help="Use even a baseline of another machine or placement.", rich_help_panel=JUDGMENT
+        ),
     ] = False,
     force_owner: Annotated[
-        bool, typer.Option("--force-owner", help="Repeat launches that another user may have recorded.")
+        bool,
+        typer.Option(
+            "--force-owner",
+            help="Repeat launches that another user may have recorded.",
+            rich_help_panel=SESSION,
+        ),
     ] = False,
     rows: RowsOption = False,
     format: VerdictFormatOption = "terminal",

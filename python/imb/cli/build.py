@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from imb.cli.option_groups import PLACE
 from imb.report.terminal import say
 
 
@@ -17,15 +18,22 @@ def command(
             metavar="MPI",
             help="openmpi, mpich or intel; a folder with bin/mpicxx; a C++ wrapper. May be repeated.",
             show_default="$IMB_MPI, else the first that `imb doctor` lists",
+            rich_help_panel=PLACE,
         ),
     ] = None,
     compiler: Annotated[
         str | None,
         typer.Option(
-            "--compiler", metavar="C++", help="Build with this compiler.", show_default="the wrapper's"
+            "--compiler",
+            metavar="C++",
+            help="Build with this compiler.",
+            show_default="the wrapper's",
+            rich_help_panel=PLACE,
         ),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Build again even if built.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Build again even if built.", rich_help_panel=PLACE)
+    ] = False,
 ) -> None:
     """Build the suite for one or several MPIs from the packaged sources.
 

@@ -17,6 +17,7 @@ from imb.cli.launching import (
     refuse_missing_cpus_of,
     warn_of_equal_variants,
 )
+from imb.cli.option_groups import METHOD, SESSION
 from imb.cli.submitting import (
     AccountOption,
     Job,
@@ -37,28 +38,40 @@ if TYPE_CHECKING:
     from imb.runner import session
     from imb.runner.campaign import Campaign
 
-FIRST = ("--launches", "--seed", "--timeout", "--resume", "--dry-run", "--submit")
-
 
 def command(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Campaign in TOML.")] = None,
     launches: Annotated[
-        int | None, typer.Option("--launches", min=1, metavar="N", help="Number of rounds, overrides FILE.")
+        int | None,
+        typer.Option(
+            "--launches", min=1, metavar="N", help="Number of rounds, overrides FILE.", rich_help_panel=METHOD
+        ),
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", metavar="N", help="Seed of the random order.", show_default="the file's, or a new one"
+            "--seed",
+            metavar="N",
+            help="Seed of the random order.",
+            show_default="the file's, or a new one",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     timeout: TimeoutOption = None,
     verbose: VerboseOption = False,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Resume the newest session, or the newest of FILE."),
+        typer.Option(
+            "--resume", help="Resume the newest session, or the newest of FILE.", rich_help_panel=SESSION
+        ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print commands and predicted duration, and launch nothing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print commands and predicted duration, and launch nothing.",
+            rich_help_panel=SESSION,
+        ),
     ] = False,
     submit: SubmitOption = None,
     minutes: MinutesOption = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.cli.extras import need
+from imb.cli.option_groups import JUDGMENT, OUTPUT, SESSION, SUBJECT
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.report.terminal import explained
@@ -21,10 +22,21 @@ if TYPE_CHECKING:
     from imb.store.store import StoredRun
 
 USUAL_BANDS = "1-32,64-4K,8K-256K,512K-4M"
-BandsOption = Annotated[str, typer.Option("--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.")]
+BandsOption = Annotated[
+    str,
+    typer.Option(
+        "--bands", metavar="BANDS", help="Size bands in bytes; K is 2^10.", rich_help_panel=JUDGMENT
+    ),
+]
 BenchmarkOption = Annotated[
     list[str] | None,
-    typer.Option("--benchmark", "-b", metavar="NAME", help="Only this benchmark; may be repeated."),
+    typer.Option(
+        "--benchmark",
+        "-b",
+        metavar="NAME",
+        help="Only this benchmark; may be repeated.",
+        rich_help_panel=SUBJECT,
+    ),
 ]
 
 
@@ -45,6 +57,7 @@ ArchiveOption = Annotated[
         show_envvar=True,
         show_default="a folder under the user's XDG data",
         help="Archive to use.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 
@@ -56,7 +69,12 @@ def _checked(labels: list[str] | None) -> list[str] | None:
 LabelOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--label", "-l", metavar="LABEL", callback=_checked, help="Label every run; may be repeated."
+        "--label",
+        "-l",
+        metavar="LABEL",
+        callback=_checked,
+        help="Label every run; may be repeated.",
+        rich_help_panel=SESSION,
     ),
 ]
 RunArgument = Annotated[
@@ -66,18 +84,27 @@ RunArgument = Annotated[
         help="First digits of a run's name (4 or more), a label that only one run has, or a file that is stored.",
     ),
 ]
-FORMAT = typer.Option("--format", "-f", help="Output format.")  # the type of a parameter lists its formats
+FORMAT = typer.Option(
+    "--format", "-f", help="Output format.", rich_help_panel=OUTPUT
+)  # the type of a parameter lists its formats
 FormatOption = Annotated[Literal["terminal", "json"], FORMAT]
 VerdictFormatOption = Annotated[Literal["terminal", "json", "junit"], FORMAT]
 USUAL_RELEVANT = "5%"
 RelevantOption = Annotated[
-    str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.")
+    str,
+    typer.Option(
+        "--relevant", "-r", metavar="PERCENT", help="Smallest relevant change.", rich_help_panel=JUDGMENT
+    ),
 ]
-RowsOption = Annotated[bool, typer.Option("--rows", help="Show all rows, not only those that changed.")]
+RowsOption = Annotated[
+    bool, typer.Option("--rows", help="Show all rows, not only those that changed.", rich_help_panel=OUTPUT)
+]
 ForceOption = Annotated[
     bool,
     typer.Option(
-        "--force", help="Compare even intra-node with inter-node launches, and passes with single bursts."
+        "--force",
+        help="Compare even intra-node with inter-node launches, and passes with single bursts.",
+        rich_help_panel=JUDGMENT,
     ),
 ]
 AssumeOneSessionOption = Annotated[
@@ -85,6 +112,7 @@ AssumeOneSessionOption = Annotated[
     typer.Option(
         "--assume-one-session",
         help="Judge all launches as if one session had made them, such as logs of one day.",
+        rich_help_panel=JUDGMENT,
     ),
 ]
 AssumeStableOption = Annotated[
@@ -92,6 +120,7 @@ AssumeStableOption = Annotated[
     typer.Option(
         "--assume-stable",
         help="Judge launches of one session that were not interleaved: the machine did not drift between A and B.",
+        rich_help_panel=JUDGMENT,
     ),
 ]
 SIDE = (

@@ -23,23 +23,13 @@ from imb.cli.common import (
     sides_named,
 )
 from imb.cli.extras import need
+from imb.cli.option_groups import JUDGMENT
 from imb.model.units import counted
 from imb.report.terminal import data, explained, json_data
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
     from imb.model.observations import Side
-
-FIRST = (
-    "--relevant",
-    "--metric",
-    "--benchmark",
-    "--rows",
-    "--format",
-    "--assume-one-session",
-    "--assume-stable",
-    "--force",
-)
 
 
 def command(
@@ -53,6 +43,7 @@ def command(
             "-m",
             metavar="NAME",
             help="time (of the slowest rank), time_avg, time_min, pure, p50, p90, p99 (where sampled), bandwidth, messages, overlap.",
+            rich_help_panel=JUDGMENT,
         ),
     ] = "time",
     bands: BandsOption = USUAL_BANDS,
@@ -63,6 +54,7 @@ def command(
             "--variants",
             metavar="LABEL,LABEL",
             help="Variants of -alternate: the first one of A, the second one of B; A and B may be the same runs.",
+            rich_help_panel=JUDGMENT,
         ),
     ] = None,
     rows: RowsOption = False,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from imb.cli.common import FORMAT, ArchiveOption, SideArgument, refuse_options
+from imb.cli.option_groups import JUDGMENT
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.model.units import counted
@@ -26,7 +27,10 @@ def command(
     link: Annotated[
         str | None,
         typer.Option(
-            "--link", metavar="RATE", help="Bandwidth of the network in one direction: 100Gb/s, 12.5GB/s."
+            "--link",
+            metavar="RATE",
+            help="Bandwidth of the network in one direction: 100Gb/s, 12.5GB/s.",
+            rich_help_panel=JUDGMENT,
         ),
     ] = None,
     memory: Annotated[
@@ -35,6 +39,7 @@ def command(
             "--memory-bandwidth",
             metavar="RATE",
             help="Bandwidth of host memory, of a NUMA node (STREAM copy): 20GB/s.",
+            rich_help_panel=JUDGMENT,
         ),
     ] = None,
     gpu_link: Annotated[
@@ -44,6 +49,7 @@ def command(
             metavar="RATE",
             help="Bandwidth of a GPU's link in one direction: 25GB/s.",
             show_default="from the conditions",
+            rich_help_panel=JUDGMENT,
         ),
     ] = None,
     threshold: Annotated[
@@ -52,9 +58,12 @@ def command(
             "--threshold",
             metavar="NAME=VALUE",
             help="Change a threshold (see --thresholds); may be repeated.",
+            rich_help_panel=JUDGMENT,
         ),
     ] = None,
-    thresholds: Annotated[bool, typer.Option("--thresholds", help="List the thresholds and exit.")] = False,
+    thresholds: Annotated[
+        bool, typer.Option("--thresholds", help="List the thresholds and exit.", rich_help_panel=JUDGMENT)
+    ] = False,
     format: Annotated[Literal["terminal", "markdown", "json"], FORMAT] = "terminal",
     archive: ArchiveOption = None,
 ) -> None:

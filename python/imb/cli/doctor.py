@@ -9,6 +9,7 @@ import typer
 
 from imb.cli.common import FormatOption
 from imb.cli.launching import MpiOption, chosen_mpi
+from imb.cli.option_groups import JUDGMENT
 from imb.model.units import counted
 from imb.report.terminal import LEVEL_MARKS, Screen, data, say
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 def command(
     mpi: MpiOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are warnings.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if there are warnings.", rich_help_panel=JUDGMENT)
+    ] = False,
     format: FormatOption = "terminal",
 ) -> None:
     """Check that this machine is ready to measure.

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from imb.cli.common import FORMAT, ArchiveOption, readable
+from imb.cli.option_groups import OUTPUT
 from imb.model.errors import ImbError
 from imb.store.reading import each_readable
 from imb.store.store import Archive
@@ -34,18 +35,26 @@ def command(
             metavar="FILE",
             help="File to write.",
             show_default="standard output",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     separator: Annotated[
         str | None,
         typer.Option(
-            "--separator", "-s", metavar="CHARACTER", help="Separator of CSV cells.", show_default=","
+            "--separator",
+            "-s",
+            metavar="CHARACTER",
+            help="Separator of CSV cells.",
+            show_default=",",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     samples: Annotated[
         bool,
         typer.Option(
-            "--samples", help="Export samples of launches in passes instead of results (csv, parquet)."
+            "--samples",
+            help="Export samples of launches in passes instead of results (csv, parquet).",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     archive: ArchiveOption = None,

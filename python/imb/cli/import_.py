@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.cli.common import ArchiveOption, LabelOption, named_path
+from imb.cli.option_groups import OUTPUT
 from imb.model.errors import INTERRUPTED, ImbError
 from imb.model.units import counted
 from imb.report.terminal import Screen, say
@@ -32,7 +33,9 @@ def command(
         ),
     ],
     label: LabelOption = None,
-    notes: Annotated[bool, typer.Option("--notes", help="Show every line that was skipped.")] = False,
+    notes: Annotated[
+        bool, typer.Option("--notes", help="Show every line that was skipped.", rich_help_panel=OUTPUT)
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, metavar="N", help="Use N cores.", show_default="all"),

@@ -22,6 +22,7 @@ from imb.cli.launching import (
     prepare,
     refuse_missing_cpus,
 )
+from imb.cli.option_groups import METHOD, SUBJECT
 from imb.model.errors import ImbError
 from imb.store.store import Archive
 
@@ -29,15 +30,18 @@ SECONDS = 2.0  # budget of a launch in passes
 REPETITIONS = 10000  # of a classic launch
 LONGEST = 2**31 - 1  # bytes: a count of MPI is an int
 
-FIRST = ("--cpus", "--hosts", "--launches", "--bytes", "--budget", "--mpi", "--env", "--label")
-
 
 def command(
     cpus: CpusOption = None,
     hosts: HostsOption = None,
-    launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Launch N times.")] = 5,
+    launches: Annotated[
+        int, typer.Option("--launches", min=1, metavar="N", help="Launch N times.", rich_help_panel=METHOD)
+    ] = 5,
     length: Annotated[
-        int, typer.Option("--bytes", min=0, max=LONGEST, metavar="N", help="Message length.")
+        int,
+        typer.Option(
+            "--bytes", min=0, max=LONGEST, metavar="N", help="Message length.", rich_help_panel=SUBJECT
+        ),
     ] = 1,
     budget: Annotated[
         float | None,
@@ -48,6 +52,7 @@ def command(
             metavar="SECONDS",
             help="Duration of each launch.",
             show_default=f"{SECONDS:g}",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     classic: ClassicOption = False,
@@ -59,6 +64,7 @@ def command(
             metavar="N",
             help="Round trips of a classic launch; implies --classic.",
             show_default=str(REPETITIONS),
+            rich_help_panel=METHOD,
         ),
     ] = None,
     timeout: LimitOption = 60,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from imb.cli.option_groups import METHOD, OUTPUT, PLACE, SUBJECT
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.report.terminal import Screen, say
@@ -32,6 +33,7 @@ MpiOption = Annotated[
         metavar="MPI",
         help="openmpi, mpich or intel; a folder with bin/mpicxx; a C++ wrapper.",
         show_default="the first that `imb doctor` lists",
+        rich_help_panel=PLACE,
     ),
 ]
 ProgramsOption = Annotated[
@@ -41,44 +43,63 @@ ProgramsOption = Annotated[
         metavar="FOLDER",
         help="Use the programs in FOLDER; without --mpi, with the MPI that they are linked with.",
         show_default="those of `imb build`, else of the package",
+        rich_help_panel=PLACE,
     ),
 ]
 BindOption = Annotated[
     Literal["core", "socket", "numa", "none"] | None,
-    typer.Option("--bind", help="Bind each rank to one of these."),
+    typer.Option("--bind", help="Bind each rank to one of these.", rich_help_panel=PLACE),
 ]
-HostsOption = Annotated[str | None, typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts.")]
-PpnOption = Annotated[int | None, typer.Option("--ppn", min=1, metavar="N", help="Ranks per host.")]
+HostsOption = Annotated[
+    str | None, typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts.", rich_help_panel=PLACE)
+]
+PpnOption = Annotated[
+    int | None, typer.Option("--ppn", min=1, metavar="N", help="Ranks per host.", rich_help_panel=PLACE)
+]
 EnvOption = Annotated[
     list[str] | None,
     typer.Option(
         "--env",
         metavar="NAME[=VALUE]",
         help="Set a variable for all ranks, or pass it on as it is set; may be repeated.",
+        rich_help_panel=PLACE,
     ),
 ]
 CpusOption = Annotated[
     str | None,
     typer.Option(
-        "--cpus", metavar="0,3", help="Pin rank 0 to CPU 0, rank 1 to CPU 3 (as the system numbers them)."
+        "--cpus",
+        metavar="0,3",
+        help="Pin rank 0 to CPU 0, rank 1 to CPU 3 (as the system numbers them).",
+        rich_help_panel=PLACE,
     ),
 ]
 TimeoutOption = Annotated[
     float | None,
     typer.Option(
-        "--timeout", min=0.1, metavar="SECONDS", help="Kill a launch that takes longer, and continue."
+        "--timeout",
+        min=0.1,
+        metavar="SECONDS",
+        help="Kill a launch that takes longer, and continue.",
+        rich_help_panel=PLACE,
     ),
 ]
 LimitOption = Annotated[
-    float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.")
+    float,
+    typer.Option(
+        "--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.", rich_help_panel=PLACE
+    ),
 ]
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show the whole command of each launch.")]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Show the whole command of each launch.", rich_help_panel=OUTPUT)
+]
 ClassOption = Annotated[
     Literal["single", "parallel", "collective"] | None,
-    typer.Option("--class", help="Select only benchmarks of this class."),
+    typer.Option("--class", help="Select only benchmarks of this class.", rich_help_panel=SUBJECT),
 ]
 LauncherOption = Annotated[
-    Literal["mpiexec", "srun"], typer.Option("--launcher", help="The MPI's own launcher, or Slurm's.")
+    Literal["mpiexec", "srun"],
+    typer.Option("--launcher", help="The MPI's own launcher, or Slurm's.", rich_help_panel=PLACE),
 ]
 
 MemoryOption = Annotated[
@@ -88,6 +109,7 @@ MemoryOption = Annotated[
         metavar="KIND[,KIND]",
         help="Memory of sends, of receives: host, pinned, cuda, cuda_managed, rocm, rocm_managed.",
         show_default="host",
+        rich_help_panel=SUBJECT,
     ),
 ]
 GpuOption = Annotated[
@@ -97,10 +119,16 @@ GpuOption = Annotated[
         metavar="N",
         help="GPU of each rank: a number, local_rank or round_robin.",
         show_default="local_rank",
+        rich_help_panel=SUBJECT,
     ),
 ]
 ClassicOption = Annotated[
-    bool, typer.Option("--classic", help="Measure each row in one burst, as IMB does, instead of in passes.")
+    bool,
+    typer.Option(
+        "--classic",
+        help="Measure each row in one burst, as IMB does, instead of in passes.",
+        rich_help_panel=METHOD,
+    ),
 ]
 PrecisionOption = Annotated[
     str | None,
@@ -109,6 +137,7 @@ PrecisionOption = Annotated[
         metavar="PERCENT",
         help="Measure in passes until the 95 % interval of each row's median is within this.",
         show_default="2%",
+        rich_help_panel=METHOD,
     ),
 ]
 
@@ -121,6 +150,7 @@ def _budget(name: str) -> typer.models.OptionInfo:
         metavar="SECONDS",
         help="Limit the duration of the passes of a launch.",
         show_default="2, or 0.1 per row (IMB-IO: 1 per row)",
+        rich_help_panel=METHOD,
     )
     return option
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from imb.cli.common import ArchiveOption, FormatOption
+from imb.cli.option_groups import OUTPUT, SESSION, SUBJECT
 from imb.model.errors import ImbError
 from imb.model.gpus import UNKNOWN
 from imb.model.mpis import library_name
@@ -55,15 +56,27 @@ def command(
     newest: Annotated[
         int | None,
         typer.Option(
-            "--newest", "-n", min=1, metavar="N", help="Show the newest N runs.", show_default=str(_NEWEST)
+            "--newest",
+            "-n",
+            min=1,
+            metavar="N",
+            help="Show the newest N runs.",
+            show_default=str(_NEWEST),
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Show all runs.")] = False,
     label: Annotated[
-        str | None, typer.Option("--label", "-l", metavar="LABEL", help="Only runs with this label.")
+        str | None,
+        typer.Option(
+            "--label", "-l", metavar="LABEL", help="Only runs with this label.", rich_help_panel=SESSION
+        ),
     ] = None,
     benchmark: Annotated[
-        str | None, typer.Option("--benchmark", "-b", metavar="NAME", help="Only runs of this benchmark.")
+        str | None,
+        typer.Option(
+            "--benchmark", "-b", metavar="NAME", help="Only runs of this benchmark.", rich_help_panel=SUBJECT
+        ),
     ] = None,
     format: FormatOption = "terminal",
     archive: ArchiveOption = None,

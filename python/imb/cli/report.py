@@ -23,6 +23,7 @@ from imb.cli.common import (
     sides_from,
 )
 from imb.cli.extras import need
+from imb.cli.option_groups import JUDGMENT, OUTPUT
 from imb.model.errors import ImbError
 from imb.model.units import amount, counted
 from imb.report.terminal import Screen, explained, say
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from imb.store.store import StoredRun
 
 Format = Literal["html", "png", "svg", "pdf", "terminal"]
-FIRST = ("--format", "--output", "--title", "--benchmark", "--metric", "--relevant", "--link", "--archive")
 _PAGES = ("html", "htm")
 _PICTURES: tuple[Format, ...] = ("png", "svg", "pdf")
 _CURVE_OPTIONS = {"sides", "format", "output", "title", "benchmark", "metric", "archive"}
@@ -49,7 +49,13 @@ def command(
     sides: Annotated[list[str], typer.Argument(metavar="SIDE...", help=SIDE, show_default=False)],
     format: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="Output format.", show_default="by FILE's name, else html"),
+        typer.Option(
+            "--format",
+            "-f",
+            help="Output format.",
+            show_default="by FILE's name, else html",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -59,9 +65,12 @@ def command(
             metavar="FILE",
             help="File to write.",
             show_default="report.html, report.png ...",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Title of the page or picture.")] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", help="Title of the page or picture.", rich_help_panel=OUTPUT)
+    ] = None,
     benchmark: BenchmarkOption = None,
     metric: Annotated[
         str,
@@ -70,16 +79,22 @@ def command(
             "-m",
             metavar="NAME",
             help="Of curves: time, time_min, time_max, pure, p50, p90, p99, bandwidth, messages, overlap.",
+            rich_help_panel=JUDGMENT,
         ),
     ] = "time",
     relevant: RelevantOption = USUAL_RELEVANT,
-    link: Annotated[str | None, typer.Option("--link", metavar="RATE", help="See imb diagnose.")] = None,
+    link: Annotated[
+        str | None, typer.Option("--link", metavar="RATE", help="See imb diagnose.", rich_help_panel=JUDGMENT)
+    ] = None,
     memory: Annotated[
         str | None,
-        typer.Option("--memory-bandwidth", metavar="RATE", help="See imb diagnose."),
+        typer.Option(
+            "--memory-bandwidth", metavar="RATE", help="See imb diagnose.", rich_help_panel=JUDGMENT
+        ),
     ] = None,
     threshold: Annotated[
-        list[str] | None, typer.Option("--threshold", metavar="NAME=VALUE", help="See imb diagnose.")
+        list[str] | None,
+        typer.Option("--threshold", metavar="NAME=VALUE", help="See imb diagnose.", rich_help_panel=JUDGMENT),
     ] = None,
     force: ForceOption = False,
     assume_one_session: AssumeOneSessionOption = False,

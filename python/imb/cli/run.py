@@ -32,6 +32,7 @@ from imb.cli.launching import (
     refuse_missing_cpus,
     sampling_of,
 )
+from imb.cli.option_groups import METHOD, SESSION, SUBJECT
 from imb.cli.submitting import (
     AccountOption,
     Job,
@@ -62,8 +63,6 @@ _RESUME_OPTIONS = {
     "archive",
 }
 
-FIRST = ("--np", "--launches", "--mpi", "--hosts", "--cpus", "--label", "--classic", "--resume")
-
 
 def command(
     context: typer.Context,
@@ -84,22 +83,23 @@ def command(
             metavar="N",
             help="Ranks.",
             show_default="2, or from --map, --cpus, --ppn",
+            rich_help_panel=SUBJECT,
         ),
     ] = None,
     launches: Annotated[
         int,
         typer.Option(
-            "--launches",
-            min=1,
-            metavar="N",
-            help="Launch each component N times.",
+            "--launches", min=1, metavar="N", help="Launch each component N times.", rich_help_panel=METHOD
         ),
     ] = 1,
     kind: ClassOption = None,
     map_: Annotated[
         str | None,
         typer.Option(
-            "--map", metavar="PxQ", help="Number ranks along the rows of a P x Q matrix (IMB -map)."
+            "--map",
+            metavar="PxQ",
+            help="Number ranks along the rows of a P x Q matrix (IMB -map).",
+            rich_help_panel=SUBJECT,
         ),
     ] = None,
     memory: MemoryOption = None,
@@ -119,10 +119,18 @@ def command(
     verbose: VerboseOption = False,
     label: LabelOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume your newest unfinished session, or session NAME.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Resume your newest unfinished session, or session NAME.",
+            rich_help_panel=SESSION,
+        ),
     ] = False,
     force_owner: Annotated[
-        bool, typer.Option("--force-owner", help="With --resume: execute a session of another user.")
+        bool,
+        typer.Option(
+            "--force-owner", help="With --resume: execute a session of another user.", rich_help_panel=SESSION
+        ),
     ] = False,
     submit: SubmitOption = None,
     minutes: MinutesOption = None,
@@ -131,7 +139,8 @@ def command(
     jobs: JobsOption = None,
     host_pairs: PairsOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the commands and launch nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print the commands and launch nothing.", rich_help_panel=SESSION),
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from imb.cli.common import ArchiveOption, BenchmarkOption, readable
 from imb.cli.extras import has, need
+from imb.cli.option_groups import OUTPUT
 from imb.cli.variance import of_one_run, show_side
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.facts import fact
@@ -39,10 +40,16 @@ def command(
     ],
     benchmark: BenchmarkOption = None,
     chart: Annotated[
-        bool | None, typer.Option("--chart/--no-chart", help="Draw charts.", show_default="on a terminal")
+        bool | None,
+        typer.Option(
+            "--chart/--no-chart", help="Draw charts.", show_default="on a terminal", rich_help_panel=OUTPUT
+        ),
     ] = None,
     output: Annotated[
-        bool, typer.Option("--output", "-o", help="Print the standard output of the run, unchanged.")
+        bool,
+        typer.Option(
+            "--output", "-o", help="Print the standard output of the run, unchanged.", rich_help_panel=OUTPUT
+        ),
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:

@@ -23,10 +23,9 @@ from imb.cli.launching import (
     prepare,
     refuse_missing_cpus,
 )
+from imb.cli.option_groups import METHOD, SUBJECT
 from imb.model.errors import ImbError
 from imb.store.store import Archive
-
-FIRST = ("--ranks", "--launches", "--mpi", "--hosts", "--ppn", "--launcher", "--label", "--format")
 
 
 def command(
@@ -37,10 +36,18 @@ def command(
             metavar="N,N...",
             help="Numbers of ranks.",
             show_default="1, 2, 4, ... and as many as the hosts, the allocation or this machine offer",
+            rich_help_panel=SUBJECT,
         ),
     ] = None,
     launches: Annotated[
-        int, typer.Option("--launches", min=1, metavar="N", help="Launch each number of ranks N times.")
+        int,
+        typer.Option(
+            "--launches",
+            min=1,
+            metavar="N",
+            help="Launch each number of ranks N times.",
+            rich_help_panel=METHOD,
+        ),
     ] = 5,
     timeout: LimitOption = 120,
     verbose: VerboseOption = False,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from imb.cli.extras import need
+from imb.cli.option_groups import SESSION
 from imb.model.errors import ImbError
 from imb.report.terminal import say
 from imb.runner.submit import Scheduler
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 SubmitOption = Annotated[
     Scheduler | None,
-    typer.Option("--submit", help="Run as a job, through PSI/J; wait for a local job."),
+    typer.Option(
+        "--submit", help="Run as a job, through PSI/J; wait for a local job.", rich_help_panel=SESSION
+    ),
 ]
 MinutesOption = Annotated[
     float | None,
@@ -30,10 +33,15 @@ MinutesOption = Annotated[
         metavar="N",
         help="Time limit of a job.",
         show_default="half more than predicted, at least 10",
+        rich_help_panel=SESSION,
     ),
 ]
-QueueOption = Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Queue of a job.")]
-AccountOption = Annotated[str | None, typer.Option("--account", metavar="NAME", help="Account of a job.")]
+QueueOption = Annotated[
+    str | None, typer.Option("--queue", metavar="NAME", help="Queue of a job.", rich_help_panel=SESSION)
+]
+AccountOption = Annotated[
+    str | None, typer.Option("--account", metavar="NAME", help="Account of a job.", rich_help_panel=SESSION)
+]
 # Keys of a campaign's file; hidden, as imb.model.moved lists them.
 JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, max=100, hidden=True)]
 PairsOption = Annotated[str | None, typer.Option("--host-pairs", hidden=True)]

@@ -18,6 +18,7 @@ from imb.cli.common import (
     share_of,
     sides_named,
 )
+from imb.cli.option_groups import JUDGMENT
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.report.terminal import data, explained, json_data, say
@@ -26,13 +27,27 @@ from imb.report.terminal import data, explained, json_data, say
 def command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help=SIDE, show_default=False)],
     relevant: Annotated[
-        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest step that is reported.")
+        str,
+        typer.Option(
+            "--relevant",
+            "-r",
+            metavar="PERCENT",
+            help="Smallest step that is reported.",
+            rich_help_panel=JUDGMENT,
+        ),
     ] = "2%",
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="DATE", help="Only steps from this date on count (2026-11-23)."),
+        typer.Option(
+            "--since",
+            metavar="DATE",
+            help="Only steps from this date on count (2026-11-23).",
+            rich_help_panel=JUDGMENT,
+        ),
     ] = None,
-    metric: Annotated[str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.")] = "time",
+    metric: Annotated[
+        str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.", rich_help_panel=JUDGMENT)
+    ] = "time",
     bands: BandsOption = USUAL_BANDS,
     benchmark: BenchmarkOption = None,
     format: Annotated[Literal["terminal", "json", "html"], FORMAT] = "terminal",

@@ -32,6 +32,7 @@ from imb.cli.launching import (
     prepare,
     refuse_missing_cpus,
 )
+from imb.cli.option_groups import JUDGMENT, METHOD, PLACE, SESSION, SUBJECT
 from imb.model.errors import ImbError
 from imb.model.hostlist import expanded
 from imb.report.terminal import say
@@ -56,9 +57,6 @@ class Command(help.Command):
         return super().parse_args(ctx, args[:at])
 
 
-FIRST = ("--hosts", "--endpoint", "--quick", "--budget", "--topology", "--baseline", "--page", "--format")
-
-
 def command(
     ctx: typer.Context,
     names: Annotated[
@@ -71,17 +69,28 @@ def command(
     ] = None,
     hosts: Annotated[
         str | None,
-        typer.Option("--hosts", metavar="H1,H2", help="Launch on these hosts; ranges such as 'node[01-16]'."),
+        typer.Option(
+            "--hosts",
+            metavar="H1,H2",
+            help="Launch on these hosts; ranges such as 'node[01-16]'.",
+            rich_help_panel=PLACE,
+        ),
     ] = None,
     endpoint: Annotated[
         Literal["host", "socket", "numa", "core"] | None,
-        typer.Option("--endpoint", help="What a rank stands for.", show_default="host; on one host core"),
+        typer.Option(
+            "--endpoint",
+            help="What a rank stands for.",
+            show_default="host; on one host core",
+            rich_help_panel=SUBJECT,
+        ),
     ] = None,
     quick: Annotated[
         bool,
         typer.Option(
             "--quick",
             help="Start with at most 2 log2(N) + 4 rounds; measure more of them if a slow host could be missed, then only rounds that separate suspects.",
+            rich_help_panel=METHOD,
         ),
     ] = False,
     budget: Annotated[
@@ -93,6 +102,7 @@ def command(
             metavar="SECONDS",
             help="End after this time, and judge what is there.",
             show_default="none; further passes end within 600 s",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     benchmark: Annotated[
@@ -103,6 +113,7 @@ def command(
             metavar="NAME:BYTES",
             help="Measure this; may be repeated.",
             show_default=" and ".join(f"{name}:{length}" for name, length in SIZES),
+            rich_help_panel=SUBJECT,
         ),
     ] = None,
     passes: Annotated[
@@ -113,19 +124,33 @@ def command(
             metavar="N",
             help="Run all rounds N times, with both directions of pairs in turn.",
             show_default="4, and as many again while a slow host could be missed, up to 64; with --quick 3 to 48",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     rounds: Annotated[
         int | None,
         typer.Option(
-            "--rounds", min=1, metavar="K", help="Each endpoint meets K others.", show_default="all"
+            "--rounds",
+            min=1,
+            metavar="K",
+            help="Each endpoint meets K others.",
+            show_default="all",
+            rich_help_panel=METHOD,
         ),
     ] = None,
-    serial: Annotated[bool, typer.Option("--serial", help="Measure one pair at a time.")] = False,
+    serial: Annotated[
+        bool, typer.Option("--serial", help="Measure one pair at a time.", rich_help_panel=METHOD)
+    ] = False,
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", min=0, max=2**31 - 1, metavar="N", help="Order of rounds.", show_default="drawn"
+            "--seed",
+            min=0,
+            max=2**31 - 1,
+            metavar="N",
+            help="Order of rounds.",
+            show_default="drawn",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     topology: Annotated[
@@ -134,10 +159,18 @@ def command(
             "--topology",
             metavar="FILE",
             help="Switches: lines `leaf1: node[01-16]`, Slurm's topology.conf, or the output of ibnetdiscover.",
+            rich_help_panel=JUDGMENT,
         ),
     ] = None,
     relevant: Annotated[
-        str, typer.Option("--relevant", "-r", metavar="PERCENT", help="Smallest relevant slowdown.")
+        str,
+        typer.Option(
+            "--relevant",
+            "-r",
+            metavar="PERCENT",
+            help="Smallest relevant slowdown.",
+            rich_help_panel=JUDGMENT,
+        ),
     ] = "5%",
     baseline: Annotated[
         str | None,
@@ -145,18 +178,33 @@ def command(
             "--baseline",
             metavar="NAME",
             help="Compare each pair with its own past: a label, run or file of records.",
+            rich_help_panel=JUDGMENT,
         ),
     ] = None,
     drain: Annotated[
-        bool, typer.Option("--drain", help="Run the printed `scontrol` commands, which drain hosts in Slurm.")
+        bool,
+        typer.Option(
+            "--drain",
+            help="Run the printed `scontrol` commands, which drain hosts in Slurm.",
+            rich_help_panel=SESSION,
+        ),
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print launches, rounds, passes and estimated time; run nothing."),
+        typer.Option(
+            "--dry-run",
+            help="Print launches, rounds, passes and estimated time; run nothing.",
+            rich_help_panel=SESSION,
+        ),
     ] = False,
     page: Annotated[
         Path | None,
-        typer.Option("--page", metavar="FILE", help="Write an HTML page with the matrix of all pairs."),
+        typer.Option(
+            "--page",
+            metavar="FILE",
+            help="Write an HTML page with the matrix of all pairs.",
+            rich_help_panel=SESSION,
+        ),
     ] = None,
     format: VerdictFormatOption = "terminal",
     timeout: LimitOption = 3600,

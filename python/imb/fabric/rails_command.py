@@ -19,11 +19,11 @@ from imb.cli.launching import (
     intent_of,
     prepare,
 )
+from imb.cli.option_groups import METHOD, SUBJECT
 from imb.model.errors import ImbError
 from imb.store.store import Archive
 
 IN_FLIGHT = 64  # messages of a pair
-FIRST = ("--hosts", "--pairs", "--launches", "--mpi", "--env", "--launcher", "--label", "--programs")
 
 
 def command(
@@ -36,9 +36,12 @@ def command(
             metavar="K",
             help="Pairs of ranks.",
             show_default="one for each rail of this host",
+            rich_help_panel=SUBJECT,
         ),
     ] = None,
-    launches: Annotated[int, typer.Option("--launches", min=1, metavar="N", help="Launch N times.")] = 3,
+    launches: Annotated[
+        int, typer.Option("--launches", min=1, metavar="N", help="Launch N times.", rich_help_panel=METHOD)
+    ] = 3,
     timeout: TimeoutOption = 120,
     verbose: VerboseOption = False,
     mpi: MpiOption = None,

@@ -13,6 +13,7 @@ import typer
 
 from imb.cli.common import is_given, named_path, refuse_options
 from imb.cli.launching import MpiOption, ProgramsOption, chosen_mpi, prepare, ready
+from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SUBJECT
 from imb.health.status import BAD
 from imb.model.errors import ImbError
 from imb.model.text import now
@@ -31,7 +32,6 @@ LIMIT = 60.0  # seconds of a launch of a session
 RESERVED = 0.3  # seconds of a check, to judge, write and exit
 # An hourly job may start some minutes early. As imb.compare.pairing.APART, which imports more than a check has time for.
 SESSIONS_APART = timedelta(minutes=50)
-FIRST = ("--learn", "--within", "--strict", "--file", "--np", "--benchmark", "--mpi", "--programs")
 STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
 _NO_VERDICT = ("inconclusive", "cannot judge")
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
@@ -43,22 +43,39 @@ _LIST_OPTIONS = {"list_hosts", "file", "strict"}
 def command(
     context: typer.Context,
     learn: Annotated[
-        bool, typer.Option("--learn", help="Measure a session and add it to the file; nothing is judged.")
+        bool,
+        typer.Option(
+            "--learn",
+            help="Measure a session and add it to the file; nothing is judged.",
+            rich_help_panel=METHOD,
+        ),
     ] = False,
     list_hosts: Annotated[
         bool,
         typer.Option(
-            "--list", help="List the hosts of all files in the folder of --file; nothing is measured."
+            "--list",
+            help="List the hosts of all files in the folder of --file; nothing is measured.",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     within: Annotated[
         float,
         typer.Option(
-            "--within", min=1, max=600, metavar="SECONDS", help="End the check after this time: 2, 5 or 10."
+            "--within",
+            min=1,
+            max=600,
+            metavar="SECONDS",
+            help="End the check after this time: 2, 5 or 10.",
+            rich_help_panel=METHOD,
         ),
     ] = 5,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Report errors and undecided checks in the exit status, too.")
+        bool,
+        typer.Option(
+            "--strict",
+            help="Report errors and undecided checks in the exit status, too.",
+            rich_help_panel=JUDGMENT,
+        ),
     ] = False,
     file: Annotated[
         Path | None,
@@ -70,12 +87,18 @@ def command(
             show_envvar=True,
             show_default="openimb/health-HOST.json under the user's XDG state",
             help="File of the sessions of this host, and of suspects.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     np: Annotated[
         int | None,
         typer.Option(
-            "--np", min=2, metavar="N", help="With --learn: ranks.", show_default="one for each core"
+            "--np",
+            min=2,
+            metavar="N",
+            help="With --learn: ranks.",
+            show_default="one for each core",
+            rich_help_panel=SUBJECT,
         ),
     ] = None,
     benchmark: Annotated[
@@ -86,6 +109,7 @@ def command(
             metavar="NAME",
             help="With --learn: watch this benchmark; may be repeated.",
             show_default=" and ".join(BENCHMARKS),
+            rich_help_panel=SUBJECT,
         ),
     ] = None,
     lengths: Annotated[
@@ -95,6 +119,7 @@ def command(
             metavar="N[,N]",
             help="With --learn: message lengths.",
             show_default=LENGTHS.replace(",", " and "),
+            rich_help_panel=SUBJECT,
         ),
     ] = None,
     mpi: MpiOption = None,

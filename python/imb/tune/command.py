@@ -36,6 +36,7 @@ from imb.cli.launching import (
     prepare,
     refuse_missing_cpus,
 )
+from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SESSION, SUBJECT
 from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.units import counted
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from imb.tune.planning import Settings
     from imb.tune.tuner import Tuner
 
-FIRST = ("--mpi", "--np", "--ppn", "--budget", "--output", "--verify", "--resume", "--dry-run")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -65,44 +65,95 @@ def command(
         ),
     ] = None,
     np: Annotated[
-        str | None, typer.Option("--np", "-n", metavar="N,N...", help="Numbers of ranks.", show_default="2")
+        str | None,
+        typer.Option(
+            "--np",
+            "-n",
+            metavar="N,N...",
+            help="Numbers of ranks.",
+            show_default="2",
+            rich_help_panel=SUBJECT,
+        ),
     ] = None,
     budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="Limit the total duration: 600, 30m, 2h.")
+        str,
+        typer.Option(
+            "--budget", metavar="TIME", help="Limit the total duration: 600, 30m, 2h.", rich_help_panel=METHOD
+        ),
     ] = "30m",
     margin: Annotated[
-        str, typer.Option("--margin", metavar="PERCENT", help="Smallest gain that is searched for.")
+        str,
+        typer.Option(
+            "--margin",
+            metavar="PERCENT",
+            help="Smallest gain that is searched for.",
+            rich_help_panel=JUDGMENT,
+        ),
     ] = "5%",
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Write the files there.", show_default="tuned-MPI"
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Write the files there.",
+            show_default="tuned-MPI",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     verify: Annotated[
         Path | None,
-        typer.Option("--verify", metavar="FOLDER", help="Confirm the files in FOLDER again; search nothing."),
+        typer.Option(
+            "--verify",
+            metavar="FOLDER",
+            help="Confirm the files in FOLDER again; search nothing.",
+            rich_help_panel=METHOD,
+        ),
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Resume your newest session, or SESSION, with a larger --budget."),
+        typer.Option(
+            "--resume",
+            help="Resume your newest session, or SESSION, with a larger --budget.",
+            rich_help_panel=SESSION,
+        ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the stages and the predicted duration; launch nothing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print the stages and the predicted duration; launch nothing.",
+            rich_help_panel=SESSION,
+        ),
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", metavar="N", help="Seed of the random order.", show_default="drawn"),
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Seed of the random order.",
+            show_default="drawn",
+            rich_help_panel=METHOD,
+        ),
     ] = None,
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", metavar="NAME", help="Label runs NAME/none, NAME/file ...", show_default="a new one"
+            "--name",
+            metavar="NAME",
+            help="Label runs NAME/none, NAME/file ...",
+            show_default="a new one",
+            rich_help_panel=SESSION,
         ),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option("--page", metavar="FILE", help="Write an HTML page with a heat map of all cells."),
+        typer.Option(
+            "--page",
+            metavar="FILE",
+            help="Write an HTML page with a heat map of all cells.",
+            rich_help_panel=SESSION,
+        ),
     ] = None,
     rows: RowsOption = False,
     format: FormatOption = "terminal",
