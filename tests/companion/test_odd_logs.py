@@ -361,3 +361,10 @@ def test_no_row_is_lost_where_a_line_feed_is_missing(
         text = b"".join(line + (b"" if number == at else b"\n") for number, line in enumerate(lines))
         log = parse(text, "log")
         assert log.counts()[1] == rows or log.problems, text
+
+
+@pytest.mark.parametrize("option", ["-multi 0", "-Multi 0", "--multi 0", "--multi=0"])
+def test_one_group_of_a_launch_with_multi_is_a_summary(option: str) -> None:
+    """The title has no Multi- where there is one group."""
+    log = parse(f"$ mpirun -n 4 IMB-MPI1 {option} Bcast\n".encode() + IMB, "log")
+    assert [stretch.head.multi for stretch in log.launches[0].stretches()] == ["summary"]

@@ -106,7 +106,8 @@ class Launches:
                 unsupported=other,
             )
             self.log.launches.append(self.current)
-            self.asks_for_multi = "-multi" in (facts.command_line or [])
+            options = (word.lower().partition("=")[0] for word in facts.command_line or [])
+            self.asks_for_multi = any(option in ("-multi", "--multi") for option in options)
             self.pending = []
             self.closed, self.is_open = False, True
         elif not table:
