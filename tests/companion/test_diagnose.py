@@ -27,7 +27,7 @@ from imb.diagnose import (
 from imb.model import collective_models
 from imb.model.errors import ImbError
 from imb.model.observations import Side, launches_of
-from imb.model.records import End, Failure, Record, Records, Result, Run
+from imb.model.records import End, Failure, Record, Records, Result, Run, write
 
 DATA = Path(__file__).parent / "data"
 
@@ -505,3 +505,24 @@ def test_text_is_no_wider_than_a_hundred_columns(imb: Imb, tmp_path: Path) -> No
     assert max(len(line) for line in lines if str(tmp_path) not in line) <= 100
     (heading,) = (line for line in lines if line.startswith("curve"))
     assert "bandwidth" in heading and "lines" not in heading
+
+
+def test_a_curve_of_many_lengths_is_diagnosed(imb: Imb, tmp_path: Path) -> None:
+    """Sums over all pairs of 20,000 lengths would take 32 GB."""
+    rows = [
+        Result(
+            benchmark="PingPong",
+            kind="single_transfer",
+            multi="off",
+            processes=2,
+            bytes=length,
+            repetitions=1000,
+            time_max_seconds=(1e-6 if length < 10_000 else 3e-6) + length * 1e-9,
+        )
+        for length in range(20_000)
+    ]
+    file = tmp_path / "many.jsonl"
+    file.write_bytes(write([Run(component="MPI1"), *rows, End(state="complete", measured=len(rows))]))
+    found = imb("diagnose", file)
+    assert found.code == 0 and not found.err, found
+    assert "protocol change between 9999 bytes and 10000 bytes: 1.00 µs + length" in found.out, found.out

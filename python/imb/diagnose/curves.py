@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from imb.model.units import megabytes, size
-from imb.stats.arrays import Values
+from imb.stats.arrays import Indices, Values
 from imb.stats.medians import TO_DEVIATION, percentiles
 
 _AT_ENDS = float(np.log(1.25))  # misfit of latency and bandwidth, which are the ends of a curve
 _ANYWHERE = float(np.log(2.0))  # misfit of a length between the ends
+_PLACES = 500  # where lines of a curve may begin; of more points, not each is such a place
 _LEAST = 3  # points that a segment needs to be distinguished from its neighbor
 
 
@@ -131,24 +132,28 @@ def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float
     noise = max(floor, _noise(lengths, times))
     price = 3 * np.log(n) + penalty
     lines = _Lines(lengths, times)
-    best: list[tuple[float, int]] = [(0.0, 0)]  # of the first j points: cost, and where the last line begins
-    for j in range(1, n + 1):
-        ways = [
-            (best[i][0] + lines.squares(i, j - 1) / noise**2 + price, i)
-            for i in range(max(j - _LEAST + 1, 0))
-        ]
-        best.append(min(ways, default=(np.inf, 0)))
+    # Where a line may begin or end: between any two points, or with more points than that at so many places. All points count.
+    places = np.unique(np.linspace(0, n, min(n, _PLACES) + 1).astype(np.int64))
+    cost = np.full(len(places), np.inf)  # of the points before each place
+    begins = np.zeros(len(places), np.int64)  # number of the place where their last line begins
+    cost[0] = 0.0
+    for at, end in enumerate(places):
+        before = int(np.searchsorted(places, end - _LEAST, side="right"))
+        if before:
+            ways = cost[:before] + lines.squares(places[:before], int(end) - 1) / noise**2 + price
+            begins[at] = np.argmin(np.where(np.isnan(ways), np.inf, ways))
+            cost[at] = ways[begins[at]]
     chosen: list[Segment] = []
-    end = n
-    while end > 0:
-        begin = best[end][1]
-        chosen.append(lines.line(begin, end - 1))
-        end = begin
+    at = len(places) - 1
+    while at > 0:
+        begin = int(begins[at])
+        chosen.append(lines.line(int(places[begin]), int(places[at]) - 1))
+        at = begin
     return chosen[::-1]
 
 
 class _Lines:
-    """Weighted least squares (weights 1 / time) through the points i to j, for all i < j at once, from running sums.
+    """Weighted least squares (weights 1 / time) through the points i to j, for any i < j, from running sums.
 
     Lengths grow, so what is subtracted is of smaller terms: little is lost, and `longdouble` covers that.
     """
@@ -156,32 +161,32 @@ class _Lines:
     def __init__(self, lengths: Values, times: Values) -> None:
         self.scale, self.unit = float(lengths.max()) or 1.0, float(np.median(times))
         x, y = (lengths / self.scale).astype(np.longdouble), (times / self.unit).astype(np.longdouble)
-
-        def over(terms: npt.NDArray[np.longdouble]) -> npt.NDArray[np.longdouble]:
-            sums = np.concatenate([[0], np.cumsum(terms)])
-            totals: npt.NDArray[np.longdouble] = sums[None, 1:] - sums[:-1, None]
-            return totals
-
         w = 1 / y**2
-        s_w, s_x, s_xx, s_y, s_xy = over(w), over(w * x), over(w * x * x), over(1 / y), over(x / y)
+        terms = np.stack([w, w * x, w * x * x, 1 / y, x / y])
+        self.sums = np.concatenate([np.zeros((5, 1)), np.cumsum(terms, axis=1)], axis=1)
+
+    def _fits(self, first: Indices, last: int) -> tuple[npt.NDArray[np.longdouble], ...]:
+        """Intercept, slope and sum of squared relative residuals of the lines from these points to the last one."""
+        s_w, s_x, s_xx, s_y, s_xy = self.sums[:, last + 1, None] - self.sums[:, first]
         with np.errstate(divide="ignore", invalid="ignore"):
             determinant = s_w * s_xx - s_x**2
-            self.intercept = (s_xx * s_y - s_x * s_xy) / determinant
-            self.slope = (s_w * s_xy - s_x * s_y) / determinant
-            points = np.arange(1, len(x) + 1)[None, :] - np.arange(len(x))[:, None]
-            self.residual = np.maximum(points - self.intercept * s_y - self.slope * s_xy, 0)
+            intercept = (s_xx * s_y - s_x * s_xy) / determinant
+            slope = (s_w * s_xy - s_x * s_y) / determinant
+            points = last + 1 - first
+            return intercept, slope, np.maximum(points - intercept * s_y - slope * s_xy, 0)
 
-    def squares(self, first: int, last: int) -> float:
-        """The sum of squared relative residuals."""
-        return float(self.residual[first, last])
+    def squares(self, first: Indices, last: int) -> Values:
+        """The sums of squared relative residuals of the lines from these points to the last one."""
+        return self._fits(first, last)[2].astype(np.float64)
 
     def line(self, first: int, last: int) -> Segment:
         """In seconds and bytes."""
+        intercept, slope, _ = self._fits(np.array([first]), last)
         return Segment(
             first=first,
             last=last,
-            latency=float(self.intercept[first, last]) * self.unit,
-            per_byte=float(self.slope[first, last]) * self.unit / self.scale,
+            latency=float(intercept[0]) * self.unit,
+            per_byte=float(slope[0]) * self.unit / self.scale,
         )
 
 

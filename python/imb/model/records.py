@@ -576,15 +576,24 @@ def read_launches(text: bytes, name: str, *, samples: bool = False) -> list[Laun
     """`read`, by launch: each begins with its run record, the first one with the file. There is at least one."""
     reading = _Reading(name, samples)
     at = 0
-    lines = text.split(b"\n")
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_lines(text), start=1):
         if not samples and line.startswith(SAMPLE) and reading.sample(line):
             pass
         elif line and not line.isspace():
-            reading.line(line, number, at, is_last=number == len(lines))
+            reading.line(line, number, at, is_last=at + len(line) == len(text))
         at += len(line) + 1
     reading.finish()
     return reading.launches
+
+
+def _lines(text: bytes, at_once: int = 1 << 20) -> Iterator[bytes]:
+    """The lines of a text; all of them at the same time would take more memory than the text."""
+    at = 0
+    while at < len(text):
+        stop = text.find(b"\n", at + at_once)
+        stop = len(text) if stop < 0 else stop
+        yield from text[at:stop].split(b"\n")
+        at = stop + 1
 
 
 def pieces(line: bytes) -> list[tuple[int, bytes]]:
@@ -689,7 +698,9 @@ class _Reading:
                 "a record after the end of a launch; its run record is missing, so what was launched is not known",
             )
         self.filled = True
-        if isinstance(record, Result | Sample | Pair) and _drop_negative_times(record):
+        # Nearly all minus signs are those of exponents.
+        is_negative = line.count(b"-") != line.count(b"e-")
+        if is_negative and isinstance(record, Result | Sample | Pair) and _drop_negative_times(record):
             self.problem(number, "negative time; skipped")
         if self.samples or not isinstance(record, SampledRow | Sample | Pair):
             self.current.records.append(record)

@@ -7,6 +7,8 @@ group's index is called group_index (GROUP is a word of SQL), quantiles are colu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -18,6 +20,7 @@ from imb.model.figures import FIGURES
 from imb.model.records import QUANTILES, TIME_FIGURES, Component, Counter, Evidence, Failure, Passes, Result
 from imb.readers.table import Array, Head, LoggedLaunch, Stretch, figures
 
+_AT_ONCE = 20_000  # records that become columns together
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _PLACE = [
     ("run", _TEXT),
@@ -232,25 +235,41 @@ def failures_of_records(failures: Iterable[tuple[str, Failure]]) -> pa.Table:
 
 
 def _of_records(records: Iterable[tuple[str, Result | Failure]], schema: pa.Schema) -> pa.Table:
-    columns: dict[str, list[Any]] = {field.name: [] for field in schema}
-    for run, record in records:
-        quantiles = (record.quantiles if isinstance(record, Result) else None) or {}
-        for name, values in columns.items():
-            if name == "run":
-                values.append(run)
-            elif name == "groups":
-                values.append(_groups(record.groups))
-            elif name == "group_index":
-                values.append(record.group)
-            elif name in _OF_PASSES:
-                values.append(_of_passes(record, name))
-            elif name in _QUANTILE_OF:
-                values.append(quantiles.get(_QUANTILE_OF[name]))
-            else:
-                values.append(getattr(record, name))
-    return pa.table(
-        {field.name: pa.array(columns[field.name], field.type) for field in schema}, schema=schema
-    )
+    """A part of the records at a time: as lists of Python's objects, the columns take ten times their memory."""
+    rest = iter(records)
+    parts = []
+    while part := list(islice(rest, _AT_ONCE)):
+        runs, only = (list(each) for each in zip(*part, strict=True))
+        parts.append(pa.table([_column(runs, only, field) for field in schema], schema=schema))
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _column(runs: Sequence[str], records: Sequence[Result | Failure], field: pa.Field) -> pa.Array:
+    name = field.name
+    values: list[Any]
+    if name == "run":
+        return pa.array(runs, field.type)
+    if name == "groups":
+        values = [_groups(record.groups) for record in records]
+    elif name in _OF_PASSES:
+        values = [_of_passes(record, name) for record in records] if _have(records, "passes") else []
+    elif name in _QUANTILE_OF:
+        column = _QUANTILE_OF[name]
+        values = [_quantile_of(record, column) for record in records] if _have(records, "quantiles") else []
+    else:
+        values = list(map(attrgetter("group" if name == "group_index" else name), records))
+    if values.count(None) == len(values):
+        return pa.nulls(len(records), field.type)
+    return pa.array(values, field.type)
+
+
+def _have(records: Sequence[Result | Failure], name: str) -> bool:
+    """Whether any of these results has passes, or quantiles; most have none."""
+    return any(isinstance(record, Result) and getattr(record, name) for record in records)
+
+
+def _quantile_of(record: Result | Failure, name: str) -> float | None:
+    return record.quantiles.get(name) if isinstance(record, Result) and record.quantiles else None
 
 
 def _of_passes(record: Result | Failure, name: str) -> float | str | None:
