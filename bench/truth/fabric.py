@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from imb.fabric.judging.inference import judge_sweeps
+from imb.fabric.judging.parts import BOTH_WAYS
+from imb.fabric.judging.rounds import Circle, whole_sweep
 from imb.fabric.judging.stages import Stage, search
 from imb.fabric.judging.sweep import Endpoint, Rails, Sweep
 from imb.fabric.judging.topology import Topology, graph
@@ -26,6 +28,7 @@ from scipy.stats import beta
 Values = npt.NDArray[np.float64]
 Ends = npt.NDArray[np.int32]
 WANTED = 0.1
+T_DEVIATION = 1.134  # robust standard deviation of Student's t with three degrees of freedom
 PER_LEAF = {16: 4, 64: 16, 256: 16, 1024: 32}
 
 
@@ -36,12 +39,17 @@ class Noise:
         self.name, self.hosts, self.random = name, hosts, random
         self.state = random.standard_normal((hosts, hosts))
 
-    def draw(self, passes: int, a: Ends, b: Ends) -> Values:
+    def draw(self, passes: int, a: Ends, b: Ends, rounds: npt.NDArray[np.int64]) -> Values:
+        """`rounds`: number of the round of each pair."""
         random, shape = self.random, (passes, len(a))
-        normal = random.standard_normal(shape)
         kind, _, amount = self.name.partition(" ")
+        by = float(amount.removesuffix("%")) / 100 if amount.endswith("%") else 0.0
+        if kind == "rounds":  # half of the variance is common to a round; both halves have heavy tails
+            common = random.standard_t(3, (passes, int(rounds.max()) + 1))[:, rounds]
+            return by * (0.5**0.5 / T_DEVIATION) * (common + random.standard_t(3, shape))
+        normal = random.standard_normal(shape)
         if kind == "normal":
-            return float(amount.removesuffix("%")) / 100 * normal
+            return by * normal
         found = 0.02 * normal
         if kind == "tails":  # 5 % of times are longer, by half on average
             found += np.where(random.random(shape) < 0.05, np.log1p(random.exponential(0.5, shape)), 0.0)
@@ -76,6 +84,7 @@ NOISES = (
     "normal 2%",
     "normal 5%",
     "normal 17%",
+    "rounds 17%",
     "tails",
     "heavy",
     "transients",
@@ -105,11 +114,12 @@ class Fabric:
         return [f"n{one}" for one in range(self.hosts)]
 
 
-def fabric_of(name: str, hosts: int) -> Fabric:
+def fabric_of(name: str, hosts: int, below: int | None = None) -> Fabric:
+    """`below`: hosts of a leaf switch, and spines of a fat tree; None: PER_LEAF."""
     number = np.arange(hosts)
     if name in ("flat", "two rails"):
         return Fabric(hosts, name, None, 0 * number, number, 2 if name == "two rails" else 1)
-    size = PER_LEAF[hosts]
+    size = below or PER_LEAF[hosts]
     leaf, spine = number // size, number % size
     attached = {f"n{one}": f"leaf{one // size}" for one in range(hosts)}
     leaves = range(hosts // size)
@@ -180,11 +190,19 @@ def fault_of(kind: str, fabric: Fabric, random: np.random.Generator) -> Fault:
             here = (leaf[b] == leaf[one]) & (leaf[a] != leaf[one]) & (spine[b] == spine[one])
             return np.asarray(there | here)
 
-        return Fault(lambda name: name != mine and (place in name or mine in name), cable)
-    if kind == "uplink":
+        return Fault(
+            lambda name: (
+                name.split(" as ")[0] not in fabric.names and {place, mine} & {*name.split()} != set()
+            ),
+            cable,
+        )
+    if kind in ("uplink", "uplink out"):  # both ways, or from the leaf only
         group = {f"n{at}" for at in np.flatnonzero(leaf == leaf[one]).tolist()}
         assert len(outside)
-        return Fault(lambda name: place in name.replace(" - ", " ").split() and name not in group, beyond)
+        return Fault(
+            lambda name: place in name.replace(" - ", " ").split() and name not in group,
+            beyond if kind == "uplink" else lambda a, b: beyond(a, b) & (leaf[a] == leaf[one]),
+        )
     if kind == "leaf":
         group = {f"n{at}" for at in np.flatnonzero(leaf == leaf[one]).tolist()}
 
@@ -203,12 +221,13 @@ FAULTS = (
     "pair",
     "cable",
     "uplink",
+    "uplink out",
     "leaf",
     "rail",
     "rails",
     "quiet rail",
 )
-SWITCHED = ("cable", "uplink", "leaf")
+SWITCHED = ("cable", "uplink", "uplink out", "leaf")
 OF_RAILS = ("rail", "rails", "quiet rail")
 
 
@@ -220,23 +239,29 @@ class Launches:
         self.parts: list[tuple[npt.NDArray[Any], ...]] = []
         self.passes = self.round_passes = 0
         self.launches: list[int] = []
+        self.rounds = np.zeros((fabric.hosts, fabric.hosts), dtype=np.int64)  # of each pair
+        for number, pairs in enumerate(Circle(fabric.hosts, 1, 0, whole_sweep(fabric.hosts))):
+            for a, b in pairs:
+                self.rounds[a, b] = self.rounds[b, a] = number
 
     def launch(self, stage: Stage) -> None:
         """In every second pass, pairs have the other direction; those of a list have that of the list."""
         if stage.rounds is None:
             low, high = (one.astype(np.int32) for one in np.triu_indices(self.fabric.hosts, 1))
+            rounds = self.rounds[low, high]
             self.round_passes += stage.passes * (self.fabric.hosts - 1)
         else:
             flat = np.array([pair for one in stage.rounds for pair in one], dtype=np.int32).reshape(-1, 2)
             low, high = flat[:, 0], flat[:, 1]
+            rounds = np.repeat(np.arange(len(stage.rounds)), [len(one) for one in stage.rounds])
             self.round_passes += stage.passes * len(stage.rounds)
         leaf = self.fabric.leaf
         base = np.log(1e-5) + np.log(1.3) * (leaf[low] != leaf[high])
-        noise = self.noise.draw(stage.passes, low, high)
+        noise = self.noise.draw(stage.passes, low, high, rounds)
         for number in range(stage.passes):
             a, b = (low, high) if number % 2 == 0 or stage.rounds is not None else (high, low)
             slow = self.fault.slows(a, b)
-            if self.benchmark == "Pair_Bidirectional":
+            if self.benchmark in BOTH_WAYS:
                 slow = slow | self.fault.slows(b, a)
             times = np.exp(base + np.log1p(self.by) * slow + noise[number])
             self.parts.append(
@@ -271,6 +296,11 @@ def named_of(verdict: Verdict) -> set[str]:
     return {one.name for one in verdict.suspects if one.named} | quiet
 
 
+def drained_of(verdict: Verdict) -> set[str]:
+    """Hosts that `imb fabric --drain` takes out of service."""
+    return {one.name for one in verdict.suspects if one.named and one.kind in ("core", "host")}
+
+
 def asymmetric_of(verdict: Verdict, names: Sequence[str]) -> set[str]:
     return {f"{names[one.a]} - {names[one.b]}" for one in verdict.asymmetric}
 
@@ -299,12 +329,15 @@ def drawn(fabric: Fabric, kind: str, by: float, noise: str, draws: range, second
         verdict = judge()
         names = named_of(verdict)
         right = {name for name in names if fault.right(name)}
-        apart = kind in ("uplink", "leaf") and fabric.topology is None and bool(verdict.populations)
+        apart = (
+            kind in ("uplink", "uplink out", "leaf") and fabric.topology is None and bool(verdict.populations)
+        )
         asymmetric = asymmetric_of(verdict, fabric.names)
         found["draws"] += 1
         found["right"] += bool(right) or apart
         found["wrong"] += bool(names - right)
-        found["asymmetric"] += any(not fault.right(name) and kind not in ("sender", "receiver", "cable") for name in asymmetric)  # fmt: skip
+        found["drained"] += bool(drained_of(verdict) - right)
+        found["asymmetric"] += any(not fault.right(name) and kind not in ("sender", "receiver", "cable", "uplink out") for name in asymmetric)  # fmt: skip
         found[verdict.state] += 1
         found["rounds"] += launches.round_passes
     return found
@@ -319,7 +352,7 @@ def interval(count: int, many: int) -> str:
     return f"{100 * count / many:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
-HEAD = "| fabric | hosts | noise | fault | slower | draws | named rightly, % | wrong name, % | false asymmetric pair, % | healthy, % | rounds x passes |"
+HEAD = "| fabric | hosts | noise | fault | slower | draws | named rightly, % | wrong name, % | healthy host drained, % | false asymmetric pair, % | healthy, % | rounds x passes |"
 
 
 def report(draws: int, seed: int) -> str:
@@ -349,7 +382,7 @@ def row(fabric: Fabric, noise: str, kind: str, by: float, found: Counter[str]) -
     many = found["draws"]
     cells = [fabric.name, str(fabric.hosts), noise, kind, f"{by:.0%}" if by else "", str(many)]
     cells += [interval(found["right"], many) if by else ""]
-    cells += [interval(found[one], many) for one in ("wrong", "asymmetric", "healthy")]
+    cells += [interval(found[one], many) for one in ("wrong", "drained", "asymmetric", "healthy")]
     return f"| {' | '.join(cells)} | {found['rounds'] / max(many, 1):.0f} |"
 
 
@@ -358,6 +391,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hosts", default="64")
+    parser.add_argument("--below", type=int, help="hosts of a leaf switch")
     parser.add_argument("--fabrics", default=",".join(FABRICS))
     parser.add_argument("--noises", default=",".join(NOISES))
     parser.add_argument("--faults", default=",".join(FAULTS))
@@ -368,7 +402,7 @@ def main(arguments: Sequence[str]) -> None:
     print(HEAD + "\n|" + "---|" * (HEAD.count("|") - 1), flush=True)
     for hosts in map(int, options.hosts.split(",")):
         for name in options.fabrics.split(","):
-            fabric = fabric_of(name, hosts)
+            fabric = fabric_of(name, hosts, options.below)
             for noise in options.noises.split(","):
                 for kind in options.faults.split(","):
                     for by in map(float, options.slower.split(",") if kind != "none" else ["0"]):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from companion.fabric.test_fabric_model import made, named
+from companion.fabric.test_fabric_model import made, named, truth
 from imb.fabric.judging.inference import judge_sweeps
 from imb.fabric.judging.sweep import Sweep
 from imb.fabric.judging.verdict import Verdict
@@ -72,7 +72,8 @@ def test_slow_hosts_of_a_switch_in_a_group_stand_apart() -> None:
         return (1.0 + 0.15 * (a // 4 != b // 4) + 0.3 * (a // 32 != b // 32)) * (1 + 0.2 * slow) - 1
 
     verdict = judge_sweeps([made(256, longer, passes=4, noise=0.02)], None)
-    assert len(verdict.per_size[0].classes) == 2, verdict.per_size[0].classes
+    classes = [name for name, _ in verdict.per_size[0].classes if "slower group" not in name]
+    assert len(classes) == 2, verdict.per_size[0].classes
     # These three are nearer to each other than to the rest, and slow: not healthy, and no list of names that may be wrong.
     assert (verdict.state, [one.slower for one in verdict.populations]) == ("inconclusive", [(17, 18, 19)])
 
@@ -104,6 +105,33 @@ def test_a_switch_that_all_others_are_far_from_is_not_healthy() -> None:
     assert any(
         "another switch, or a slow uplink; give the switches (--topology)" in note for note in verdict.notes
     )
+
+
+@pytest.mark.parametrize("noise", ["normal 17%", "rounds 17%"])
+@pytest.mark.parametrize("fault", ["uplink", "uplink out"])
+def test_a_slow_uplink_drains_no_host(fault: str, noise: str) -> None:
+    """Noise hides that single hosts are near the others; they are compared with their group."""
+    found = truth.drawn(
+        truth.fabric_of("blind", 64, 8), fault, 0.1, noise, range(3), 600.0, 1, "Pair_Bandwidth"
+    )
+    assert (found["right"], found["drained"]) == (3, 0), found
+
+
+def test_two_slow_uplinks_and_a_slow_host_below_one() -> None:
+    """The host is named, as it is slower than the others of its switch."""
+
+    def longer(a: Numbers, b: Numbers) -> Any:
+        beyond = 1.0 + 0.3 * (a // 8 != b // 8)
+        for leaf in (2, 5):
+            beyond = beyond * (1 + 0.15 * ((a // 8 == leaf) != (b // 8 == leaf)))
+        return beyond * (1 + 0.2 * ((a == 20) | (b == 20))) - 1
+
+    for seed in range(5):
+        verdict = judge_sweeps([made(64, longer, passes=16, noise=0.17, seed=seed)], None)
+        assert named(verdict) == {"n20"}, verdict.suspects
+        groups = [*range(16, 24)], [*range(40, 48)]
+        assert sorted([*one.slower] for one in verdict.populations) == [*groups], verdict.populations
+        assert len({note for note in verdict.notes if "8 endpoints stand apart" in note}) == 2
 
 
 def test_a_silent_host_hides_no_switch() -> None:

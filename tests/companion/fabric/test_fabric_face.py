@@ -309,6 +309,21 @@ def test_drain(imb: Imb, tmp_path: Path, scontrol: Path) -> None:
     assert "Invalid node name" in listed[1]["error"]
 
 
+@pytest.mark.parametrize("slow", [{}, {20: 0.4}], ids=["uplink", "uplink and host"])
+def test_hosts_of_a_slow_uplink_are_not_drained(imb: Imb, tmp_path: Path, slow: dict[int, float]) -> None:
+    """They stand apart as a group. One that is slower than the others of its group is drained."""
+    records = tmp_path / "records.jsonl"
+    names = fabrics.hosts(64)
+    records.write_bytes(fabrics.records(names, slow_leaf=2, leaf=8, slow=slow, passes=6, noise=0.03))
+    said = imb("fabric", records)
+    drained = [line for line in said.out.splitlines() if line.startswith("scontrol")]
+    assert said.code == (10 if slow else 11), said.out
+    assert said.out.count("8 endpoints stand apart") == 1
+    first = "bad: slow: host n021" if slow else "inconclusive: Pair_Latency 8 bytes: 8 endpoints stand apart"
+    assert said.out.startswith(first) and len(drained) == len(slow), said.out
+    assert all("nodename=n021 " in line for line in drained)
+
+
 def test_a_node_has_its_name_in_the_topology(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

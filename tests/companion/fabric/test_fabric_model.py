@@ -585,6 +585,40 @@ def test_a_cable_that_has_the_routes_of_one_host_is_not_that_host(cable: bool) -
     assert (suspect.kind, suspect.name, suspect.named) == ("route", "routes of n3 beyond s0", True)
 
 
+@pytest.mark.parametrize(("noise", "draws"), [("normal 17%", (4, 5, 6)), ("rounds 17%", (0, 1, 2))])
+def test_a_slow_cable_drains_no_host(noise: str, draws: Sequence[int]) -> None:
+    """Four hosts of a switch have their routes on it. Few of their pairs are below the switch, so noise may make them as slow as the others."""
+    fabric = truth.fabric_of("fat tree", 64, 8)
+    fabric = replace(fabric, spine=fabric.spine % 2)
+    for draw in draws:
+        found = truth.drawn(fabric, "cable", 0.2, noise, range(draw, draw + 1), 600.0, 1, "Pair_Bandwidth")
+        assert (found["right"], found["drained"]) == (1, 0), (draw, found)
+
+
+def test_a_route_may_be_a_cable() -> None:
+    """The same pairs do not show which, so the cable is the first of what it could be also."""
+    leaves = {f"n{at}": f"leaf{at // 8}" for at in range(64)}
+    network = graph(leaves, [(f"leaf{x}", f"spine{y}") for x in range(8) for y in range(8)])
+    sweep = made(64, lambda a, b: 0.2 * (((a == 3) | (b == 3)) & ((a >= 8) | (b >= 8))), passes=8, noise=0.05)
+    [suspect] = judge_sweeps([sweep], network).suspects
+    assert (suspect.kind, suspect.named) == ("route", True)
+    assert suspect.alternatives[0] == "a cable of leaf0 to other switches"
+
+
+def test_a_quick_sweep_with_no_pair_below_a_switch_does_not_name_its_host() -> None:
+    """A cable that has the routes of the host may be slow as well."""
+    leaves = {f"n{at}": f"leaf{at // 8}" for at in range(64)}
+    network = graph(leaves, [(f"leaf{x}", f"spine{y}") for x in range(8) for y in range(8)])
+    sweep = made(64, lambda a, b: 0.2 * ((a == 3) | (b == 3)), passes=8, noise=0.02)
+    kept = ((sweep.a != 3) & (sweep.b != 3)) | (sweep.a >= 8) | (sweep.b >= 8)
+    columns = {name: getattr(sweep, name)[kept] for name in ("a", "b", "passes", "rounds", "seconds")}
+    verdict = judge_sweeps([replace(sweep, **columns)], network)
+    [suspect] = verdict.suspects
+    assert (suspect.name, suspect.named, verdict.state) == ("n3", False, "inconclusive"), suspect
+    assert suspect.alternatives == ("a cable of leaf0 to other switches",)
+    assert named(judge_sweeps([sweep], network)) == {"n3"}
+
+
 def test_pairs_that_may_cross_a_slow_link_are_not_named_beside_it() -> None:
     """A ring of four switches: pairs of opposite ones have two shortest routes. One that has none over the link is named."""
     ring = [("s0", "s1"), ("s1", "s2"), ("s2", "s3"), ("s0", "s3")]

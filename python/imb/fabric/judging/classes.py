@@ -23,7 +23,7 @@ _APART = 5.0  # standard deviations that are between two populations at least
 
 
 class Classes(NamedTuple):
-    """`of`: class of each pair; `names`: by class."""
+    """`of`: class of each pair, or of each pair and direction, first all from the lower endpoint; `names`: by class."""
 
     of: Indices
     names: tuple[str, ...]
@@ -55,12 +55,19 @@ def leaves_of(endpoints: Sequence[Endpoint], topology: Topology) -> Indices:
     return np.array([place.get(endpoint.host, -1) for endpoint in endpoints], dtype=np.int64)
 
 
-def of_populations(classes: Classes, slow: Mask, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Classes:
-    """Classes of pairs with no, one and two endpoints of the slower population."""
+def of_populations(
+    classes: Classes, slow: Mask, a: npt.NDArray[Any], b: npt.NDArray[Any], way: str = ""
+) -> Classes:
+    """Classes of pairs, both ways, with no, one and two endpoints of the slower population. `way`: which end that one is, if not any."""
     suffixes = ("", ", one of the slower group", ", both of the slower group")
-    parts = slow[a].astype(np.int64) + slow[b]
+    sender, receiver = slow[np.concatenate([a, b])], slow[np.concatenate([b, a])]
+    parts = sender.astype(np.int64) + receiver
+    if way:
+        parts[(parts == 1) & ~(sender if way == "sender" else receiver)] = 0
     return _compact(
-        classes.of * 3 + parts, [f"{name}{suffix}" for name in classes.names for suffix in suffixes], FEWEST
+        classes.of * 3 + parts,
+        [f"{name}{suffix}" for name in classes.names for suffix in suffixes],
+        2 * FEWEST,
     )
 
 
@@ -118,9 +125,9 @@ def of_groups(classes: Classes, label: Indices, a: npt.NDArray[Any], b: npt.NDAr
     """Classes of pairs between groups, and of pairs within a group. All groups share these levels, so a group that is slow as a whole still stands out."""
     parts = (label[a] == label[b]).astype(np.int64)
     return _compact(
-        classes.of * 2 + parts,
+        classes.of * 2 + np.tile(parts, 2),
         [f"{name}{suffix}" for name in classes.names for suffix in (", between groups", ", in a group")],
-        FEWEST,
+        2 * FEWEST,
     )
 
 

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import stdtrit
 
 from imb.fabric.judging.classes import (
+    Classes,
     distances,
     leaves_of,
     near_groups,
@@ -56,7 +58,7 @@ from imb.fabric.judging.verdict import (
     Verdict,
 )
 from imb.model.units import as_percent, counted, size
-from imb.stats.arrays import Indices, Mask, Values
+from imb.stats.arrays import Indices, Mask, Numbers, Values
 from imb.stats.medians import median, middles, numbered
 
 FEWEST_ENDPOINTS = 4
@@ -68,6 +70,7 @@ _FEW = 0.1  # of the links have fewer pairs than the one whose sensitivity is re
 _SEVERAL = 0.1  # share of slow pairs beyond which slow hosts may be among them
 _ALIKE = 1.5  # times the effect of a link: what a pair that crosses it may have
 _95 = 1.96
+_SURE = 3.0  # standard errors; noise is farther away in 1 of 700
 
 
 def judge_sweeps(
@@ -143,7 +146,13 @@ def _layout(sweep: Sweep, topology: Topology | None, before: Layout | None) -> L
         components = before.components
     else:
         components = components_of(sweep.endpoints, a, b, topology, sweep.rails)
-    return Layout(sweep, good, key, a, b, distances(sweep.endpoints, a, b, topology).of, components, logs)
+    return Layout(sweep, good, key, a, b, _distances(sweep, a, b, topology).of, components, logs)
+
+
+def _distances(sweep: Sweep, a: Numbers, b: Numbers, topology: Topology | None) -> Classes:
+    """Classes of pairs by distance, the same both ways."""
+    classes = distances(sweep.endpoints, a, b, topology)
+    return classes._replace(of=np.tile(classes.of, 2))
 
 
 class _Size:
@@ -186,15 +195,20 @@ class _Size:
                 np.full(count, np.nan),
             )
             return
-        self.classes = distances(sweep.endpoints, layout.a, layout.b, topology)
+        self.classes = _distances(sweep, layout.a, layout.b, topology)
         first, later = halves(self.layout)
         self.whole = screen(Part(self.layout, first | later), self.least)
         self.group_of: Indices | None = None
         rails = any(self.whole.part.each[at].kind == "rail" for at in self.whole.chosen)
         if topology is None and not rails and self._find_groups():  # a slow rail may look like groups
             self.whole = screen(Part(self.layout, first | later), self.least)
+        apart = set[int]()
         if self._find_populations():
             self.whole = screen(Part(self.layout, first | later), self.least)
+        elif topology is None:
+            while group := self._find_apart(apart):
+                apart |= set(group)
+                self.whole = screen(Part(self.layout, first | later), self.least)
         self.all_passes, self.fresh = self.whole.part, Part(self.layout, later)
         self.first = Part(self.layout, first)
         self.launches = sweep.launch_count
@@ -227,8 +241,9 @@ class _Size:
         """Finds groups of endpoints by their times, as the switches are not known; whether there are any."""
         layout = self.layout
         middle = middles(layout.key[layout.good], len(layout.a), layout.logs[layout.good])
+        of = self.classes.of[: len(middle)]
         for index in range(len(self.classes.names)):
-            middle[self.classes.of == index] -= median(middle[self.classes.of == index])
+            middle[of == index] -= median(middle[of == index])
         label = near_groups(len(self.sweep.endpoints), layout.a, layout.b, middle, self.least)
         if label is None:
             return False
@@ -258,6 +273,65 @@ class _Size:
         )
         return True
 
+    def _find_apart(self, known: set[int]) -> list[int]:
+        """Without a topology, a group of suspected endpoints, none of them `known`, that are near each other and far from all others: they are below another
+        switch, or its uplink is slow. From now on they are compared with each other only."""
+        for at in self.whole.chosen:
+            component = self.whole.part.each[at]
+            if component.kind not in ("core", "host") or len(component.endpoints) > 1:
+                continue
+            group, slower = self._near_suspects(at)
+            if len(group) >= FEWEST and known.isdisjoint(group):
+                self._add_apart(group, float(np.expm1(slower)), component.way)
+                return group
+        return []
+
+    def _near_suspects(self, at: int) -> tuple[list[int], float]:
+        """The endpoints that are about as slow as a suspected one, if they are near each other, and by how much they are slow; else none."""
+        layout, fit, component = self.layout, self.whole, self.whole.part.each[at]
+        end = component.endpoints[0]
+        effects = np.nan_to_num(endpoint_effects(fit, fit.part.there, component.way))
+        like = effects >= fit.effect(at) / 2
+        core, limit = like, fit.effect(at) / 2
+        if self.group_of is not None and self.group_of[end] >= 0:
+            group = self.group_of == self.group_of[end]
+            half = median(effects[group]) / 2
+            members = np.count_nonzero(group & (effects >= half))
+            if group.sum() >= FEWEST and half >= self.least / 4 and 2 * members > group.sum():
+                core, like, limit = group, effects >= half, half
+        places = np.flatnonzero(fit.part.there)
+        a, b = (column[places % len(layout.a)] for column in (layout.a, layout.b))
+        usual = core & (effects <= 4 * limit)  # others are slow themselves
+        values = fit.residual[places[usual[a] & usual[b]]]
+        sure = 0.0 if core is like else _SURE * _of_median(fit.spread, len(values))
+        if not core[end] or len(values) < FEWEST or median(values) >= max(limit, sure):
+            return [], 0.0
+        near = core.copy() if core is not like else np.zeros(len(core), dtype=bool)
+        for endpoint in np.flatnonzero(like & ~near).tolist():  # one may be slow itself, and not in the group
+            inside = ((a == endpoint) & core[b]) | ((b == endpoint) & core[a])
+            own = fit.residual[places[inside]]
+            near[endpoint] = not len(own) or median(own) < limit + _SURE * _of_median(fit.spread, len(own))
+        return np.flatnonzero(near).tolist(), median(effects[near]) if near.any() else 0.0
+
+    def _add_apart(self, group: Sequence[int], slower: float, way: str) -> None:
+        """Records a group that stands apart, perhaps one way only; its pairs are classes of their own."""
+        layout = self.layout
+        slow = np.zeros(len(self.sweep.endpoints), dtype=bool)
+        slow[list(group)] = True
+        self.classes = of_populations(self.classes, slow, layout.a, layout.b, way)
+        self.layout = replace(layout, of=self.classes.of)
+        # Of two switches it is not known which one is farther from the other.
+        several = self.group_of is None
+        if self.group_of is not None:
+            others = self.group_of[~slow]
+            several = int(np.count_nonzero(np.bincount(others[others >= 0]) > 1)) > 1
+        self._add_population(group, slower, unsure=several)
+        self.notes.insert(  # an inconclusive verdict has its first note as reason
+            0,
+            f"{self.name}: {counted(len(group), 'endpoint')} stand apart: near each other, and {as_percent(slower, 1)} longer to all others: "
+            "another switch, or a slow uplink; give the switches (--topology), or compare with --baseline",
+        )
+
     def _add_population(self, group: Sequence[int], slower: float, *, unsure: bool = True) -> None:
         """Records a group of slower endpoints as a population, instead of a list of slow hosts. The cores of one host may differ by design, so they do
         not make the verdict `unsure`."""
@@ -273,34 +347,32 @@ class _Size:
         chosen = self.whole.chosen
         results = confirm(self.first, self.fresh, chosen, self.least)
         self.final = self.whole
-        apart = self._groups_apart(chosen)
         slow = []
         for at in chosen:
-            suspect = self._suspect(at, results.get(at), apart)
-            if suspect is not None:
-                self.suspects.append(suspect)
-            if suspect is None or suspect.named or suspect.undecided:
+            suspect = self._suspect(at, results.get(at))
+            self.suspects.append(suspect)
+            if suspect.named or suspect.undecided:
                 slow.append(at)
         self.final = Fit(self.all_passes, tuple(slow))
         self._whole_groups()
 
-    def _suspect(self, at: int, result: Result | None, apart: set[int]) -> Suspect | None:
+    def _suspect(self, at: int, result: Result | None) -> Suspect:
         """Named where fresh passes confirm it, and no other component explains its pairs about as well."""
         component = self.all_passes.each[at]
-        if component.kind in ("core", "host") and set(component.endpoints) <= apart:
-            return None
         effect, error = self.final.effect(at), self.final.error(at)
         p = 1.0 if result is None else result.p_value
         confirmed = result is not None and result.again and p <= self.level and effect >= self.least
         others = [self.all_passes.each[other].name for other in alike(self.final, at)]
         kind, name, advice, separable = component.kind, component.name, "", True
+        cables: list[str] = []
         if not component.way or confirmed:
             route = self._route(at, effect)
+            cable = f"a cable of {self._leaf(component.endpoints[0])} to other switches" if route else ""
             if route == "route":
                 kind, name = "route", f"routes of {name} beyond {self._leaf(component.endpoints[0])}"
-                others = [other for other in others if other != component.name]
+                cables, others = [cable], [other for other in others if other != component.name]
             elif route:
-                others.append(route)
+                others.append(cable)
         if others:
             advice = (
                 ""
@@ -321,7 +393,7 @@ class _Size:
             kind, name, component.endpoints, float(np.expm1(effect)),
             (float(np.expm1(effect - _95 * error)), float(np.expm1(effect + _95 * error))),
             p, self.sweep.benchmark, self.sweep.bytes, confirmed and not others,
-            tuple(dict.fromkeys((*component.alternatives, *others))), advice, separable, component.way, undecided,
+            tuple(dict.fromkeys((*cables, *component.alternatives, *others))), advice, separable, component.way, undecided,
             significance(self.final, at),
         )  # fmt: skip
 
@@ -352,70 +424,34 @@ class _Size:
         return self.topology.leaves[leaf] if self.topology.leaves else "its switch"
 
     def _route(self, at: int, effect: float) -> str:
-        """Whether a host is slow to hosts below its own switch, too: "" if it is, as slow hosts are; "route" if it is not; else, where that is not
-        known, the name of the other suspect."""
+        """Whether a host is slow to hosts below its own switch, too: "" if it is, as slow hosts are; "route" if it is not; "?" where that is not known.
+        Noise answers wrongly less often than in `level`, all suspects together."""
         component = self.all_passes.each[at]
         if self.topology is None or component.kind != "host" or len(component.endpoints) != 1:
             return ""
         leaf = leaves_of(self.sweep.endpoints, self.topology)
-        columns = self.final.alone(at)
-        pair = columns % len(self.layout.a)
-        switch = leaf[component.endpoints[0]]
-        below = columns[(leaf[self.layout.a[pair]] == switch) & (leaf[self.layout.b[pair]] == switch)]
-        if switch < 0 or not FEWEST <= len(below) < len(columns):
+        switch = int(leaf[component.endpoints[0]])
+        under, columns = leaf == switch, self.final.alone(at)
+        below = columns[self._inside(columns, under)]
+        if switch < 0 or np.count_nonzero(under) < 2 or len(below) == len(columns):
             return ""
+        if len(below) < FEWEST and not self.topology.has_several_links(switch):
+            return ""
+        if not len(below):
+            return "?"
         values = self.final.residual[below]
         inside = median(values) + bounded_mean(values - median(values), self.final.spread)
         error = self.final.spread / np.sqrt(len(below))
-        if inside >= effect / 2 + error:
+        freedom = self.final.scores[2][int(self.all_passes.kinds[at])][1]
+        sure = -float(stdtrit(freedom, self.level / len(self.final.chosen))) * self.final.bounded[1] * error
+        if inside >= max(effect / 2 + error, sure):
             return ""
-        return (
-            "route"
-            if inside <= effect / 2 - error
-            else f"a cable of {self._leaf(component.endpoints[0])} to other switches"
-        )
+        return "route" if inside <= min(effect / 2 - error, effect - sure) else "?"
 
-    def _groups_apart(self, chosen: Sequence[int]) -> set[int]:
-        """Without a topology, endpoints of suspected hosts that are near each other: they are below another switch, or its uplink is slow."""
-        if self.topology is not None or self.populations:
-            return set()
-        each = self.all_passes.each
-        ends = {
-            at: each[at].endpoints[0]
-            for at in chosen
-            if each[at].kind in ("core", "host") and len(each[at].endpoints) == 1
-        }
-        if not ends:
-            return set()
-        fit, effects = self.final, endpoint_effects(self.final, self.all_passes.there)
-        group: set[int] = set()
-        for at, end in ends.items():
-            like = np.flatnonzero(np.nan_to_num(effects) >= self.final.effect(at) / 2)
-            if end not in like or len(like) < FEWEST:
-                continue
-            pair = np.flatnonzero(np.isin(self.layout.a, like) & np.isin(self.layout.b, like))
-            pair = np.concatenate([pair, pair + len(self.layout.a)]) if self.all_passes.directed else pair
-            pair = pair[self.all_passes.there[pair]]
-            values, ways = fit.residual[pair], pair % len(self.layout.a)
-            if len(values) < FEWEST or median(values) >= self.final.effect(at) / 2:
-                continue
-            for endpoint in like.tolist():  # one of them may be slow, too
-                of_endpoint = values[(self.layout.a[ways] == endpoint) | (self.layout.b[ways] == endpoint)]
-                if len(of_endpoint) and median(of_endpoint) < self.final.effect(at) / 2:
-                    group.add(endpoint)
-        if group:
-            slower = float(np.expm1(median(effects[sorted(group)])))
-            # Of two switches it is not known which one is farther from the other.
-            several = self.group_of is None
-            if self.group_of is not None:
-                others = np.delete(self.group_of, sorted(group))
-                several = int(np.count_nonzero(np.bincount(others[others >= 0]) > 1)) > 1
-            self._add_population(sorted(group), slower, unsure=several)
-            self.notes.append(
-                f"{self.name}: {counted(len(group), 'endpoint')} stand apart: near each other, and {as_percent(slower, 1)} longer to all others: "
-                "another switch, or a slow uplink; give the switches (--topology), or compare with --baseline"
-            )
-        return group
+    def _inside(self, columns: Indices, under: Mask) -> Mask:
+        """Which pairs have both ends in a group."""
+        pair = columns % len(self.layout.a)
+        return np.asarray(under[self.layout.a[pair]] & under[self.layout.b[pair]])
 
     # --- Pairs --------------------------------------------------------------------------------------------------------
 
@@ -601,17 +637,25 @@ def _passes(layout: Layout) -> int:
     return int(np.median(np.bincount(layout.key[layout.good], minlength=1)))
 
 
-def endpoint_effects(fit: Fit, kept: Mask) -> Values:
-    """Mean of each endpoint over the bounded times with its partners, of these pairs; NaN for one without a pair."""
+def endpoint_effects(fit: Fit, kept: Mask, way: str = "") -> Values:
+    """Mean of each endpoint over the bounded times with its partners, of these pairs; NaN for one without a pair. `way`: as sender or as receiver only."""
     layout, places = fit.part.layout, np.flatnonzero(kept)
-    pair = places % len(layout.a)
-    ends, count = np.concatenate([layout.a[pair], layout.b[pair]]), len(layout.sweep.endpoints)
-    residuals = np.tile(fit.residual[places], 2)
+    pair, count = places % len(layout.a), len(layout.sweep.endpoints)
+    if way:
+        ends = np.where((places < len(layout.a)) == (way == "sender"), layout.a[pair], layout.b[pair])
+        residuals = fit.residual[places]
+    else:
+        ends, residuals = np.concatenate([layout.a[pair], layout.b[pair]]), np.tile(fit.residual[places], 2)
     middle = middles(ends, count, residuals)
     away = np.clip(residuals - middle[ends], -3 * fit.spread, 3 * fit.spread)
     with np.errstate(all="ignore"):
         effects: Values = middle + np.bincount(ends, away, count) / np.bincount(ends, minlength=count)
     return effects
+
+
+def _of_median(spread: float, count: int) -> float:
+    """Standard error of the median of so many values."""
+    return 1.25 * spread / max(count, 1) ** 0.5
 
 
 def _with_same_pairs(name: str, others: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ _ROBUST = 10  # endpoints of which the median absolute deviation is taken; a slo
 
 @dataclass(frozen=True)
 class Layout:
-    """What all parts of a sweep share. `key`: the pair of each record, `a`, `b`: of each pair, `of`: class of each pair; `logs`: of the records' times."""
+    """What all parts of a sweep share. `key`: the pair of each record, `a`, `b`: of each pair, `of`: class of each pair and direction; `logs`: of the records' times."""
 
     sweep: Sweep
     good: Mask
@@ -101,7 +101,7 @@ class Part:
         self.each, self.member = (
             layout.members if self.directed else (layout.components.each, layout.components.member)
         )
-        self.of = np.tile(layout.of, 2) if self.directed else layout.of
+        self.of = layout.of if self.directed else layout.of[:pairs]
 
     @cached_property
     def error(self) -> float:
@@ -122,7 +122,7 @@ class Part:
     def single(self) -> Values:
         """As `value`, relative to other pairs of the same endpoints in each pass: what slows an endpoint for some passes slows no single pair."""
         layout, count = self.layout, len(self.layout.sweep.endpoints)
-        classes = layout.of[self._key]
+        classes = layout.of[self._at]
         away = self._logs - middles(classes, int(layout.of.max(initial=-1)) + 1, self._logs)[classes]
         begin = self._passes * count
         ends = [begin + column[self._key] for column in (layout.a, layout.b)]

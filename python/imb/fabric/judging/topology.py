@@ -54,6 +54,14 @@ class Topology:
     distance: Indices | None = None
     switch: Indices | None = None
 
+    def has_several_links(self, leaf: int) -> bool:
+        """Whether several links lead from a leaf switch to others, so that a route takes one of them."""
+        inside = self.leaf == leaf
+        return any(
+            group.kind == "group" and len(group.parts) == 1 and np.array_equal(group.parts[0][0], inside)
+            for group in self.groups
+        )
+
     def may_cross(self, link: str, a: str, b: str) -> bool:
         """Whether a shortest route of these hosts crosses a link, perhaps not all. False where routes are not known."""
         if (
