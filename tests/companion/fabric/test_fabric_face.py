@@ -319,7 +319,7 @@ def test_hosts_of_a_slow_uplink_are_not_drained(imb: Imb, tmp_path: Path, slow: 
     drained = [line for line in said.out.splitlines() if line.startswith("scontrol")]
     assert said.code == (10 if slow else 11), said.out
     assert said.out.count("8 endpoints stand apart") == 1
-    first = "bad: slow: host n021" if slow else "inconclusive: Pair_Latency 8 bytes: 8 endpoints stand apart"
+    first = "bad: slow: host n021" if slow else "inconclusive: "
     assert said.out.startswith(first) and len(drained) == len(slow), said.out
     assert all("nodename=n021 " in line for line in drained)
 

@@ -655,7 +655,7 @@ def endpoint_effects(fit: Fit, kept: Mask, way: str = "") -> Values:
 
 def _of_median(spread: float, count: int) -> float:
     """Standard error of the median of so many values."""
-    return 1.25 * spread / max(count, 1) ** 0.5
+    return float(1.25 * spread / np.sqrt(max(count, 1)))
 
 
 def _with_same_pairs(name: str, others: Sequence[str]) -> str:
