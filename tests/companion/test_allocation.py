@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
+from companion import fake_mpi
+from companion.door import Imb
 from imb.model.intent import Intent
 from imb.model.mpis import Host
 from imb.mpi.allocation import Allocation, hosts_offered
@@ -95,6 +97,26 @@ def test_how_many_ranks_and_hosts_are_offered() -> None:
     flux = {"FLUX_JOB_ID": "7", "FLUX_JOB_NNODES": "4", "FLUX_JOB_SIZE": "8"}
     assert hosts_offered([], flux) == 4 and offered(bare, flux) == 8
     assert hosts_offered([], {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "4"}) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks"),
+    [
+        (["--ppn", "32"], 64),
+        (["--ppn", "32", "--np", "48"], 48),
+        (["--ppn", "32", "--hosts", "a,b,c"], 96),
+        (["--hosts", "a,b,c"], 3),
+        ([], 2),
+    ],
+)
+def test_ppn_counts_on_every_host_of_the_allocation(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], ranks: int
+) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    for name, value in {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "2", "SLURM_CPUS_ON_NODE": "32"}.items():
+        monkeypatch.setenv(name, value)
+    said = imb("run", "PingPong", *options, *words, "--dry-run")
+    assert said.code == 0 and f" -n {ranks} " in said.out, said
 
 
 @pytest.mark.slice("fabric")

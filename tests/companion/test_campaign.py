@@ -560,7 +560,8 @@ def test_a_launch_without_a_new_row_reports_its_time_limit(
     trial.hold.touch()
     said = imb("campaign", trial.file, "--timeout", "0.5")
     assert "no new row for 0.2 s: no record was written yet; it is killed after 0.5 s (--timeout)" in said.err
-    made = limit_in_words(None, "20261126T000000Z-0a1b2c")
+    made = limit_in_words(None, None, "20261126T000000Z-0a1b2c")
+    assert limit_in_words(None, 600, "x") == "it is killed after 600 s without one, unless --timeout is given"
     assert made.endswith("continue with `imb run --resume 20261126T000000Z-0a1b2c --timeout SECONDS`")
 
 

@@ -82,16 +82,73 @@ def test_a_dry_run_shows_what_is_left(imb: Imb, archive: Archive, fake: list[obj
     assert len(imb("run", "--resume", "--dry-run").out.splitlines()) == 1
 
 
-def test_a_launch_of_ab_that_hangs_ends(
-    imb: Imb, tmp_path: Path, fake: list[object], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "PingPong"],
+        ["ab", "--a", "", "--b", "FAKE_TIME=2", "--launches", 1, "PingPong"],
+        ["ab", "--a", "", "--b", "FAKE_TIME=2", "--launches", 1, "--launch-by-launch", "PingPong"],
+        ["campaign"],
+        ["latency", "--launches", 1],
+        ["startup", "--ranks", 2, "--launches", 1],
+        ["fabric", "--hosts", "a,b"],
+    ],
+    ids=lambda words: "-".join(map(str, words[:1])),
+)
+def test_a_launch_that_hangs_ends_without_timeout(
+    imb: Imb, tmp_path: Path, fake: list[object], monkeypatch: pytest.MonkeyPatch, words: list[object]
 ) -> None:
-    """Without --timeout."""
-    monkeypatch.setattr("imb.runner.passes.LIMIT_LEAST", 0.2)
+    """Every command that launches has the same limit: a launch that writes no new row for long is killed."""
+    monkeypatch.setattr("imb.runner.passes.STALL_LEAST", 0.2)
     monkeypatch.setattr("imb.runner.passes.LIMIT_TIMES", 0.01)
     (tmp_path / "hold").touch()
     monkeypatch.setenv("FAKE_HOLD", str(tmp_path / "hold"))
-    said = imb(*ab(fake, "--launches", 1, "PingPong"))
-    assert said.code == 1 and len(re.findall(r"killed after 0\.2\d+ s", said.err)) == 2, said.err
+    (tmp_path / "mpi/bin/IMB-FABRIC").symlink_to("IMB-MPI1")
+    if words == ["campaign"]:
+        file = tmp_path / "c.toml"
+        file.write_text('benchmarks = ["PingPong"]\nlaunches = 1\n[variants.a]\n')
+        words = ["campaign", file]
+        monkeypatch.setenv("IMB_MPI", str(fake[1]))
+        file.write_text(f'{file.read_text()}programs = "{fake[3]}"\n')
+        said = imb(*words)
+    else:
+        command, *others = words
+        said = imb(command, *fake, *others)
+    assert said.code in (1, 11), said
+    assert "killed: no new row for 0.2 s; if it did not hang, give a longer limit" in said.out + said.err, (
+        said
+    )
+
+
+def test_a_launch_that_writes_rows_is_not_ended(
+    imb: Imb, tmp_path: Path, fake: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it takes as a whole."""
+    monkeypatch.setattr("imb.runner.passes.STALL_LEAST", 1.0)
+    monkeypatch.setattr("imb.runner.passes.LIMIT_TIMES", 0.01)
+    launcher = tmp_path / "mpi/bin/mpiexec"
+    slow = (
+        'if [ "$1" != -version ]; then\nrows=$(($(wc -l < "${0%/*}/records-2") - 1))\nhead -1 "${0%/*}/records-2" > "$1"\n'
+        'for i in 1 2 3 4; do sleep 0.5; sed -n 2p "${0%/*}/records-2" >> "$1"; done\ntail -1 "${0%/*}/records-2" >> "$1"\nexit\nfi\n'
+    )
+    launcher.write_text(launcher.read_text().replace('echo "$name" >>', f'{slow}echo "$name" >>', 1))
+    said = imb("run", "PingPong", *fake)
+    assert said.code == 0 and re.search(r"in [2-9]\.\d s", said.out), said
+
+
+@pytest.mark.parametrize(
+    ("words", "at_once", "seconds"),
+    [
+        (["PingPong", "-budget", "2"], 2, 600),  # MPI may need minutes to start
+        (["PingPong", "-time", "100"], 1, 1000),
+        (["PingPong", "-time", "100"], 2, 2000),  # they take turns
+        (["PingPong", "-time", "0"], 1, 3600),  # a row may take any time: an hour is assumed
+    ],
+)
+def test_how_long_a_launch_may_write_no_row(words: list[str], at_once: int, seconds: float) -> None:
+    from imb.runner.passes import stall_limit
+
+    assert stall_limit(words, at_once) == seconds
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_a_launch_without_a_new_row_is_told_and_goes_on(
     assert said.code == 0, said.err
     lines = [line for line in said.err.splitlines() if "no new row" in line]
     assert lines[0].startswith(
-        "imb: launch 1: no new row for 0.4 s: no record was written yet; no time limit; "
+        "imb: launch 1: no new row for 0.4 s: no record was written yet; it is killed after 600 s without one"
     )
     assert 2 <= len(lines) <= 3  # each tells twice the time of the one before
     [name] = archive.ids()

@@ -222,7 +222,7 @@ def command(
     repeated at the end, with its partner, and the repeat is judged (not with --classic). With --until-decided, results are
     checked after each round from the fifth on.
 
-    Without --timeout, a launch in passes ends after a minute and ten times its budget. --submit prints the command that compares.
+    --submit prints the command that compares.
     """
     from imb.compare.comparison import CompareSettings
     from imb.experiments.ab import Ab, AbSettings
@@ -332,7 +332,7 @@ def _planned(
 
     import msgspec
 
-    from imb.runner import planning, session
+    from imb.runner import planning
     from imb.runner.campaign import (
         USUAL_SEGMENTS,
         Campaign,
@@ -374,4 +374,4 @@ def _planned(
         else [campaign]
     )
     plans = [planning.campaign_plan(each, locate_variant, seed=seed) for each in campaigns]
-    return campaign, [session.with_time_limit(plan) for plan in plans]
+    return campaign, plans

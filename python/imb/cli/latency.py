@@ -13,9 +13,9 @@ from imb.cli.launching import (
     EnvOption,
     HostsOption,
     LauncherOption,
-    LimitOption,
     MpiOption,
     ProgramsOption,
+    TimeoutOption,
     VerboseOption,
     build_for,
     intent_of,
@@ -67,7 +67,7 @@ def command(
             rich_help_panel=METHOD,
         ),
     ] = None,
-    timeout: LimitOption = 60,
+    timeout: TimeoutOption = None,
     verbose: VerboseOption = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
@@ -123,8 +123,8 @@ def command(
     raise typer.Exit(carry_out(Latency(store, plan), plan, verbose=verbose))
 
 
-def _seconds(budget: float | None, timeout: float) -> float:
+def _seconds(budget: float | None, timeout: float | None) -> float:
     """The budget of a launch in passes. Raises ImbError where its time limit would end it before."""
-    if budget is not None and budget >= timeout:
+    if budget and timeout and budget >= timeout:
         raise ImbError(f"--budget {budget:g} needs a --timeout above it, not {timeout:g}")
-    return budget or min(SECONDS, 0.75 * timeout)
+    return budget or (min(SECONDS, 0.75 * timeout) if timeout else SECONDS)

@@ -81,13 +81,8 @@ TimeoutOption = Annotated[
         min=0.1,
         metavar="SECONDS",
         help="Kill a launch that takes longer, and continue.",
+        show_default="600 s without a new row",
         rich_help_panel=PLACE,
-    ),
-]
-LimitOption = Annotated[
-    float,
-    typer.Option(
-        "--timeout", min=0.1, metavar="SECONDS", help="End a launch that takes longer.", rich_help_panel=PLACE
     ),
 ]
 VerboseOption = Annotated[
@@ -207,13 +202,7 @@ def intent_of(
         raise ImbError(
             f"--env: not NAME=VALUE: {invalid}; give one such as UCX_TLS=tcp, or NAME of a variable that is set"
         )
-    ranks = (
-        np
-        or ((ppn or 1) * len(names) if len(names) > 1 or (ppn and names) else 0)
-        or ppn
-        or len(numbers)
-        or 2
-    )
+    ranks = np or placed_ranks(names, ppn) or len(numbers) or 2
     if len(numbers) > ranks:
         raise ImbError(
             f"--cpus: {len(numbers)} CPUs for {counted(ranks, 'rank')}: {cpus}; give at most one per rank"
@@ -227,6 +216,15 @@ def intent_of(
         env=dict(variable.split("=", 1) for variable in variables),
         launcher=launcher,
     )
+
+
+def placed_ranks(hosts: Sequence[str], ppn: int | None) -> int | None:
+    """How many ranks --hosts and --ppn ask for, on the hosts of the allocation where none is named; None: neither is given."""
+    from imb.mpi.allocation import hosts_offered
+
+    if ppn:
+        return ppn * hosts_offered(hosts)
+    return len(hosts) if len(hosts) > 1 else None
 
 
 def refuse_missing_cpus(intent: Intent, setting: str = "--cpus") -> None:

@@ -82,7 +82,7 @@ def command(
             min=1,
             metavar="N",
             help="Ranks.",
-            show_default="2, or from --map, --cpus, --ppn",
+            show_default="2, or from --map, --hosts, --ppn, --cpus",
             rich_help_panel=SUBJECT,
         ),
     ] = None,

@@ -48,6 +48,8 @@ def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
             return ended.problem
         case "failed":
             return f"{_failure(ended.status or 0)}{_reason(archive, plan, ended)}"
+        case "timed_out" if ended.problem:
+            return f"killed: {ended.problem}; if it did not hang, give a longer limit (--timeout SECONDS)"
         case "timed_out":
             item_limit = plan.items[ended.number - 1].timeout
             limit = (

@@ -43,6 +43,8 @@ from imb.runner.session import (
     reporting_archive,
     secrets_of,
     spool_of,
+    stall_limit,
+    waits_for_allocation,
     without_secrets,
 )
 from imb.runner.transports import reported_transports
@@ -186,15 +188,25 @@ def _launch(
 ) -> None:
     """Launches, and completes the facts. `on_complete`: all records are there, though MPI may take a second to end."""
     spool, facts, progress = running.spool, running.facts, running.progress
-    ranks = intent_of(plan, running.item).ranks
+    intent = intent_of(plan, running.item)
+    ranks = intent.ranks
+    limit = stall_limit(plan, running.item)
+    may_queue = waits_for_allocation(intent)
     stopped: str | None = None
+    stalled: str | None = None
 
     def tick(seconds: float) -> None:
-        nonlocal stopped
-        if line := progress.stall(seconds):
-            on_problem(
-                running.item, f"{line}; {limit_in_words(running.item.timeout or plan.timeout, plan.id)}"
+        nonlocal stopped, stalled
+        line = progress.stall(seconds)
+        stall_counts = progress.begun or not may_queue
+        if line:
+            words = limit_in_words(
+                running.item.timeout or plan.timeout, limit if stall_counts else None, plan.id
             )
+            on_problem(running.item, f"{line}; {words}")
+        if limit is not None and stall_counts and progress.stalled > limit:
+            stalled = f"no new row for {limit:g} s"
+            raise _Stopped(stalled)
         try:
             on_progress(progress, seconds)
         except _Stopped as stop:
@@ -236,6 +248,8 @@ def _launch(
         )
     if stopped:
         outcome, facts["problem"] = "stopped", stopped
+    if stalled:
+        outcome, facts["problem"] = "timed_out", stalled
     if outcome == "finished":
         # A launcher of another MPI starts N programs of one rank each, which all end well.
         separate = progress.ranks not in (None, ranks)

@@ -18,7 +18,11 @@ LEAST_BUDGET = 2.0  # seconds of a launch: a first table soon; several launches 
 ROW_BUDGET = {"IO": 1.0}  # seconds that a row adds; a sample with files creates them again
 USUAL_ROW_BUDGET = 0.1
 SAMPLE = 10.0  # seconds of a classic row at most, by default: -time
+LONG_SAMPLE = 360.0  # seconds that a row with -time 0, which has no limit, is assumed to take
 LIMIT_LEAST, LIMIT_TIMES = 60.0, 10.0  # of a time limit: seconds, and times what the arguments ask for
+STALL_LEAST = (
+    600.0  # seconds without a record after which a launch hangs: hosts may need minutes to start MPI
+)
 START = 2.0  # seconds, about, of MPI's start and end
 SUITE_BUDGET = 60.0  # seconds of passes with -precision alone: src/plan/options.h
 USUAL_LENGTHS = 24  # of a benchmark: 0, and 2^0 to 2^22
@@ -118,6 +122,15 @@ def time_limit(component: Component, arguments: Sequence[str], ranks: int, at_on
                 component, names, arguments, ranks
             )
     return LIMIT_LEAST + LIMIT_TIMES * at_once * seconds if seconds else None
+
+
+def stall_limit(arguments: Sequence[str], at_once: int) -> float:
+    """Seconds without a record after which a launch with these IMB arguments counts as hanging, with `at_once` launches interleaved. It is
+    the limit of launches without --timeout: one that writes rows is never ended, however long it takes."""
+    seconds = SAMPLE
+    with contextlib.suppress(ValueError):
+        seconds = float(_options(arguments).get("time", SAMPLE))
+    return max(STALL_LEAST, LIMIT_TIMES * at_once * (seconds if seconds > 0 else LONG_SAMPLE))
 
 
 def budget_of(arguments: Sequence[str]) -> float | None:

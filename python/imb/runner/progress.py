@@ -12,10 +12,12 @@ from imb.runner.passes import USUAL_LENGTHS, lengths_of_powers
 QUIET = 60.0  # seconds without a record after which that is reported; then twice as many, and so on
 
 
-def limit_in_words(timeout: float | None, session: str) -> str:
+def limit_in_words(timeout: float | None, stall_limit: float | None, session: str) -> str:
     """When a launch that hangs is ended, or how to end it."""
     if timeout is not None:
         return f"it is killed after {timeout:g} s (--timeout)"
+    if stall_limit is not None:
+        return f"it is killed after {stall_limit:g} s without one, unless --timeout is given"
     return f"no time limit; end it with Ctrl-C, then continue with `imb run --resume {session} --timeout SECONDS`"
 
 
@@ -36,6 +38,8 @@ class Progress:
         self._layouts = 1
         self._limits: PassLimits | None = None
         self._share = 0.0  # of the limits
+        self.begun = False  # there are records
+        self.stalled = 0.0  # seconds without a new one
         self._fed = False  # since the last look
         self._last = 0.0  # seconds at which records were there last
         self._quiet = QUIET
@@ -47,7 +51,7 @@ class Progress:
             record = decode(line)
         except UNDECODABLE:
             return
-        self._fed = True
+        self._fed = self.begun = True
         if isinstance(record, Run):
             self._begin(record)
         elif isinstance(record, End):
@@ -109,7 +113,8 @@ class Progress:
         """A line where the launch, `seconds` after its start, has written no record for long; None otherwise."""
         if self._fed or self.end:
             self._fed, self._last, self._quiet = False, seconds, QUIET
-        if seconds - self._last < self._quiet:
+        self.stalled = seconds - self._last
+        if self.stalled < self._quiet:
             return None
         quiet, self._quiet = self._quiet, 2 * self._quiet
         where = f"the last one is {self.benchmark}" if self.benchmark else "no record was written yet"

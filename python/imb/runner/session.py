@@ -250,17 +250,18 @@ def examine(plan: Plan) -> None:
         command_of(plan, item, Path())
 
 
-def with_time_limit(plan: Plan) -> Plan:
-    """The plan with a time limit for its launches, many times what they ask for, if it has none."""
-    if plan.timeout is not None:
-        return plan
-    at_once = max(map(len, launch_batches(plan, plan.items)))
-    limits = {
-        passes.time_limit(item.component, item.arguments, intent_of(plan, item).ranks, at_once)
-        for item in {item.like(): item for item in plan.items}.values()
-    }
-    known = [limit for limit in limits if limit is not None]
-    return msgspec.structs.replace(plan, timeout=max(known)) if len(known) == len(limits) else plan
+def stall_limit(plan: Plan, item: Item) -> float | None:
+    """Seconds without a record after which a launch is ended; None: it has a time limit instead."""
+    if item.timeout or plan.timeout:
+        return None
+    batches = launch_batches(plan, plan.items)
+    at_once = next((len(batch) for batch in batches if item in batch), 1)
+    return passes.stall_limit(item.arguments, at_once)
+
+
+def waits_for_allocation(intent: Intent) -> bool:
+    """Whether the launcher may wait in a queue before it starts anything."""
+    return intent.launcher == "srun" and not in_job()
 
 
 def save(archive: Archive, plan: Plan) -> None:

@@ -19,7 +19,7 @@ def plan_startup(
     intent: Intent,
     ranks: Sequence[int],
     launches: int,
-    timeout: float,
+    timeout: float | None,
     labels: Sequence[str],
 ) -> Plan:
     """The plan: each round has all numbers of ranks, so that drift of the machine does not look like an effect of them. Raises ImbError."""

@@ -33,6 +33,7 @@ from imb.cli.launching import (
     VerboseOption,
     build_for,
     intent_of,
+    placed_ranks,
     prepare,
     refuse_missing_cpus,
 )
@@ -71,7 +72,7 @@ def command(
             "-n",
             metavar="N,N...",
             help="Numbers of ranks.",
-            show_default="2",
+            show_default="2, or from --hosts, --ppn",
             rich_help_panel=SUBJECT,
         ),
     ] = None,
@@ -225,7 +226,8 @@ def command(
     planning.refuse_own(arguments)
     installation, folder = prepare(mpi, programs)
     hosts_named = [host for host in (hosts or "").split(",") if host]
-    ranks = _numbers(np)
+    placed = None if np else placed_ranks(hosts_named, ppn)
+    ranks = _numbers(str(placed) if placed else np)
     if verify is not None:
         ranks = sorted({cell.ranks for cell in tuner_of(installation).read(verify)[1]})
         if mismatch := difference(verify, installation):

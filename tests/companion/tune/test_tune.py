@@ -95,10 +95,14 @@ def test_numbers_of_ranks_are_proven_apart_and_share_a_file(tune: Tune, tmp_path
     assert sorted(rule[1:3] for rule in written["rules"]) == [[2, 1024], [2, 16384], [4, 1024], [4, 16384]]
 
 
-def test_hosts_of_a_launch_follow_from_ranks_per_host(
-    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("words", "nodes", "ranks"), [(["--np", "2,4"], "", "2, 4"), ([], "2", "4")])
+def test_hosts_and_ranks_of_a_launch_follow_from_ranks_per_host(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], nodes: str, ranks: str
 ) -> None:
-    """Without --hosts or an allocation, as where srun makes one."""
+    """Without --hosts, and without an allocation, as where srun makes one, or in one of two nodes."""
+    if nodes:
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+        monkeypatch.setenv("SLURM_JOB_NUM_NODES", nodes)
     mpi = make(tmp_path / "mpi")
     asked: list[int] = []
 
@@ -108,10 +112,9 @@ def test_hosts_of_a_launch_follow_from_ranks_per_host(
 
     monkeypatch.setattr("imb.tune.tuner.tuner_of", tuner_of)
     monkeypatch.setattr(experiment, "tuner_of", tuner_of)
-    words = ["--np", "2,4", "--ppn", "2", "--output", tmp_path / "out"]
-    assert imb("tune", *mpi, *words, "Allreduce").code == 0
+    assert imb("tune", *mpi, *words, "--ppn", "2", "--output", tmp_path / "out", "Allreduce").code == 0
     assert asked == [2, 2]
-    assert "; 2 hosts, 2 ranks per host; ranks: 2, 4\n" in (tmp_path / "out/switch.sh").read_text()
+    assert f"; 2 hosts, 2 ranks per host; ranks: {ranks}\n" in (tmp_path / "out/switch.sh").read_text()
 
 
 def test_an_mpi_that_cannot_be_tuned_names_those_that_can(
