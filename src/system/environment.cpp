@@ -10,14 +10,30 @@ namespace openimb::system {
 
 namespace {
 
-/** Whether a variable of this name may hold a secret, which records must not have. */
+/** Whether a variable of this name may hold a secret, which records must not have: by the words between
+ * underscores, as in the companion (confidential.py). Part of a word is not enough: UCX_IB_PKEY and
+ * MPICH_RMA_PASSIVE are settings to compare. */
 bool is_secret(std::string_view name) {
   std::string upper(name);
   std::ranges::transform(upper, upper.begin(),
                          [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-  constexpr std::string_view marks[] = {"KEY", "TOKEN", "AUTH", "PASS", "SECRET", "COOKIE", "CREDENTIAL"};
-  return std::ranges::any_of(marks,
-                             [&](std::string_view mark) { return upper.find(mark) != std::string::npos; });
+  const std::string_view whole(upper);
+  constexpr std::string_view settings[] = {"CH4_OFI_ENABLE_MR_PROV_KEY", "CXI_PROV_KEY_CACHE",
+                                           "MPI_AUTH_METHOD", "_PASS_LIBPATH", "_PASS_ENVIRON_MCA_PARAMS"};
+  if (std::ranges::any_of(settings, [&](std::string_view end) { return whole.ends_with(end); })) return false;
+  constexpr std::string_view parts[] = {"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIAL"};
+  if (std::ranges::any_of(parts,
+                          [&](std::string_view part) { return whole.find(part) != std::string_view::npos; }))
+    return true;
+  constexpr std::string_view words[] = {"KEY",           "KEYS",  "APIKEY", "PASS",   "AUTH",
+                                        "AUTHORIZATION", "TOKEN", "TOKENS", "COOKIE", "COOKIES",
+                                        "CRED",          "CREDS", "JWT"};
+  for (std::string_view rest = whole; !rest.empty();) {
+    const auto end = std::min(rest.find('_'), rest.size());
+    if (std::ranges::find(words, rest.substr(0, end)) != std::end(words)) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
 }
 
 }  // namespace

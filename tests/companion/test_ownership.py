@@ -1,6 +1,7 @@
 """A session of another user is not carried out unasked; secrets are in no file that `imb` writes."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from companion import fake_mpi
 from companion.cluster import until
 from companion.door import Imb
 from imb.model import confidential
+from imb.model.errors import ImbError
 from imb.mpi import conditions
 from imb.mpi.masked import Masked
 from imb.runner.ownership import make_session_folder
@@ -530,12 +532,100 @@ def test_a_session_is_not_submitted_without_its_secrets(
     assert not files_with(tmp_path / "archive", SECRET) and not files_with(tmp_path / ".psij", SECRET)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "GITHUB_TOKEN", "GH_TOKEN", "DB_PASSWORD", "SSH_AUTH_SOCK", "PGPASSWORD", "SSHPASS", "MYSQL_PASS", "API_KEY", "APIKEY", "apiKey", "accessKey", "X-Auth-Token", "Authorization", "XAUTHORITY", "OPENAI_API_KEY", "HF_TOKEN", "AUTHTOKEN", "MPD_SECRETWORD", "SLURM_JWT", "MUNGE_KEY", "SSH_KEY2", "SESSION_COOKIE", "GOOGLE_APPLICATION_CREDENTIALS", "DB_CREDS", "KEY_FILE", "PASSPHRASE", "UCX_AUTH_TOKEN", "FI_KEY", "OMPI_MCA_oob_auth", "client_secret", "token", "pass", "auth"],
+)
+def test_names_of_secrets(name: str) -> None:
+    assert confidential.hidden({name: "x"}) == {name: "(hidden)"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["UCX_IB_PKEY", "UCX_RC_MLX5_MKEY_ALIAS", "UCX_IB_MLX5_SMKEY_BLOCK_SIZE", "UCX_IB_MAX_IDLE_RKEY_COUNT", "UCX_RKEY_PTR_SEG_SIZE", "UCX_RKEY_MPOOL_MAX_MD", "MPICH_RMA_PASSIVE", "FI_OFI_RXM_PASSTHRU", "FI_CXI_PROV_KEY_CACHE", "MPIR_CVAR_CH4_OFI_ENABLE_MR_PROV_KEY", "MPICH_CH4_OFI_ENABLE_MR_PROV_KEY", "OMPI_MCA_btl_openib_pkey", "OMPI_MCA_mtl_psm_ib_pkey", "OMPI_MCA_plm_rsh_pass_libpath", "OMPI_MCA_plm_rsh_pass_environ_mca_params", "PRTE_MCA_plm_ssh_pass_libpath", "PRTE_MCA_plm_ssh_pass_environ_mca_params", "PSM2_PKEY", "PSM2_FLOW_CREDITS", "PSM_SET_HCA_PKEY", "I_MPI_AUTH_METHOD", "NCCL_IB_PKEY", "MV2_DEFAULT_PKEY", "GIT_AUTHOR_NAME", "TOKENIZERS_PARALLELISM", "LD_BYPASS", "MONKEY", "KEYBOARD", "COMPASS"],
+)
+def test_names_of_settings_that_are_no_secrets(name: str) -> None:
+    """Their values are compared, and a resumed session has them."""
+    assert confidential.hidden({name: "x"}) == {name: "x"}
+
+
+def test_a_comparison_sees_settings_whose_names_look_like_secrets(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpi = fake_mpi.make(tmp_path / "mpi")
+    for side, value in (("a", "0x7fff"), ("b", "0x8001")):
+        monkeypatch.setenv("FI_CXI_PROV_KEY_CACHE", value)
+        words = ["--env", f"UCX_IB_PKEY={value}", "--label", side, "--launches", 2]
+        assert imb("run", "PingPong", *mpi, *words).code == 0
+    said = imb("compare", "a", "b", "--assume-stable")
+    for name in ("UCX_IB_PKEY", "FI_CXI_PROV_KEY_CACHE"):
+        assert re.search(rf"{name}.*0x7fff.*0x8001", said.out), said.out
+    monkeypatch.delenv("FI_CXI_PROV_KEY_CACHE")
+    session = max((archive.folder / "sessions").iterdir())
+    (session / "0002.json").unlink()
+    assert imb("run", "--resume", session.name).code == 0  # without UCX_IB_PKEY in the environment
+
+
+URLS = [
+    "git clone https://me:{}@git.site/tools",
+    "git clone https://{}@git.site/tools",
+    "curl --proxy http://me:{}@proxy:3128 u",
+    "pip install --index-url='https://me:{}@pypi.site/simple' x",
+    "export HTTPS_PROXY=http://me:{}@proxy:3128; true",
+    'sh -c "curl ftp://me:{}@host/file"',
+]
+
+
+@pytest.mark.parametrize("command", URLS)
+def test_passwords_of_urls_are_masked_and_taken_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for name in ("git", "curl", "pip"):
+        (tmp_path / name).write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    whole = command.format(SECRET)
+    shown = confidential.hidden_command(whole)
+    assert shown == command.format("***")
+    assert SECRET in confidential.secret_values(commands=[whole])
+    with pytest.raises(ImbError, match="variable password_"):
+        confidential.revealed_command(shown)
+    for name in ("me_git_site", "git_site", "me_proxy", "me_pypi_site", "me_host"):
+        monkeypatch.setenv(f"password_{name}", SECRET)
+
+    def got(text: str) -> str:
+        return subprocess.run(["/bin/sh", "-c", text], capture_output=True, text=True, check=True).stdout
+
+    assert got(confidential.revealed_command(shown)) == got(whole)
+
+
+def test_no_password_of_a_url_is_recorded_or_printed(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In set-up, variables, launcher arguments, and what a command that fails prints."""
+    url = f"https://me:{SECRET}@git.site/x"
+    seen = tmp_path / "seen"
+    monkeypatch.setenv("UCX_PROXY", url)
+    file = secretive(tmp_path, f"true {url}", f"-x SITE={url}", seen)
+    file.write_text(file.read_text() + f'env = {{ PROXY = "{url}" }}\n')
+    said = imb("campaign", file)
+    assert said.code == 0 and "https://me:***@git.site/x" in said.err and SECRET not in said.out + said.err
+    shown = imb("show", archive.ids()[0])
+    assert shown.code == 0 and SECRET not in shown.out
+    assert not files_with(archive.folder, SECRET) and not files_with(tmp_path / "cache", SECRET)
+    file.write_text(file.read_text().replace(f"true {url}", f"echo no access to {url}; false", 1))
+    said = imb("campaign", file)
+    assert said.code == 1 and "no access to https://me:***@git.site/x" in said.err, said.err
+    assert SECRET not in said.out + said.err
+
+
 def test_words_that_are_no_secrets_stay() -> None:
     for command in (
         "ssh -o StrictHostKeyChecking=no -o PasswordAuthentication=no node1 true",
         "API_TOKEN=$API_TOKEN ./prepare",
         'curl -H "Authorization: Bearer $API_TOKEN" -H "Accept: text/plain" u',
         "docker run -v keys:/etc/keys; ssh authserver:22 true",
+        "curl http://host:80/a?mail=me@site; ssh me@host:22; git clone ssh://git@host/x https://me:$PASSWORD@host",
         "modprobe xpmem; echo 'it is done' \"really\" it\\'s",
         "export UCX_TLS=tcp KEYS= && test -e $FAKE_LOG.idle || { echo 'in use'; exit 3; }",
     ):

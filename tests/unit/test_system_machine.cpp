@@ -135,12 +135,26 @@ TEST_CASE("every prefix of MPI libraries and transports is recorded") {
 }
 
 TEST_CASE("of a variable that may hold a secret the name is recorded, not the value") {
-  const Variable key("UCX_OPENIMB_KEY", "one"), token("FI_openimb_token", "two");
+  const Variable key("UCX_OPENIMB_KEY", "one"), token("FI_openimb_token", "two"),
+      password("I_MPI_MYPASSWORD", "three"), pass("OMPI_MCA_pass_x", "four");
   const auto found = mpi_environment();
-  for (const char* name : {"UCX_OPENIMB_KEY", "FI_openimb_token"}) {
+  for (const char* name : {"UCX_OPENIMB_KEY", "FI_openimb_token", "I_MPI_MYPASSWORD", "OMPI_MCA_pass_x"}) {
     INFO(name);
     REQUIRE(value_of(found, name) != nullptr);
     CHECK(*value_of(found, name) == "(hidden)");
+  }
+}
+
+TEST_CASE("settings whose names look like those of secrets are recorded") {
+  for (const char* name :
+       {"UCX_IB_PKEY", "MPICH_RMA_PASSIVE", "FI_OFI_RXM_PASSTHRU", "FI_CXI_PROV_KEY_CACHE",
+        "MPIR_CVAR_CH4_OFI_ENABLE_MR_PROV_KEY", "OMPI_MCA_btl_openib_pkey", "OMPI_MCA_plm_rsh_pass_libpath",
+        "PRTE_MCA_plm_ssh_pass_environ_mca_params", "I_MPI_AUTH_METHOD"}) {
+    INFO(name);
+    const Variable set(name, "0x7fff");
+    const auto found = mpi_environment();
+    REQUIRE(value_of(found, name) != nullptr);
+    CHECK(*value_of(found, name) == "0x7fff");
   }
 }
 

@@ -1,6 +1,6 @@
 """Values that may be secret, by the name they are given to. The name is recorded, the value never: of variables, in launcher
 arguments (`-x NAME=value`, `-genv NAME value`, `--token value`), and in shell commands (`NAME=value`, `--token=value`,
-`'Authorization: Bearer value'`)."""
+`'Authorization: Bearer value'`); and passwords in URLs."""
 
 import os
 import re
@@ -12,8 +12,29 @@ from imb.model.errors import ImbError
 HIDDEN = "(hidden)"  # takes the place of a variable's value
 MASK = "***"  # takes the place of a value in arguments and commands
 _LEAST = 8  # characters: a shorter value may be any word, and is not searched for in output
-_SECRET = re.compile(r"KEY|TOKEN|AUTH|PASS|SECRET|COOKIE|CREDENTIAL", re.IGNORECASE)
-_SECRET_KEY = rf"(?=[\w-]*(?i:{_SECRET.pattern}))[A-Za-z][\w-]*"
+# Words of a name, which end at underscores, dashes and changes of case. Long ones may be a part of a word; short ones are also parts of
+# words that name no secret (PKEY, PASSIVE, AUTHOR), so that they are listed with their compounds. environment.cpp has the same words.
+_START = r"(?:(?<![A-Za-z0-9])|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))"
+_END = r"(?:(?![A-Za-z0-9])|(?<=[a-z0-9])(?=[A-Z]))"
+_WORDS = (
+    r"[a-z0-9]*tokens?|[a-z0-9]*cookies?|creds?|jwt"
+    r"|(?:api|app|access|private|priv|secret|signing|encryption|master|license|storage|ssh|ssl|tls|gpg|pgp|rsa|aws|db|my)?keys?"
+    r"|(?:ssh|db|pg|my|mysql|ftp|smtp|mail|ldap|user|root|admin|store)?pass(?:code)?"
+    r"|[xo]?auth|basicauth|httpauth|authorization|authentication|x?authority"
+)
+_SECRET = re.compile(rf"(?i:password|passwd|passphrase|secret|credential)|{_START}(?i:{_WORDS})[0-9]*{_END}")
+_SECRET_KEY = rf"(?=[\w-]*(?:{_SECRET.pattern}))[A-Za-z][\w-]*"
+# Settings of MPIs and transports whose names have such a word, and whose values are no secrets: they must be compared.
+_SETTINGS = re.compile(
+    r"(?:MPIR_CVAR|MPIR_PARAM|MPICH)_CH4_OFI_ENABLE_MR_PROV_KEY|FI_CXI_PROV_KEY_CACHE|I_MPI_AUTH_METHOD"
+    r"|(?:(?:OMPI|PRTE)_MCA_)?plm_(?:rsh|ssh)_pass_(?:libpath|environ_mca_params)",
+    re.IGNORECASE,
+)
+# The password of a URL. A user without one, as in https://TOKEN@host, is one himself: nobody can be asked for it.
+_URL = (
+    r"""(?P<url>[A-Za-z][A-Za-z0-9+.-]*://(?P<user>[^\s/?#:@'"]*):|https?://)"""
+    r"""(?P<password>[^\s/?#'"]+)(?=@(?P<host>[^\s/?#:@'"]+))"""
+)
 # Values that are no secrets, as in StrictHostKeyChecking=no.
 _PLAIN = re.compile(r"(yes|no|on|off|true|false|ask|none|[01])?$", re.IGNORECASE)
 # Options of launchers that a name and a value follow, without their hyphens.
@@ -28,7 +49,7 @@ _VALUE = (
 _SCHEME = r"(?:(?:Bearer|Basic|Digest|Negotiate|Token|ApiKey)[ \t]+)?"
 _HEADER = re.compile(rf"(?P<before>\s*(?P<name>[A-Za-z][\w-]*):\s*{_SCHEME})(?P<value>\S[^\n]*)")
 _PIECE = re.compile(
-    rf"(?<![\w$])(?P<name>{_NAME})=(?P<value>{_VALUE}*)"
+    rf"(?<![\w$])(?P<name>{_NAME})=(?P<value>{_VALUE}*)|{_URL}"
     rf"|(?<![\w$-])(?P<header>(?P<key>{_SECRET_KEY})\s*:\s+{_SCHEME})(?P<content>{_VALUE}+)"
     rf"""|(?P<json>\\?["'](?P<member>{_SECRET_KEY})\\?["']\s*:\s*)"""
     r"""(?P<member_value>\\?"(?:(?!\\?").)*\\?"|'[^']*'|[^\s,{}\[\]"'\\]+)"""
@@ -38,6 +59,7 @@ _PIECE = re.compile(
     r"""|(?P<quote>['"])(?P<text>(?:(?!(?P=quote))(?:\\.|[^\\]))*)(?P=quote)|\\.""",
     re.DOTALL,
 )
+_PASSWORD = re.compile(_URL)
 _QUOTED = re.compile(r"""(?P<quote>\\?["'])(?P<text>.*)(?P=quote)""", re.DOTALL)
 _REFERENCE = re.compile(r"\$(\w+|\{\w+\})$")  # to a variable: no value
 # How a shell inserts a variable, as it is, outside of quotes and inside.
@@ -49,12 +71,17 @@ _Change: TypeAlias = Callable[[str, str, str], str]
 
 def is_secret(name: str) -> bool:
     """Whether a variable of this name may hold a secret."""
-    return bool(_SECRET.search(name))
+    return bool(_SECRET.search(name)) and not _SETTINGS.fullmatch(name)
+
+
+def is_hidden(name: str, value: str) -> bool:
+    """Whether the value of a variable may not be recorded: by its name, or as it has the password of a URL."""
+    return value == HIDDEN or is_secret(name) or bool(_PASSWORD.search(value))
 
 
 def hidden(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables as they may be recorded."""
-    return {name: HIDDEN if is_secret(name) else value for name, value in variables.items()}
+    return {name: HIDDEN if is_hidden(name, value) else value for name, value in variables.items()}
 
 
 def secret_values(
@@ -68,6 +95,9 @@ def secret_values(
         values.add(value)
         return value
 
+    for each in variables:
+        for value in each.values():
+            _in_urls(value, collect, "")
     _arguments(arguments, collect)
     for command in commands:
         _command(command, collect)
@@ -146,7 +176,8 @@ def _arguments(words: Sequence[str], change: _Change) -> tuple[str, ...]:
 
 
 def _argument(word: str, change: _Change) -> str:
-    """A word `NAME=value`, `--name=value`, or one that has either after another `=`."""
+    """A word `NAME=value`, `--name=value`, or one that has either after another `=`; and the passwords of URLs."""
+    word = _in_urls(word, change, "")
     if (match := _ASSIGNED.search(word)) is None:
         return word
     name, value = match["name"], match["value"]
@@ -170,6 +201,8 @@ def _command(text: str, change: _Change, quote: str = "") -> str:
     def piece(match: re.Match[str]) -> str:
         if name := match["name"]:
             return f"{name}={value_of(name, match['value'])}"
+        if match["url"]:
+            return _url(match, change, quote)
         if header := match["header"]:
             return f"{header}{value_of(match['key'], match['content'])}"
         if json := match["json"]:
@@ -185,6 +218,17 @@ def _command(text: str, change: _Change, quote: str = "") -> str:
         return match[0]
 
     return _PIECE.sub(piece, text)
+
+
+def _in_urls(text: str, change: _Change, quote: str) -> str:
+    """The text, with `change` of the passwords of URLs."""
+    return _PASSWORD.sub(lambda match: _url(match, change, quote), text)
+
+
+def _url(match: re.Match[str], change: _Change, quote: str) -> str:
+    """The URL up to its host. Its password has no name: a variable that is named for user and host gives it again."""
+    name = "_".join(filter(None, ("password", match["user"], match["host"])))
+    return f"{match['url']}{change(_variable(name), match['password'], quote)}"
 
 
 def _header(text: str, change: _Change, quote: str) -> str | None:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from imb.model.confidential import is_secret
+from imb.model.confidential import is_hidden, is_secret
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.mpis import Host
@@ -125,5 +125,5 @@ def launch_command(mpi: Installation, intent: Intent, program: Sequence[str], ho
         words, values = launcher.without_secrets(group)
         shown += words
         secret |= values
-    secret |= {name: value for name, value in intent.env.items() if is_secret(name)}
+    secret |= {name: value for name, value in intent.env.items() if is_hidden(name, value)}
     return launcher.command(msgspec.structs.replace(intent, extra=tuple(shown)), secret, program, host)

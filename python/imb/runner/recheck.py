@@ -12,7 +12,7 @@ import msgspec
 
 from imb.model import gpus
 from imb.model.baselines import Baseline, Hardware
-from imb.model.confidential import is_secret
+from imb.model.confidential import HIDDEN
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.intent import Intent
@@ -133,7 +133,7 @@ def environment_of(baseline: Baseline) -> tuple[dict[str, str], list[str]]:
             lost.append(f"{name} (not the same in all launches)")
         elif value is None:
             lost.append(f"{name} (was not set)")
-        elif is_secret(name):
+        elif value == HIDDEN:
             if name not in os.environ:
                 lost.append(f"{name} (value not recorded)")
         else:

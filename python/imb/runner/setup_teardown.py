@@ -175,7 +175,7 @@ def _ending(status: int) -> str:
 def _last_line(log: Path, start: int) -> str:
     lines = log.read_bytes()[start:].decode(errors="replace").split("\n")
     nonblank = [line.strip() for line in lines if line.strip()]
-    return f": {nonblank[-1][:160]}" if nonblank else ""
+    return f": {hidden_command(nonblank[-1])[:160]}" if nonblank else ""
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
