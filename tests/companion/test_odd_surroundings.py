@@ -97,3 +97,30 @@ def test_an_empty_name_is_not_the_current_folder(
     said = imb(*words)
     assert said.code == 2 and said.err.startswith("imb: a name of a file or folder is empty"), said
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize(
+    "words", [["compare", "a.jsonl", "b.jsonl"], ["show", "a.jsonl"], ["diagnose", "a.jsonl"]]
+)
+def test_what_is_printed_of_files_does_not_depend_on_the_archive(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """Nor on the cache, which cannot be written here, whatever runs are stored."""
+    monkeypatch.chdir(tmp_path)
+    for name, seconds in (("a", 1e-6), ("b", 2e-6), ("c", 9e-6)):
+        Path(f"{name}.jsonl").write_bytes(fake_mpi.records(seconds, passes=True))
+    before = imb(*words)
+    assert before.code != 2
+    assert imb("import", "c.jsonl").code == 0
+    Path("no-folder").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no-folder"))
+    assert imb(*words) == before
+
+
+def test_an_import_where_the_system_shows_no_affinity(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS."""
+    monkeypatch.delattr("os.sched_getaffinity")
+    (tmp_path / "x").write_bytes(a_log())
+    assert imb("import", tmp_path / "x").code == 0 and len(archive.ids()) == 1

@@ -19,15 +19,19 @@ MOST = 16  # earlier launches of one kind: reading one takes some 30 ms
 
 
 def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
-    """Launches in passes that are not among these, on the same hosts, with the same MPI, number of ranks and memory: of each such kind the
+    """Launches in passes in the archive that are not among these, which are also there, on the same hosts, with the same MPI, number of ranks and memory: of each such kind the
     newest, MOST of them."""
-    kinds = {_kind(launch) for launch in launches if _in_passes(launch)}
+    stored = {name[:SHORT] for name in archive.ids()} if any(map(_in_passes, launches)) else set()
+    # What is printed of a file does not depend on what the archive has.
+    kinds = {
+        _kind(launch) for launch in launches if launch.name.partition("#")[0] in stored and _in_passes(launch)
+    }
     if not kinds:
         return []
     own_names = {launch.name.partition("#")[0] for launch in launches} | {
         launch.content.partition("#")[0][:SHORT] for launch in launches
     }
-    if {name[:SHORT] for name in archive.ids()} <= own_names:
+    if stored <= own_names:
         return []  # there are no earlier runs, so the index is not read
     from imb.store.index import Index
 

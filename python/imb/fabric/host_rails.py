@@ -10,6 +10,7 @@ from imb.model.conditions import Interface, usable
 from imb.model.text import numbers_in
 from imb.mpi import conditions
 from imb.mpi.gpus import text_of
+from imb.mpi.host import allowed_cpus
 
 _CLASSES = ("infiniband", "net")
 
@@ -22,7 +23,7 @@ def rails_here() -> list[Interface]:
 
 def cpus_near(rails: Sequence[Interface], system: Path = Path("/sys")) -> tuple[int, ...]:
     """A CPU of the NUMA node of each, different ones as far as there are enough; none, where a node is not known."""
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    allowed = allowed_cpus() or set(range(os.cpu_count() or 1))
     chosen: list[int] = []
     for rail in rails:
         node = _node_of(rail.name, system)

@@ -267,7 +267,7 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
 
     from imb.health import checks
     from imb.model.intent import Intent
-    from imb.mpi.host import cores
+    from imb.mpi.host import allowed_cpus, cores
     from imb.runner import selection
 
     by_component = selection.select(names)
@@ -284,7 +284,7 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
             folder = ready(installation, None, [component])
         except typer.Exit as failed:  # with the status of a bad host
             raise ImbError(f"no programs for {installation.version}") from failed
-    usable = min(cores(), len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores()
+    usable = min(cores(), len(allowed_cpus() or range(cores())))
     ranks = np or max(usable, 2)
     pairs = ["-multi", "0"] if component in ("MPI1", "P2P") else []
     return checks.Kept(

@@ -79,7 +79,7 @@ def machine_checks(conditions: Conditions) -> Iterator[Check]:
 
 
 def _allowed(machine: Machine) -> Check:
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else machine.cpus
+    allowed = len(cpus) if (cpus := host.allowed_cpus()) else machine.cpus
     if allowed is not None and machine.cpus is not None and allowed < machine.cpus:
         advice = "a job, cpuset or taskset confines this process; ranks inherit that"
         return Check("warning", "CPUs allowed", f"{machine.cpus_allowed} of {machine.cpus}", advice)

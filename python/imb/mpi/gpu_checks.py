@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from imb.model.text import numbers_in
 from imb.model.units import counted
 from imb.mpi import gpus
 from imb.mpi.doctor import Check
+from imb.mpi.host import allowed_cpus
 from imb.mpi.installations import Installation
 from imb.mpi.nvml import Answer
 
@@ -77,7 +77,7 @@ def _nearness(subject: str, gpu: Gpu) -> Check:
     if gpu.numa_node is None:
         return Check("ok", subject, "one node, or not known to the firmware")
     near_gpu = _cpus(gpu.numa_node)
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
+    allowed = allowed_cpus() or set[int]()
     far = _distance(gpu.numa_node, allowed)
     if near_gpu and allowed and not near_gpu & allowed:
         advice = "messages cross the link between sockets: start ranks on CPUs of the GPU's node (--cpus)"

@@ -24,6 +24,11 @@ def physical_cores() -> int | None:
     return answer_of(lambda: psutil.cpu_count(logical=False))
 
 
+def allowed_cpus() -> set[int] | None:
+    """The CPUs that this process may run on; None where the system does not show them, as macOS."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+
+
 def cores() -> int:
     """Cores; CPUs where cores are not known."""
     return physical_cores() or os.cpu_count() or 1

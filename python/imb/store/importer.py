@@ -7,7 +7,6 @@ an import in the process that starts them.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from imb.model.errors import ImbError
 from imb.model.notes import Note, noted, pass_on
 from imb.model.records import Failure, Problem, Result, cut_off
 from imb.model.text import natural, readable
+from imb.mpi.host import allowed_cpus, cores
 from imb.store import sources
 from imb.store.index import Index
 from imb.store.labels import change_by_me, from_title
@@ -81,7 +81,7 @@ def import_files(
     """
     sweep(archive)
     batches = list(_batches(files))
-    jobs = min(jobs or len(os.sched_getaffinity(0)), len(batches))
+    jobs = min(jobs or len(allowed_cpus() or ()) or cores(), len(batches))
     if jobs <= 1:
         for batch in batches:
             yield from _import_batch(batch, archive.folder, labels)
