@@ -30,7 +30,7 @@ _SETTINGS = re.compile(
     r"|(?:(?:OMPI|PRTE)_MCA_)?plm_(?:rsh|ssh)_pass_(?:libpath|environ_mca_params)",
     re.IGNORECASE,
 )
-# The password of a URL. A user without one, as in https://TOKEN@host, is one himself: nobody can be asked for it.
+# The password of a URL. A user without one, as in https://TOKEN@host, is a token.
 _URL = (
     r"""(?P<url>[A-Za-z][A-Za-z0-9+.-]*://(?P<user>[^\s/?#:@'"]*):|https?://)"""
     r"""(?P<password>[^\s/?#'"]+)(?=@(?P<host>[^\s/?#:@'"]+))"""
