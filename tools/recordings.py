@@ -26,7 +26,6 @@ import lzma
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -37,7 +36,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 TOP = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(TOP / "python"))
+sys.path[:0] = [str(TOP / "python"), str(TOP / "tests")]
 
 FOLDER = TOP / "docs" / "recordings"
 GAP = "…"
@@ -255,11 +254,13 @@ class Recording:
 
     @staticmethod
     def _log(run: str) -> list[str]:
-        shutil.rmtree("log", ignore_errors=True)
-        code, text = imb(["export", "--format", "log", "--output", "log", run])
-        assert code == 0, text
-        (log,) = Path("log").iterdir()
-        return log.read_text().splitlines()
+        from companion import classic_text
+        from imb.store.store import Archive
+
+        stored = Archive().run(run)
+        printed = stored.part("output.txt")
+        text = printed.decode() if printed else classic_text.text(stored.records().records)
+        return text.splitlines()
 
 
 @contextlib.contextmanager
