@@ -162,6 +162,26 @@ Items described_items(std::string_view text) {
   return words.size() > 1 ? words : Items();
 }
 
+// Variables that MPICH reads in MPI_Init only: what it selects and allocates there stays. MPI_T does not
+// tell: their scope is that of algorithms (MPI_T_SCOPE_ALL_EQ), a write succeeds and is read back. Source:
+// MPICH 5.0.2, src/mpid/ch4/src/ch4_init.c, src/util/mpir_nodemap.h, src/mpi/init.
+bool acts_in_init_only(std::string_view name) {
+  constexpr std::string_view mpich = "MPIR_CVAR_";
+  constexpr std::array names{
+      // Transports and their resources
+      "CH4_NETMOD", "CH4_SHM", "NEMESIS_NETMOD", "OFI_USE_PROVIDER", "OFI_SKIP_IPV6", "SINGLE_HOST_ENABLED",
+      "CH4_NUM_VCIS", "CH4_RESERVE_VCIS", "CH4_MT_MODEL", "ENABLE_GPU", "CH4_UCX_ENABLE_UCC",
+      "CH4_SHM_POSIX_EAGER", "CH4_SHM_POSIX_TOPO_ENABLE", "CH4_SHM_POSIX_IQUEUE_NUM_CELLS",
+      "CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
+      // Which processes share a host
+      "NOLOCAL", "ODD_EVEN_CLIQUES", "NUM_CLIQUES", "CLIQUES_BY_BLOCK",
+      // Threads and the process manager
+      "ASYNC_PROGRESS", "PROGRESS_THREAD_AFFINITY", "DEFAULT_THREAD_LEVEL", "PMI_VERSION",
+      "PMI_DISABLE_GROUP", "CH4_ROOTS_ONLY_PMI"};
+  return name.starts_with(mpich) &&
+         std::ranges::any_of(names, [&](const char* known) { return name.substr(mpich.size()) == known; });
+}
+
 std::string listed_words(const Items& words) {
   std::string text;
   for (const auto& [word, number] : words) {
@@ -230,6 +250,10 @@ ControlVariables::Variable::Variable(const std::string& wanted, std::size_t vari
   const std::optional<int> index = index_of(name);
   const std::optional<Description> description = index ? describe_variable(*index) : std::nullopt;
   if (!description) throw std::out_of_range(name);
+  if (acts_in_init_only(name)) {
+    throw std::runtime_error(
+        name + ": MPICH reads it in MPI_Init only; compare launches with it in the environment");
+  }
   if (description->scope == MPI_T_SCOPE_CONSTANT || description->scope == MPI_T_SCOPE_READONLY) {
     throw std::runtime_error(name +
                              ": this MPI does not let it change after MPI_Init; set it in the environment");
