@@ -154,7 +154,10 @@ struct Open_Close : PatternBase {
   static void step(const C& c, const Lap&) {
     MPI_File file = MPI_FILE_NULL;
     c.errors->keep(MPI_File_open(c.comm, c.name, C::mode, c.info, &file));
-    if (file == MPI_FILE_NULL) return;
+    if (file == MPI_FILE_NULL) {
+      c.errors->opened_by_all(false);  // does not return where others go on to MPI_File_close
+      return;
+    }
     c.errors->keep(MPI_File_write_at(file, c.rank, c.mark, 1, MPI_BYTE, MPI_STATUS_IGNORE));
     c.errors->keep(MPI_File_close(&file));
   }

@@ -8,7 +8,7 @@
 namespace openimb {
 
 FileBatch::FileBatch(const Spec& spec, std::unique_ptr<const Setup> setup)
-    : spec_(spec), setup_(std::move(setup)) {
+    : spec_(spec), setup_(std::move(setup)), errors_(alone() ? MPI_COMM_SELF : setup_->group.control) {
   group_.comm = alone() ? MPI_COMM_SELF : setup_->group.comm;
   MPI_Comm_rank(group_.comm, &group_.rank);
   MPI_Comm_size(group_.comm, &group_.ranks);
@@ -48,10 +48,7 @@ std::int64_t FileBatch::check(std::int64_t repetitions) {
 void FileBatch::open() {
   file_ = File(group_.comm, setup_->file.name, FileContext<int>::mode, setup_->info, errors_);
   // MPI_File_close is collective: if one rank has no file to close, the others cannot close theirs.
-  int all_open = 0;
-  const int open = file_ ? 1 : 0;
-  MPI_Allreduce(&open, &all_open, 1, MPI_INT, MPI_MIN, alone() ? MPI_COMM_SELF : setup_->group.control);
-  if (all_open == 0) return file_.abandon();
+  if (!errors_.opened_by_all(static_cast<bool>(file_))) return file_.abandon();
   if (spec_.file.pointer == FilePointer::individual) file_.set_view(setup_->file.tile, setup_->info);
   hints_ = file_.hints();
 }

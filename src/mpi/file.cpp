@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
 
 #include "mpi/errors.h"
 
@@ -60,6 +63,28 @@ std::string FileErrors::take() {
   const int code = std::exchange(code_, MPI_SUCCESS);
   std::string text = std::exchange(text_, {});
   return code == MPI_SUCCESS ? text : error_text(code);
+}
+
+bool FileErrors::opened_by_all(bool here) {
+  constexpr std::chrono::seconds limit(2);
+  constexpr std::chrono::milliseconds nap(1);
+  const int mine = here ? 1 : 0;
+  int least = mine, done = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallreduce(&mine, &least, 1, MPI_INT, MPI_MIN, together_, &request);
+  if (here) {
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return least != 0;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); done == 0;
+       MPI_Test(&request, &done, MPI_STATUS_IGNORE)) {
+    if (std::chrono::steady_clock::now() - start > limit) {
+      throw std::runtime_error("MPI_File_open failed on this rank and not on all: " + take());
+    }
+    std::this_thread::sleep_for(nap);
+  }
+  return false;
 }
 
 File::File(MPI_Comm comm, const std::string& name, int mode, MPI_Info info, FileErrors& errors)

@@ -17,6 +17,8 @@ namespace openimb {
 class FileErrors {
  public:
   FileErrors() = default;
+  /// `together`: the ranks that open the files together, in a communicator that no call on the files uses.
+  explicit FileErrors(MPI_Comm together) : together_(together) {}
   FileErrors(const FileErrors&) = delete;
   FileErrors& operator=(const FileErrors&) = delete;
   /// The return code of a call on a file; MPI_SUCCESS is none.
@@ -29,8 +31,13 @@ class FileErrors {
   }
   /// One line, or empty; then forgets it.
   std::string take();
+  /// Whether a file that was just opened is open on all ranks; collective. A rank that has none throws where
+  /// others do not call this soon: they are within MPI_File_open, or will wait for this rank in
+  /// MPI_File_close.
+  bool opened_by_all(bool here);
 
  private:
+  MPI_Comm together_ = MPI_COMM_SELF;
   int code_ = MPI_SUCCESS;
   std::string text_;
 };
