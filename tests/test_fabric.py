@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
 import re
 import signal
+import struct
+import termios
 import time
 import warnings
 from collections import Counter
@@ -15,6 +18,7 @@ from pathlib import Path
 import jsonschema
 import lab
 import pytest
+from test_endings import wait_for
 from test_faults import ranks_of
 
 NAMES = lab.names("FABRIC")
@@ -316,11 +320,19 @@ def test_lengths_without_memory_are_one_row(mpi, tmp_path):
 class Silenced:
     """A launch in which a rank is stopped by a signal once there are records of `after` pairs."""
 
-    def __init__(self, mpi: lab.Mpi, ranks: int, words: str, folder: Path, after: int = 4) -> None:
+    def __init__(
+        self,
+        mpi: lab.Mpi,
+        ranks: int,
+        words: str,
+        folder: Path,
+        after: int = 4,
+        wrap: list[str] | None = None,
+    ) -> None:
         self.mpi = mpi
         self.file = folder / "records.jsonl"
         arguments = [*words.split(), "-json", str(self.file)]
-        self.process = lab.start(mpi, ranks, arguments, component="FABRIC", folder=folder)
+        self.process = lab.start(mpi, ranks, arguments, wrap, component="FABRIC", folder=folder)
         deadline = time.monotonic() + TIMEOUT
         while not (self.file.exists() and self.file.read_text().count('"record":"pair"') >= after):
             if time.monotonic() > deadline:
@@ -480,6 +492,77 @@ def test_a_suspended_job_is_no_silence(mpi, tmp_path):
         run.signal(rank, signal.SIGCONT)
     done = run.finish()
     assert (done.code, failures_of(done), done.own_errors) == (0, [], [])
+
+
+class Stalled:
+    """A launch whose records go to a pipe that nobody reads until finish()."""
+
+    def __init__(self, mpi: lab.Mpi, ranks: int, words: str, folder: Path) -> None:
+        pipe = folder / "records"
+        os.mkfifo(pipe)
+        self.reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(self.reader, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(self.reader, True)
+        arguments = [*words.split(), "-json", str(pipe)]
+        self.process = lab.start(mpi, ranks, arguments, component="FABRIC", folder=folder)
+        self.program = mpi.program("FABRIC")
+
+    def is_full(self) -> bool:
+        waiting = fcntl.ioctl(self.reader, termios.FIONREAD, struct.pack("i", 0))
+        return struct.unpack("i", waiting)[0] > 3500
+
+    def finish(self) -> lab.Launch:
+        with os.fdopen(self.reader, "rb") as reader:
+            text = reader.read()
+        done = lab.finish(self.process, timeout=TIMEOUT)
+        lines = text.splitlines(keepends=True)
+        done.records = [json.loads(line) for line in lines if line.endswith(b"\n")]
+        return done
+
+
+@pytest.mark.alone
+def test_rank_0_that_waits_for_its_output_is_not_silent(mpi, tmp_path):
+    """Other ranks give up after four time-outs of rank 0, and rank 0 after one of its partner."""
+    words = "-pair_timeout 1 -time 0.05 -iter 2 -msgsize 8 -passes 30 Pair_Latency"
+    run = Stalled(mpi, 3, words, tmp_path)
+    wait_for(run.is_full)
+    time.sleep(6)
+    done = run.finish()
+    assert (done.code, failures_of(done), done.own_errors) == (0, [], []), done.errors
+    assert len(done.pairs) == 90 and done.records[-1]["state"] == "complete"
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("silent", [0, 2])
+def test_a_rank_that_falls_silent_while_output_waits_is_found(mpi, silent, tmp_path):
+    words = "-pair_timeout 1 -time 0.05 -iter 2 -msgsize 8 -passes 30 Pair_Latency"
+    run = Stalled(mpi, 4, words, tmp_path)
+    wait_for(run.is_full)
+    time.sleep(2)
+    os.kill(ranks_of(run.process.pid, run.program)[silent], signal.SIGSTOP)
+    time.sleep(2)
+    done = run.finish()
+    if silent == 0:
+        assert done.code == 5 and "rank 0 does not answer (-pair_timeout); the run is aborted" in done.errors
+        return
+    assert done.code == 3, done.errors
+    failures = failures_of(done)
+    assert failures and all(one["cause"] == "no_answer" and 2 in (one["a"], one["b"]) for one in failures)
+    assert done.records[-1]["state"] == "complete"
+
+
+@pytest.mark.alone
+def test_threads_beside_the_main_one_do_not_call_mpi(mpi, liars, tmp_path):
+    """MPI_THREAD_FUNNELED does not let them, not even to end the job."""
+    log = tmp_path / "log"
+    wrap = ["env", f"LD_PRELOAD={liars(mpi, 'counting_threads.cpp')}", f"FAIL_LOG={log}"]
+    (tmp_path / "run").mkdir()
+    run = Silenced(mpi, 2, f"{LONG} -passes 1000 Pair_Latency", tmp_path / "run", wrap=wrap)
+    run.signal(1, signal.SIGSTOP)
+    done = run.finish()
+    assert done.code in (3, 5), done.text + done.errors
+    assert done.records[0]["mpi"]["thread_level"] == "MPI_THREAD_FUNNELED"
+    assert not re.search(" at .*", log.read_text() if log.exists() else "")
 
 
 def test_a_killed_rank_ends_the_launch_and_keeps_the_pairs(mpi, tmp_path):

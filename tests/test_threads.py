@@ -242,6 +242,39 @@ def test_a_level_that_is_not_provided_is_refused(mpi, liars):
     assert one.code == 0
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_level_that_one_rank_lacks_is_refused_by_all(mpi, liars, rank, tmp_path):
+    wrap = ["env", f"LD_PRELOAD={liars(mpi, 'single_thread_mpi.cpp')}", f"FAIL_RANK={rank}"]
+    refused = lab.run(mpi, 2, "-threads 2 PingPongMT", component="MT", wrap=wrap, timeout=60)
+    assert refused.code == 2
+    (line,) = refused.own_errors
+    assert f"MPI provides MPI_THREAD_SINGLE on rank {rank}, not MPI_THREAD_MULTIPLE" in line
+    one = lab.run(
+        mpi,
+        2,
+        "-thread_level multiple -threads 1 -repeat 2 PingPongMT",
+        component="MT",
+        wrap=wrap,
+        records=tmp_path,
+    )
+    warning = f"IMB-MT: warning: asked for MPI_THREAD_MULTIPLE, MPI granted MPI_THREAD_SINGLE on rank {rank}"
+    assert one.code == 0 and one.own_errors == [warning]
+    assert one.records[0]["mpi"]["thread_level"] == "MPI_THREAD_SINGLE"
+
+
+@pytest.mark.parametrize("words", ["SendRecvMT", "-show_tail on SendRecvMT"])
+def test_threads_in_turns_are_never_in_mpi_at_once(mpi, liars, words, tmp_path):
+    """MPI_Wtime is a call of MPI, too."""
+    log = tmp_path / "log"
+    wrap = ["env", f"LD_PRELOAD={liars(mpi, 'counting_threads.cpp')}", f"FAIL_LOG={log}", "SLOW_CLOCK=1"]
+    arguments = f"-threads 3 -thread_level serialized -check -repeat 20 -warmup 2 -count 8 {words}"
+    done = lab.run(mpi, 2, arguments, component="MT", wrap=wrap, records=tmp_path)
+    assert done.code == 0, done.errors
+    counts = [line for line in log.read_text().splitlines() if " counted " in line]
+    assert sorted(counts) == ["rank 0 counted 0", "rank 1 counted 0"]
+    assert done.records[0]["clock"]["source"] == "steady_clock"
+
+
 @pytest.mark.parametrize(("how", "words"), [("error", "MPI reports"), ("memory", "out of memory")])
 def test_an_error_in_a_thread_ends_the_job(mpi, liars, how, words, tmp_path):
     wrap = ["env", f"LD_PRELOAD={liars(mpi, 'fail_in_thread.cpp')}", f"FAIL_HOW={how}"]

@@ -9,10 +9,12 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <string>
 #include <thread>
 
 #include "plan/exit_status.h"
 #include "report/row_label.h"
+#include "system/abort_notice.h"
 #include "system/signals.h"
 #include "system/sleep.h"
 
@@ -21,6 +23,7 @@ namespace openimb {
 namespace {
 
 constexpr double abort_seconds = 0.5;  // an MPI_Abort that takes longer hangs
+constexpr double notice_seconds = 1;   // the answer of rank 0 takes a millisecond
 constexpr double start_seconds = 5;    // an MPI_Init that takes longer hangs
 // Open MPI's launcher loses output that arrives together with an abort.
 constexpr double output_seconds = 0.1;
@@ -29,6 +32,7 @@ const char* program_name = "IMB";
 std::atomic<bool> aborting{false};
 std::atomic<std::thread::id> aborting_thread{};
 std::atomic<bool> starting_mpi{false};
+std::atomic<int> rank_of_process{-1};  // -1: MPI has not started
 std::mutex under_way_mutex;
 Activity under_way;
 
@@ -37,6 +41,15 @@ bool mpi_is_up() {
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   return initialized != 0 && finalized == 0;
+}
+
+// A thread level below MPI_THREAD_MULTIPLE keeps other threads than the main one out of MPI. These two calls
+// are allowed on any thread (MPI 4.1, section 11.6).
+bool may_call_mpi() {
+  int main_thread = 0, level = MPI_THREAD_SINGLE;
+  MPI_Is_thread_main(&main_thread);
+  MPI_Query_thread(&level);
+  return main_thread != 0 || level == MPI_THREAD_MULTIPLE;
 }
 
 // A rank that exits before MPI_Init leaves the others waiting there: MPICH's launcher does not end the job.
@@ -79,12 +92,11 @@ const char* located(const char* reason) {
   return text.data();
 }
 
-void print_reason(const char* reason, bool with_rank, const char* outcome = "; the run is aborted") {
+void print_reason(const char* reason, const char* outcome = "; the run is aborted") {
   static std::array<char, 512> line;
-  int rank = 0;
-  if (with_rank) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const int rank = rank_of_process.load();
   constexpr int longest_reason = 400;
-  const int length = with_rank ? std::snprintf(line.data(), line.size(), "%s: rank %d: %.*s%s", program_name,
+  const int length = rank >= 0 ? std::snprintf(line.data(), line.size(), "%s: rank %d: %.*s%s", program_name,
                                                rank, longest_reason, reason, outcome)
                                : std::snprintf(line.data(), line.size(), "%s: %.*s%s", program_name,
                                                longest_reason, reason, outcome);
@@ -111,14 +123,21 @@ template <class WithReason>
   const bool up = mpi_is_up();
   with_reason([&](const char* what) {
     const char* const reason = located(what);
-    print_reason(reason, up);
+    print_reason(reason);
     system::write_abort_record(reason);
+    system::exit_after(notice_seconds + abort_seconds, exit_aborted);
+    system::send_abort_notice(reason, notice_seconds);
   });
   if (!up) start_mpi_to_abort();
   if (mpi_is_up()) {
     system::pause_for(output_seconds);
     system::exit_after(abort_seconds, exit_aborted);
-    MPI_Abort(MPI_COMM_WORLD, exit_aborted);
+    const auto abort_job = []() noexcept { MPI_Abort(MPI_COMM_WORLD, exit_aborted); };
+    if (may_call_mpi()) {
+      abort_job();
+    } else if (system::interrupt_main_thread(abort_job)) {
+      system::pause_for(abort_seconds);
+    }
   }
   system::exit_now(exit_aborted);
 }
@@ -133,13 +152,23 @@ void abort_run(const char* reason) {
   leave([reason](auto use) { use(reason); });
 }
 
-void warn_of_wait(const char* reason) { print_reason(located(reason), true, ""); }
+void share_aborts(Agreement& world) {
+  const auto take = [](const char* reason) noexcept {
+    if (!system::write_abort_record(reason)) return false;
+    system::exit_after(notice_seconds + abort_seconds, exit_aborted);  // the other rank may fail to
+    return true;
+  };
+  std::string where;
+  if (world.rank() == 0) where = system::receive_abort_notices(take);
+  where = world.broadcast(where);
+  if (world.rank() != 0) system::send_abort_notices_to(where);
+}
+
+void warn_of_wait(const char* reason) { print_reason(located(reason), ""); }
 
 void leave_without_others(int status) {
   constexpr double for_the_others = 10;  // rank 0 ends the job before
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank != 0) {
+  if (rank_of_process.load() != 0) {
     system::exit_after(for_the_others, status);
     for (;;) system::pause_for(for_the_others);
   }
@@ -154,7 +183,13 @@ void note_activity(const Activity& activity) {
   under_way = activity;
 }
 
-void note_start_of_mpi(bool runs) { starting_mpi.store(runs); }
+void note_start_of_mpi(bool runs) {
+  starting_mpi.store(runs);
+  if (runs || !mpi_is_up()) return;
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  rank_of_process.store(rank);
+}
 
 void abort_on_exceptions(const char* program) {
   program_name = program;

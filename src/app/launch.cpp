@@ -111,6 +111,13 @@ std::string first_message(Agreement& world, std::string mine) {
   return world.broadcast(mine);
 }
 
+GrantedLevel granted_to_all(Agreement& world, ThreadLevel mine) {
+  const auto lowest = static_cast<ThreadLevel>(-world.largest(-static_cast<double>(mine)));
+  if (!world.any(mine != lowest)) return {lowest};
+  const double rank = mine == lowest ? world.rank() : world.ranks();
+  return {lowest, " on rank " + std::to_string(static_cast<int>(-world.largest(-rank)))};
+}
+
 std::string launch_name(const Component& component) { return executable_of(component.list.facts.name); }
 
 Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc, char** argv) {
@@ -183,11 +190,12 @@ std::optional<std::string> text_to_print(const Component& component, const Launc
   return std::nullopt;
 }
 
-std::vector<std::string> warnings_of(const Launch& launch, const Environment& environment) {
+std::vector<std::string> warnings_of(const Launch& launch) {
   std::vector<std::string> warnings = launch.options.warnings;
-  const ThreadLevel requested = launch.options.thread_level, granted = environment.thread_level();
-  if (granted < requested) {
-    warnings.push_back("asked for " + name_in_mpi(requested) + ", MPI granted " + name_in_mpi(granted));
+  const ThreadLevel requested = launch.options.thread_level;
+  const auto& [level, place] = launch.granted;
+  if (level < requested) {
+    warnings.push_back("asked for " + name_in_mpi(requested) + ", MPI granted " + name_in_mpi(level) + place);
   }
   return warnings;
 }
@@ -317,9 +325,11 @@ RunFacts gather_facts(const Component& component, Agreement& world, const Enviro
   facts.kernel = machine.kernel;
   facts.mpi_version = mpi_standard();
   facts.mpi_library = mpi_library();
-  facts.thread_level = name_in_mpi(environment.thread_level());
-  facts.clock = "MPI_Wtime";
-  facts.clock_resolution = WallClock::resolution();
+  facts.thread_level = name_in_mpi(launch.granted.level);
+  const bool in_turns =
+      launch.options.thread_level == ThreadLevel::serialized && launch.options.threads.count > 1;
+  facts.clock = in_turns ? "steady_clock" : "MPI_Wtime";
+  facts.clock_resolution = in_turns ? TurnClock::resolution() : WallClock::resolution();
   facts.compiler = OPENIMB_COMPILER;
   facts.build_flags = OPENIMB_BUILD_FLAGS;
   facts.interface = call::binary_interface;

@@ -21,9 +21,16 @@
 
 namespace openimb {
 
+/// The thread level that MPI grants to every rank.
+struct GrantedLevel {
+  ThreadLevel level = ThreadLevel::single;
+  std::string place = {};  ///< " on rank 1" where other ranks have more
+};
+
 struct Launch {
   std::vector<std::string> command_line;  ///< rank 0's, the program's name first
   Options options;
+  GrantedLevel granted = {};
   std::vector<EndpointFacts> endpoints = {};  ///< of IMB-FABRIC, at rank 0
 };
 
@@ -32,6 +39,9 @@ std::string launch_name(const Component& component);
 
 /// The first message of any rank that has one, on all ranks; empty where none has. Collective.
 std::string first_message(Agreement& world, std::string mine);
+
+/// Collective.
+GrantedLevel granted_to_all(Agreement& world, ThreadLevel mine);
 
 /// Rank 0's command line, parsed on every rank; files are read by rank 0 and their text shared. Throws
 /// UsageError on all ranks or on none.
@@ -48,7 +58,7 @@ std::unique_ptr<ControlVariables> try_variants(Agreement& world, Options& option
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch);
 
 /// Messages for stderr that do not stop the run.
-std::vector<std::string> warnings_of(const Launch& launch, const Environment& environment);
+std::vector<std::string> warnings_of(const Launch& launch);
 
 /// Closes a file, and deletes it where this launch created it and did not come to use it. What another
 /// launch wrote into it meanwhile stays.

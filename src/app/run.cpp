@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +25,7 @@
 #include "engine/calibrated_load.h"
 #include "engine/mpi_resources.h"
 #include "engine/patient_agreement.h"
+#include "engine/thread_team.h"
 #include "engine/wall_clock.h"
 #include "mpi/calls.h"
 #include "mpi/errors.h"
@@ -40,6 +43,7 @@
 #include "system/signals.h"
 #include "system/sleep.h"
 #include "system/storage.h"
+#include "system/threads.h"
 #include "system/watch.h"
 
 namespace openimb {
@@ -133,6 +137,12 @@ class StartWatch {
   std::optional<system::Watch> watch_;
 };
 
+// Those of StartWatch and of a sweep never call MPI; MPI_THREAD_SINGLE allows no other thread.
+ThreadLevel level_for_watches(const Component& component, std::span<const std::string> arguments) {
+  const bool watches = component.list.facts.defaults.fabric && requested_pair_timeout(arguments) > 0;
+  return watches ? ThreadLevel::funneled : ThreadLevel::single;
+}
+
 // One launch that measures, with options that are equal on all ranks.
 class Measuring final : public Surroundings {
  public:
@@ -158,13 +168,17 @@ class Measuring final : public Surroundings {
     MpiAgreement host(of_host);
     counters_.emplace(host);
 #endif
-    begin(environment);
-    catch_stops();
+    const RunFacts facts = gather(environment);
     const Options& options = launch_.options;
     const Schedule schedule(component_.list.benchmarks, options, world_.ranks(), off_cache_,
                             call::has_large_counts());
-    start.over();
+#ifndef OPENIMB_SMPI  // whose ranks end together
+    if (!options.json_file.empty()) share_aborts(world_);
+#endif
     const std::unique_ptr<Agreement> agreement = make_agreement();
+    start.over();
+    begin(facts);
+    catch_stops();
     MpiResources resources(world_.members(), *agreement, component_.entries, options, loads_, *team_,
                            scratch_.base(), gpu_.device.get(), variables_.get());
     Ending ending =
@@ -173,7 +187,11 @@ class Measuring final : public Surroundings {
     system::disarm_stop();
     end(ending);
     if (!ending.all_respond) leave_without_others(exit_incomplete);
-    return static_cast<int>(world_.largest(exit_status(ending, options.strict, reporters_.ok())));
+    try {
+      return static_cast<int>(agreement->largest(exit_status(ending, options.strict, reporters_.ok())));
+    } catch (const NoAnswer&) {
+      abort_run("a rank does not answer (-pair_timeout)");
+    }
   }
 
  private:
@@ -183,29 +201,51 @@ class Measuring final : public Surroundings {
     const Options& options = launch_.options;
     if (options.fabric && options.fabric->timeout_seconds > 0) {
       const double seconds = options.fabric->timeout_seconds + 2 * options.settings.seconds_per_sample;
-      watch_.emplace(seconds, [this, seconds] { report_no_answer(seconds); });
+      watch_.emplace(seconds, [this, seconds, rank = world_.rank()] { report_no_answer(seconds, rank); });
       auto agreement = std::make_unique<PatientAgreement>(world_.members(), seconds,
                                                           [this](bool alone) { watch_->set(alone); });
       patient_ = agreement.get();
+      if (world_.rank() == 0) {
+        system::without_signals([this] { writer_ = std::make_unique<ThreadTeam>(2); });
+        reporters_.write_through([this](const std::function<void()>& write) { write_beside(write); });
+      }
       return agreement;
     }
 #endif
     return std::make_unique<MpiAgreement>(world_.members(), barrier_of(launch_.options));
   }
 
-  // Runs on the watching thread, as the main thread is in a call that does not return. Rank 0 reports the
-  // rest and ends the run; other ranks print a line.
-  void report_no_answer(double seconds) const {
+  // Runs on the watching thread, as the main thread is in a call that does not return; so it must not call
+  // MPI. Rank 0 reports the rest and ends the run; other ranks print a line.
+  void report_no_answer(double seconds, int rank) {
     std::array<char, 80> text;
     std::snprintf(text.data(), text.size(), "no answer for %.3g s (-pair_timeout)", seconds);
-    if (world_.rank() == 0) {
+    if (rank == 0) {
+      reporters_.write_through({});
       if (report_rest_) report_rest_();
       abort_run(text.data());
     }
     warn_of_wait(text.data());
   }
 
-  void begin(const Environment& environment) {
+  // Writes on another thread, while the main thread, which alone may call MPI, tells the other ranks that
+  // this one responds: a reader of its output may be slow.
+  void write_beside(const std::function<void()>& write) {
+    std::promise<void> written;
+    const std::future<void> over = written.get_future();
+    writer_->run([&](int thread) {
+      if (thread == 0) {
+        patient_->wait_for([&](double seconds) {
+          return over.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
+        });
+      } else {
+        write();
+        written.set_value();
+      }
+    });
+  }
+
+  RunFacts gather(const Environment& environment) {
     const Options& options = launch_.options;
     RunFacts facts = gather_facts(component_, world_, environment, launch_, off_cache_, scratch_.base());
     if (needs_fixed_load(component_.list.benchmarks, options)) {
@@ -216,7 +256,12 @@ class Measuring final : public Surroundings {
     if (variables_) facts.variables_at_start = variables_->at_start();
     facts.gpus = gpu_.all;
     facts.gpu_support = gpu_.support;
+    return facts;
+  }
+
+  void begin(const RunFacts& facts) {
     if (world_.rank() != 0) return;
+    const Options& options = launch_.options;
     reporters_.add(std::make_unique<TextReporter>(stdout, stated_options(options)));
     const LineFile lines{system::position_of, system::cut_file};
     if (files_.records) {
@@ -228,9 +273,12 @@ class Measuring final : public Surroundings {
       reporters_.add(std::make_unique<DumpReporter>(files_.dump.get(), options.dump_file, lines));
     }
     reporters_.add(std::make_unique<SummaryReporter>(stderr));
-    for (const std::string& warning : warnings_of(launch_, environment)) {
-      std::fprintf(stderr, "%s: warning: %s\n", launch_name(component_).c_str(), warning.c_str());
-    }
+    const auto warn = [this] {
+      for (const std::string& warning : warnings_of(launch_)) {
+        std::fprintf(stderr, "%s: warning: %s\n", launch_name(component_).c_str(), warning.c_str());
+      }
+    };
+    writer_ ? write_beside(warn) : warn();
     reporters_.begin(facts, options);
   }
 
@@ -297,8 +345,9 @@ class Measuring final : public Surroundings {
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
   std::optional<system::Watch> watch_;
-  std::function<void()> report_rest_;          ///< read by the watching thread
-  const PatientAgreement* patient_ = nullptr;  ///< the session's agreement, where it is one
+  std::function<void()> report_rest_;    ///< read by the watching thread
+  PatientAgreement* patient_ = nullptr;  ///< the session's agreement, where it is one
+  std::unique_ptr<ThreadTeam> writer_;   ///< at rank 0, with it
   const ScratchFiles scratch_;
   OutputFiles files_;
   Tee reporters_;
@@ -326,7 +375,8 @@ int run(const Component& component, int argc, char** argv) {
 #ifndef OPENIMB_SMPI  // whose files are simulated, and whose ranks share one process
   if (component.list.facts.uses_files) guardian.emplace();
 #endif
-  const ThreadLevel level = requested_thread_level(arguments);
+  const ThreadLevel level =
+      std::max(requested_thread_level(arguments), level_for_watches(component, arguments));
   note_start_of_mpi(true);
   StartWatch start(component, arguments);
   Gpu gpu;  // outlives MPI, which may use its memory until MPI_Finalize
@@ -339,7 +389,8 @@ int run(const Component& component, int argc, char** argv) {
   // abort_on_exceptions().
   try {
     Launch launch = parse_on_all_ranks(component, world, argc, argv);
-    resolve_threads(component, world, environment, launch.options);
+    launch.granted = granted_to_all(world, environment.thread_level());
+    resolve_threads(component, world, launch.granted, launch.options);
     if (const std::optional<std::string> text = text_to_print(component, launch)) {
       return static_cast<int>(world.largest(world.rank() == 0 ? print(name, *text) : 0));
     }

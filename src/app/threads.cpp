@@ -28,13 +28,12 @@ int threads_of_environment(Agreement& world) {
   }
 }
 
-void require_level(const Environment& environment, const Options& options) {
+void require_level(const GrantedLevel& granted, const Options& options) {
   const bool in_turns = options.thread_level == ThreadLevel::serialized;
-  const ThreadLevel granted = environment.thread_level(),
-                    needed = in_turns ? ThreadLevel::serialized : ThreadLevel::multiple;
-  if (granted >= needed) return;
+  const ThreadLevel needed = in_turns ? ThreadLevel::serialized : ThreadLevel::multiple;
+  if (granted.level >= needed) return;
   throw UsageError("-threads " + std::to_string(options.threads.count) + ": MPI provides " +
-                   name_in_mpi(granted) + ", not " + name_in_mpi(needed) +
+                   name_in_mpi(granted.level) + granted.place + ", not " + name_in_mpi(needed) +
                    "; use -threads 1, or another MPI");
 }
 
@@ -59,7 +58,7 @@ void require_calls_at_once(const Options& options) {
 
 }  // namespace
 
-void resolve_threads(const Component& component, Agreement& world, const Environment& environment,
+void resolve_threads(const Component& component, Agreement& world, const GrantedLevel& granted,
                      Options& options) {
   Threads& threads = options.threads;
   if (options.action != Options::Action::run || (!options.defaults.threaded && !threads.asked)) return;
@@ -79,7 +78,7 @@ void resolve_threads(const Component& component, Agreement& world, const Environ
   if (options.thread_level == ThreadLevel::serialized && options.synchronize_each) {
     throw UsageError("-sync on: its barriers would not take turns; use -thread_level multiple or -sync off");
   }
-  require_level(environment, options);
+  require_level(granted, options);
   if (options.defaults.threaded) require_comms(component, options);
   if (const auto cpus = static_cast<int>(system::usable_cpus().size()); cpus > 0 && cpus < threads.count) {
     options.warnings.push_back(std::to_string(threads.count) + " threads of rank 0 share " +

@@ -11,7 +11,7 @@
 namespace openimb {
 
 /// Fills in Options::threads.count. Throws UsageError on all ranks.
-void resolve_threads(const Component& component, Agreement& world, const Environment& environment,
+void resolve_threads(const Component& component, Agreement& world, const GrantedLevel& granted,
                      Options& options);
 
 /// Starts the team of -threads, bound to CPUs with -pin_threads. `device`: null, or the GPU of all threads.

@@ -66,21 +66,22 @@ inline constexpr bool counts_are_large<Loaded<Context>> = counts_are_large<Conte
 template <class Step, Loops loops, class StepContext, class... View>
 OPENIMB_NOINLINE double run_loop(const StepContext& context, const LapPlan& plan, const BatchRun& request,
                                  const View&... view) {
+  using Clock = ClockOf<Step>;
   double* const repetition_seconds = request.repetition_seconds.data();
   const Laps<true, loops.root, loops.offset> moving(plan);
   if constexpr (loops.synchronized) {
     if (request.timing == Timing::synchronized) {
-      return drive<Step, WallClock>(
-          context, moving, request.repetitions,
-          Synchronized<WallClock, ControlBarrier>{repetition_seconds, request.between()}, view...);
+      return drive<Step, Clock>(context, moving, request.repetitions,
+                                Synchronized<Clock, ControlBarrier>{repetition_seconds, request.between()},
+                                view...);
     }
   }
   const auto timed = [&]<bool aggregate>(const auto& laps, std::bool_constant<aggregate>) {
     if (request.timing == Timing::total) {
-      return drive<Step, WallClock, aggregate>(context, laps, request.repetitions, Total{}, view...);
+      return drive<Step, Clock, aggregate>(context, laps, request.repetitions, Total{}, view...);
     }
-    return drive<Step, WallClock, aggregate>(context, laps, request.repetitions,
-                                             EveryRepetition<WallClock>{repetition_seconds}, view...);
+    return drive<Step, Clock, aggregate>(context, laps, request.repetitions,
+                                         EveryRepetition<Clock>{repetition_seconds}, view...);
   };
   const auto completed = [&](const auto& laps) {
     if constexpr (loops.aggregate) {

@@ -16,7 +16,7 @@ namespace openimb {
 
 namespace {
 
-constexpr int tag_of_call = 1, tag_of_answer = 2, tag_of_verdict = 3, tag_of_group = 4;
+constexpr int tag_of_call = 1, tag_of_answer = 2, tag_of_verdict = 3, tag_of_group = 4, tag_of_life = 5;
 // In units of PatientAgreement's `seconds`. Rank 0 may be waiting for ranks that do not respond.
 constexpr double rank_0_timeout_factor = 4;
 
@@ -134,6 +134,8 @@ void PatientAgreement::finish(Call& call) {
       check_liveness();
     } else if (rank_ != 0 && check_is_requested()) {
       answer_check();
+    } else if (rank_ != 0 && rank_0_responds()) {
+      // It waits for its output.
     } else if (waited > rank_0_timeout_factor * seconds_) {
       throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
     } else {
@@ -141,6 +143,32 @@ void PatientAgreement::finish(Call& call) {
     }
     waiting = {};
   }
+}
+
+void PatientAgreement::wait_for(const std::function<bool(double seconds)>& is_over) {
+  const Polling polling(*this);
+  while (!is_over(seconds_)) {
+    forget_received();
+    for (const int rank : present_) {
+      if (rank != 0) send(rank, tag_of_life, {});
+    }
+  }
+}
+
+// Receives what wait_for() sends.
+bool PatientAgreement::rank_0_responds() {
+  bool responds = false;
+  for (; has_arrived(0, tag_of_life); responds = true) receive(0, tag_of_life);
+  return responds;
+}
+
+// Frees messages that have arrived: rank 0 may wait for hours.
+void PatientAgreement::forget_received() {
+  std::erase_if(sent_, [](const auto& message) {
+    int done = 0;
+    MPI_Test(&message->request, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  });
 }
 
 // Runs on rank 0: the liveness check. Throws unless all ranks answer.

@@ -38,6 +38,11 @@ class PatientAgreement final : public Agreement {
   int ranks() const override { return ranks_; }
   bool is_whole() const { return static_cast<int>(present_.size()) == ranks_; }
 
+  /// Rank 0 waits for something of its own, such as a reader of its output, for as long as that takes: not
+  /// for a rank. `is_over(seconds)` waits so long at most, and returns whether it is over. Other ranks are
+  /// told that rank 0 responds.
+  void wait_for(const std::function<bool(double seconds)>& is_over);
+
   void barrier() override;
   double largest(double mine) override;
   std::vector<std::string> gather(const std::string& mine) override;
@@ -56,6 +61,8 @@ class PatientAgreement final : public Agreement {
   void check_liveness();
   std::vector<int> those_silent();
   bool check_is_requested() const;
+  bool rank_0_responds();
+  void forget_received();
   void answer_check();
   void leave_out(std::span<const int> silent);
   void send(int to, int tag, std::vector<int> numbers);

@@ -20,11 +20,12 @@ struct Tagged : Pattern {
 /// Each repetition waits for its turn. Timing the wait separately costs two clock reads per repetition.
 template <class Loop>
 struct LoopInTurns : LoopBase {
+  using Clock = TurnClock;
   template <class C>
   static void step(const C& c, const Lap& lap) {
-    const double begin = WallClock::now();
+    const double begin = Clock::now();
     c.turn->await(c.thread);
-    *c.waiting += WallClock::now() - begin;
+    *c.waiting += Clock::now() - begin;
     Loop::step(c, lap);
     c.turn->pass(c.thread);
   }

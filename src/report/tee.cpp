@@ -6,36 +6,44 @@
 
 namespace openimb {
 
+void Tee::each(const std::function<void(Reporter&)>& write) {
+  const auto all = [&] {
+    for (const auto& reporter : reporters_) write(*reporter);
+  };
+  if (writing_) return writing_(all);
+  all();
+}
+
 void Tee::begin(const RunFacts& facts, const Options& options) {
-  for (const auto& reporter : reporters_) reporter->begin(facts, options);
+  each([&](Reporter& reporter) { reporter.begin(facts, options); });
 }
 
 void Tee::open_table(const Table& table) {
-  for (const auto& reporter : reporters_) reporter->open_table(table);
+  each([&](Reporter& reporter) { reporter.open_table(table); });
 }
 
 void Tee::row(const Table& table, const Measurement& measurement) {
-  for (const auto& reporter : reporters_) reporter->row(table, measurement);
+  each([&](Reporter& reporter) { reporter.row(table, measurement); });
 }
 
 void Tee::sample(const Table& table, const PassSample& sample) {
-  for (const auto& reporter : reporters_) reporter->sample(table, sample);
+  each([&](Reporter& reporter) { reporter.sample(table, sample); });
 }
 
 void Tee::pairs(const Table& table, std::span<const PairSample> samples) {
-  for (const auto& reporter : reporters_) reporter->pairs(table, samples);
+  each([&](Reporter& reporter) { reporter.pairs(table, samples); });
 }
 
 void Tee::failure(const Table& table, const Failure& failure) {
-  for (const auto& reporter : reporters_) reporter->failure(table, failure);
+  each([&](Reporter& reporter) { reporter.failure(table, failure); });
 }
 
 void Tee::close_table(const Table& table) {
-  for (const auto& reporter : reporters_) reporter->close_table(table);
+  each([&](Reporter& reporter) { reporter.close_table(table); });
 }
 
 void Tee::end(const Ending& ending) {
-  for (const auto& reporter : reporters_) reporter->end(ending);
+  each([&](Reporter& reporter) { reporter.end(ending); });
 }
 
 bool Tee::ok() const {

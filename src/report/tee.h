@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@ namespace openimb {
 class Tee final : public Reporter {
  public:
   void add(std::unique_ptr<Reporter> reporter) { reporters_.push_back(std::move(reporter)); }
+  /// `writing` is called with all that is written, and calls it. Null: it is written at once.
+  void write_through(std::function<void(const std::function<void()>&)> writing) {
+    writing_ = std::move(writing);
+  }
   void begin(const RunFacts& facts, const Options& options) override;
   void open_table(const Table& table) override;
   void row(const Table& table, const Measurement& measurement) override;
@@ -25,7 +30,10 @@ class Tee final : public Reporter {
   bool ok() const override;
 
  private:
+  void each(const std::function<void(Reporter&)>& write);
+
   std::vector<std::unique_ptr<Reporter>> reporters_;
+  std::function<void(const std::function<void()>&)> writing_;
 };
 
 /// -dumpfile: one line "bytes microseconds" per repetition.

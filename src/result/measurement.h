@@ -183,7 +183,7 @@ struct RunFacts {
   std::string mpi_version;      ///< standard, "4.1"
   std::string mpi_library;      ///< one line
   std::string thread_level;     ///< "MPI_THREAD_SINGLE": what MPI grants
-  std::string clock;            ///< "MPI_Wtime"
+  std::string clock;            ///< "MPI_Wtime", "steady_clock"
   double clock_resolution = 0;  ///< seconds
   std::string compiler, build_flags;
   std::string interface;  ///< binary interface that the program was built for; empty: one MPI

@@ -123,9 +123,9 @@ void prepare_end_record(std::FILE* file, const EndRecords& records) {
   current_set.store(set);
 }
 
-void write_abort_record(const char* reason) noexcept {
+bool write_abort_record(const char* reason) noexcept {
   const int set = current_set.load();
-  if (set < 0 || !first_to_write()) return;
+  if (set < 0 || !first_to_write()) return false;
   const Prepared& parts = prepared[static_cast<std::size_t>(set)];
   static Line record;
   const auto append = [](const char* text, std::size_t length) {
@@ -144,6 +144,7 @@ void write_abort_record(const char* reason) noexcept {
   }
   append(parts.after_reason.text.data(), parts.after_reason.length);
   write_whole(record_descriptor, record.text.data(), record.length);
+  return true;
 }
 
 void exit_after(double seconds, int status) noexcept {

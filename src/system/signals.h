@@ -34,13 +34,17 @@ struct EndRecords {
 /// written.
 void prepare_end_record(std::FILE* file, const EndRecords& records);
 
-/// Writes the prepared record of an abort, once. Async-signal-safe.
-void write_abort_record(const char* reason) noexcept;
+/// Writes the prepared record of an abort, once. Async-signal-safe. False where there is nothing to write, or
+/// some end was written before.
+bool write_abort_record(const char* reason) noexcept;
 /// Ends the process with this status after so many seconds, whatever it does until then. Async-signal-safe
 /// once catch_stop_signals() or prepare_exit_timer() was called.
 void exit_after(double seconds, int status) noexcept;
-/// Creates the timer of exit_after().
+/// Called by the main thread: creates the timer of exit_after().
 void prepare_exit_timer();
+/// Another thread has the main thread call `work`, in a signal handler. False where that is not possible
+/// (Windows).
+bool interrupt_main_thread(void (*work)() noexcept) noexcept;
 /// Ends the process at once, without destructors.
 [[noreturn]] void exit_now(int status) noexcept;
 /// Writes to standard error without allocating.

@@ -1,9 +1,11 @@
 #include "system/signals.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <ctime>
 
@@ -44,6 +46,9 @@ void handle(int signal, void (*handler)(int)) {
   sigaction(signal, &action, nullptr);
 }
 
+pthread_t main_thread_of_signals;
+std::atomic<void (*)() noexcept> work_of_main_thread{nullptr};
+
 bool hangup_was_ignored = false;
 
 void note_hangup() {
@@ -79,7 +84,16 @@ void install_stop_handlers() {
 
 void prepare_exit_timer() {
   prepare_timer();
-  handle(SIGALRM, [](int) { on_timer(); });
+  main_thread_of_signals = pthread_self();
+  handle(SIGALRM, [](int) {
+    if (auto* const work = work_of_main_thread.exchange(nullptr)) return work();
+    on_timer();
+  });
+}
+
+bool interrupt_main_thread(void (*work)() noexcept) noexcept {
+  work_of_main_thread.store(work);
+  return pthread_kill(main_thread_of_signals, SIGALRM) == 0;
 }
 
 void set_timer(double seconds) noexcept {

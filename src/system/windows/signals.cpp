@@ -57,6 +57,8 @@ void prepare_exit_timer() {
   if (timer == nullptr) timer = CreateThreadpoolTimer(at_time, nullptr, nullptr);
 }
 
+bool interrupt_main_thread(void (*)() noexcept) noexcept { return false; }
+
 void set_timer(double seconds) noexcept {
   if (timer == nullptr) return;
   if (seconds <= 0) {
