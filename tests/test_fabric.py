@@ -509,7 +509,7 @@ class Stalled:
 
     def is_full(self) -> bool:
         waiting = fcntl.ioctl(self.reader, termios.FIONREAD, struct.pack("i", 0))
-        return struct.unpack("i", waiting)[0] > 3500
+        return bool(struct.unpack("i", waiting)[0] > 3500)
 
     def finish(self) -> lab.Launch:
         with os.fdopen(self.reader, "rb") as reader:
