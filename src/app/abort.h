@@ -12,8 +12,8 @@ namespace openimb {
 void abort_on_exceptions(const char* program);
 /// Ends the job in the same way without an exception, with `reason`.
 [[noreturn]] void abort_run(const char* reason);
-/// Collective: from now on a rank that ends the job tells rank 0 before, which writes the `end` record: the
-/// launcher then kills rank 0. For launches with a file of records.
+/// Collective: from now on a rank that ends the job notifies rank 0 before, which writes the `end` record:
+/// the launcher then kills rank 0. For launches with a file of records.
 void share_aborts(Agreement& world);
 /// Prints one line about this rank, whose current call does not return, and returns.
 void warn_of_wait(const char* reason);

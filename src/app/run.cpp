@@ -228,7 +228,7 @@ class Measuring final : public Surroundings {
     warn_of_wait(text.data());
   }
 
-  // Writes on another thread, while the main thread, which alone may call MPI, tells the other ranks that
+  // Writes on another thread, while the main thread, which alone may call MPI, notifies the other ranks that
   // this one responds: a reader of its output may be slow.
   void write_beside(const std::function<void()>& write) {
     std::promise<void> written;

@@ -1,6 +1,6 @@
-// How a rank that is about to end the job tells rank 0, which alone can write the `end` record: by a datagram
-// to the host of rank 0, whose main thread a signal interrupts. No thread waits for it, and nothing is sent
-// before.
+// How a rank that is about to end the job notifies rank 0, which alone can write the `end` record: by a
+// datagram to the host of rank 0, whose main thread a signal interrupts. No thread waits for it, and nothing
+// is sent before.
 #pragma once
 
 #include <string>
