@@ -40,7 +40,7 @@ class PatientAgreement final : public Agreement {
 
   /// Rank 0 waits for something of its own, such as a reader of its output, for as long as that takes: not
   /// for a rank. `is_over(seconds)` waits so long at most, and returns whether it is over. Other ranks are
-  /// told that rank 0 responds.
+  /// notified that rank 0 responds.
   void wait_for(const std::function<bool(double seconds)>& is_over);
 
   void barrier() override;

@@ -162,8 +162,8 @@ Items described_items(std::string_view text) {
   return words.size() > 1 ? words : Items();
 }
 
-// Variables that MPICH reads in MPI_Init only: what it selects and allocates there stays. MPI_T does not
-// tell: their scope is that of algorithms (MPI_T_SCOPE_ALL_EQ), a write succeeds and is read back. Source:
+// Variables that MPICH reads in MPI_Init only: what it selects and allocates there stays. MPI_T gives no
+// hint: their scope is that of algorithms (MPI_T_SCOPE_ALL_EQ), a write succeeds and is read back. Source:
 // MPICH 5.0.2, src/mpid/ch4/src/ch4_init.c, src/util/mpir_nodemap.h, src/mpi/init.
 bool acts_in_init_only(std::string_view name) {
   constexpr std::string_view mpich = "MPIR_CVAR_";
