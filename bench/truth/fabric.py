@@ -46,8 +46,8 @@ class Noise:
         by = float(amount.removesuffix("%")) / 100 if amount.endswith("%") else 0.0
         if kind == "rounds":  # half of the variance is common to a round; both halves have heavy tails
             common = random.standard_t(3, (passes, int(rounds.max()) + 1))[:, rounds]
-            both: Values = common + random.standard_t(3, shape)
-            return by * 0.5**0.5 / T_DEVIATION * both
+            found: Values = by * float(np.sqrt(0.5)) / T_DEVIATION * (common + random.standard_t(3, shape))
+            return found
         normal = random.standard_normal(shape)
         if kind == "normal":
             return by * normal
