@@ -1,11 +1,10 @@
 // As bench/bare_loop.cpp, for the modes and forms of benchmarks: one loop for each.
 //
 //   bare_modes COMPONENT REPETITIONS BYTES...
-//       MPI1/vectors: Neighbor_allgatherv, Neighbor_alltoallv, Neighbor_alltoallw. MPI1/ready: PingPong,
-//       PingPing. MPI1/buffered: PingPong. MPI1/pack, MPI1/copy: PingPong, Sendrecv of columns, made
-//       contiguous by MPI_Pack or by a loop. RMA/fence, RMA/lock, RMA/lock_all, RMA/flush_local: Unidir_put.
-//       RMA/fetch: Rget_accumulate. MPI4/creation: Comm_create, Session_init. Lines as of bare_loop. Exit
-//       status 2 with anything else
+//       MPI1/vectors: Neighbor_allgatherv, Neighbor_alltoallv, Neighbor_alltoallw. MPI1/buffered: PingPong.
+//       MPI1/pack, MPI1/copy: PingPong, Sendrecv of columns, made contiguous by MPI_Pack or by a loop.
+//       RMA/fence, RMA/lock, RMA/lock_all, RMA/flush_local: Unidir_put. RMA/fetch: Rget_accumulate.
+//       MPI4/creation: Comm_create, Session_init. Lines as of bare_loop. Exit status 2 with anything else
 #include <mpi.h>
 
 #include <algorithm>
@@ -74,64 +73,6 @@ void of_vectors(Here here, long repetitions) {
 }
 
 // --- Send modes -------------------------------------------------------------------------------------------
-
-// Rank 1 has the first receive posted before the clock starts, and one left behind it.
-[[gnu::noinline]] double ping_pong_ready(const Here& h, MPI_Request posted, long repetitions) {
-  const Here here = h;
-  MPI_Request request = posted;
-  const auto post = [&] {
-    MPI_Irecv(here.receive, here.bytes, MPI_BYTE, MPI_ANY_SOURCE, tag, here.comm, &request);
-  };
-  double seconds = 0;
-  if (here.rank == 0) {
-    seconds = repeat(repetitions, [&] {
-      post();
-      MPI_Rsend(here.send, here.bytes, MPI_BYTE, 1, tag, here.comm);
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
-    });
-    MPI_Send(nullptr, 0, MPI_BYTE, 1, tag, here.comm);
-  } else {
-    seconds = repeat(repetitions, [&] {
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
-      post();
-      MPI_Rsend(here.send, here.bytes, MPI_BYTE, 0, tag, here.comm);
-    });
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-  }
-  return seconds;
-}
-
-[[gnu::noinline]] double ping_ping_ready(const Here& h, MPI_Request posted, long repetitions) {
-  const Here here = h;
-  const int other = 1 - here.rank;
-  MPI_Request requests[2] = {posted, MPI_REQUEST_NULL}, next;  // receive, send
-  const double seconds = repeat(repetitions, [&] {
-    MPI_Irecv(here.receive, here.bytes, MPI_BYTE, MPI_ANY_SOURCE, tag, here.comm, &next);
-    MPI_Irsend(here.send, here.bytes, MPI_BYTE, other, tag, here.comm, requests + 1);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    requests[0] = next;
-  });
-  MPI_Send(nullptr, 0, MPI_BYTE, other, tag, here.comm);
-  MPI_Wait(requests, MPI_STATUS_IGNORE);
-  return seconds;
-}
-
-void of_ready(Here here, long repetitions) {
-  const auto with_posted = [&](double (*run)(const Here&, MPI_Request, long), bool post) {
-    return [&here, run, post](long n) {
-      MPI_Request posted = MPI_REQUEST_NULL;
-      if (post) {
-        MPI_Irecv(here.receive, here.bytes, MPI_BYTE, MPI_ANY_SOURCE, tag, here.comm, &posted);
-      }
-      MPI_Barrier(here.comm);
-      return run(here, posted, n);
-    };
-  };
-  measure("PingPong, -send_mode ready", here.bytes, 0.5, here.rank, repetitions,
-          with_posted(ping_pong_ready, here.rank != 0));
-  measure("PingPing, -send_mode ready", here.bytes, 1.0, here.rank, repetitions,
-          with_posted(ping_ping_ready, true));
-}
 
 [[gnu::noinline]] double ping_pong_buffered(const Here& h, long repetitions) {
   const Here here = h;
@@ -391,7 +332,6 @@ int main(int argc, char** argv) {
   // Blocks of neighbors need less than a column with its gaps.
   return run_components(argc, argv, "bare_modes", column,
                         {{"MPI1/vectors", of_vectors},
-                         {"MPI1/ready", of_ready},
                          {"MPI1/buffered", of_buffered},
                          {"MPI1/pack", of_pack},
                          {"MPI1/copy", of_copy},

@@ -26,7 +26,7 @@ import lab
 LENGTH = 2**31 + 8
 GIB = 2**30
 TOO_LARGE = "does not fit"
-SENDS = ("synchronous", "ready", "buffered")
+SENDS = ("synchronous", "buffered")
 SYNCS = ("fence", "pscw", "lock", "lock_all", "flush", "flush_local")
 NEIGHBORS = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
 RANKS = {"Stencil2D": (4,), "Stencil3D": (8,)}  # of others: two, or one

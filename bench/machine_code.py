@@ -416,7 +416,7 @@ ATOMIC = {
     "CompareAndSwap": "Compare_and_swap",
 }
 SYNC_MODES = ("standard", "fence", "pscw", "lock", "lock_all", "flush", "flush_local")
-SEND_MODES = ("standard", "synchronous", "ready", "buffered")
+SEND_MODES = ("standard", "synchronous", "buffered")
 PACKING = ("none", "mpi", "hand")
 PACKED = ", -packing "
 PACK_BY_HAND = "openimb::pack_by_hand(openimb::Gaps const&, char const*, char*)"

@@ -202,14 +202,6 @@ CONTESTS = (
     Contest(
         "bare_modes",
         "MPI1",
-        {"PingPong": "ping_pong_ready", "PingPing": "ping_ping_ready"},
-        options=("-send_mode", "ready"),
-        part="ready",
-        form="-send_mode ready",
-    ),
-    Contest(
-        "bare_modes",
-        "MPI1",
         {"PingPong": "ping_pong_buffered"},
         options=("-send_mode", "buffered"),
         part="buffered",
@@ -245,7 +237,6 @@ FIRST_OF_RANK_0 = {
     "PingPongMT": "MPI_Send",
     "PingPong, of pairs": "MPI_Send",
     "PingPong, -send_mode synchronous": "MPI_Ssend",
-    "PingPong, -send_mode ready": "MPI_Irecv",
     "PingPong, -send_mode buffered": "MPI_Bsend",
     "Unidir_Put": "MPI_Put",
 }  # where the ranks differ: its first call

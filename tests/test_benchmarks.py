@@ -262,7 +262,6 @@ def test_sizes_of_the_machine_are_read_for_off_cache(mpi, tmp_path):
 
 PENDING = {
     "MPI1": (2, "-iter 3 -msgsize 8,1000 -window_size 4 Uniband Biband PingPing Exchange"),
-    "MPI1 ready": (2, "-iter 3 -msgsize 8 -window_size 4 -send_mode ready Biband PingPing Exchange PingPong"),
     "MT": (2, "-repeat 3 -count 16 -threads 2 -window_size 4 UniBandMT BiBandMT"),
     "P2P": (4, "-iter 3 -msgsize 8 -window_size 4 Multi_pair Stencil2D Halo Corandom"),
     "FABRIC": (3, "-iter 3 -msgsize 8 -window_size 4"),

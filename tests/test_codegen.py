@@ -285,17 +285,9 @@ IN_SYNC: dict[str, dict[str, Repetition]] = {
         f"Exchange_get{LOCAL}": Repetition("Get Get", "Win_flush_local Win_flush_local"),
     },
 }
+
+
 # The same of -send_mode.
-READY = {
-    "PingPong": Repetition("Irecv Rsend Wait | Wait Irecv Rsend"),
-    "PingPongSpecificSource": Repetition("Irecv Rsend Wait | Wait Irecv Rsend"),
-    "PingPing": Repetition("Irecv Irsend Waitall"),
-    "PingPingSpecificSource": Repetition("Irecv Irsend Waitall"),
-    "Exchange": Repetition("Irecv Irecv Irsend Irsend Waitall"),
-    "Biband": Repetition("Irecv Irsend Waitall", in_vain="Waitall"),
-}
-
-
 def in_send_mode(letter: str, names: list[str]) -> dict[str, Repetition]:
     """The calls of the definition, with another one of MPI's sends."""
 
@@ -306,12 +298,14 @@ def in_send_mode(letter: str, names: list[str]) -> dict[str, Repetition]:
     return {name: mine[name]._replace(step=sent(mine[name].step)) for name in names}
 
 
-SENT = ["PingPong_mprobe", "Uniband", *READY]
+SENT = [
+    *("PingPong", "PingPongSpecificSource", "PingPong_mprobe", "PingPing", "PingPingSpecificSource"),
+    *("Exchange", "Uniband", "Biband"),
+]
 IN_SEND_MODE = {
     f"{name}, -send_mode {mode}": repetition
     for mode, them in (
         ("synchronous", in_send_mode("s", SENT)),
-        ("ready", READY),
         ("buffered", in_send_mode("b", [name for name in SENT if name != "Uniband"])),
     )
     for name, repetition in them.items()
@@ -396,7 +390,7 @@ ARGUMENTS = {
         "Wait": 2,
         "Waitall": 3,
     },
-    **{"Ssend": 6, "Rsend": 6, "Bsend": 6, "Issend": 7, "Irsend": 7, "Ibsend": 7},
+    **{"Ssend": 6, "Bsend": 6, "Issend": 7, "Ibsend": 7},
     **{"Start": 1, "Startall": 2, "Mprobe": 5, "Mrecv": 5},
     **{"Neighbor_allgather": 7, "Neighbor_allgatherv": 8, "Neighbor_alltoall": 7, "Neighbor_alltoallv": 9},
     **{"Neighbor_alltoallw": 9, "Ineighbor_allgather": 8, "Ineighbor_allgatherv": 9, "Ineighbor_alltoall": 8},
@@ -453,8 +447,6 @@ FOR_MOVING_ROOT = 6  # rotating root: step, compare, wrap
 FOR_DISPLACEMENT = 2  # in a window: where the target's bases lie, and the addition of its base to the offset
 FOR_TARGET = 3  # a turn of the loop over the targets: the next one's rank, its message in the window
 FOR_TARGETS = 10  # once per repetition: this loop's beginning and one turn of it
-FOR_READY = 20  # the next receive buffer, and the requests posted ahead that move up
-FOR_READY_WINDOW = 20  # of a whole window of requests: a loop, unrolled
 FOR_LISTS = 40  # -sync_mode: once per repetition, loops over its targets and its transfers, and the role
 FOR_KIND = 14  # IMB-EXT's Window: which kind, what comes back from MPI, at most one element
 FOR_LOAD = 15  # the sum of its times, whether there are tests, and a turn of the loop over them
@@ -573,8 +565,6 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
         + (FOR_WINDOW if loop.pattern.partition(",")[0] in WINDOWED else 0)
         + (FOR_PLACES if loop.pattern.partition(",")[0] in RECEIVED_AT_ONCE else 0)
         + (FOR_BOTH_WAYS if loop.pattern.partition(",")[0] == "Pair_Bidirectional" else 0)
-        + (FOR_READY_WINDOW if loop.pattern == "Biband, -send_mode ready" else 0)
-        + (FOR_READY if loop.pattern.endswith("-send_mode ready") else 0)
         + (FOR_TARGETS if loop.pattern in TO_ALL else 0)
         + (FOR_PARTNERS if loop.pattern in RANDOM else 0)
         + (FOR_NEIGHBORS if loop.pattern in IN_LISTS else 0)

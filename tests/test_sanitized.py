@@ -29,7 +29,7 @@ MATRIX = [  # ranks, component, options; names, where not all: buffers of a laun
     (2, "MPI1", "-layout vector:1:2 -packing mpi", "Bcast"),
     (2, "MPI1", "-layout struct -packing hand"),
     (2, "MPI1", "-layout struct -packing hand", "Bcast"),
-    (2, "MPI1", "-layout indexed -send_mode ready"),
+    (2, "MPI1", "-layout indexed -send_mode synchronous"),
     (2, "MPI1", "-layout struct -send_mode buffered"),
     (3, "MPI1", "-topo random:1 -seed 3 -passes 2"),
     (2, "NBC", "-progress 2 -layout vector:1:2"),

@@ -280,13 +280,10 @@ REPETITIONS = {2: 64, 16: 8, 256: 2}
 SHORT = "-msgsize 1024,2048 -iter_policy off"
 
 
-TOGETHER: Formula = lambda net, ranks, n: net.together(2, n)  # noqa: E731
 SEND_MODES: dict[str, dict[str, Formula]] = {
     "synchronous": {
         name: TRANSFERS[name] for name in ("PingPong", "PingPing", "Exchange", "Uniband", "Biband")
     },
-    # Both receives are posted before the messages are sent.
-    "ready": {**{name: TRANSFERS[name] for name in ("PingPong", "PingPing", "Biband")}, "Exchange": TOGETHER},
     "buffered": {name: TRANSFERS[name] for name in ("PingPing", "Exchange", "Biband")},
 }
 

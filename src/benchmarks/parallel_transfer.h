@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "engine/pattern.h"
-#include "engine/send_loops.h"
 
 namespace openimb {
 
@@ -24,43 +23,25 @@ struct Sendrecv : PatternBase {
 // With two processes both neighbors are the same rank: tags keep the directions apart.
 inline constexpr int to_left = 1, to_right = 2;
 
-/// The sends of Exchange. For ready sends, each process posts the next receives before it sends.
-struct ExchangeSends : PatternBase {
-  template <SendMode mode, class C>
-  static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
-    call::start_send<mode>(lap.send, c.count, c.type, c.right, tag_of(c, to_right), c.comm, &requests[0]);
-    call::start_send<mode>(lap.send + c.span, c.count, c.type, c.left, tag_of(c, to_left), c.comm,
-                           &requests[1]);
-  }
+template <SendMode mode, class C>
+void start_sends_to_neighbors(const C& c, const Lap& lap, MPI_Request* requests) {
+  call::start_send<mode>(lap.send, c.count, c.type, c.right, tag_of(c, to_right), c.comm, &requests[0]);
+  call::start_send<mode>(lap.send + c.span, c.count, c.type, c.left, tag_of(c, to_left), c.comm,
+                         &requests[1]);
+}
 
-  template <class C>
-  static std::vector<Route> routes(const C& c) {
-    return {{.to = c.right, .from = c.left, .tag = to_right},
-            {.to = c.left, .from = c.right, .tag = to_left}};
-  }
-  template <class C>
-  static void post(const C& c, char* receive, MPI_Request* requests) {
-    call::start_receive(receive, c.count, c.type, c.left, to_right, c.comm, &requests[0]);
-    call::start_receive(receive + c.span, c.count, c.type, c.right, to_left, c.comm, &requests[1]);
-  }
-  template <class C>
-  static void start_ready(const C& c, const Lap& lap, MPI_Request* requests) {
-    start_sends<SendMode::ready>(c, lap, requests);
-  }
-};
-
-struct Exchange : ExchangeSends {
+struct Exchange : PatternBase {
   static constexpr Spec spec{.name = "Exchange",
                              .kind = Kind::parallel_transfer,
                              .send = Messages::two,
                              .receive = Messages::two,
                              .turnover = 4,
-                             .send_modes = every_send_mode_ahead,
+                             .send_modes = every_send_mode,
                              .packs = true};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     MPI_Request requests[2];
-    start_sends<mode>(c, lap, requests);
+    start_sends_to_neighbors<mode>(c, lap, requests);
     call::receive(lap.receive, c.count, c.type, c.left, tag_of(c, to_right), c.comm);
     call::receive(lap.receive + c.span, c.count, c.type, c.right, tag_of(c, to_left), c.comm);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
@@ -99,7 +80,7 @@ struct PairsInFlight : Pairs {
 };
 
 inline constexpr std::string_view one_way =
-    "without a message back, its sender does not know which receives are posted or complete";
+    "without a message back, its sender does not know which receives are complete";
 
 struct Uniband : PairsInFlight {
   static constexpr Spec spec{.name = "Uniband",
@@ -108,7 +89,7 @@ struct Uniband : PairsInFlight {
                              .receive = Messages::in_flight,
                              .message_rate = true,
                              .min_processes = 2,
-                             .send_modes = {.any = true, .not_ready = one_way, .not_buffered = one_way},
+                             .send_modes = {.any = true, .not_buffered = one_way},
                              .in_default_list = false};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
@@ -124,23 +105,7 @@ struct Uniband : PairsInFlight {
   }
 };
 
-/// The sends of Biband. For ready sends, each process posts the next receives before it sends.
-struct BibandSends : PairsInFlight {
-  template <class C>
-  static std::vector<Route> routes(const C& c) {
-    return std::vector<Route>(static_cast<std::size_t>(c.in_flight), Route{.to = c.peer, .from = c.peer});
-  }
-  template <class C>
-  static void post(const C& c, char* receive, MPI_Request* requests) {
-    start_receives(c, Lap{.receive = receive}, requests);
-  }
-  template <class C>
-  static void start_ready(const C& c, const Lap& lap, MPI_Request* requests) {
-    start_sends<SendMode::ready>(c, lap, requests);
-  }
-};
-
-struct Biband : BibandSends {
+struct Biband : PairsInFlight {
   static constexpr Spec spec{.name = "Biband",
                              .kind = Kind::parallel_transfer,
                              .table = &tables::rate,
@@ -148,7 +113,7 @@ struct Biband : BibandSends {
                              .turnover = 2,
                              .message_rate = true,
                              .min_processes = 2,
-                             .send_modes = every_send_mode_ahead,
+                             .send_modes = every_send_mode,
                              .in_default_list = false};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {

@@ -3,7 +3,6 @@
 
 #include "engine/packing.h"
 #include "engine/pattern.h"
-#include "engine/send_loops.h"
 
 namespace openimb {
 
@@ -16,42 +15,9 @@ void receive_message(const C& c, const Lap& lap, int source) {
   call::receive(lap.receive, c.count, c.type, source, tag_of(c, message_tag), c.comm);
 }
 
-/// `from`: the source of receives.
-template <class C>
-void start_receive_of_message(const C& c, char* receive, int from, MPI_Request* request) {
-  call::start_receive(receive, c.count, c.type, from, message_tag, c.comm, request);
-}
-
-/// For ready sends, the receive of an answer is posted before the message is sent, and the receive of the
-/// next message before the answer is sent. With -packing, a message is unpacked before it is answered.
+/// With -packing, a message is unpacked before it is answered.
 struct PingPongSends : PatternBase {
-  static constexpr Members members{.step_ready = true, .step_packed = true};
-  template <class C>
-  static std::vector<Route> routes(const C& c) {
-    const bool sends_first = c.rank < c.peer;
-    return {{.to = sends_first ? c.peer : MPI_PROC_NULL, .from = sends_first ? MPI_PROC_NULL : c.peer}};
-  }
-  template <class C>
-  static void post(const C& c, char* receive, MPI_Request* requests, int source = MPI_ANY_SOURCE) {
-    if (c.rank > c.peer) {
-      start_receive_of_message(c, receive, source, requests);
-    } else {
-      *requests = MPI_REQUEST_NULL;
-    }
-  }
-  template <class C>
-  static void step_ready(const C& c, const Lap& lap, PostedReceives::View posted,
-                         int source = MPI_ANY_SOURCE) {
-    if (c.rank < c.peer) {
-      start_receive_of_message(c, lap.receive, source, posted.requests);
-      send_message<SendMode::ready>(c, lap);
-      MPI_Wait(posted.requests, MPI_STATUS_IGNORE);
-    } else {
-      MPI_Wait(posted.requests, MPI_STATUS_IGNORE);
-      start_receive_of_message(c, posted.next[lap.slot], source, posted.requests);
-      send_message<SendMode::ready>(c, lap);
-    }
-  }
+  static constexpr Members members{.step_packed = true};
   template <class With, class C>
   static void step_packed(const C& c, const Lap& lap, PackedMessages::View v, int source = MPI_ANY_SOURCE) {
     const Lap contiguous = v.in_contiguous(lap);
@@ -94,14 +60,6 @@ struct PingPongSpecificSource : PingPong {
   static void step(const C& c, const Lap& lap) {
     PingPong::step<mode>(c, lap, c.peer);
   }
-  template <class C>
-  static void post(const C& c, char* receive, MPI_Request* requests) {
-    PingPong::post(c, receive, requests, c.peer);
-  }
-  template <class C>
-  static void step_ready(const C& c, const Lap& lap, PostedReceives::View posted) {
-    PingPong::step_ready(c, lap, posted, c.peer);
-  }
   template <class With, class C>
   static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
     PingPong::step_packed<With>(c, lap, v, c.peer);
@@ -110,14 +68,13 @@ struct PingPongSpecificSource : PingPong {
 
 /// The receiver probes for a message (MPI_Mprobe) and receives that one. Source: MPI 3.1, section 3.8.2.
 struct PingPong_mprobe : PatternBase {
-  static constexpr Spec spec{
-      .name = "PingPong_mprobe",
-      .kind = Kind::single_transfer,
-      .time_factor = 0.5,
-      .send_modes = {.any = true, .not_ready = "its receiver has no receive posted when it probes"},
-      .in_default_list = false,
-      .needs = "Mprobe",
-      .unavailable = call::why_no_matched_probe};
+  static constexpr Spec spec{.name = "PingPong_mprobe",
+                             .kind = Kind::single_transfer,
+                             .time_factor = 0.5,
+                             .send_modes = every_send_mode,
+                             .in_default_list = false,
+                             .needs = "Mprobe",
+                             .unavailable = call::why_no_matched_probe};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     if (c.rank == 0) send_message<mode>(c, lap);
@@ -129,25 +86,9 @@ struct PingPong_mprobe : PatternBase {
   static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
-/// For ready sends, each process posts the next receive before it sends.
-struct PingPingSends : PatternBase {
-  template <class C>
-  static std::vector<Route> routes(const C& c) {
-    return {{.to = c.peer, .from = c.peer}};
-  }
-  template <class C>
-  static void post(const C& c, char* receive, MPI_Request* requests, int source = MPI_ANY_SOURCE) {
-    start_receive_of_message(c, receive, source, requests);
-  }
-  template <class C>
-  static void start_ready(const C& c, const Lap& lap, MPI_Request* requests) {
-    call::start_send<SendMode::ready>(lap.send, c.count, c.type, c.peer, message_tag, c.comm, requests);
-  }
-};
-
-struct PingPing : PingPingSends {
+struct PingPing : PatternBase {
   static constexpr Spec spec{
-      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode_ahead, .packs = true};
+      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode, .packs = true};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
     MPI_Request request;
@@ -163,10 +104,6 @@ struct PingPingSpecificSource : PingPing {
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     PingPing::step<mode>(c, lap, c.peer);
-  }
-  template <class C>
-  static void post(const C& c, char* receive, MPI_Request* requests) {
-    PingPing::post(c, receive, requests, c.peer);
   }
 };
 

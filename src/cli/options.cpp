@@ -1542,9 +1542,8 @@ constexpr Option own_rows[] = {
      .syntax = "MODE",
      .example = "-send_mode synchronous",
      .details = "standard: MPI_Send, MPI_Isend. synchronous: MPI_Ssend, MPI_Issend; they complete after the "
-                "receive has started. ready: MPI_Rsend, MPI_Irsend; receives are posted one repetition "
-                "ahead. buffered: MPI_Bsend, MPI_Ibsend; the buffer counts toward -mem. Benchmarks that "
-                "cannot use a mode have a failure row with the reason.",
+                "receive has started. buffered: MPI_Bsend, MPI_Ibsend; the buffer counts toward -mem. "
+                "Benchmarks that cannot use a mode have a failure row with the reason.",
      .field = at<&Options::send_mode>,
      .used_by = &with_send_modes,
      .banner = "Sends"},

@@ -177,10 +177,10 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
     if (!this->takes_part()) return 0;
     const BatchRun request{repetitions, timing, repetition_seconds, setup()};
-    return in_form(plan().beginning(), [&]<class Step, Loops loops>(
-                                           Form<Step, loops>, const auto& step_context, const auto&... view) {
-      return run_loop<Step, loops>(step_context, plan(), request, view...);
-    });
+    return in_form(
+        [&]<class Step, Loops loops>(Form<Step, loops>, const auto& step_context, const auto&... view) {
+          return run_loop<Step, loops>(step_context, plan(), request, view...);
+        });
   }
 
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
@@ -222,9 +222,9 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   static constexpr Loops packed_loops{.synchronized = one_by_one.synchronized, .root = spec.rooted};
 
   /// Calls `use` with the form of the step that options ask for, its context, and views of what else the step
-  /// needs, within the epoch that it needs. `first`: the lap that the run begins with.
+  /// needs, within the epoch that it needs.
   template <class Use>
-  auto in_form(const Lap& first, const Use& use) {
+  auto in_form(const Use& use) {
     const Setup& point_setup = setup();
     const Context& step_context = context();
     if constexpr (spec.one_sided.any_sync) {
@@ -236,10 +236,9 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     }
     if constexpr (spec.send_modes.any) {
       if (point_setup.send_mode != SendMode::standard) {
-        return with_send_mode<Pattern>(point_setup.send_mode, step_context, point_setup.group.control, plan(),
-                                       first, [&]<class Step>(Step, const auto&... view) {
-                                         return use(Form<Step, send_loops>{}, step_context, view...);
-                                       });
+        return with_send_mode<Pattern>(point_setup.send_mode, [&]<class Step>(Step) {
+          return use(Form<Step, send_loops>{}, step_context);
+        });
       }
     }
     return with_views([&](const auto&... prepared) {
@@ -275,10 +274,9 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   }
 
   void repeat(Moving laps, std::int64_t repetitions) override {
-    in_form(laps.lap(),
-            [&]<class Step, Loops loops>(Form<Step, loops>, const auto& step_context, const auto&... view) {
-              repeat_steps<Step>(step_context, laps, repetitions, view...);
-            });
+    in_form([&]<class Step, Loops loops>(Form<Step, loops>, const auto& step_context, const auto&... view) {
+      repeat_steps<Step>(step_context, laps, repetitions, view...);
+    });
   }
 
   decltype(Pattern::prepare(std::declval<const Context&>(), std::declval<const LapPlan&>())) prepared_;

@@ -6,22 +6,19 @@
 #include <concepts>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "engine/packing.h"
 #include "engine/pattern.h"
 #include "engine/rank_context.h"
-#include "engine/send_loops.h"
 #include "engine/sync_loops.h"
 
 namespace openimb {
 
 /// `members` lists exactly the optional members that the pattern defines.
 template <class Pattern>
-concept ListsItsMembers =
-    Lists_prepare<Pattern> && Lists_epoch<Pattern> && Lists_open<Pattern> && Lists_close<Pattern> &&
-    Lists_finish<Pattern> && Lists_takes_part<Pattern> && Lists_peer_of<Pattern> && Lists_updates<Pattern> &&
-    Lists_step_ready<Pattern> && Lists_step_packed<Pattern>;
+concept ListsItsMembers = Lists_prepare<Pattern> && Lists_epoch<Pattern> && Lists_open<Pattern> &&
+                          Lists_close<Pattern> && Lists_finish<Pattern> && Lists_takes_part<Pattern> &&
+                          Lists_peer_of<Pattern> && Lists_updates<Pattern> && Lists_step_packed<Pattern>;
 
 template <class Pattern>
 concept Has_spec = requires {
@@ -67,22 +64,6 @@ concept States_requests_per_slot =
     Pattern::spec.requests_per_slot;
 template <class Pattern, class C>
 concept Has_epoch = requires(const C& c) { Pattern::epoch(c); };
-
-// Members for ready sends.
-template <class Pattern>
-constexpr bool sends_ready = Pattern::spec.send_modes.any && Pattern::spec.send_modes.not_ready.empty();
-template <class Pattern, class C>
-concept Has_routes = !sends_ready<Pattern> || requires(const C& c, char* receive, MPI_Request* requests) {
-  { Pattern::routes(c) } -> std::same_as<std::vector<Route>>;
-  Pattern::post(c, receive, requests);
-};
-template <class Pattern, class C>
-concept Has_step_ready =
-    !sends_ready<Pattern> || requires(const C& c, const Lap& lap, PostedReceives::View posted) {
-      Pattern::step_ready(c, lap, posted);
-    } || (!Defines_step_ready<Pattern> && requires(const C& c, const Lap& lap, MPI_Request* requests) {
-      Pattern::start_ready(c, lap, requests);
-    });
 
 /// The view of what `prepare` makes, or Nothing.
 template <class Pattern, class C>
@@ -144,7 +125,6 @@ concept Benchmark =
     Has_expects<Pattern> && Has_takes_part<Pattern> && Has_peer_of<Pattern> && Has_updates<Pattern> &&
     Has_traffic<Pattern> && Has_LocalLoop<Pattern> && Has_prepare<Pattern, SeenBy<Pattern>> &&
     States_requests_per_slot<Pattern, SeenBy<Pattern>> && Has_epoch<Pattern, SeenBy<Pattern>> &&
-    Has_routes<Pattern, SeenBy<Pattern>> && Has_step_ready<Pattern, SeenBy<Pattern>> &&
     HasLoop<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>> &&
     Has_post<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>, Pattern::spec.overlaps()>;
 

@@ -30,7 +30,6 @@ struct Members {
   bool takes_part = false;
   bool peer_of = false;
   bool updates = false;
-  bool step_ready = false;
   bool step_packed = false;
 
   constexpr Members operator|(const Members& more) const {
@@ -42,7 +41,6 @@ struct Members {
             .takes_part = takes_part || more.takes_part,
             .peer_of = peer_of || more.peer_of,
             .updates = updates || more.updates,
-            .step_ready = step_ready || more.step_ready,
             .step_packed = step_packed || more.step_packed};
   }
 };
@@ -69,9 +67,7 @@ struct Members {
 ///       completion, and which ranks access which (engine/sync_loops.h).
 ///
 ///   template <SendMode mode = SendMode::standard, class C> static void step(const C& c, const Lap& lap);
-///       Spec::send_modes. The repetition with another send mode. Ready sends need `routes`, which lists the
-///       sources of the receives that are posted ahead, `post`, which posts them, and `start_ready` or
-///       `step_ready` (engine/send_loops.h).
+///       Spec::send_modes. The repetition with another send mode (engine/send_loops.h).
 ///
 ///   using Loop = ...;
 ///       Another type that has `step`, `open`, `close`, `post`, `finish` and `step_packed`. Benchmarks that
@@ -120,10 +116,6 @@ struct PatternBase : LoopBase {
   /// Whether the receive buffer of this rank is input, too. For benchmarks with Spec::updates_receive.
   static constexpr auto updates = [](const GroupRank& /*e*/) { return true; };
 
-  /// step_ready(c, lap, posted): the whole repetition with ready sends, if `post` and `start_ready` are not
-  /// enough.
-  static constexpr Nothing step_ready{};
-
   /// step_packed<With>(c, lap, packed): the repetition with -packing of a benchmark that answers what it
   /// receives, or has a root (engine/packing.h).
   static constexpr Nothing step_packed{};
@@ -144,7 +136,6 @@ OPENIMB_OPTIONAL_MEMBER(finish)
 OPENIMB_OPTIONAL_MEMBER(takes_part)
 OPENIMB_OPTIONAL_MEMBER(peer_of)
 OPENIMB_OPTIONAL_MEMBER(updates)
-OPENIMB_OPTIONAL_MEMBER(step_ready)
 OPENIMB_OPTIONAL_MEMBER(step_packed)
 #undef OPENIMB_OPTIONAL_MEMBER
 

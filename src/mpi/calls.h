@@ -95,8 +95,6 @@ template <SendMode mode = SendMode::standard, class Count>
 void send(const void* data, Count count, Type type, int to, int tag, Comm comm) {
   if constexpr (mode == SendMode::synchronous) {
     OPENIMB_CALL(Ssend, data, count, type, to, tag, comm)
-  } else if constexpr (mode == SendMode::ready) {
-    OPENIMB_CALL(Rsend, data, count, type, to, tag, comm)
   } else if constexpr (mode == SendMode::buffered) {
     OPENIMB_CALL(Bsend, data, count, type, to, tag, comm)
   } else {
@@ -115,8 +113,6 @@ template <SendMode mode = SendMode::standard, class Count>
 void start_send(const void* data, Count count, Type type, int to, int tag, Comm comm, MPI_Request* request) {
   if constexpr (mode == SendMode::synchronous) {
     OPENIMB_CALL(Issend, data, count, type, to, tag, comm, request)
-  } else if constexpr (mode == SendMode::ready) {
-    OPENIMB_CALL(Irsend, data, count, type, to, tag, comm, request)
   } else if constexpr (mode == SendMode::buffered) {
     OPENIMB_CALL(Ibsend, data, count, type, to, tag, comm, request)
   } else {

@@ -277,7 +277,7 @@ struct Options {
 /// The options that the banner states.
 struct StatedOptions {
   std::vector<std::string> settings;  ///< "NAME=VALUE" of each parameter that is not as in standard mode
-  std::vector<std::pair<std::string, std::string>> lines;  ///< a name, and "-send_mode ready"
+  std::vector<std::pair<std::string, std::string>> lines;  ///< a name, and "-send_mode buffered"
 };
 
 }  // namespace openimb

@@ -226,11 +226,8 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes, int in_fli
   point.planned = planned_repetitions(settings, most_repetitions(settings, spec, plan.table.transfers),
                                       plan.policy, bytes_per_thread, processes);
   // A file has room for every repetition, so that its buffers need one section.
-  std::int64_t sections =
+  const std::int64_t sections =
       spec.on_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
-  if (options_.send_mode == SendMode::ready && spec.send_modes.posts_ahead) {
-    sections = std::max<std::int64_t>(sections, 2);
-  }
   point.geometry = plan_geometry(spec, bytes_per_thread, processes, plan.element, off_cache_, sections,
                                  received_at_once(in_flight));
   // A message packed by MPI_Pack is counted in bytes.

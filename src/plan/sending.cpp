@@ -8,10 +8,8 @@ std::string why_not_sent(const Spec& spec, SendMode asked) {
   if (asked == SendMode::standard) return {};
   const std::string mode = std::string("-send_mode ") + name_of(asked);
   if (!spec.send_modes.any) return "by definition it has no send that " + mode + " could replace";
-  const std::string_view why = asked == SendMode::ready      ? spec.send_modes.not_ready
-                               : asked == SendMode::buffered ? spec.send_modes.not_buffered
-                                                             : std::string_view{};
-  return why.empty() ? std::string{} : mode + ": " + std::string(why);
+  if (asked != SendMode::buffered || spec.send_modes.not_buffered.empty()) return {};
+  return mode + ": " + std::string(spec.send_modes.not_buffered);
 }
 
 std::int64_t buffered_messages(const Spec& spec, int in_flight) {

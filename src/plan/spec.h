@@ -81,19 +81,16 @@ inline constexpr Words<7> words_of<SyncMode> = {"standard", "fence", "pscw",    
                                                 "lock_all", "flush", "flush_local"};
 
 /// -send_mode: which calls send messages from one process to another. Source: MPI 4.1, section 3.4.
-enum class SendMode { standard, synchronous, ready, buffered };
+enum class SendMode { standard, synchronous, buffered };
 template <>
-inline constexpr Words<4> words_of<SendMode> = {"standard", "synchronous", "ready", "buffered"};
+inline constexpr Words<3> words_of<SendMode> = {"standard", "synchronous", "buffered"};
 
 /// Which send modes besides standard a transfer between two processes has.
 struct SendModes {
   bool any = false;
-  bool posts_ahead = false;            ///< ready: receives of two repetitions are pending at once
-  std::string_view not_ready = {};     ///< why MPI_Rsend is not possible; empty: it is
-  std::string_view not_buffered = {};  ///< the same for MPI_Bsend
+  std::string_view not_buffered = {};  ///< why MPI_Bsend is not possible; empty: it is
 };
 inline constexpr SendModes every_send_mode{.any = true};
-inline constexpr SendModes every_send_mode_ahead{.any = true, .posts_ahead = true};
 
 /// Whether transfers are completed one by one or all of a sample at once, and which table comes first where
 /// there are two. Source: guide, "MPI-2 Benchmark Modes"; the order: reference outputs.

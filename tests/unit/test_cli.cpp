@@ -705,13 +705,12 @@ TEST_CASE("-send_mode is for components with a benchmark for it") {
     return parse(whole, words(line), 2, Files{}.reader()).send_mode;
   };
   CHECK(given(sending, "") == SendMode::standard);
-  CHECK(given(sending, "-send_mode READY") == SendMode::ready);
-  CHECK_THROWS_WITH(given(other, "-send_mode ready"),
+  CHECK(given(sending, "-send_mode BUFFERED") == SendMode::buffered);
+  CHECK_THROWS_WITH(given(other, "-send_mode buffered"),
                     "-send_mode: IMB-NBC has no benchmark for it; leave it out");
-  CHECK_THROWS_WITH(
-      given(sending, "-send_mode rapid"),
-      "-send_mode: \"rapid\" is not one of standard, synchronous, ready, buffered; for example: "
-      "-send_mode synchronous");
+  CHECK_THROWS_WITH(given(sending, "-send_mode ready"),
+                    "-send_mode: \"ready\" is not one of standard, synchronous, buffered; for example: "
+                    "-send_mode synchronous");
 }
 
 TEST_CASE("-layout and -packing: what they mean, and what excludes them") {
@@ -747,7 +746,7 @@ TEST_CASE("-layout and -packing: what they mean, and what excludes them") {
         "-layout struct is a record of several types, counted in bytes; give -data_type byte");
   CHECK(mistake("-layout indexed -contig_type resize") ==
         "-layout indexed and -contig_type cannot be combined; give one of them");
-  CHECK(mistake("-layout indexed -packing mpi -send_mode ready") ==
+  CHECK(mistake("-layout indexed -packing mpi -send_mode buffered") ==
         "-packing mpi and -send_mode cannot be combined; give one of them");
   CHECK(mistake("-layout indexed -packing hand -in_place on") ==
         "-packing hand and -in_place cannot be combined; give one of them");
@@ -880,8 +879,8 @@ TEST_CASE("the banner states what its user may not see in the results") {
   using Lines = std::vector<std::pair<std::string, std::string>>;
   CHECK(lines("").empty());
   CHECK(lines("-send_mode standard -layout vector:2:2").empty());
-  CHECK(lines("-layout indexed -send_mode ready") ==
-        Lines{{"Sends", "-send_mode ready"}, {"Messages", "-layout indexed"}});
+  CHECK(lines("-layout indexed -send_mode buffered") ==
+        Lines{{"Sends", "-send_mode buffered"}, {"Messages", "-layout indexed"}});
   CHECK(lines("-packing hand -layout vector:1:8") == Lines{{"Messages", "-layout vector:1:8 -packing hand"}});
 }
 

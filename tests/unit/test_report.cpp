@@ -232,7 +232,7 @@ TEST_CASE("banner with everything that is said only when it is so") {
   options.warnings = {"-nonsense is ignored"};
   const std::string text =
       text_of([&](Reporter& out) { out.begin(facts, options); },
-              {.settings = {"N_BARR=3", "MAXMSGLOG=3"}, .lines = {{"Sends", "-send_mode ready"}}});
+              {.settings = {"N_BARR=3", "MAXMSGLOG=3"}, .lines = {{"Sends", "-send_mode buffered"}}});
   CHECK(text.find("# IMB-MPI1 two lines \n"
                   "\n"
                   "# Message lengths were user defined\n"
@@ -243,7 +243,7 @@ TEST_CASE("banner with everything that is said only when it is so") {
                   "# Mbytes/sec                     :   1000000 bytes per second\n"
                   "# Settings                       :   N_BARR=3 MAXMSGLOG=3\n"
                   "# Off-cache mode                 :   cache of 33554432 bytes, lines of 64 bytes\n"
-                  "# Sends                          :   -send_mode ready\n"
+                  "# Sends                          :   -send_mode buffered\n"
                   "# Results                        :   verified in a separate untimed pass\n"
                   "# \n"
                   "# \n"

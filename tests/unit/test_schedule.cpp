@@ -363,10 +363,10 @@ TEST_CASE("-layout: what cannot have it is not available, and packed messages ar
 
 TEST_CASE("-send_mode: what cannot use a mode is not available, and a buffer is memory") {
   Spec all{.send_modes = every_send_mode};
-  CHECK(why_not_sent(all, SendMode::ready).empty());
-  all.send_modes.not_ready = "reason";
-  CHECK(why_not_sent(all, SendMode::ready) == "-send_mode ready: reason");
   CHECK(why_not_sent(all, SendMode::buffered).empty());
+  all.send_modes.not_buffered = "reason";
+  CHECK(why_not_sent(all, SendMode::buffered) == "-send_mode buffered: reason");
+  CHECK(why_not_sent(all, SendMode::synchronous).empty());
   CHECK(why_not_sent(Spec{}, SendMode::standard).empty());
   CHECK(why_not_sent(Spec{}, SendMode::synchronous) ==
         "by definition it has no send that -send_mode synchronous could replace");
@@ -385,19 +385,13 @@ TEST_CASE("each message that is received at once has memory of its own") {
                       .kind = Kind::parallel_transfer,
                       .receive = Messages::in_flight,
                       .message_rate = true,
-                      .send_modes = every_send_mode_ahead};
+                      .send_modes = every_send_mode};
   Planned planned = of_length(band, 100);
   planned.options.in_flight = 16;
   const Point point = planned.point();
   CHECK(point.geometry.receive.total == 16 * 100);
   CHECK(point.geometry.send.total == 100);
   CHECK(point.needed_bytes == 17 * 100 + 2 * 16 * request);
-  // Receives of the next repetition are posted before those of this one have completed.
-  planned.options.settings.max_memory = 1000000;
-  planned.options.send_mode = SendMode::ready;
-  const Geometry ahead = planned.point().geometry;
-  CHECK(ahead.slots == 2);
-  CHECK(ahead.receive.stride == 16 * 100);
 }
 
 TEST_CASE("of messages in flight that exceed -mem together, as many as fit are in flight") {
