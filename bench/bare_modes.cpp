@@ -2,7 +2,6 @@
 //
 //   bare_modes COMPONENT REPETITIONS BYTES...
 //       MPI1/vectors: Neighbor_allgatherv, Neighbor_alltoallv, Neighbor_alltoallw. MPI1/buffered: PingPong.
-//       MPI1/pack, MPI1/copy: PingPong, Sendrecv of columns, made contiguous by MPI_Pack or by a loop.
 //       RMA/fence, RMA/lock, RMA/lock_all, RMA/flush_local: Unidir_put. RMA/fetch: Rget_accumulate.
 //       MPI4/creation: Comm_create, Session_init. Lines as of bare_loop. Exit status 2 with anything else
 #include <mpi.h>
@@ -17,7 +16,6 @@
 
 #include "bare.h"
 
-constexpr int column = 8;  // doubles from one element of a column to the next
 constexpr int neighbors = 4;
 
 // --- Neighborhood collectives with arguments for each neighbor --------------------------------------------
@@ -99,119 +97,6 @@ void of_buffered(Here here, long repetitions) {
   void* memory = nullptr;
   int size = 0;
   MPI_Buffer_detach(static_cast<void*>(&memory), &size);
-}
-
-// --- Messages with gaps, made contiguous ------------------------------------------------------------------
-
-// Contiguous messages, and how columns become such.
-struct Packed {
-  char* out;
-  char* in;
-  int room;
-  int stride;  // of a column, in doubles
-  MPI_Datatype type;
-};
-
-[[gnu::noinline]] void gather_column(const char* from, char* to, std::int64_t elements, std::int64_t stride) {
-  for (std::int64_t i = 0; i < elements; ++i) std::memcpy(to + i * 8, from + i * stride * 8, 8);
-}
-[[gnu::noinline]] void scatter_column(const char* from, char* to, std::int64_t elements,
-                                      std::int64_t stride) {
-  for (std::int64_t i = 0; i < elements; ++i) std::memcpy(to + i * stride * 8, from + i * 8, 8);
-}
-
-struct ByMpi {
-  static void pack(const Here& here, const Packed& packed) {
-    int at = 0;
-    MPI_Pack(here.send, 1, packed.type, packed.out, packed.room, &at, here.comm);
-  }
-  static void unpack(const Here& here, const Packed& packed) {
-    int at = 0;
-    MPI_Unpack(packed.in, here.bytes, &at, here.receive, 1, packed.type, here.comm);
-  }
-  static MPI_Datatype type() { return MPI_PACKED; }
-  static int count(const Here& here) { return here.bytes; }
-};
-struct ByLoop {
-  static void pack(const Here& here, const Packed& packed) {
-    gather_column(here.send, packed.out, here.bytes / 8, packed.stride);
-  }
-  static void unpack(const Here& here, const Packed& packed) {
-    scatter_column(packed.in, here.receive, here.bytes / 8, packed.stride);
-  }
-  static MPI_Datatype type() { return MPI_DOUBLE; }
-  static int count(const Here& here) { return here.bytes / 8; }
-};
-
-template <class By>
-[[gnu::always_inline]] inline double packed_ping_pong(const Here& h, const Packed& p, long repetitions) {
-  const Here here = h;
-  const Packed packed = p;
-  const int count = By::count(here);
-  if (here.rank == 0) {
-    return repeat(repetitions, [&] {
-      By::pack(here, packed);
-      MPI_Send(packed.out, count, By::type(), 1, tag, here.comm);
-      MPI_Recv(packed.in, count, By::type(), MPI_ANY_SOURCE, tag, here.comm, MPI_STATUS_IGNORE);
-      By::unpack(here, packed);
-    });
-  }
-  return repeat(repetitions, [&] {
-    MPI_Recv(packed.in, count, By::type(), MPI_ANY_SOURCE, tag, here.comm, MPI_STATUS_IGNORE);
-    By::unpack(here, packed);
-    By::pack(here, packed);
-    MPI_Send(packed.out, count, By::type(), 0, tag, here.comm);
-  });
-}
-template <class By>
-[[gnu::always_inline]] inline double packed_sendrecv(const Here& h, const Packed& p, long repetitions) {
-  const Here here = h;
-  const Packed packed = p;
-  const int count = By::count(here), other = 1 - here.rank;
-  return repeat(repetitions, [&] {
-    By::pack(here, packed);
-    MPI_Sendrecv(packed.out, count, By::type(), other, tag, packed.in, count, By::type(), other, tag,
-                 here.comm, MPI_STATUS_IGNORE);
-    By::unpack(here, packed);
-  });
-}
-[[gnu::noinline]] double ping_pong_packed(const Here& here, const Packed& packed, long repetitions) {
-  return packed_ping_pong<ByMpi>(here, packed, repetitions);
-}
-[[gnu::noinline]] double ping_pong_copied(const Here& here, const Packed& packed, long repetitions) {
-  return packed_ping_pong<ByLoop>(here, packed, repetitions);
-}
-[[gnu::noinline]] double sendrecv_packed(const Here& here, const Packed& packed, long repetitions) {
-  return packed_sendrecv<ByMpi>(here, packed, repetitions);
-}
-[[gnu::noinline]] double sendrecv_copied(const Here& here, const Packed& packed, long repetitions) {
-  return packed_sendrecv<ByLoop>(here, packed, repetitions);
-}
-
-using OfColumns = double (*)(const Here& here, const Packed& packed, long repetitions);
-
-void of_columns(const Here& here, const char* form, OfColumns ping_pong, OfColumns sendrecv,
-                long repetitions) {
-  Packed packed{.out = nullptr, .in = nullptr, .room = 0, .stride = column, .type = MPI_DATATYPE_NULL};
-  MPI_Type_vector(here.bytes / 8, 1, column, MPI_DOUBLE, &packed.type);
-  MPI_Type_commit(&packed.type);
-  MPI_Pack_size(1, packed.type, here.comm, &packed.room);
-  packed.room = std::max(packed.room, here.bytes);
-  packed.out = make_buffer(packed.room, here.rank);
-  packed.in = make_buffer(packed.room, here.rank);
-  char name[64];
-  std::snprintf(name, sizeof name, "PingPong, -packing %s", form);
-  measure(name, here.bytes, 0.5, here.rank, repetitions, [&](long n) { return ping_pong(here, packed, n); });
-  std::snprintf(name, sizeof name, "Sendrecv, -packing %s", form);
-  measure(name, here.bytes, 1.0, here.rank, repetitions, [&](long n) { return sendrecv(here, packed, n); });
-  for (char* const buffer : {packed.out, packed.in}) ::operator delete(buffer, std::align_val_t{4096});
-  MPI_Type_free(&packed.type);
-}
-void of_pack(Here here, long repetitions) {
-  of_columns(here, "mpi", ping_pong_packed, sendrecv_packed, repetitions);
-}
-void of_copy(Here here, long repetitions) {
-  of_columns(here, "hand", ping_pong_copied, sendrecv_copied, repetitions);
 }
 
 // --- One-sided --------------------------------------------------------------------------------------------
@@ -329,12 +214,9 @@ void of_creation(Here here, long repetitions) {
 }
 
 int main(int argc, char** argv) {
-  // Blocks of neighbors need less than a column with its gaps.
-  return run_components(argc, argv, "bare_modes", column,
+  return run_components(argc, argv, "bare_modes", neighbors,
                         {{"MPI1/vectors", of_vectors},
                          {"MPI1/buffered", of_buffered},
-                         {"MPI1/pack", of_pack},
-                         {"MPI1/copy", of_copy},
                          {"RMA/fence", of_fence},
                          {"RMA/lock", of_lock},
                          {"RMA/lock_all", of_lock_all},

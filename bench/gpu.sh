@@ -350,7 +350,6 @@ run() {
   done
   title 'what is refused, and in which words'
   for mpi in $mpis; do
-    launch refused-hand "$mpi" 2 refused MPI1 PingPong -memory cuda -layout vector:1:2 -packing hand "${trust[@]}"
     launch refused-files "$mpi" 2 refused IO S_Write_indv -memory cuda
     launch refused-number "$mpi" 2 refused MPI1 PingPong -memory cuda -gpu 64 -gpu_check trust
     launch refused-rocm "$mpi" 2 refused MPI1 PingPong -memory rocm

@@ -45,7 +45,7 @@ RUNS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     *(("MPI1", f"-send_mode {mode}", ("PingPong",)) for mode in SENDS),
     *(("RMA", f"-sync_mode {mode}", ("Unidir_put", "Unidir_get")) for mode in SYNCS),
     ("EXT", "-sync_mode pscw", ("Unidir_Put", "Unidir_Get", "Accumulate")),
-    *(("MPI1", f"-layout vector:1:2 -packing {how}", ("PingPong",)) for how in ("none", "mpi", "hand")),
+    ("MPI1", "-layout vector:1:2", ("PingPong",)),
     ("MPI1", "-in_place on", ("Allreduce", "Reduce", "Allgather", "Gather", "Scatter", "Alltoall")),
     ("MPI4", "", tuple(name for name in lab.names("MPI4") if name.endswith("_persist_pure"))),
     ("NBC", "-topo 1d", tuple(f"Ineighbor_{name}_pure" for name in NEIGHBORS)),

@@ -417,10 +417,6 @@ ATOMIC = {
 }
 SYNC_MODES = ("standard", "fence", "pscw", "lock", "lock_all", "flush", "flush_local")
 SEND_MODES = ("standard", "synchronous", "buffered")
-PACKING = ("none", "mpi", "hand")
-PACKED = ", -packing "
-PACK_BY_HAND = "openimb::pack_by_hand(openimb::Gaps const&, char const*, char*)"
-UNPACK_BY_HAND = "openimb::unpack_by_hand(openimb::Gaps const&, char const*, char*)"
 LOCAL = ", -sync_mode flush_local"
 PLACES = {"Individual": "Indv", "Offset": "Expl", "Shared": "Shared"}
 
@@ -444,8 +440,6 @@ def _benchmark_of(pattern: str, loaded: bool) -> str:
         return f"{found[1]}, -sync_mode {SYNC_MODES[int(found[2])]}"
     if found := re.fullmatch(r"InSendMode<(\w+),\(SendMode\)(\d)>", name):
         return f"{found[1]}, -send_mode {SEND_MODES[int(found[2])]}"
-    if found := re.fullmatch(r"InPackedForm<(\w+),\(Packing\)(\d)>", name):
-        return f"{_benchmark_of(found[1], loaded)}{PACKED}{PACKING[int(found[2])]}"
     if found := re.fullmatch(r"MoveToAll<(\w+),At(\w+)>", name):
         return f"One_{found[1].lower()}_all" if found[2] == "Target" else f"{found[1]}_all_local"
     name = name.rpartition("::")[2]

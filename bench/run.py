@@ -46,7 +46,6 @@ LENGTHS = (0, 8)
 LENGTHS_ON_FILES = (65536, 1048576)
 LENGTHS_OF_PARTS = (8, 1024)
 LENGTHS_OF_COPIES = (8, 4096)
-LENGTHS_OF_COLUMNS = (64, 4096)
 LENGTHS_OF_OVERLAPS = (8, 65536)
 OVERLAPPED = {
     "NBC": ("Iallreduce", "Ineighbor_alltoall"),
@@ -74,14 +73,6 @@ class Contest:
         names = dict.fromkeys(name.partition(",")[0] for name in self.by_hand)
         hangs = mpi.flavor == "openmpi"
         return [name for name in names if not (hangs and name.startswith("Partitioned"))]
-
-
-def of_columns(packing: str, part: str, by_hand: dict[str, str]) -> Contest:
-    """Every eighth double, made contiguous."""
-    options = ("-layout", "vector:1:8", "-data_type", "double", "-packing", packing)
-    return Contest(
-        "bare_modes", "MPI1", by_hand, LENGTHS_OF_COLUMNS, options, part, form=f"-packing {packing}"
-    )
 
 
 def in_sync_mode(mode: str, by_hand: str) -> Contest:
@@ -207,8 +198,6 @@ CONTESTS = (
         part="buffered",
         form="-send_mode buffered",
     ),
-    of_columns("mpi", "pack", {"PingPong": "ping_pong_packed", "Sendrecv": "sendrecv_packed"}),
-    of_columns("hand", "copy", {"PingPong": "ping_pong_copied", "Sendrecv": "sendrecv_copied"}),
     in_sync_mode("fence", "put_between_fences"),
     in_sync_mode("lock", "put_in_lock"),
     in_sync_mode("lock_all", "put_in_lock_all"),
@@ -256,7 +245,6 @@ TIMES_ALONE = {
     *(name for names in OVERLAPPED.values() for name in names),
     "Multi_pair",
     *(f"Unidir_put, -sync_mode {mode}" for mode in ("pscw", "fence")),
-    *(f"PingPong, -packing {how}" for how in ("mpi", "hand")),
 }
 START_UP = "start to end"
 IN_MEMORY = Path("/dev/shm")

@@ -471,15 +471,11 @@ def component(request) -> str:
 
 @cache
 def loops_of(mpi: lab.Mpi, component: str) -> list[TimedLoop]:
-    """Without those of threads that take turns or mark parts, which wait for each other, and those that pack."""
+    """Without those of threads that take turns or mark parts, which wait for each other."""
     if "CMAKE_BUILD_TYPE:STRING=Release\n" not in (mpi.build / "CMakeCache.txt").read_text():
         lab.missing(f"a Release build of {mpi.key}")
     waiting = ("in turns", "marked")
-    return [
-        loop
-        for loop in machine_code.timed_loops(mpi.program(component))
-        if loop.threads not in waiting and machine_code.PACKED not in loop.pattern
-    ]
+    return [loop for loop in machine_code.timed_loops(mpi.program(component)) if loop.threads not in waiting]
 
 
 def has_large_count(mpi: lab.Mpi) -> bool:
@@ -792,42 +788,6 @@ def test_partitioned_messages_have_loops_for_a_team(mpi):
     marked = [loop for loop in machine_code.timed_loops(mpi.program("MPI4")) if loop.threads == "marked"]
     named = {name for name in BENCHMARKS["MPI4"] if name.startswith("Partitioned")}
     assert {loop.pattern for loop in marked} == named
-
-
-PACKED = {
-    "MPI1": [
-        "PingPong",
-        "PingPongSpecificSource",
-        "PingPing",
-        "PingPingSpecificSource",
-        "Sendrecv",
-        "Exchange",
-        "Bcast",
-        "Gather",
-        "Scatter",
-        "Allgather",
-        "Alltoall",
-    ],
-    "P2P": ["Stencil2D"],
-}
-
-
-@pytest.mark.parametrize("component", PACKED)
-def test_what_packs_calls_nothing_else(mpi, component):
-    """-packing: the calls of the definition, and those that pack and unpack, in loops over the messages."""
-    loops = machine_code.timed_loops(mpi.program(component))
-    packed = [loop for loop in loops if machine_code.PACKED in loop.pattern]
-    wanted = {f"{name}{machine_code.PACKED}{how}" for name in PACKED[component] for how in ("mpi", "hand")}
-    assert {loop.pattern for loop in packed} == wanted
-    for loop in packed:
-        name, _, how = loop.pattern.partition(machine_code.PACKED)
-        by_mpi = how == "mpi"
-        step = BENCHMARKS[component][name].step + (" | Pack Unpack" if by_mpi else "")
-        by_hand = set() if by_mpi else {machine_code.PACK_BY_HAND, machine_code.UNPACK_BY_HAND}
-        barrier = {None} if loop.record == "Synchronized" else set()  # through a pointer
-        expected = {CLOCK, *by_hand, *barrier}.union(*ways(step, loop.large))
-        assert {code.callee for code in loop.function.code if code.is_call} == expected, loop.pattern
-        assert not [str(code) for code in loop.function.code if code.is_division], loop.pattern
 
 
 def faults_of_load(function: Function) -> list[str]:

@@ -49,7 +49,6 @@ SELECTIONS = {
     "P2P": "-check -iter 2 -msglog 2:3 -window_size 4 PingPong Unirandom Corandom Halo Multi_pair",
     "MT": "-check -repeat 2 -count 1,2 -window_size 4 -threads 2 PingPongMT UniBandMT AllReduceMT BarrierMT",
     "FABRIC": "-check -passes 2 -iter 2 -msgsize 4,8 -window_size 4",
-    "MPI1, packed": "-check -iter 2 -msglog 2:3 -layout vector:1:4 -packing mpi PingPong Exchange",
     "MPI1, passes": "-check -passes 12 -precision 0.001 -iter 2 -msglog 2:2 PingPong Allreduce",
 }
 # Where a program may go on with less: facts about the machine that cannot be read are left empty.
@@ -233,8 +232,7 @@ def test_an_allocation_that_fails_anywhere(mpi, selection, liars: Libraries, scr
         word for word in SELECTIONS[selection].split() if word not in lab.WRONG.get(mpi.key, ())
     )
     injector = Injector(mpi, component, liars(mpi, "fail_allocation.cpp"), scratch)
-    # Where the warm-up has no memory for packed messages, the table is unavailable.
-    causes = {"out_of_memory", *(["unavailable"] if "-packing" in arguments else [])}
+    causes = {"out_of_memory"}
     cases = []
     for rank, stride in STRIDE[mpi.key].items():
         baseline, sites = injector.count(arguments, rank, FAIL_SITE=0)

@@ -111,7 +111,7 @@ def test_words_of_imb_mpi1_gpu(mpi, words, kind, tmp_path):
         ("MPI1", "-send_mode synchronous PingPong Exchange"),
         ("MPI1", "-send_mode buffered PingPong Exchange"),
         ("MPI1", "-layout vector:2:5 PingPong Exchange Bcast"),
-        ("MPI1", "-layout indexed -packing mpi PingPong Exchange Bcast"),
+        ("MPI1", "-layout indexed PingPong Exchange Bcast"),
         ("MPI1", "-topo graph Neighbor_alltoall Neighbor_allgatherv"),
         ("NBC", "-progress 3 -sync on -show_tail yes Ibcast Iallreduce"),
         ("RMA", "-window dynamic Unidir_put Bidir_get Accumulate"),

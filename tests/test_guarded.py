@@ -120,19 +120,6 @@ def test_nothing_else_touches_message_memory_in_other_modes(mpi, component, word
     assert {row["defects"] for row in done.rows} == {0}
 
 
-def test_idle_ranks_agree_with_threads_that_could_pack(mpi, tmp_path):
-    """No component has such a benchmark. The third rank is idle, and must be asked what the others are asked."""
-    words = "-threads 2 -npmin 2 -iter 2 -msglog 2:3 -check -layout vector:1:2 -packing mpi PacksInThreads"
-    done = lab.run(
-        linked(mpi, "all"), 3, words, component="SEEDED", folder=tmp_path, records=tmp_path, timeout=60
-    )
-    assert done.code == 0, done.text + done.errors
-    # The length of a row is that of both threads.
-    assert [(row["processes"], row["bytes"], row["defects"]) for row in done.rows] == [
-        (processes, length, 0) for processes in (2, 3) for length in (0, 8, 16)
-    ]
-
-
 FAULT = "guard: message memory touched outside of MPI calls and of its Memory"
 
 

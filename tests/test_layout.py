@@ -1,4 +1,4 @@
-"""-layout and -packing: messages whose elements lie apart."""
+"""-layout: messages whose elements lie apart."""
 
 import itertools
 
@@ -8,7 +8,6 @@ from collectives import COLLECTIVES
 
 LAYOUTS = ["vector:1:8", "vector:3:7", "indexed", "struct"]
 SIZES = [0, 1, 29, 36, 1024, 100000]
-PACKED_COLLECTIVES = ["Bcast", "Gather", "Scatter", "Allgather", "Alltoall"]
 TRANSFERS = [
     "PingPong",
     "PingPongSpecificSource",
@@ -19,7 +18,7 @@ TRANSFERS = [
     "Sendrecv",
     "Exchange",
 ]
-PACKED = [*TRANSFERS, *PACKED_COLLECTIVES]
+SENT = [*TRANSFERS, "Bcast", "Gather", "Scatter", "Allgather", "Alltoall"]
 REDUCTIONS = {name for name, row in COLLECTIVES.items() if row.reduces}
 WITHOUT = {"MPI1": {*REDUCTIONS, "Barrier"}, "P2P": set()}
 NEEDS = {"Stencil2D": 6, "Stencil3D": 8}  # products of two and of three numbers above 1; 5 is none
@@ -69,35 +68,10 @@ def test_nonblocking_collectives_are_complete_and_correct(mpi, layout, ranks, tm
     assert {row["defects"] for row in done.rows} == {0} and done.code == 3, done.errors
 
 
-@pytest.mark.parametrize("packing", ["mpi", "hand"])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_packed_messages_arrive(mpi, layout, packing, tmp_path):
-    for component, ranks, names, sizes in (
-        ("MPI1", 2, PACKED, SIZES),
-        ("MPI1", 3, PACKED_COLLECTIVES, [1, 100]),
-        ("P2P", 2, ["Halo"], [0, 1, 100]),
-    ):
-        words = f"{few(sizes)} -npmin {ranks} -layout {layout} -packing {packing} {' '.join(names)}"
-        done = lab.run(mpi, ranks, words, component=component, records=tmp_path)
-        assert done.code == 0, done.errors
-        assert len(done.rows) == len(names) * len(sizes)
-        assert all(row["defects"] == 0 for row in done.rows)
-        assert done.records[0]["options"]["packing"] == packing
-
-
-@pytest.mark.parametrize("packing", ["mpi", "hand"])
-def test_a_benchmark_without_a_send_buffer_reads_none(mpi, packing, tmp_path):
-    """Alone, as the buffers of a benchmark before it would stay: what lies behind 64 bytes is not mapped."""
-    words = f"{few([4194304])} -layout vector:1:2 -packing {packing} Bcast"
-    done = lab.run(mpi, 2, words, records=tmp_path)
-    assert done.code == 0, done.errors
-    assert [row["defects"] for row in done.rows] == [0]
-
-
 @pytest.mark.parametrize("type_name", ["int", "double", "float"])
 def test_layouts_of_other_types(mpi, type_name, tmp_path):
-    for mode in ("", "-packing hand", "-packing mpi", "-off_cache 0.5,64", "-in_place on"):
-        names = "PingPong Exchange" if "packing" in mode else "PingPong Exchange Alltoall Allgatherv Bcast"
+    names = "PingPong Exchange Alltoall Allgatherv Bcast"
+    for mode in ("", "-off_cache 0.5,64", "-in_place on"):
         words = f"{few([0, 8, 4096])} -data_type {type_name} -layout vector:1:5 {mode} {names}"
         done = lab.run(mpi, 2, words, records=tmp_path)
         assert done.code == 0, done.errors
@@ -118,36 +92,8 @@ def test_nonblocking_and_persistent_and_threads(mpi, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["flip", "drop"])
-@pytest.mark.parametrize("packing", ["none", "mpi", "hand"])
-def test_check_finds_a_lying_mpi(mpi, liars, how, packing, tmp_path):
+def test_check_finds_a_lying_mpi(mpi, liars, how, tmp_path):
     wrap = ["env", f"LD_PRELOAD={liars(mpi, 'lying_mpi.cpp')}", f"LIE_HOW={how}", "LIE_RANK=1"]
-    words = (
-        f"-iter 3 -warm_up off -check -msgsize 64 -layout vector:2:8 -packing {packing} {' '.join(PACKED)}"
-    )
+    words = f"-iter 3 -warm_up off -check -msgsize 64 -layout vector:2:8 {' '.join(SENT)}"
     done = lab.run(mpi, 2, words, records=tmp_path, wrap=wrap)
-    assert {row["benchmark"] for row in done.rows if row["defects"] > 0} == set(PACKED), done.text
-
-
-def test_a_packed_message_of_2_gib_is_counted_in_bytes(mpi, tmp_path):
-    """Its elements fit an int: large-count calls where the MPI has them, else a row."""
-    words = f"-iter 1 -warm_up off -time 0 -mem 8 -msgsize {2**31},16 -data_type double -layout vector:1023:1024 -packing mpi"
-    done = lab.run(mpi, 2, f"{words} Bcast", records=tmp_path)
-    failures = [record["cause"] for record in done.records if record["record"] == "failure"]
-    if mpi.flavor == "mpich":
-        assert done.code == 0 and [row["bytes"] for row in done.rows] == [2**31, 16], done.errors
-    else:
-        assert done.code == 0 and failures == ["int_overflow"], done.errors
-        assert [row["bytes"] for row in done.rows] == [16]
-
-
-def test_packed_messages_are_memory(mpi, tmp_path):
-    """Two of 4 MiB with gaps to 8 MiB: 16 MiB of buffers, and 8 MiB to pack."""
-    for memory, packing, rows in (
-        ("17m", "none", 1),
-        ("17m", "mpi", 0),
-        ("25m", "mpi", 1),
-        ("25m", "hand", 1),
-    ):
-        words = f"-iter 1 -msgsize 4m -mem {memory} -layout vector:1:2 -packing {packing} PingPong"
-        done = lab.run(mpi, 2, words, records=tmp_path)
-        assert len(done.rows) == rows, done.text
+    assert {row["benchmark"] for row in done.rows if row["defects"] > 0} == set(SENT), done.text

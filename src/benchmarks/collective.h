@@ -12,18 +12,10 @@
 namespace openimb {
 
 struct Bcast : PatternBase {
-  static constexpr Spec spec{
-      .name = "Bcast", .send = Messages::none, .rooted = true, .shares_buffer = true, .packs = true};
+  static constexpr Spec spec{.name = "Bcast", .send = Messages::none, .rooted = true, .shares_buffer = true};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm, request...);
-  }
-  static constexpr Members members{.step_packed = true};
-  template <class With, class C>
-  static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
-    if (c.rank == lap.root) With::pack(v, lap.receive, v.in, 1);
-    step(c, v.in_contiguous(lap));
-    if (c.rank != lap.root) With::unpack(v, lap.receive);
   }
   static Expected expects(const GroupRank& e) { return message_of(e, e.root); }
 };
@@ -39,7 +31,7 @@ inline Expected gathered(const GroupRank& e) {
 
 struct Allgather : PatternBase {
   static constexpr Spec spec{
-      .name = "Allgather", .receive = Messages::per_rank, .in_place = InPlace::everywhere, .packs = true};
+      .name = "Allgather", .receive = Messages::per_rank, .in_place = InPlace::everywhere};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::allgather(lap.send, lap.receive, c.count, c.type, c.comm, request...);
@@ -63,21 +55,11 @@ struct Allgatherv : PatternBase {
 inline Expected part_of_root(const GroupRank& e) { return {{e.root, e.rank * e.elements, 0, e.elements}}; }
 
 struct Scatter : PatternBase {
-  static constexpr Spec spec{.name = "Scatter",
-                             .send = Messages::per_rank,
-                             .rooted = true,
-                             .in_place = InPlace::root_receives,
-                             .packs = true};
+  static constexpr Spec spec{
+      .name = "Scatter", .send = Messages::per_rank, .rooted = true, .in_place = InPlace::root_receives};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::scatter(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
-  }
-  static constexpr Members members{.step_packed = true};
-  template <class With, class C>
-  static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
-    if (c.rank == lap.root) With::pack(v, lap.send);
-    step(c, v.in_contiguous(lap));
-    With::unpack(v, lap.receive);
   }
   static Expected expects(const GroupRank& e) { return part_of_root(e); }
 };
@@ -102,21 +84,11 @@ inline Expected each_at_root(const GroupRank& e) {
 }
 
 struct Gather : PatternBase {
-  static constexpr Spec spec{.name = "Gather",
-                             .receive = Messages::per_rank,
-                             .rooted = true,
-                             .in_place = InPlace::root_sends,
-                             .packs = true};
+  static constexpr Spec spec{
+      .name = "Gather", .receive = Messages::per_rank, .rooted = true, .in_place = InPlace::root_sends};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::gather(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
-  }
-  static constexpr Members members{.step_packed = true};
-  template <class With, class C>
-  static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
-    With::pack(v, lap.send);
-    step(c, v.in_contiguous(lap));
-    if (c.rank == lap.root) With::unpack(v, lap.receive);
   }
   static Expected expects(const GroupRank& e) { return each_at_root(e); }
 };
@@ -139,8 +111,7 @@ struct Alltoall : PatternBase {
   static constexpr Spec spec{.name = "Alltoall",
                              .send = Messages::per_rank,
                              .receive = Messages::per_rank,
-                             .in_place = InPlace::everywhere,
-                             .packs = true};
+                             .in_place = InPlace::everywhere};
   template <class C, class... Request>
   static void step(const C& c, const Lap& lap, Request... request) {
     call::alltoall(lap.send, lap.receive, c.count, c.type, c.comm, request...);

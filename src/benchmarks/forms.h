@@ -57,7 +57,6 @@ constexpr Spec overlapped(Spec spec) {
   spec.starts = true;
   spec.overlap = Overlap::matched;
   spec.table = &tables::overlap;
-  spec.packs = false;
   return spec;
 }
 
@@ -192,7 +191,6 @@ struct WithRequest {
 constexpr Spec threaded(Spec spec) {
   spec.threaded = true;
   spec.send_modes = {};  // all threads would share the buffer of MPI_Buffer_attach
-  spec.packs = false;
   spec.in_default_list = true;
   if (spec.message_rate) spec.table = &tables::message;
   if (spec.kind == Kind::single_transfer) {

@@ -10,8 +10,7 @@
 namespace openimb {
 
 struct Sendrecv : PatternBase {
-  static constexpr Spec spec{
-      .name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2, .packs = true};
+  static constexpr Spec spec{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     call::send_receive(lap.send, lap.receive, c.count, c.type, c.right, c.left, tag_of(c, message_tag),
@@ -36,8 +35,7 @@ struct Exchange : PatternBase {
                              .send = Messages::two,
                              .receive = Messages::two,
                              .turnover = 4,
-                             .send_modes = every_send_mode,
-                             .packs = true};
+                             .send_modes = every_send_mode};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     MPI_Request requests[2];

@@ -12,7 +12,6 @@ namespace openimb {
 constexpr Spec with_requests(Spec spec, std::string_view name, int requests_per_slot) {
   spec.requests_per_slot = requests_per_slot;
   spec.send_modes = {};
-  spec.packs = false;
   return also_named(name, spec);
 }
 

@@ -1,7 +1,6 @@
 // Single transfer benchmarks: two processes. Source: guide, "Single Transfer Benchmarks".
 #pragma once
 
-#include "engine/packing.h"
 #include "engine/pattern.h"
 
 namespace openimb {
@@ -15,32 +14,9 @@ void receive_message(const C& c, const Lap& lap, int source) {
   call::receive(lap.receive, c.count, c.type, source, tag_of(c, message_tag), c.comm);
 }
 
-/// With -packing, a message is unpacked before it is answered.
-struct PingPongSends : PatternBase {
-  static constexpr Members members{.step_packed = true};
-  template <class With, class C>
-  static void step_packed(const C& c, const Lap& lap, PackedMessages::View v, int source = MPI_ANY_SOURCE) {
-    const Lap contiguous = v.in_contiguous(lap);
-    const bool answers = c.rank > c.peer;
-    if (!answers) {
-      With::pack(v, lap.send);
-      send_message(c, contiguous);
-    }
-    receive_message(c, contiguous, source);
-    With::unpack(v, lap.receive);
-    if (answers) {
-      With::pack(v, lap.send);
-      send_message(c, contiguous);
-    }
-  }
-};
-
-struct PingPong : PingPongSends {
-  static constexpr Spec spec{.name = "PingPong",
-                             .kind = Kind::single_transfer,
-                             .time_factor = 0.5,
-                             .send_modes = every_send_mode,
-                             .packs = true};
+struct PingPong : PatternBase {
+  static constexpr Spec spec{
+      .name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5, .send_modes = every_send_mode};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
     if (c.rank < c.peer) {
@@ -59,10 +35,6 @@ struct PingPongSpecificSource : PingPong {
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap) {
     PingPong::step<mode>(c, lap, c.peer);
-  }
-  template <class With, class C>
-  static void step_packed(const C& c, const Lap& lap, PackedMessages::View v) {
-    PingPong::step_packed<With>(c, lap, v, c.peer);
   }
 };
 
@@ -88,7 +60,7 @@ struct PingPong_mprobe : PatternBase {
 
 struct PingPing : PatternBase {
   static constexpr Spec spec{
-      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode, .packs = true};
+      .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
     MPI_Request request;

@@ -67,8 +67,7 @@ constexpr Spec on_torus(std::string_view name, int dimensions) {
           .receive = Messages::per_stencil,
           .min_processes = 2,
           .sent = static_cast<double>(stencil.neighbors()),
-          .stencil = stencil,
-          .packs = true};
+          .stencil = stencil};
 }
 
 template <int dimensions>

@@ -21,6 +21,11 @@ struct Use {
 std::string dashed(const Option& option) { return "-" + std::string(option.name); }
 
 std::string unknown_option(std::string_view word) {
+  const std::string_view name = word.substr(0, word.find('='));
+  if (same_name(name, "-packing") || same_name(name, "--packing")) {
+    return "unknown option " + openimb::quoted(word) +
+           ": it was removed; give -layout alone, which sends the derived datatype";
+  }
   const std::string_view suggestion = nearest_option(word);
   return "unknown option " + openimb::quoted(word) +
          (suggestion.empty() ? ": -help all shows the options"

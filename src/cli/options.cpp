@@ -52,7 +52,6 @@ constexpr UsedBy on_files{.matches = [](const Spec& spec) { return spec.on_files
                           .why = "uses no files"};
 constexpr UsedBy on_windows{.matches = [](const Spec& spec) { return spec.on_windows(); }};
 constexpr UsedBy overlapped{.matches = [](const Spec& spec) { return spec.overlaps(); }};
-constexpr UsedBy packed{.matches = [](const Spec& spec) { return spec.packs; }};
 constexpr UsedBy partitioned{.matches = [](const Spec& spec) { return spec.partitioned; }};
 constexpr UsedBy reduced{.matches = [](const Spec& spec) { return spec.reduction; }, .unused = Unused::noted};
 constexpr UsedBy rooted{.matches = [](const Spec& spec) { return spec.rooted; }, .unused = Unused::noted};
@@ -458,25 +457,6 @@ void check_layout(const Draft& draft) {
   }
   if (options.layout.placement == Placement::structure && options.data.type != DataType::byte) {
     throw UsageError(layout + " is a record of several types, counted in bytes; give -data_type byte");
-  }
-}
-
-void check_packing(const Draft& draft) {
-  const Options& options = draft.options;
-  const std::string packing = std::string("-packing ") + name_of(options.packing);
-  if (options.packing == Packing::none) return;
-  if (!options.layout.has_gaps()) {
-    throw UsageError(packing + ": there are no gaps to pack; give -layout, too, as -layout vector:1:8");
-  }
-  if (options.send_mode != SendMode::standard) {
-    throw UsageError(cannot_combine(packing, "-send_mode"));
-  }
-  if (options.in_place) {
-    throw UsageError(cannot_combine(packing, "-in_place"));
-  }
-  if (options.packing == Packing::hand && options.memory.on_device()) {
-    throw UsageError(packing + ": its loops cannot access -memory " + options.memory.names() +
-                     "; give -packing mpi, or -memory host");
   }
 }
 
@@ -1559,16 +1539,6 @@ constexpr Option own_rows[] = {
      .apply = set_layout,
      .used_by = &with_gaps,
      .check = check_layout,
-     .banner = "Messages"},
-    {.name = "packing",
-     .help = "with -layout: make messages contiguous first",
-     .example = "-layout vector:1:8 -packing hand PingPong",
-     .details =
-         "none: MPI gets the derived type. mpi: MPI_Pack before and MPI_Unpack after the calls, in the "
-         "clock. hand: the same by loops. Other benchmarks have a failure row.",
-     .field = at<&Options::packing>,
-     .used_by = &packed,
-     .check = check_packing,
      .banner = "Messages"},
     {.name = "progress",
      .syntax = "N",

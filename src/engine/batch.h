@@ -12,7 +12,6 @@
 #include "engine/check.h"
 #include "engine/entry.h"
 #include "engine/overlap.h"
-#include "engine/packing.h"
 #include "engine/pattern.h"
 #include "engine/rank_context.h"
 #include "engine/send_loops.h"
@@ -215,11 +214,10 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   static constexpr Loops all_loops{.aggregate = spec.aggregation != Aggregation::none,
                                    .synchronized = one_by_one.synchronized,
                                    .root = one_by_one.root};
-  // The loops of -sync_mode, -send_mode and -packing.
+  // The loops of -sync_mode and -send_mode.
   static constexpr Loops in_sync_loops{.aggregate = all_loops.aggregate,
                                        .synchronized = one_by_one.synchronized};
   static constexpr Loops send_loops{.synchronized = one_by_one.synchronized};
-  static constexpr Loops packed_loops{.synchronized = one_by_one.synchronized, .root = spec.rooted};
 
   /// Calls `use` with the form of the step that options ask for, its context, and views of what else the step
   /// needs, within the epoch that it needs.
@@ -242,16 +240,6 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
       }
     }
     return with_views([&](const auto&... prepared) {
-      if constexpr (spec.packs) {
-        if (point_setup.packing != Packing::none) {
-          const PackedMessages& packed = *point_setup.packed;
-          return with_packing<Loop>(point_setup.packing, packed, step_context,
-                                    [&]<class Step>(Step, const Context& packed_context) {
-                                      return use(Form<Step, packed_loops>{}, packed_context, packed.view(),
-                                                 prepared...);
-                                    });
-        }
-      }
       [[maybe_unused]] const auto epoch = Pattern::epoch(context());
       if constexpr (spec.one_sided.any_sync && !active) {
         if (point_setup.window.sync == SyncMode::flush_local) {

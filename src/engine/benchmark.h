@@ -7,7 +7,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/packing.h"
 #include "engine/pattern.h"
 #include "engine/rank_context.h"
 #include "engine/sync_loops.h"
@@ -16,9 +15,9 @@ namespace openimb {
 
 /// `members` lists exactly the optional members that the pattern defines.
 template <class Pattern>
-concept ListsItsMembers = Lists_prepare<Pattern> && Lists_epoch<Pattern> && Lists_open<Pattern> &&
-                          Lists_close<Pattern> && Lists_finish<Pattern> && Lists_takes_part<Pattern> &&
-                          Lists_peer_of<Pattern> && Lists_updates<Pattern> && Lists_step_packed<Pattern>;
+concept ListsItsMembers =
+    Lists_prepare<Pattern> && Lists_epoch<Pattern> && Lists_open<Pattern> && Lists_close<Pattern> &&
+    Lists_finish<Pattern> && Lists_takes_part<Pattern> && Lists_peer_of<Pattern> && Lists_updates<Pattern>;
 
 template <class Pattern>
 concept Has_spec = requires {
@@ -101,14 +100,9 @@ concept Has_finish =
     }) || (!NoView<View> && requires(const C& c, const Lap& lap, View view, MPI_Request* request) {
       Loop::finish(c, lap, view, request);
     });
-template <class Loop, class C>
-concept Has_step_packed =
-    !Defines_step_packed<Loop> || requires(const C& c, const Lap& lap, PackedMessages::View packed) {
-      Loop::template step_packed<Packer<Packing::hand, int>>(c, lap, packed);
-    };
 template <class Loop, class C, class View>
 concept HasLoop = ListsItsMembers<Loop> && Has_step<Loop, C, View> && Has_open<Loop, C> &&
-                  Has_close<Loop, C, View> && Has_finish<Loop, C, View> && Has_step_packed<Loop, C>;
+                  Has_close<Loop, C, View> && Has_finish<Loop, C, View>;
 
 /// The context of a step of the pattern, with int counts.
 template <class Pattern>

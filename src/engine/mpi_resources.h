@@ -13,7 +13,6 @@
 #include "engine/calibrated_load.h"
 #include "engine/entry.h"
 #include "engine/mpi_agreement.h"
-#include "engine/packing.h"
 #include "engine/thread_team.h"
 #include "mpi/control_variables.h"
 #include "mpi/window.h"
@@ -67,7 +66,6 @@ class MpiResources final : public Resources {
   std::shared_ptr<const Communicator> communicator(const Use& use, const std::function<Communicator()>& make);
   std::map<Use, std::weak_ptr<const Communicator>> communicators_;
   Buffers buffers_;
-  PackedMemory packed_memory_;
 };
 
 /// The barrier that the options select.

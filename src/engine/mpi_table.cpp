@@ -288,12 +288,6 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
   const bool has_team = active() && threads() > 1;
   std::unique_ptr<Setup> setup =
       active() && !has_team ? make_setup(point, completed, std::move(window)) : nullptr;
-  if (const Packing packing = shared_.options_.packing; packing != Packing::none) {
-    if (setup) setup->add_packed(packing, shared_.packed_memory_);
-    if (shared_.ranks_.any(setup && !*setup->packed)) {
-      return without_memory(point, std::string("no memory for the messages of -packing ") + name_of(packing));
-    }
-  }
   // From here on only ranks of a group agree: idle ranks are done.
   if (has_team) {
     const VariantScope variant(*this);
@@ -441,7 +435,6 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
       .info = shared_.info_.handle(),
       .send_mode = options.send_mode,
       .send_buffer = nullptr,
-      .packed = nullptr,
       .load = &shared_.loads_.cpu(),
       .device_load = shared_.loads_.device()});
   setup->group.me.neighborhood = &setup->group.neighborhood;

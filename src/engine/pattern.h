@@ -30,7 +30,6 @@ struct Members {
   bool takes_part = false;
   bool peer_of = false;
   bool updates = false;
-  bool step_packed = false;
 
   constexpr Members operator|(const Members& more) const {
     return {.prepare = prepare || more.prepare,
@@ -40,8 +39,7 @@ struct Members {
             .finish = finish || more.finish,
             .takes_part = takes_part || more.takes_part,
             .peer_of = peer_of || more.peer_of,
-            .updates = updates || more.updates,
-            .step_packed = step_packed || more.step_packed};
+            .updates = updates || more.updates};
   }
 };
 
@@ -70,7 +68,7 @@ struct Members {
 ///       Spec::send_modes. The repetition with another send mode (engine/send_loops.h).
 ///
 ///   using Loop = ...;
-///       Another type that has `step`, `open`, `close`, `post`, `finish` and `step_packed`. Benchmarks that
+///       Another type that has `step`, `open`, `close`, `post` and `finish`. Benchmarks that
 ///       repeat the same calls share one, so that their loops are compiled once.
 ///
 /// All members below are optional; they are the defaults. They are objects, not functions, so that a member
@@ -115,10 +113,6 @@ struct PatternBase : LoopBase {
 
   /// Whether the receive buffer of this rank is input, too. For benchmarks with Spec::updates_receive.
   static constexpr auto updates = [](const GroupRank& /*e*/) { return true; };
-
-  /// step_packed<With>(c, lap, packed): the repetition with -packing of a benchmark that answers what it
-  /// receives, or has a root (engine/packing.h).
-  static constexpr Nothing step_packed{};
 };
 
 /// Defines_x: a benchmark or a Loop replaces the optional member x. Lists_x: its list is right about x.
@@ -136,7 +130,6 @@ OPENIMB_OPTIONAL_MEMBER(finish)
 OPENIMB_OPTIONAL_MEMBER(takes_part)
 OPENIMB_OPTIONAL_MEMBER(peer_of)
 OPENIMB_OPTIONAL_MEMBER(updates)
-OPENIMB_OPTIONAL_MEMBER(step_packed)
 #undef OPENIMB_OPTIONAL_MEMBER
 
 /// A benchmark's name as a template argument.

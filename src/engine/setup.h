@@ -10,7 +10,6 @@
 #include "engine/cpu_load.h"
 #include "engine/device_load.h"
 #include "engine/expected.h"
-#include "engine/packing.h"
 #include "engine/timed_loop.h"
 #include "memory/memory.h"
 #include "mpi/attached_buffer.h"
@@ -89,18 +88,8 @@ struct Setup {
   MPI_Info info = MPI_INFO_NULL;
   SendMode send_mode = SendMode::standard;
   std::unique_ptr<AttachedBuffer> send_buffer;  ///< for buffered sends
-  Packing packing = Packing::none;
-  std::unique_ptr<PackedMessages> packed;
   CpuLoad* load = nullptr;
   DeviceLoad* device_load = nullptr;  ///< null: the CPU computes
-
-  void add_packed(Packing how, PackedMemory& memory) {
-    // Not every benchmark has both buffers: the root of Bcast sends from its receive buffer.
-    const Memory* const message = buffers.geometry.send.footprint > 0 ? buffers.send : buffers.receive;
-    packing = how;
-    packed = std::make_unique<PackedMessages>(memory, how, buffers.geometry, buffers.element, buffers.type,
-                                              group.comm, message->address());
-  }
 };
 
 /// Whether this rank passes MPI_IN_PLACE as its send buffer, or, as the root, as its receive buffer.

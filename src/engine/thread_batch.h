@@ -39,7 +39,6 @@ struct InTurns : Pattern {
 /// Makes the batch that the setup asks for.
 template <class Pattern, class Count>
 struct ThreadBatch {
-  static_assert(!Pattern::spec.packs, "threads would share the packed messages of a rank");
   static std::unique_ptr<Batch> make(std::unique_ptr<const Setup> setup) {
     if (setup->team.turn != nullptr) return make_batch<BatchOf<InTurns<Pattern>, Count>>(std::move(setup));
     if constexpr (Pattern::spec.kind == Kind::parallel_transfer) {

@@ -140,18 +140,6 @@ template <class Count>
 void prepare_receive(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Recv_init, data, count, type, from, tag, comm, request)
 }
-/// Returns the bytes of the packed message; `room`: those available for it.
-template <class Count>
-Count pack(const void* data, Count count, Type type, void* packed, Count room, Comm comm) {
-  Count position = 0;
-  OPENIMB_CALL(Pack, data, count, type, packed, room, &position, comm)
-  return position;
-}
-template <class Count>
-void unpack(const void* packed, Count bytes, void* data, Count count, Type type, Comm comm) {
-  Count position = 0;
-  OPENIMB_CALL(Unpack, packed, bytes, &position, data, count, type, comm)
-}
 /// A message of `count` parts of `elements` each. There is one spelling for all counts.
 struct Parts {
   int count;

@@ -17,12 +17,6 @@ enum class Placement { contiguous, vector, indexed, structure };
 template <>
 inline constexpr Words<4> words_of<Placement> = {"contiguous", "vector", "indexed", "struct"};
 
-/// -packing: what makes a message with gaps contiguous. none: MPI, within the communication call. mpi:
-/// MPI_Pack and MPI_Unpack around the call. hand: copy loops around the call, as applications have them.
-enum class Packing { none, mpi, hand };
-template <>
-inline constexpr Words<3> words_of<Packing> = {"none", "mpi", "hand"};
-
 /// `count` elements from element `at` on.
 struct Block {
   std::int64_t at = 0;

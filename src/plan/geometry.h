@@ -28,10 +28,6 @@ struct Geometry {
   bool exceeds_int = false;   ///< a count or displacement of this point does not fit an int
 
   std::int64_t total() const;
-  /// Whole messages that one repetition touches in a buffer.
-  std::int64_t messages_in(const BufferPlan& side) const {
-    return message_extent == 0 ? 0 : side.footprint / message_extent;
-  }
   /// Bytes of the receive buffer that `repetitions` successive repetitions use, at most `sections`.
   std::int64_t receive_span(std::int64_t repetitions) const;
 };

@@ -233,7 +233,6 @@ struct Options {
   SyncMode sync_mode = SyncMode::standard;
   SendMode send_mode = SendMode::standard;
   DataLayout layout;
-  Packing packing = Packing::none;
   MemoryChoice memory;  ///< of message buffers
   AggregateMode aggregate_mode = AggregateMode::both;
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files

@@ -98,7 +98,7 @@ std::string Schedule::why_unavailable(const Spec& spec) const {
   if (!spec.unavailable.empty()) return std::string(spec.unavailable);
   for (const std::string& why :
        {why_not_synchronized(spec, options_.sync_mode), why_not_sent(spec, options_.send_mode),
-        why_not_placed(spec, options_.layout, options_.packing),
+        why_not_placed(spec, options_.layout),
         why_not_in_memory(spec, options_.memory, options_.window_kind)}) {
     if (!why.empty()) return why;
   }
@@ -230,10 +230,6 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes, int in_fli
       spec.on_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
   point.geometry = plan_geometry(spec, bytes_per_thread, processes, plan.element, off_cache_, sections,
                                  received_at_once(in_flight));
-  // A message packed by MPI_Pack is counted in bytes.
-  if (options_.packing == Packing::mpi && bytes_per_thread > std::numeric_limits<int>::max()) {
-    point.geometry.exceeds_int = true;
-  }
   point.needed_bytes = memory_needed(plan, point);
   point.failure = failure_of(plan, point);
   return point;
@@ -245,8 +241,8 @@ int Schedule::threads_in(const Spec& spec) const {
 }
 
 // Counts message buffers; with -check a chunk that is composed and one that is read; the time of each
-// repetition, which is kept twice where ranks are compared; the attached buffer of buffered sends; packed
-// messages; requests. Every thread has its own buffers, chunks and requests.
+// repetition, which is kept twice where ranks are compared; the attached buffer of buffered sends;
+// requests. Every thread has its own buffers, chunks and requests.
 std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) const {
   const Geometry& geometry = point.geometry;
   const std::int64_t widest =
@@ -259,13 +255,12 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
   const std::int64_t buffered = options_.send_mode == SendMode::buffered
                                     ? buffered_bytes(plan.spec(), point.in_flight, point.bytes)
                                     : 0;
-  const std::int64_t packed = options_.packing != Packing::none ? packed_bytes(geometry, point.bytes) : 0;
   const std::int64_t requests = request_bytes(plan.spec(), geometry,
                                               {.processes = plan.table.layout.processes,
                                                .partitions = options_.partitions,
                                                .one_way = received_at_once(point.in_flight)});
   return plus(times(threads, plus(geometry.total(), images, requests)),
-              times(series, samples, std::int64_t{sizeof(double)}), buffered, packed);
+              times(series, samples, std::int64_t{sizeof(double)}), buffered);
 }
 
 std::optional<Failure> Schedule::failure_of(const TablePlan& plan, const Point& point) const {

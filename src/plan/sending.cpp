@@ -1,5 +1,6 @@
 #include "plan/sending.h"
 
+#include "plan/geometry.h"
 #include "plan/saturating.h"
 
 namespace openimb {
@@ -22,19 +23,13 @@ std::int64_t buffered_bytes(const Spec& spec, int in_flight, std::int64_t bytes)
   return times(buffered_messages(spec, in_flight), plus(bytes, most_send_overhead));
 }
 
-std::string why_not_placed(const Spec& spec, const DataLayout& layout, Packing packing) {
+std::string why_not_placed(const Spec& spec, const DataLayout& layout) {
   if (!layout.has_gaps()) return {};
   const std::string asked = "-layout " + name_of(layout);
   if (spec.reduction) return asked + ": MPI defines no reduction of derived types";
   if (spec.partitioned) return asked + ": the parts of its messages are whole elements";
   if (!takes_layout(spec)) return asked + ": it has no messages whose elements could lie apart";
-  if (packing == Packing::none || spec.packs) return {};
-  return std::string("-packing ") + name_of(packing) +
-         ": it has no packed form; PingPong, Exchange, Bcast, Alltoall, Halo and others have";
-}
-
-std::int64_t packed_bytes(const Geometry& geometry, std::int64_t bytes) {
-  return times(geometry.messages_in(geometry.send) + geometry.messages_in(geometry.receive), bytes);
+  return {};
 }
 
 }  // namespace openimb

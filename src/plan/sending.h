@@ -1,10 +1,9 @@
-// What -send_mode, -layout and -packing mean for a benchmark.
+// What -send_mode and -layout mean for a benchmark.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "plan/geometry.h"
 #include "plan/options.h"
 #include "plan/spec.h"
 
@@ -24,10 +23,7 @@ inline constexpr std::int64_t most_send_overhead = 1024;
 /// Bytes of the attached buffer that -mem counts.
 std::int64_t buffered_bytes(const Spec& spec, int in_flight, std::int64_t bytes);
 
-/// Why a benchmark cannot run with this -layout or -packing; empty where it can.
-std::string why_not_placed(const Spec& spec, const DataLayout& layout, Packing packing);
-
-/// Bytes of the contiguous copies of messages that -mem counts.
-std::int64_t packed_bytes(const Geometry& geometry, std::int64_t bytes);
+/// Why a benchmark cannot run with this -layout; empty where it can.
+std::string why_not_placed(const Spec& spec, const DataLayout& layout);
 
 }  // namespace openimb

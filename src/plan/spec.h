@@ -187,7 +187,6 @@ struct Spec {
   Overlap overlap = Overlap::none;
   OneSided one_sided = {};
   SendModes send_modes = {};
-  bool packs = false;  ///< messages with gaps can be packed around its calls (-packing)
   FileTransfer file = {};
 
   bool in_default_list = true;

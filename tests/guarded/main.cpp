@@ -46,14 +46,8 @@ struct LooksAway : Sendrecv {
   static constexpr Spec spec{.name = "LooksAway", .kind = Kind::parallel_transfer};
 };
 
-/// Threads whose messages can be packed: no component has such a benchmark.
-struct PacksInThreads : Sendrecv {
-  static constexpr Spec spec{
-      .name = "PacksInThreads", .kind = Kind::parallel_transfer, .threaded = true, .packs = true};
-};
-
 const Component& seeded() {
-  using Seeded = Catalog<Peeks, PeeksInFlight, LooksAway, PacksInThreads>;
+  using Seeded = Catalog<Peeks, PeeksInFlight, LooksAway>;
   static constexpr auto entries = Seeded::entries<BatchOf>();
   static constexpr ComponentList list{{.name = "SEEDED", .title = "seeded part"}, Seeded::specs};
   static const Component component{list, entries};

@@ -599,7 +599,7 @@ TEST_CASE("the example of every option is a command line that parses") {
   static constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
   const Program neighborhoods{"IMB-MPI1", "MPI-1 part", neighbors};
   constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
-  constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode, .packs = true}};
+  constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode}};
   const Program sending{"IMB-MPI1", "MPI-1 part", sent};
   const Program windows{"IMB-RMA", "MPI-RMA part", one_sided};
   constexpr Spec in_parts[] = {{.name = "Partitioned_PingPong", .partitioned = true}};
@@ -624,7 +624,6 @@ TEST_CASE("the example of every option is a command line that parses") {
                            : on_windows                        ? windows
                            : line.starts_with("  -send_mode ") ? sending
                            : line.starts_with("  -layout ")    ? sending
-                           : line.starts_with("  -packing ")   ? sending
                            : line.starts_with("  -topo ")      ? neighborhoods
                            : line.starts_with("  -load ")      ? loaded
                            : line.starts_with("  -seed ")      ? pairs
@@ -713,8 +712,8 @@ TEST_CASE("-send_mode is for components with a benchmark for it") {
                     "-send_mode synchronous");
 }
 
-TEST_CASE("-layout and -packing: what they mean, and what excludes them") {
-  constexpr Spec moved[] = {{.name = "PingPong", .send_modes = every_send_mode, .packs = true},
+TEST_CASE("-layout: what it means, and what excludes it") {
+  constexpr Spec moved[] = {{.name = "PingPong", .send_modes = every_send_mode},
                             {.name = "Allreduce", .reduction = true, .in_place = InPlace::everywhere}};
   const Program program{"IMB-MPI1", "MPI-1 part", moved};
   const auto given = [&](const std::string& line) {
@@ -724,7 +723,6 @@ TEST_CASE("-layout and -packing: what they mean, and what excludes them") {
   CHECK(!given("-layout Contiguous").layout.has_gaps());
   CHECK(!given("-layout vector:4:4").layout.has_gaps());
   CHECK(name_of(given("-layout VECTOR:2:8").layout) == "vector:2:8");
-  CHECK(given("-layout indexed -packing MPI").packing == Packing::mpi);
   const auto mistake = [&](const std::string& line) -> std::string {
     try {
       given(line);
@@ -740,16 +738,12 @@ TEST_CASE("-layout and -packing: what they mean, and what excludes them") {
   CHECK_THAT(mistake("-layout vector:0:2"), StartsWith("-layout: "));
   CHECK_THAT(mistake("-layout row"), StartsWith("-layout: \"row\" is not one of contiguous, vector"));
   CHECK_THAT(mistake("-layout indexed:3"), StartsWith("-layout: \"indexed:3\": only a vector has numbers"));
-  CHECK(mistake("-packing hand") ==
-        "-packing hand: there are no gaps to pack; give -layout, too, as -layout vector:1:8");
+  CHECK(mistake("-layout indexed -packing mpi") ==
+        "unknown option \"-packing\": it was removed; give -layout alone, which sends the derived datatype");
   CHECK(mistake("-layout struct -data_type double") ==
         "-layout struct is a record of several types, counted in bytes; give -data_type byte");
   CHECK(mistake("-layout indexed -contig_type resize") ==
         "-layout indexed and -contig_type cannot be combined; give one of them");
-  CHECK(mistake("-layout indexed -packing mpi -send_mode buffered") ==
-        "-packing mpi and -send_mode cannot be combined; give one of them");
-  CHECK(mistake("-layout indexed -packing hand -in_place on") ==
-        "-packing hand and -in_place cannot be combined; give one of them");
   CHECK(mistake("-layout indexed Allreduce") ==
         "-layout: no effect on the selected benchmarks; leave it out, or add PingPong");
 }
@@ -871,7 +865,7 @@ TEST_CASE("options of IMB that no selected benchmark can use are noted") {
 }
 
 TEST_CASE("the banner states what its user may not see in the results") {
-  constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode, .packs = true}};
+  constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode}};
   const Program sending{"IMB-MPI1", "MPI-1 part", sent};
   const auto lines = [&](const std::string& line) {
     return stated_options(parse(sending, words(line), 2, Files{}.reader())).lines;
@@ -881,7 +875,6 @@ TEST_CASE("the banner states what its user may not see in the results") {
   CHECK(lines("-send_mode standard -layout vector:2:2").empty());
   CHECK(lines("-layout indexed -send_mode buffered") ==
         Lines{{"Sends", "-send_mode buffered"}, {"Messages", "-layout indexed"}});
-  CHECK(lines("-packing hand -layout vector:1:8") == Lines{{"Messages", "-layout vector:1:8 -packing hand"}});
 }
 
 TEST_CASE("help shows the options that everyone uses, and all on request") {

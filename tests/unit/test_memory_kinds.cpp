@@ -18,7 +18,7 @@ using namespace openimb;
 namespace {
 
 constexpr Spec catalog[] = {
-    {.name = "PingPong", .kind = Kind::single_transfer, .packs = true},
+    {.name = "PingPong", .kind = Kind::single_transfer},
     {.name = "Ibcast", .overlap = Overlap::matched},
 };
 constexpr Spec files[] = {{.name = "S_Read_Expl", .access = Access::file}};
@@ -143,8 +143,6 @@ TEST_CASE("what cannot be meant is one line") {
         "-memory and -mem_alloc_type cannot be combined; give one of them");
   CHECK(parsed("-memory D -gpu 0 -gpu_select 1").memory.gpu_number ==
         1);  // two names, and the last one counts
-  CHECK(error_of("-memory cuda -layout vector:1:8 -packing hand") ==
-        "-packing hand: its loops cannot access -memory cuda; give -packing mpi, or -memory host");
   CHECK(error_of("-memory cuda", of_files) ==
         "-memory: IMB-IO writes and reads files from memory of the host; leave it out");
   CHECK(error_of("-memory host", of_files) == "no error");

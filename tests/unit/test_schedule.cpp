@@ -330,18 +330,13 @@ TEST_CASE("-sync_mode: what is completed by its definition alone is not availabl
         "by definition it is completed by calls of its own, not by -sync_mode flush");
 }
 
-TEST_CASE("-layout: what cannot have it is not available, and packed messages are memory") {
+TEST_CASE("-layout: what cannot have it is not available") {
   const DataLayout column{.placement = Placement::vector, .block = 1, .stride = 4};
-  Spec transfer{.packs = true};
-  CHECK(why_not_placed(transfer, {}, Packing::none).empty());
-  CHECK(why_not_placed(transfer, column, Packing::hand).empty());
-  transfer.packs = false;
-  CHECK(why_not_placed(transfer, column, Packing::none).empty());
-  CHECK(why_not_placed(transfer, column, Packing::hand) ==
-        "-packing hand: it has no packed form; PingPong, Exchange, Bcast, Alltoall, Halo and others have");
-  CHECK(why_not_placed({.reduction = true}, column, Packing::none) ==
+  CHECK(why_not_placed(Spec{}, {}).empty());
+  CHECK(why_not_placed(Spec{}, column).empty());
+  CHECK(why_not_placed({.reduction = true}, column) ==
         "-layout vector:1:4: MPI defines no reduction of derived types");
-  CHECK(why_not_placed({.access = Access::file}, column, Packing::none) ==
+  CHECK(why_not_placed({.access = Access::file}, column) ==
         "-layout vector:1:4: it has no messages whose elements could lie apart");
 
   Element element{.type = DataType::integer, .layout = column};
@@ -349,16 +344,13 @@ TEST_CASE("-layout: what cannot have it is not available, and packed messages ar
   CHECK(one.elements == 10);
   CHECK(one.message_extent == 160);
   CHECK(one.send.footprint == 160);
-  CHECK(packed_bytes(one, 40) == 80);
   const Geometry each = plan_geometry({.receive = Messages::per_rank}, 40, 3, element, std::nullopt);
   CHECK(each.receive.footprint == 480);
-  CHECK(packed_bytes(each, 40) == 160);
   element.layout = {.placement = Placement::vector, .block = 4, .stride = 8};
   CHECK(plan_geometry({}, 40, 2, element, std::nullopt).message_extent == 96);  // the third block is half
   element.layout.stride = 1 << 20;
   CHECK(plan_geometry({}, std::int64_t{1} << 60, 2, element, std::nullopt).send.total > std::int64_t{1}
                                                                                             << 59);
-  CHECK(packed_bytes(plan_geometry({}, 0, 2, element, std::nullopt), 0) == 0);
 }
 
 TEST_CASE("-send_mode: what cannot use a mode is not available, and a buffer is memory") {
@@ -628,7 +620,6 @@ TEST_CASE("what a check or samples need counts against -mem") {
 
 TEST_CASE("memory beyond every number is out of memory, whatever is counted") {
   Planned planned = of_length(alltoall, std::int64_t{1} << 62);
-  planned.catalog[0].packs = true;
   planned.catalog[0].send_modes.any = true;
   planned.options.settings.max_memory = std::int64_t{1} << 62;
   SECTION("buffers") {}
@@ -638,10 +629,6 @@ TEST_CASE("memory beyond every number is out of memory, whatever is counted") {
   SECTION("buffered messages") {
     planned.options.send_mode = SendMode::buffered;
     planned.options.in_flight = 1000000;
-  }
-  SECTION("packed messages") {
-    planned.options.layout = {.placement = Placement::vector, .block = 1, .stride = 1 << 20};
-    planned.options.packing = Packing::mpi;
   }
   const Point point = planned.point();
   REQUIRE(point.failure);
@@ -682,29 +669,6 @@ TEST_CASE("counts beyond int need large-count calls") {
   planned.options.lengths = {most_int + 1};
   planned.options.settings.max_memory = gibibyte;
   CHECK(planned.point().failure->cause == Cause::out_of_memory);
-}
-
-TEST_CASE("messages of MPI_Pack are counted in bytes") {
-  const auto planned_with = [](Packing packing, std::int64_t bytes, bool large_counts) {
-    Planned planned = of_length(bcast, bytes);
-    planned.catalog[0].packs = true;
-    planned.options.data = {DataType::double_precision, Contiguity::base};
-    planned.options.layout = {.placement = Placement::vector, .block = 1, .stride = 2};
-    planned.options.packing = packing;
-    planned.options.settings.max_memory = std::int64_t{1} << 50;
-    planned.large_counts = large_counts;
-    return planned.point();
-  };
-  constexpr std::int64_t two_gibibytes = most_int + 1;
-  for (const Packing packing : {Packing::none, Packing::hand}) {
-    CHECK_FALSE(planned_with(packing, two_gibibytes, false).geometry.exceeds_int);
-  }
-  CHECK_FALSE(planned_with(Packing::mpi, two_gibibytes - 8, false).failure);
-  const Point large = planned_with(Packing::mpi, two_gibibytes, true);
-  CHECK((large.geometry.exceeds_int && !large.failure));
-  const Point none = planned_with(Packing::mpi, two_gibibytes, false);
-  REQUIRE(none.failure);
-  CHECK(none.failure->cause == Cause::int_overflow);
 }
 
 TEST_CASE("displacements in bytes overflow before those in elements") {
