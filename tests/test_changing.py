@@ -463,10 +463,7 @@ SPEC = "static constexpr Spec spec{};"
 STEP = "template <class C> static void step(const C&, const Lap&) {}"
 EXPECTS = "static Expected expects(const GroupRank&) { return {}; }"
 CLOSE = "template <class C> static void close(const C&) {}"
-
-
-def listed(member: str) -> str:
-    return f"static constexpr Members members{{.{member} = true}};"
+OTHER_CLOSE = "template <class C> static void close(const C&, int) {}"
 
 
 # What is wrong with it -> the member that the compiler must name, and the members that differ from a right one.
@@ -480,29 +477,18 @@ WRONG = {
         "expects",
         f"{SPEC} {STEP} static Expected expects(int) {{ return {{}}; }}",
     ),
-    "not_listed": ("close", CLOSE),
-    "misspelled": (
-        "updates",
-        f"{listed('updates')} static bool upddates(const GroupRank&) {{ return true; }}",
-    ),
-    "misspelled_list": ("close", f"static constexpr Members membres{{.close = true}}; {CLOSE}"),
-    "another_list": ("prepare", "static constexpr bool members = true;"),
-    "other_arguments": (
-        "close",
-        f"{listed('close')} template <class C> static void close(const C&, int) {{}}",
-    ),
-    "another_type": ("updates", f"{listed('updates')} static int updates(const GroupRank&) {{ return 1; }}"),
-    "a_value": ("takes_part", f"{listed('takes_part')} static constexpr bool takes_part = true;"),
+    "other_arguments": ("close", OTHER_CLOSE),
+    "another_type": ("updates", "static int updates(const GroupRank&) { return 1; }"),
+    "a_value": ("takes_part", "static constexpr bool takes_part = true;"),
     "no_view": (
         "prepare",
-        f"{listed('prepare')} template <class C> static int prepare(const C&, const LapPlan&) {{ return 1; }}",
+        "template <class C> static int prepare(const C&, const LapPlan&) { return 1; }",
     ),
-    "in_its_loop": ("close", f"struct Loop : PatternBase {{ {STEP} {CLOSE} }};"),
+    "in_its_loop": ("close", f"struct Loop : PatternBase {{ {STEP} {OTHER_CLOSE} }};"),
     "no_post": ("post", SPEC.replace("{}", "{.overlap = Overlap::matched}") + STEP + EXPECTS),
 }
 RIGHT = (
     f"struct Right : PatternBase {{ {SPEC} {STEP} {EXPECTS} {CLOSE}"
-    "static constexpr Members members{.close = true, .updates = true};"
     "static bool updates(const GroupRank&) { return true; } };"
 )
 
@@ -545,7 +531,7 @@ def test_what_is_no_benchmark_does_not_compile_and_the_compiler_names_the_member
     )
     assert set(messages) == set(WRONG), done.stderr
     for name, (member, _) in WRONG.items():
-        assert re.search(rf"(?:Has_|Lists_|::|\b){member}\b", messages[name]), f"{name}: {messages[name]}"
+        assert re.search(rf"(?:Has_|::|\b){member}\b", messages[name]), f"{name}: {messages[name]}"
 
 
 # --- What the page names ---------------------------------------------------------------------------------------------
@@ -559,11 +545,10 @@ def test_what_the_page_names_exists() -> None:
         assert path in made or (lab.TOP / path).exists(), path
     for header in re.findall(r"`(\w+\.h)`", text):
         assert list((lab.TOP / "src").rglob(header)), header
-    optional = re.findall(
-        r"(?m)^OPENIMB_OPTIONAL_MEMBER\((\w+)\)$", (lab.TOP / "src/engine/pattern.h").read_text()
-    )
-    assert len(optional) == 10
-    for member in (*optional, "view", "post", "members"):
+    bases = "".join((lab.TOP / f"src/engine/{name}.h").read_text() for name in ("pattern", "timed_loop"))
+    optional = re.findall(r"(?m)^  (?:static constexpr auto |\} )(\w+)(?: = \[|\{\};)", bases)
+    assert len(optional) == 8
+    for member in (*optional, "view", "post"):
         assert f"`{member}" in text, member
     for name in re.findall(r"\| `([A-Z]\w+)` \|$", text):
         assert f"struct {name}" in tree, name

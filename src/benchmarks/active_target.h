@@ -19,7 +19,6 @@ constexpr Spec fenced(std::string_view name, Kind kind, Exposed exposed) {
 }
 
 struct Fenced : PatternBase {
-  static constexpr Members members{.epoch = true, .close = true};
   template <class C>
   static Fences epoch(const C& c) {
     return Fences(c.win);
@@ -57,7 +56,6 @@ struct Bidir_Get : FencedPair<Get, BothWays> {
 /// Every process, rank 0 included, adds to the window of rank 0.
 struct FencedAccumulate : Fenced {
   using Move = AddTo;
-  static constexpr Members members = Fenced::members | Members{.updates = true};
   static bool updates(const GroupRank& e) { return e.rank == 0; }
   static constexpr Spec spec = [] {
     Spec spec = fenced("Accumulate", Kind::collective, Exposed::receive);
@@ -113,7 +111,6 @@ struct Attach_detach : PatternBase {
       .measures =
           "Time of MPI_Win_attach and MPI_Win_detach of memory of this length; no data "
           "is moved."};
-  static constexpr Members members{.prepare = true};
   template <class C>
   static DynamicWindow prepare(const C& c, const LapPlan&) {
     return {c.info, c.comm};

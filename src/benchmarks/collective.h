@@ -233,7 +233,6 @@ struct Alltoallw : PatternBase {
                              .displacements = Displacements::bytes,
                              .in_place = InPlace::everywhere,
                              .in_default_list = false};
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     TypesPerRank<decltype(c.count)> arguments{std::vector(static_cast<std::size_t>(c.ranks), c.type), {}};

@@ -27,7 +27,6 @@ struct Comm_create : PatternBase {
   static constexpr Spec spec =
       creates("Comm_create",
               "Time of MPI_Comm_create and MPI_Comm_free of a communicator of all processes of the group.");
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return Group(c.comm);
@@ -62,7 +61,6 @@ struct Session_init : PatternBase {
       "already initialized. imb startup measures MPI_Init.",
       call::why_no_sessions);
 #ifdef OPENIMB_SESSIONS
-  static constexpr Members members{.prepare = true};
   template <class C>
   static SessionErrors prepare(const C&, const LapPlan&) {
     return {};

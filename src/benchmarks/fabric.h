@@ -54,7 +54,6 @@ constexpr Spec in_flight_in_rounds(std::string_view name, std::string_view measu
 }
 
 struct InRounds : PatternBase {
-  static constexpr Members members{.prepare = true, .takes_part = true};
   static bool takes_part(const GroupRank& e) {
     return e.round_partners != nullptr && !e.round_partners->partners.empty();
   }

@@ -104,7 +104,6 @@ constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
 /// The calls of a blocking benchmark and of its nonblocking form, whose t_pure is the time of `step`.
 template <class Action, class Way>
 struct FileCalls : PatternBase {
-  static constexpr Members members{.finish = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     Action::template move<Way>(c, lap);

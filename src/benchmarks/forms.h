@@ -122,7 +122,6 @@ struct PersistentForm : Blocking {
     spec.rooted = false;
     return spec;
   }();
-  static constexpr Members members = Blocking::members | Members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     PersistentCollective::Requests requests;
@@ -213,7 +212,6 @@ template <class Pattern>
 struct ThreadedForm<Pattern> : Pattern {
   using Loop = LoopOf<Pattern>;
   static constexpr Spec spec = threaded(Pattern::spec);
-  static constexpr Members members = Pattern::members | Pairs::members;
   static bool takes_part(const GroupRank& e) { return Pairs::takes_part(e); }
   static int peer_of(const GroupRank& e) { return Pairs::peer_of(e); }
   static Expected expects(const GroupRank& e) { return message_of(e, peer_of(e)); }

@@ -26,7 +26,6 @@ constexpr Spec on_topology(std::string_view name, Messages send,
 
 /// A benchmark that owns the communicator with the topology.
 struct OnTopology : PatternBase {
-  static constexpr Members members{.prepare = true};
   template <class C>
   static TopologyCommunicator prepare(const C& c, const LapPlan&) {
     return TopologyCommunicator(c.comm, *c.me->neighborhood);
@@ -35,7 +34,6 @@ struct OnTopology : PatternBase {
 
 /// The same, with the arguments of vector calls for each neighbor. All messages have the same length.
 struct OnTopologyOfVectors : PatternBase {
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return NeighborArguments(c.comm, *c.me->neighborhood, c.count, c.span, c.type);

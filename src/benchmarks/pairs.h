@@ -117,7 +117,6 @@ class PartnerTable {
 };
 
 struct RandomPairs : PatternBase {
-  static constexpr Members members{.prepare = true, .takes_part = true};
   static bool takes_part(const GroupRank& e) { return PairsInFlight::takes_part(e); }
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
@@ -157,7 +156,6 @@ struct Birandom : RandomPairs {
 /// Every process sends to the next one on a random cycle through all processes.
 struct Corandom : PatternBase {
   static constexpr Spec spec = with_random_partners(for_all_processes("Corandom", 1));
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return PartnerTable<Neighbors>(*c.me, neighbors_in);

@@ -52,7 +52,6 @@ struct Exchange : PatternBase {
 /// Pairs of ranks. The distance between partners is -stride, by default half of the number of ranks. The
 /// lower rank leads. A rank without a partner is idle.
 struct Pairs : PatternBase {
-  static constexpr Members members{.takes_part = true, .peer_of = true};
   static int distance(const GroupRank& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
   static bool leads(const GroupRank& e) { return e.rank / distance(e) % 2 == 0; }
   static int peer_of(const GroupRank& e) { return leads(e) ? e.rank + distance(e) : e.rank - distance(e); }

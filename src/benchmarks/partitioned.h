@@ -38,7 +38,6 @@ void send_parts(const C& c, MPI_Request* request, int parts) {
 /// PingPong with a partitioned send and a partitioned receive.
 struct Partitioned_PingPong : PatternBase {
   static constexpr Spec spec = in_parts(PingPong::spec, "Partitioned_PingPong", 2);
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     PartitionedRequests<2> requests(parts_of(c.count, c.me->partitions));
@@ -67,7 +66,6 @@ struct Partitioned_PingPong : PatternBase {
 
 /// The calls before and after the computation that delays the last part of a message.
 struct LatePart : Partitioned_PingPong {
-  static constexpr Members members{.prepare = true, .finish = true};
   template <class C>
   static void post(const C& c, const Lap& lap, PartitionedRequests<2>::View view, MPI_Request* send) {
     MPI_Request* const requests = view.of(lap.slot);  // send, receive
@@ -100,7 +98,6 @@ struct Partitioned_overlap : LatePart {
 /// The transfers of Exchange, as partitioned messages.
 struct Partitioned_Exchange : PatternBase {
   static constexpr Spec spec = in_parts(Exchange::spec, "Partitioned_Exchange", 4);
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     PartitionedRequests<4> requests(parts_of(c.count, c.me->partitions));

@@ -42,7 +42,6 @@ struct AtOrigin {
 
 template <class Ways>
 struct LockedPeer : PatternBase {
-  static constexpr Members members{.epoch = true, .takes_part = true};
   static bool takes_part(const GroupRank& e) { return Ways::is_origin(e.rank); }
   template <class C>
   static LockOne epoch(const C& c) {
@@ -52,7 +51,6 @@ struct LockedPeer : PatternBase {
 
 template <class Completion>
 struct FlushedPeer : PatternBase {
-  static constexpr Members members{.close = true};
   template <class C>
   static void close(const C& c) {
     Completion::flush(c.peer, c.win);
@@ -135,7 +133,6 @@ constexpr Spec with_all(std::string_view name, Exposed exposed, bool in_default_
 template <class Move, class Completion>
 struct MoveToAll : PatternBase {
   static constexpr bool puts = Move::exposed == Exposed::receive;
-  static constexpr Members members{.close = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     for (int i = 0; i < c.ranks - 1; ++i) {
@@ -154,7 +151,6 @@ struct WithAll : PatternBase {
   using Move = What;
   using Loop = MoveToAll<Move, Completion>;
   using LocalLoop = MoveToAll<Move, AtOrigin>;
-  static constexpr Members members{.epoch = true, .takes_part = true};
   static bool takes_part(const GroupRank& e) { return Origins::is_origin(e.rank); }
   template <class C>
   static LockAll epoch(const C& c) {
@@ -212,7 +208,6 @@ constexpr Spec with_neighbors(std::string_view name, Exposed exposed) {
 template <class Move, class Completion>
 struct MoveToNeighbors : PatternBase {
   static constexpr bool puts = Move::exposed == Exposed::receive;
-  static constexpr Members members{.close = true};
   template <class C>
   static void step(const C& c, const Lap& lap) {
     const int first = puts ? c.right : c.left;
@@ -234,7 +229,6 @@ struct WithNeighbors : PatternBase {
   using Move = What;
   using Loop = MoveToNeighbors<Move, AtTarget>;
   using LocalLoop = MoveToNeighbors<Move, AtOrigin>;
-  static constexpr Members members{.epoch = true};
   template <class C>
   static LockTwo epoch(const C& c) {
     return LockTwo(c.left, c.right, c.win);
@@ -306,7 +300,6 @@ struct Atomic : LockedPeer<OneWay> {
   using Move = What;
   using Loop = MoveToPeer<Move, AtTarget>;
   using LocalLoop = MoveToPeer<Move, AtOrigin>;
-  static constexpr Members members = LockedPeer<OneWay>::members | Members{.updates = true};
   static bool updates(const GroupRank& e) { return updates_of_rank_1(e); }
   static Traffic traffic(const GroupRank& e) { return traffic_of_pair<OneWay>(e); }
 };

@@ -18,7 +18,6 @@ constexpr Spec with_requests(Spec spec, std::string_view name, int requests_per_
 /// PingPong with a persistent send and a persistent receive.
 struct PingPong_persist : PatternBase {
   static constexpr Spec spec = with_requests(PingPong::spec, "PingPong_persist", 2);
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     PersistentRequests<2> requests;
@@ -59,7 +58,6 @@ struct StartedTogether : PatternBase {
 /// The transfer of Sendrecv, with persistent requests.
 struct Sendrecv_persist : StartedTogether<2> {
   static constexpr Spec spec = with_requests(Sendrecv::spec, "Sendrecv_persist", 2);
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     Requests requests;
@@ -76,7 +74,6 @@ struct Sendrecv_persist : StartedTogether<2> {
 /// The transfers of Exchange, with persistent requests.
 struct Exchange_persist : StartedTogether<4> {
   static constexpr Spec spec = with_requests(Exchange::spec, "Exchange_persist", 4);
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan& plan) {
     Requests requests;

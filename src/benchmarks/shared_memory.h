@@ -18,7 +18,6 @@ constexpr Spec shared_memory(std::string_view name, Exposed exposed, std::string
 }
 
 struct SharedPair : PatternBase {
-  static constexpr Members members{.prepare = true, .epoch = true, .takes_part = true};
   static bool takes_part(const GroupRank& e) { return OneWay::is_origin(e.rank); }
   template <class C>
   static LockAll epoch(const C& c) {

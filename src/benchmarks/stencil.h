@@ -73,7 +73,6 @@ constexpr Spec on_torus(std::string_view name, int dimensions) {
 template <int dimensions>
 struct OnTorus : PatternBase {
   using Loop = StencilLoop;
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return StencilExchange(*c.me, {.dimensions = dimensions});
@@ -99,7 +98,6 @@ struct Halo : PatternBase {
     spec.in_default_list = false;
     return spec;
   }();
-  static constexpr Members members{.prepare = true};
   template <class C>
   static auto prepare(const C& c, const LapPlan&) {
     return StencilExchange(*c.me, c.me->stencil);

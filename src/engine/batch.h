@@ -253,7 +253,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   /// Calls `use` with a view of what `prepare` made, if anything.
   template <class Use>
   auto with_views(const Use& use) {
-    if constexpr (Defines_prepare<Pattern>) {
+    if constexpr (Prepares<Pattern>) {
       static_assert(std::is_trivially_copyable_v<decltype(prepared_.view())>);
       return use(prepared_.view());
     } else {

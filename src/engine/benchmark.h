@@ -13,12 +13,6 @@
 
 namespace openimb {
 
-/// `members` lists exactly the optional members that the pattern defines.
-template <class Pattern>
-concept ListsItsMembers =
-    Lists_prepare<Pattern> && Lists_epoch<Pattern> && Lists_open<Pattern> && Lists_close<Pattern> &&
-    Lists_finish<Pattern> && Lists_takes_part<Pattern> && Lists_peer_of<Pattern> && Lists_updates<Pattern>;
-
 template <class Pattern>
 concept Has_spec = requires {
   { Pattern::spec } -> std::same_as<const Spec&>;
@@ -49,8 +43,8 @@ concept Has_LocalLoop = !Pattern::spec.one_sided.any_sync || Pattern::spec.acces
                         requires { typename Pattern::LocalLoop; };
 
 template <class Pattern, class C>
-concept Has_prepare = !Defines_prepare<Pattern> ||
-                      requires(const C& c, const LapPlan& plan) { Pattern::prepare(c, plan).view(); };
+concept Has_prepare =
+    !Prepares<Pattern> || requires(const C& c, const LapPlan& plan) { Pattern::prepare(c, plan).view(); };
 /// `spec` states how many persistent requests `prepare` makes for each slot: -mem counts them.
 template <class Made>
 inline constexpr int requests_made = 0;
@@ -70,7 +64,7 @@ struct ViewOfPrepared {
   using Type = PatternBase::Nothing;
 };
 template <class Pattern, class C>
-  requires Defines_prepare<Pattern>
+  requires Prepares<Pattern>
 struct ViewOfPrepared<Pattern, C> {
   using Type = decltype(Pattern::prepare(std::declval<const C&>(), std::declval<const LapPlan&>()).view());
 };
@@ -101,8 +95,8 @@ concept Has_finish =
       Loop::finish(c, lap, view, request);
     });
 template <class Loop, class C, class View>
-concept HasLoop = ListsItsMembers<Loop> && Has_step<Loop, C, View> && Has_open<Loop, C> &&
-                  Has_close<Loop, C, View> && Has_finish<Loop, C, View>;
+concept HasLoop =
+    Has_step<Loop, C, View> && Has_open<Loop, C> && Has_close<Loop, C, View> && Has_finish<Loop, C, View>;
 
 /// The context of a step of the pattern, with int counts.
 template <class Pattern>
@@ -115,9 +109,9 @@ using ViewOf = typename ViewOfPrepared<Pattern, SeenBy<Pattern>>::Type;
 /// A catalog takes such types only.
 template <class Pattern>
 concept Benchmark =
-    std::derived_from<Pattern, PatternBase> && Has_spec<Pattern> && ListsItsMembers<Pattern> &&
-    Has_expects<Pattern> && Has_takes_part<Pattern> && Has_peer_of<Pattern> && Has_updates<Pattern> &&
-    Has_traffic<Pattern> && Has_LocalLoop<Pattern> && Has_prepare<Pattern, SeenBy<Pattern>> &&
+    std::derived_from<Pattern, PatternBase> && Has_spec<Pattern> && Has_expects<Pattern> &&
+    Has_takes_part<Pattern> && Has_peer_of<Pattern> && Has_updates<Pattern> && Has_traffic<Pattern> &&
+    Has_LocalLoop<Pattern> && Has_prepare<Pattern, SeenBy<Pattern>> &&
     States_requests_per_slot<Pattern, SeenBy<Pattern>> && Has_epoch<Pattern, SeenBy<Pattern>> &&
     HasLoop<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>> &&
     Has_post<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>, Pattern::spec.overlaps()>;

@@ -19,30 +19,6 @@
 
 namespace openimb {
 
-/// Which optional members a benchmark, or its Loop, has. The engine finds them by name, and would use that of
-/// the base instead of a misspelled one. C++20 cannot list the members of a type, so the author does.
-struct Members {
-  bool prepare = false;
-  bool epoch = false;
-  bool open = false;
-  bool close = false;
-  bool finish = false;
-  bool takes_part = false;
-  bool peer_of = false;
-  bool updates = false;
-
-  constexpr Members operator|(const Members& more) const {
-    return {.prepare = prepare || more.prepare,
-            .epoch = epoch || more.epoch,
-            .open = open || more.open,
-            .close = close || more.close,
-            .finish = finish || more.finish,
-            .takes_part = takes_part || more.takes_part,
-            .peer_of = peer_of || more.peer_of,
-            .updates = updates || more.updates};
-  }
-};
-
 /// The base of a benchmark and of a Loop. Every benchmark has
 ///
 ///   static constexpr Spec spec{.name = "Allgather", .receive = Messages::per_rank};
@@ -71,13 +47,9 @@ struct Members {
 ///       Another type that has `step`, `open`, `close`, `post` and `finish`. Benchmarks that
 ///       repeat the same calls share one, so that their loops are compiled once.
 ///
-/// All members below are optional; they are the defaults. They are objects, not functions, so that a member
-/// that replaces one has another type.
+/// All members below are optional; they are the defaults. The engine finds them by name, and would use the
+/// default instead of a misspelled one: tests/test_architecture.py finds members that no code calls.
 struct PatternBase : LoopBase {
-  /// The list of the optional members that replace those below, as Members{.prepare = true, .close = true}.
-  /// An entry in a catalog compiles only if the list is right.
-  static constexpr Members members{};
-
   struct Nothing {};
   /// Untimed: makes what the benchmark owns for a point, an RAII object. All ranks of the group call it in
   /// the same order, and destroy the objects in the same order. `plan.at(slot)` has the buffers of each
@@ -115,22 +87,10 @@ struct PatternBase : LoopBase {
   static constexpr auto updates = [](const GroupRank& /*e*/) { return true; };
 };
 
-/// Defines_x: a benchmark or a Loop replaces the optional member x. Lists_x: its list is right about x.
-#define OPENIMB_OPTIONAL_MEMBER(member)                                                               \
-  template <class Pattern>                                                                            \
-  concept Defines_##member =                                                                          \
-      !requires { requires std::same_as<decltype(Pattern::member), decltype(PatternBase::member)>; }; \
-  template <class Pattern>                                                                            \
-  concept Lists_##member = bool(Pattern::members.member) == Defines_##member<Pattern>;
-OPENIMB_OPTIONAL_MEMBER(prepare)
-OPENIMB_OPTIONAL_MEMBER(epoch)
-OPENIMB_OPTIONAL_MEMBER(open)
-OPENIMB_OPTIONAL_MEMBER(close)
-OPENIMB_OPTIONAL_MEMBER(finish)
-OPENIMB_OPTIONAL_MEMBER(takes_part)
-OPENIMB_OPTIONAL_MEMBER(peer_of)
-OPENIMB_OPTIONAL_MEMBER(updates)
-#undef OPENIMB_OPTIONAL_MEMBER
+/// Whether a benchmark prepares objects for a point.
+template <class Pattern>
+concept Prepares =
+    !requires { requires std::same_as<decltype(Pattern::prepare), decltype(PatternBase::prepare)>; };
 
 /// A benchmark's name as a template argument.
 template <std::size_t size>
