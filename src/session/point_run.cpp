@@ -8,6 +8,7 @@
 
 #include "plan/saturating.h"
 #include "result/statistics.h"
+#include "session/decorated_batch.h"
 
 namespace openimb {
 
@@ -44,14 +45,17 @@ PointRun::PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& 
   if (plan.spec().on_files()) require_space();
   OpenTable::Opened opened = open.open(point, settings_.completed);
   if (opened.failure) throw PointFailed{*opened.failure};
-  batch_ = std::move(opened.batch);
+  batch_ = std::make_unique<UnderVariant>(open, std::move(opened.batch));
+  if (plan.spec().on_files()) {
+    const auto agree = [this](const std::string& mine) { require_no_error(mine); };
+    batch_ = std::make_unique<AgreesOnErrors>(agree, std::move(batch_));
+  }
   if (plan.spec().file.use == FileUse::read) require_no_error(open.fill_files(point));
 }
 
 std::optional<Measurement> PointRun::measure() {
   if (!run_batches()) return std::nullopt;
   batch_->conclude(total_);
-  require_no_error(batch_->take_error());
   const bool target_computes = plan_.spec().one_sided.computing_target;
   if (target_computes) run_while_target_computes();
   if (plan_.spec().overlaps()) run_with_load();
@@ -83,12 +87,8 @@ void PointRun::begin_measuring(std::int64_t total) {
   total_ = total;
   if (timing() != Timing::total) repetition_seconds_.assign(static_cast<std::size_t>(total), 0.0);
   if (settings_.check) {
-    prepare();
-    {
-      const VariantScope variant(open_);
-      wrong_ = batch_->check(total);
-    }
-    require_no_error(batch_->take_error());
+    batch_->prepare();
+    wrong_ = batch_->check(total);
   }
   begin_observing();
 }
@@ -116,19 +116,12 @@ void PointRun::end_observing() {
 // Returns this rank's seconds.
 double PointRun::take(const BatchPlan& step) {
   if (step.purpose == Purpose::warm_up) {
-    const VariantScope variant(open_);
     batch_->run(step.repetitions, Timing::total, {});
     return 0;
   }
   if (step.purpose == Purpose::trial) {
-    prepare();
-    double seconds = 0;
-    {
-      const VariantScope variant(open_);
-      seconds = batch_->run(step.repetitions, Timing::total, {});
-    }
-    require_no_error(batch_->take_error());
-    return seconds;
+    batch_->prepare();
+    return batch_->run(step.repetitions, Timing::total, {});
   }
   std::int64_t first = 0;
   for (const BatchPlan& segment : segments_) first += segment.repetitions;
@@ -151,20 +144,13 @@ double PointRun::take(const BatchPlan& step) {
 // One measured segment, between barriers of the world, where idle ranks wait.
 double PointRun::timed(std::int64_t first, const BatchPlan& step, const Run& run) {
   if (step.further_segment) parts_.surroundings.wait_for_segment();
-  if (step.further_segment && parts_.options.warm_up) {
-    const VariantScope variant(open_);
-    batch_->run(1, Timing::total, {});
-  }
-  prepare();
+  if (step.further_segment && parts_.options.warm_up) batch_->run(1, Timing::total, {});
+  batch_->prepare();
   // Checked again as late as possible: no library of docs/known-mpi-issues.md survives a nonblocking write
   // that fails.
   if (with_load_ && plan_.spec().file.use == FileUse::write) require_space();
   for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
-  double seconds = 0;
-  {
-    const VariantScope variant(open_);  // behind the barriers, which are the same for all variants
-    seconds = run(first, step.repetitions);
-  }
+  const double seconds = run(first, step.repetitions);
   measured_seconds_ += seconds;
   parts_.world.barrier();
   return seconds;
@@ -194,7 +180,6 @@ void PointRun::run_with_load() {
     computing.push_back(load.computing / static_cast<double>(segment.repetitions));
   }
   batch_->conclude(total_);
-  require_no_error(batch_->take_error());
   const double t_cpu = fixed ? parts_.load.seconds_for(units) : trimmed_mean(std::move(computing));
   overlapped_.t_ovrl = parts_.world.gather(mean_of(trimmed_mean(std::move(with_load))));
   overlapped_.t_cpu = parts_.world.gather(mean_of(t_cpu));
@@ -207,12 +192,8 @@ void PointRun::run_while_target_computes() {
   const double pure = trimmed_mean(seconds_) * static_cast<double>(total_);
   const std::int64_t units = parts_.load.units_for(parts_.world.largest(pure));
   for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
-  double seconds = 0;
-  {
-    const VariantScope variant(open_);
-    if (!idle() && !batch_->takes_part()) parts_.load.compute(units);
-    seconds = batch_->run(total_, Timing::total, {});
-  }
+  if (!idle() && !batch_->takes_part()) parts_.load.compute(units);
+  const double seconds = batch_->run(total_, Timing::total, {});
   parts_.world.barrier();
   overlapped_.t_ovrl = parts_.world.gather(mean_of(seconds / static_cast<double>(total_)));
 }
@@ -318,14 +299,6 @@ double PointRun::drift_of_load() {
   return highest > -lowest ? highest : lowest;
 }
 
-void PointRun::prepare() {
-  {
-    const VariantScope variant(open_);
-    batch_->prepare();
-  }
-  require_no_error(batch_->take_error());
-}
-
 // The free space, where it is known, must hold everything that a point writes.
 void PointRun::require_space() const {
   const std::int64_t needed = times(point_.planned, point_.bytes, plan_.table.layout.group_count());
@@ -341,7 +314,7 @@ void PointRun::require_space() const {
 
 // Calls on files return after an error, so the ranks agree whether there was one. No other calls do.
 void PointRun::require_no_error(const std::string& mine) const {
-  if (!plan_.spec().on_files() || !parts_.world.any(!mine.empty())) return;
+  if (!parts_.world.any(!mine.empty())) return;
   const std::vector<std::string> errors = parts_.world.gather(mine);
   std::string detail;
   for (std::size_t rank = 0; rank < errors.size() && detail.empty(); ++rank) {

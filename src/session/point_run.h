@@ -89,7 +89,6 @@ class PointRun {
   std::vector<int> ranks_of(const Row& row) const;
   std::vector<std::vector<double>> gather_repetition_seconds();
   double drift_of_load();
-  void prepare();
   void require_space() const;
   void require_no_error(const std::string& mine) const;
   double mean_of(double seconds) const;
@@ -104,7 +103,7 @@ class PointRun {
   const Point& point_;
   const ActivityScope under_way_;  ///< outlives the batch
   PointSettings settings_;
-  std::unique_ptr<Batch> batch_;
+  std::unique_ptr<Batch> batch_;  ///< decorated (session/decorated_batch.h)
 
   std::int64_t total_ = 0;                       ///< measured repetitions
   std::int64_t wrong_ = 0;                       ///< bytes, of -check

@@ -1,0 +1,88 @@
+// Decorators of a batch: what every call of a point's batch needs around it,
+// whichever the batch is.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "session/batch.h"
+#include "session/resources.h"
+
+namespace openimb {
+
+/// Forwards all calls to a batch; those that run calls under test go through
+/// `around`.
+class DecoratedBatch : public Batch {
+ public:
+  explicit DecoratedBatch(std::unique_ptr<Batch> batch) : batch_(std::move(batch)) {}
+  void prepare() final {
+    around([&] { batch_->prepare(); });
+  }
+  void conclude(std::int64_t repetitions) override { batch_->conclude(repetitions); }
+  double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) final {
+    double seconds = 0;
+    around([&] { seconds = batch_->run(repetitions, timing, repetition_seconds); });
+    return seconds;
+  }
+  double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
+                       LoadUse& load) final {
+    double seconds = 0;
+    around([&] { seconds = batch_->run_with_load(repetitions, timing, repetition_seconds, load); });
+    return seconds;
+  }
+  std::int64_t check(std::int64_t repetitions) final {
+    std::int64_t wrong = 0;
+    around([&] { wrong = batch_->check(repetitions); });
+    return wrong;
+  }
+  std::span<const double> of_threads() const final { return batch_->of_threads(); }
+  std::span<const double> waiting_of_threads() const final { return batch_->waiting_of_threads(); }
+  bool takes_part() const final { return batch_->takes_part(); }
+  std::string take_error() final { return batch_->take_error(); }
+  Hints hints() const final { return batch_->hints(); }
+
+ private:
+  virtual void around(const std::function<void()>& call) = 0;
+
+  std::unique_ptr<Batch> batch_;
+};
+
+/// The variables of the table's variant are in force during each call.
+class UnderVariant final : public DecoratedBatch {
+ public:
+  UnderVariant(OpenTable& table, std::unique_ptr<Batch> batch)
+      : DecoratedBatch(std::move(batch)), table_(table) {}
+
+ private:
+  void around(const std::function<void()>& call) override {
+    const VariantScope variant(table_);
+    call();
+  }
+
+  OpenTable& table_;
+};
+
+/// All ranks agree after each call whether there was an error. `agree` gets
+/// this rank's error or an empty text, and throws on all ranks if any has one.
+class AgreesOnErrors final : public DecoratedBatch {
+ public:
+  AgreesOnErrors(std::function<void(const std::string& mine)> agree, std::unique_ptr<Batch> batch)
+      : DecoratedBatch(std::move(batch)), agree_(std::move(agree)) {}
+  void conclude(std::int64_t repetitions) override {
+    DecoratedBatch::conclude(repetitions);
+    agree_(take_error());
+  }
+
+ private:
+  void around(const std::function<void()>& call) override {
+    call();
+    agree_(take_error());
+  }
+
+  std::function<void(const std::string& mine)> agree_;
+};
+
+}  // namespace openimb
