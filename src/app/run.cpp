@@ -355,6 +355,21 @@ class Measuring final : public Surroundings {
   Loads loads_;
 };
 
+// The command line, completed by what depends on the machine: threads, endpoints, GPUs, variants. Only what
+// is called here changes options.
+Launch resolved_launch(const Component& component, MpiAgreement& world, const Environment& environment,
+                       int argc, char** argv, Gpu& gpu, std::unique_ptr<ControlVariables>& variables) {
+  Launch launch = parse_on_all_ranks(component, world, argc, argv);
+  launch.granted = granted_to_all(world, environment.thread_level());
+  resolve_threads(component, world, launch.granted, launch.options);
+  if (launch.options.action != Options::Action::run) return launch;
+  require_timeout_calls(launch.options);
+  launch.endpoints = choose_endpoints(world, launch.options);
+  gpu = open_gpu(world, launch.options);
+  variables = try_variants(world, launch.options);
+  return launch;
+}
+
 int print(const std::string& program, const std::string& text) {
   bool ok = true;
   write_and_flush(stdout, text, {.program = program, .name = "standard output"}, ok);
@@ -388,16 +403,11 @@ int run(const Component& component, int argc, char** argv) {
   // Only errors that all ranks throw are caught here. For an exception of one rank, see
   // abort_on_exceptions().
   try {
-    Launch launch = parse_on_all_ranks(component, world, argc, argv);
-    launch.granted = granted_to_all(world, environment.thread_level());
-    resolve_threads(component, world, launch.granted, launch.options);
+    std::unique_ptr<ControlVariables> variables;
+    const Launch launch = resolved_launch(component, world, environment, argc, argv, gpu, variables);
     if (const std::optional<std::string> text = text_to_print(component, launch)) {
       return static_cast<int>(world.largest(world.rank() == 0 ? print(name, *text) : 0));
     }
-    require_timeout_calls(launch.options);
-    launch.endpoints = choose_endpoints(world, launch.options);
-    gpu = open_gpu(world, launch.options);
-    std::unique_ptr<ControlVariables> variables = try_variants(world, launch.options);
     return Measuring(component, world, launch, gpu, std::move(variables), guardian).run(environment, start);
   } catch (const UsageError& error) {
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());

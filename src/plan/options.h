@@ -1,4 +1,4 @@
-// Everything a launch was asked to do, as values. Filled by src/cli, then only read.
+// What a launch was asked to do. src/cli fills it, src/app resolves threads, endpoints and GPUs; then const.
 #pragma once
 
 #include <array>
