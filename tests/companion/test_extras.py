@@ -208,16 +208,17 @@ def test_a_table_is_printed_before_statistics_are_imported_and_mpi_ends(tmp_path
     options = [str(word) for word in fake_mpi.make(tmp_path / "mpi")]
     run = """
 import io, os, sys
-from imb.cli import main, show
+from imb.cli import main
+from imb.report import run_tables
 class Terminal(io.TextIOWrapper):
     def isatty(self): return True
 sys.stdout = Terminal(sys.stdout.buffer, line_buffering=True)
-def print_tables(*words, ours=show.print_tables):
+def print_tables(*words, ours=run_tables.print_tables):
     ours(*words)
     open(os.environ["FAKE_END"], "x").close()
     found = {name.partition(".")[0] for name in sys.modules} | {name for name in sys.modules if name.startswith("imb.")}
     print("loaded:", *sorted(found))
-show.print_tables = print_tables
+run_tables.print_tables = print_tables
 main(sys.argv[1:])
 """
     words = ["run", "PingPong", *options, "--archive", str(tmp_path / "archive")]

@@ -586,6 +586,7 @@ def test_an_mpi_without_known_settings(tmp_path: Path, monkeypatch: pytest.Monke
 def test_values_that_are_no_utf_8_are_readable(tree: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> None:
     mpi = mpi_of(tree / "mpi", "intel")
     monkeypatch.setattr(installations, "find", lambda _: mpi)
+    monkeypatch.setattr(installations, "of_kind", lambda _: [mpi])
     monkeypatch.setenv("I_MPI_OFFLOAD", "\udcff")
     said = imb("doctor", "--mpi", "intel", "--format", "json")
     assert "yes (I_MPI_OFFLOAD=\\\\xff)" in said.out
@@ -617,6 +618,7 @@ def test_doctor_lists_gpus_and_what_the_mpi_says(
         tree / "mpi", "openmpi", ompi_info="mca:mpi:base:param:mpi_built_with_cuda_support:value:true"
     )
     monkeypatch.setattr(installations, "find", lambda _: mpi)
+    monkeypatch.setattr(installations, "of_kind", lambda _: [mpi])
     said = imb("doctor", "--mpi", "openmpi", "--format", "json")
     found = {one["what"]: one for one in map(json.loads, said.out.splitlines())}
     assert found[f"GPU {NVIDIA}: PCIe"]["level"] == "warning"

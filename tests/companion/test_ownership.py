@@ -159,9 +159,8 @@ def test_the_baseline_of_another_user_is_not_measured_again(
     assert recorded.exists()
 
 
-@pytest.mark.parametrize("side", ["before", "{run}#2"])
 def test_a_run_of_another_user_with_several_launches_is_not_measured_again(
-    imb: Imb, archive: Archive, recorded: Path, tmp_path: Path, side: str
+    imb: Imb, archive: Archive, recorded: Path, tmp_path: Path
 ) -> None:
     """Its launches have other names than the run: RUN#1, RUN#2."""
     records = tmp_path / "mpi" / "bin" / "records-2"
@@ -169,9 +168,8 @@ def test_a_run_of_another_user_with_several_launches_is_not_measured_again(
     archive.remove(archive.ids()[0])
     assert imb("run", "PingPong", *fake_words(tmp_path), "--classic", "--label", "before").code == 0
     recorded.unlink()
-    (run,) = archive.ids()
     given_to(STRANGER, archive.folder / "runs")
-    assert imb("baseline", "set", "base", side.format(run=run[:10])).code == 0
+    assert imb("baseline", "set", "base", "before").code == 0
     said = imb("baseline", "check", "base")
     assert said.code == 2 and "other users may have written" in said.err and not recorded.exists(), said
 
