@@ -107,14 +107,27 @@ def test_mistakes_in_a_file_name_the_key(imb: Imb, tmp_path: Path, text: str, sa
 
 def test_other_mistakes(imb: Imb, tmp_path: Path) -> None:
     for words, says in (
-        ([], "FILE is missing"),
+        ([], "FILE is missing; give a campaign, or --resume; examples are in "),
         (["--resume"], "you have no session of a campaign"),
-        ([tmp_path / "none.toml"], "No such file"),
+        ([tmp_path / "none.toml"], f"{tmp_path / 'none.toml'}: no such file; examples are in "),
         ([__file__], "is not TOML"),
         (["--resume", "--seed", "1"], "--launches and --seed cannot be combined"),
     ):
         said = imb("campaign", *words)
         assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1
+
+
+def test_a_missing_file_names_the_folder_of_examples(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, says in (
+        (lab.TOP, str(lab.TOP / "examples")),
+        (tmp_path, "examples/ of the sources; an installed wheel has none"),
+    ):
+        monkeypatch.setattr("imb.cli.campaign.suite_folder", lambda folder=folder: folder)
+        said = imb("campaign", "examples/none.toml")
+        assert said.code == 2
+        assert said.err == f"imb: examples/none.toml: no such file; examples are in {says}\n"
 
 
 def test_axes_are_combined_and_settings_add_up() -> None:

@@ -117,7 +117,7 @@ def test_remedies_name_figures() -> None:
     assert f"±5 % needs {launches.needed()}" in (remedy(launches) or "")
     within = parts_of(side(Made(within=0.2, states=0.0, launches=0.0), 10, random()))
     assert verdict(within, figures=False) == "the error within a launch dominates"
-    assert "launches of 40 s (-budget 40)" in (remedy(within) or "")
+    assert "launches of 40 s (imb run --budget 40)" in (remedy(within) or "")
 
 
 def test_a_simulated_machine_has_no_variance() -> None:
@@ -144,7 +144,9 @@ def test_single_bursts_tell_launches_only() -> None:
     chance = random()
     found = parts_of(of(*(machines.launch(machines.healthy(chance, noise=0.2)) for _ in range(8))))
     assert [part.name for part in found.parts] == ["launches"]
-    assert "passes (-budget 30) separate launches, states of the machine and errors" in (remedy(found) or "")
+    assert "passes (imb run --budget 30) separate launches, states of the machine and errors" in (
+        remedy(found) or ""
+    )
     shaky = diagnose(of(*(machines.launch(machines.healthy(chance, noise=0.25)) for _ in range(8))))
     assert not [one for one in shaky.findings if one.rule == "variance"]
     (spread,) = [one for one in shaky.findings if one.rule == "launch-spread"]

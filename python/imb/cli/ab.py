@@ -218,7 +218,7 @@ def command(
     \f
     Each round launches both variants once (--a-cvar, --b-cvar: one launch in which their samples alternate), with the
     given process count only (-npmin N, unless given). Where both cannot run side by side (IMB-IO, srun, GPU memory, rows
-    in one burst), one runs after the other. With --classic give -time 0.2. A launch outside the machine's dominant state is
+    in one burst), one runs after the other. With --classic give -- -time 0.2. A launch outside the machine's dominant state is
     repeated at the end, with its partner, and the repeat is judged (not with --classic). With --until-decided, results are
     checked after each round from the fifth on.
 

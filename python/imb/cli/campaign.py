@@ -31,6 +31,7 @@ from imb.cli.submitting import (
 )
 from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
+from imb.model.suite import suite_folder
 from imb.report.terminal import say
 from imb.store.store import Archive
 
@@ -85,7 +86,7 @@ def command(
 
     FILE lists variants and what to measure with each. Every round launches each cell of the matrix once, in random order,
     so that drift of the machine affects all cells equally. Every run is labeled CAMPAIGN/VARIANT, for `imb compare`.
-    examples/ has campaigns; docs/comparing.md lists all keys of FILE.
+    examples/ of the sources has campaigns; docs/comparing.md lists all keys of FILE.
 
     \b
     A FILE:
@@ -182,14 +183,22 @@ def _campaign_of(file: Path | None, launches: int | None, timeout: float | None)
     from imb.runner.campaign import examine_campaign, read_campaign, why_variant_classic
 
     if file is None:
-        raise ImbError("FILE is missing; give a campaign (see examples/), or --resume")
-    campaign, source = read_campaign(file)
+        raise ImbError(f"FILE is missing; give a campaign, or --resume; {_place_of_examples()}")
+    try:
+        campaign, source = read_campaign(file)
+    except FileNotFoundError:
+        raise ImbError(f"{file}: no such file; {_place_of_examples()}") from None
     campaign = msgspec.structs.replace(
         campaign, launches=launches or campaign.launches, timeout=timeout or campaign.timeout
     )
     examine_campaign(campaign)
     note_classic(why_variant_classic(campaign))
     return campaign, source
+
+
+def _place_of_examples() -> str:
+    folder = suite_folder() / "examples"
+    return f"examples are in {folder if folder.is_dir() else 'examples/ of the sources; an installed wheel has none'}"
 
 
 def _planned(

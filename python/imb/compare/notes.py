@@ -213,7 +213,7 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
 def _remedy(a: Side, b: Side) -> str:
     """What helps where launches differ too much."""
     if of_same_launches(a, b):
-        return "take more passes (-budget) or launches"
+        return "take more passes (imb run --budget, imb ab --launch-budget) or launches"
     return "take more segments or launches" if interleaved(a, b) else "interleave with --segments"
 
 
@@ -268,7 +268,7 @@ def _interleaving(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
         if single and median(np.array(seconds), 0.0) < LONG_ENOUGH:
             yield (
                 f"half of the rows are shorter than {duration(LONG_ENOUGH)}, too short to interleave: each segment starts"
-                " with cold caches; use -time 0.2 -iter 1000000,100000"
+                " with cold caches; use -- -time 0.2 -iter 1000000,100000"
             )
     elif comparison.pairs and not of_same_launches(a, b) and comparison.needed and comparison.needed > most:
         yield (

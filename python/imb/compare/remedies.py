@@ -108,9 +108,7 @@ def remedy(variance: Variance) -> str | None:
 def _of_classic(variance: Variance) -> str | None:
     if variance.launches < 2:
         return None
-    return (
-        f"{_more_launches(variance)}; passes (-budget 30) separate launches, states of the machine and errors"
-    )
+    return f"{_more_launches(variance)}; passes (imb run --budget 30) separate launches, states of the machine and errors"
 
 
 def _more_launches(variance: Variance) -> str:
@@ -181,8 +179,8 @@ def _option(variance: Variance, seconds: float) -> str:
     """The option that makes a launch last so long: the one of the limit that ended it."""
     most = variance.limits.passes if variance.limits else None
     if most and variance.seconds and (variance.passes or 0) >= most:
-        return f" (-passes {math.ceil(most * seconds / variance.seconds)})"
-    return f" (-budget {_rounded(seconds):g})"
+        return f" (imb run -- -passes {math.ceil(most * seconds / variance.seconds)})"
+    return f" (imb run --budget {_rounded(seconds):g})"
 
 
 def _rounded(seconds: float) -> float:

@@ -53,7 +53,7 @@ CAUSES = (
         "page faults",
         ("major_faults", "minor_faults"),
         "memory is released and mapped again, or swapped: check free memory, MALLOC_TRIM_THRESHOLD_, huge pages, and whether "
-        "the lengths fit -mem",
+        "the lengths fit into memory (-- -mem GB)",
     ),
 )
 

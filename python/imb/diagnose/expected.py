@@ -161,7 +161,7 @@ def collectives(case: Case) -> Iterator[Finding]:
         if case.placement(2) != case.placement(processes):
             case.note(
                 f"collectives of {processes} ranks against point-to-point: PingPong is {case.placement(2)}, they are "
-                f"{case.placement(processes)}; measure PingPong between two nodes (-map) as well"
+                f"{case.placement(processes)}; measure PingPong between two nodes (--map PxQ) as well"
             )
             continue
         rows = []
@@ -182,7 +182,7 @@ def collectives(case: Case) -> Iterator[Finding]:
             found=f"takes {ratio:.1f} times what PingPong implies at {size(curve.keys[at].bytes)}: {us(curve.medians[at])} "
             f"instead of {us(seconds)} ({algorithm}); more than {limit:g} times at {len(over)} of {counted(len(rows), 'length')}",
             advice="try the MPI's other algorithms for this collective (coll_tuned_*_algorithm, I_MPI_ADJUST_*, "
-            "MPIR_CVAR_*_ALGORITHM) and its node-aware ones; look at contention: fewer ranks per node, -multi 0 PingPong",
+            "MPIR_CVAR_*_ALGORITHM) and its node-aware ones; look at contention: fewer ranks per node, PingPong -- -multi 0",
             evidence={
                 "ratio": ratio,
                 "bytes": [curve.keys[i].bytes for _, i, *_ in over],
@@ -224,7 +224,7 @@ def overlap(case: Case) -> Iterator[Finding]:
                 where=str(curve.key),
                 found=f"computation hides {np.median(hidden[long]):.0f} % of the communication of 64 KiB and more (median of "
                 f"{counted(len(long), 'length')})",
-                advice="this MPI makes progress inside its calls only: call MPI_Test during the computation (-progress 10 shows "
+                advice="this MPI makes progress inside its calls only: call MPI_Test during the computation (-- -progress 10 shows "
                 "the effect), or try its progress thread (MPIR_CVAR_ASYNC_PROGRESS, I_MPI_ASYNC_PROGRESS)",
                 evidence={"overlap_percent": [float(hidden[i]) for i in long]},
                 weight=limit / max(float(np.median(hidden[long])), 1.0),

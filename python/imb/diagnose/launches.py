@@ -37,10 +37,10 @@ def defects(case: Case) -> Iterator[Finding]:
 
 
 _FAILED = {
-    "out_of_memory": "give more (-mem), or measure shorter messages (-msglog)",
+    "out_of_memory": "give more (-- -mem GB), or measure shorter messages (-- -msglog N)",
     "int_overflow": "the count does not fit an int: use an MPI with large counts, or shorter messages",
-    "time_out": "give more time (-time), or find why it is slow: see the lengths before it",
-    "no_space": "choose another folder (-file)",
+    "time_out": "give more time (-- -time SECONDS), or find why it is slow: see the lengths before it",
+    "no_space": "choose another folder (-- -file PATH)",
     "io_error": "check the file system and the error message",
     "invalid_processes": "launch it with the required number of processes",
     "unavailable": "this MPI lacks the function; use one that has it",

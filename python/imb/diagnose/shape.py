@@ -65,7 +65,7 @@ def cliffs(case: Case) -> Iterator[Finding]:
             "threshold (UCX_RNDV_THRESH, I_MPI_EAGER_THRESHOLD, MPIR_CVAR_*, btl_*_eager_limit) or choose another"
             if regained_at
             else "long messages exceed a resource: a cache (imb doctor lists sizes), a registration "
-            "cache, an MTU or a flow limit; compare with -off_cache -1 and with another transport",
+            "cache, an MTU or a flow limit; compare with -- -off_cache -1 and with another transport",
             evidence={"from_bytes": before, "to_bytes": after, "curves": curves_there, **_caches(case.side)},
             weight=float(first["lost"] / max(limit, 1e-9)),
         )
@@ -100,7 +100,7 @@ def plateaus(case: Case) -> Iterator[Finding]:
             found=f"bandwidth stays at {megabytes(float(np.median(rates[start:])))} from {size(lengths[start])} on; up to "
             f"there shorter messages predict at least {megabytes(float(promised[-1]))} at {size(lengths[-1])}",
             advice="long messages have another bottleneck than short ones: memory bandwidth or a cache "
-            "(see -off_cache), a second copy (is single copy by CMA, XPMEM or KNEM enabled?), one lane or rail in use",
+            "(compare with -- -off_cache -1), a second copy (is single copy by CMA, XPMEM or KNEM enabled?), one lane or rail in use",
             evidence={
                 "from_bytes": int(lengths[start]),
                 "bandwidth": float(np.median(rates[start:])),
@@ -151,7 +151,7 @@ def switches(case: Case) -> Iterator[Finding]:
             found=f"protocol change between {size(before)} and {size(after)}: {first['before']}, then "
             f"{first['after']}; time at {size(after)} {'jumps' if jump >= 0 else 'falls'} by {abs(jump):.0%}",
             advice="most often eager to rendezvous, another algorithm of a collective, or a cache that "
-            "is full; compare with the thresholds of the MPI, and measure lengths in between (-msglen)",
+            "is full; compare with the thresholds of the MPI, and measure lengths in between (-- -msglen FILE)",
             evidence={"last_bytes": before, "first_bytes": after, "curves": changes},
             weight=len(changes) * max(abs(jump), abs(float(first["far"]))) / max(limit, 1e-9),
         )

@@ -39,10 +39,10 @@ def rank_spread(case: Case) -> Iterator[Finding]:
             + (f"; more than {limit:g} times at {sizes(lengths)}" if len(over) > 1 else "")
             + (f"; rank {slowest} is the slowest" if slowest is not None else ""),
             advice="ranks of a rooted collective may return once their message is sent, so this can be normal; repeat with "
-            "-sync on to separate repetitions"
+            "-- -sync on to separate repetitions"
             if rooted
             else "check the CPU of that rank for load (imb doctor, other jobs, interrupts), and for a node with another "
-            f"frequency or adapter; {case.bind_advice}; repeat with -show_tail yes",
+            f"frequency or adapter; {case.bind_advice}; repeat with -- -show_tail yes",
             evidence={"ratio": float(ratios[at]), "bytes": lengths, "slowest_rank": slowest},
             weight=float(ratios[at] / limit),
         )
@@ -128,7 +128,7 @@ def launch_spread(case: Case) -> Iterator[Finding]:
         + (
             ""
             if case.variance.in_passes
-            else "; launches in passes (-budget 30) separate launches and states"
+            else "; launches in passes (imb run --budget 30) separate launches and states"
         ),
         evidence={"launches": len(case.side.launches), "median_spread": medians, "largest": worst[0]},
         weight=typical / limit,
