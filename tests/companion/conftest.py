@@ -39,6 +39,15 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
 
+@pytest.fixture
+def no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user has a number only, and no archive is named."""
+    variables = ("HOME", "IMB_ARCHIVE", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+    for name in (*variables, "LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+
+
 @pytest.fixture(autouse=True)
 def waiting_ranks_leave_their_cpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that `imb` launches, as lab.command() has it, but where what they measure is judged."""

@@ -124,3 +124,116 @@ def test_an_import_where_the_system_shows_no_affinity(
     monkeypatch.delattr("os.sched_getaffinity")
     (tmp_path / "x").write_bytes(a_log())
     assert imb("import", tmp_path / "x").code == 0 and len(archive.ids()) == 1
+
+
+NO_HOME = f"imb: no home folder: HOME is not set, and passwd has no user {os.getuid()}; "
+NO_ARCHIVE = f"{NO_HOME}give --archive, or set IMB_ARCHIVE, HOME or XDG_DATA_HOME\n"
+
+
+@pytest.mark.usefixtures("no_home")
+def test_a_user_without_a_home_folder_is_told_what_to_set(imb: Imb, tmp_path: Path) -> None:
+    options = fake_mpi.make(tmp_path / "mpi")
+    log = tmp_path / "log"
+    log.write_bytes(a_log())
+    commands: list[list[object]] = [
+        ["ls"],
+        ["run", "PingPong", *options],
+        ["run", "--resume"],
+        ["ab", "--a", "", "--b", "--env X=1", "PingPong", *options],
+        ["startup", "--ranks", "2", "--launches", "1", *options],
+        ["import", log],
+        ["show", "nightly"],
+        ["compare", "a", "b"],
+        ["watch", "nightly"],
+        ["query", "FROM runs"],
+        ["export"],
+        ["baseline", "list"],
+        ["archive", "verify"],
+    ]
+    for words in commands:
+        said = imb(*words)
+        assert (said.code, said.out, said.err) == (2, "", NO_ARCHIVE), words
+    said = imb("ls", "--archive", "~/archive")
+    assert said.code == 2 and said.err == "imb: ~/archive: there is no home folder ~; give an absolute path\n"
+    said = imb("build", "--mpi", tmp_path / "mpi")
+    assert (said.code, said.err) == (2, f"{NO_HOME}set HOME or XDG_CACHE_HOME\n")
+
+
+@pytest.mark.usefixtures("no_home")
+def test_a_user_without_a_home_folder_reads_files(imb: Imb, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_bytes(fake_mpi.records(1e-6, passes=True))
+    a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    assert imb("show", a).code == 0
+    assert imb("compare", a, b).code == 11  # one launch each
+    assert imb("diagnose", a).code == 0
+    assert imb("report", a, "--output", tmp_path / "page.html").code == 0
+    said = imb("export", a)
+    assert said.code == 0 and len(said.out.splitlines()) == 2
+
+
+@pytest.mark.usefixtures("no_home")
+def test_a_user_without_a_home_folder_names_an_archive(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    """The cache has no place, and is temporary."""
+    options, place = fake_mpi.make(tmp_path / "mpi"), ["--archive", tmp_path / "archive"]
+    said = imb("run", "PingPong", *options, "--label", "x", *place)
+    assert said.code == 0 and ": 1 rows in " in said.out, said.err
+    (run,) = archive.ids()
+    assert imb("ls", *place).out.splitlines()[-1].startswith(run[:10])
+    for words in (["show", "x"], ["query", "FROM runs"], ["export", "x"], ["archive", "verify"]):
+        assert imb(*words, *place).code == 0, words
+    assert imb("compare", "x", "x", *place).code == 11
+
+
+@pytest.mark.usefixtures("no_home")
+def test_a_user_without_a_home_folder_runs_the_programs_of_the_package(
+    imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_mpi.make(tmp_path / "mpi")
+    words = ["run", "PingPong", "--mpi", tmp_path / "mpi", "--archive", tmp_path / "archive"]
+    said = imb(*words)
+    assert (said.code, said.err) == (2, f"{NO_HOME}set HOME or XDG_CACHE_HOME\n")
+    (tmp_path / "mpi/lib").mkdir()
+    (tmp_path / "mpi/lib/libmpi.so.40").touch()
+    monkeypatch.setattr("imb.mpi.prebuilt.packaged_programs", lambda: tmp_path / "mpi/bin")
+    said = imb(*words)
+    assert said.code == 0 and ": 1 rows in " in said.out, said.err
+
+
+@pytest.mark.usefixtures("no_home")
+def test_a_temporary_cache_ends_with_its_process(imb: Imb, tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(a_log())
+    place = ["--archive", str(tmp_path / "archive")]
+    assert imb("import", tmp_path / "log", *place).code == 0
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "sitecustomize.py").write_text("import pwd\npwd.getpwuid = lambda uid: {}[uid]\n")
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    said = subprocess.run(
+        [sys.executable, "-m", "imb", "ls", *place],
+        env=os.environ | {"TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert (said.returncode, said.stderr) == (0, "") and len(said.stdout.splitlines()) == 2
+    assert not any((tmp_path / "tmp").iterdir())
+
+
+@pytest.mark.usefixtures("no_home")
+def test_doctor_says_that_there_is_no_place_for_a_build(imb: Imb, tmp_path: Path) -> None:
+    fake_mpi.make(tmp_path / "mpi")
+    said = imb("doctor", "--mpi", tmp_path / "mpi")
+    assert said.code == 2, said
+    assert "suite: none, and no place for a build: no home folder: HOME is not set" in " ".join(
+        said.out.split()
+    )
+    assert "set HOME or XDG_CACHE_HOME" in said.out
+
+
+def test_a_home_folder_that_does_not_exist_for_a_name(imb: Imb, tmp_path: Path) -> None:
+    said = imb("ls", "--archive", "~no-such-user/archive")
+    expected = "imb: ~no-such-user/archive: there is no home folder ~no-such-user; give an absolute path\n"
+    assert (said.code, said.err) == (2, expected)
+    campaign = tmp_path / "c.toml"
+    campaign.write_text('name = "c"\nbenchmarks = ["PingPong"]\n[variants.a]\nmpi = "~no-such-user/mpi"\n')
+    said = imb("campaign", campaign)
+    assert said.code == 2 and "~no-such-user/mpi: there is no home folder ~no-such-user" in said.err, said

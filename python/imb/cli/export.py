@@ -99,6 +99,8 @@ def command(
             f"--samples: not with --format {format}; use csv or parquet (json and jsonl have them always)"
         )
     store = Archive(archive)
+    if not runs:
+        store.require_place()
     selected = readable(store, runs) if runs else each_readable(store.ids(), store.whole_run)
     if output:
         refuse_overwriting(store, output, sources_of(selected), "--output")

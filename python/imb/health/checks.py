@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import platformdirs
 
 from imb.health.figures import Session, Watched
 from imb.model.errors import UNDECODABLE, ImbError
+from imb.model.folders import state_folder
 from imb.model.intent import Intent
 from imb.model.mpis import Host, chooses_transports
 from imb.model.records import Component, End, Failure, Result, Run, read
@@ -94,7 +94,7 @@ class NotMeasured(ImbError):
 
 def default_file() -> Path:
     """The file of this host: hosts may share a home."""
-    return platformdirs.user_state_path("openimb") / f"health-{socket.gethostname()}.json"
+    return state_folder() / f"health-{socket.gethostname()}.json"
 
 
 @contextlib.contextmanager

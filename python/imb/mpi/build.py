@@ -59,8 +59,8 @@ def build_folder(key: str) -> Path:
 
 def programs(key: str) -> Path | None:
     """The folder with the executables of a build; None where it is not there."""
-    folder = build_folder(key)
-    return folder if folder.is_dir() else None
+    folder = build_folder(key) if builds.are_there() else None
+    return folder if folder and folder.is_dir() else None
 
 
 def all_components() -> list[str]:
@@ -77,7 +77,7 @@ def place_of(mpi: Installation, compiler: str | None = None) -> Path:
     """The folder where the programs for an MPI are, or will be: what was built for it, else what came with the package; with
     a compiler, only what is built. Raises ImbError where there is none and none can be built."""
     packaged = None if compiler else prebuilt.programs_for(mpi)
-    if packaged and not (mpi.wrapper and cache_folder().is_dir()):  # build_key starts two processes
+    if packaged and not (mpi.wrapper and builds.are_there()):  # build_key starts two processes
         return packaged
     native = build_folder(build_key(mpi, compiler))
     return packaged if packaged and not native.is_dir() else native

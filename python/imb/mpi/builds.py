@@ -6,8 +6,7 @@ import os
 import re
 from pathlib import Path
 
-import platformdirs
-
+from imb.model.folders import NoHome, lasting_cache_folder
 from imb.model.suite import suite_folder
 
 _ENTRY = re.compile(r"(?m)^(\w+):\w+=(.*)$")
@@ -26,8 +25,16 @@ _USUAL = {
 
 
 def cache_folder() -> Path:
-    """The folder of all builds of this command."""
-    return platformdirs.user_cache_path("openimb") / "builds"
+    """The folder of all builds of this command. Raises NoHome."""
+    return lasting_cache_folder() / "builds"
+
+
+def are_there() -> bool:
+    """Whether this command has built anything."""
+    try:
+        return cache_folder().is_dir()
+    except NoHome:
+        return False
 
 
 def of_make(wrapper: str, compiler: str | None = None) -> Path | None:

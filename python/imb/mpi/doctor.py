@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
-import platformdirs
 
 from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError, unwritable_cache
+from imb.model.folders import NoHome, cache_folder
 from imb.model.intent import Intent
 from imb.model.mpis import Host, transports_in
 from imb.model.path import LOOPBACK, Way, way_of
 from imb.model.suite import packaged_programs
 from imb.model.units import rounded_size
-from imb.mpi import build, host, installations, launch, launchers, prebuilt
+from imb.mpi import build, builds, host, installations, launch, launchers, prebuilt
 from imb.mpi.installations import Installation
 from imb.mpi.prebuilt import library_with
 
@@ -182,9 +182,14 @@ def suite_for(mpi: Installation) -> Check:
         return Check(
             "ok", subject, f"of the package, for the {interface.title} ({library_with(mpi, interface)})"
         )
-    if mpi.wrapper and (folder := build.folder_of_make(mpi, None)):
-        return Check("ok", subject, f"that of make, {folder}")
     if mpi.wrapper:
+        try:
+            builds.cache_folder()
+        except NoHome as error:
+            found, _, advice = str(error).partition("; ")
+            return Check("problem", subject, f"none, and no place for a build: {found}", advice)
+        if folder := build.folder_of_make(mpi, None):
+            return Check("ok", subject, f"that of make, {folder}")
         return Check("ok", subject, "built when it is first used (`imb build`)")
     advice = "install the MPI's development files, or the wheel of openimb for this machine"
     return Check("problem", subject, "none, and no C++ wrapper to build it with", advice)
@@ -305,7 +310,7 @@ def _compiled(mpi: Installation) -> tuple[Path | None, str]:
         return None, "there is none"
     source = Path(__file__).with_name("check.cpp")
     key = hashlib.sha256(f"{mpi.wrapper}\0{mpi.version}\0{source.read_text()}".encode()).hexdigest()[:16]
-    program = platformdirs.user_cache_path("openimb") / "checks" / key
+    program = cache_folder() / "checks" / key
     if not program.exists():
         program.parent.mkdir(parents=True, exist_ok=True)
         part = program.with_suffix(f".{os.getpid()}")

@@ -15,6 +15,7 @@ import pyarrow.parquet
 from imb.model import records
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.figures import FIGURES
+from imb.model.folders import cache_folder
 from imb.model.notes import note_unread
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
 from imb.model.text import csv_text, natural
@@ -37,7 +38,8 @@ AnyRun: TypeAlias = StoredRun | FileRun
 
 def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
     """The results of these runs with what a reader needs of their run and its labels."""
-    return Index(archive).answer(lambda connection: _results_of(connection, runs))
+    folder = None if archive.has_place else cache_folder() / "no-archive"
+    return Index(archive, folder).answer(lambda connection: _results_of(connection, runs))
 
 
 def _results_of(connection: duckdb.DuckDBPyConnection, runs: Sequence[AnyRun]) -> pa.Table:

@@ -15,6 +15,7 @@ import msgspec
 
 from imb.model import gpus, moved, sequential_design
 from imb.model.errors import ImbError
+from imb.model.folders import expanded
 from imb.model.intent import Bind
 from imb.model.notes import note
 from imb.model.records import Component
@@ -317,7 +318,7 @@ def _anchored(campaign: Campaign, folder: Path) -> Campaign:
     """The campaign with its relative paths as paths from this folder."""
 
     def path(text: str) -> str:
-        return str((folder / Path(text).expanduser()).absolute())
+        return str((folder / expanded(Path(text))).absolute())
 
     def place(settings: VariantSettings) -> VariantSettings:
         mpi, programs = settings.mpi, settings.programs

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-import platformdirs
 
 from imb.model.errors import UNDECODABLE, unwritable_cache
 from imb.model.figures import FIGURES
+from imb.model.folders import cache_folder
 from imb.model.notes import note
 from imb.store.durable import write_whole
 from imb.store.labels import LabelChange, Tags, replay
@@ -73,8 +73,9 @@ class Index:
 
     def __init__(self, archive: Archive, folder: Path | None = None) -> None:
         self.archive = archive
-        name = hashlib.sha256(str(archive.folder).encode()).hexdigest()[:16]
-        self.folder = folder or platformdirs.user_cache_path("openimb") / _FOLDER / name
+        if folder is None:
+            folder = cache_folder() / _FOLDER / hashlib.sha256(str(archive.folder).encode()).hexdigest()[:16]
+        self.folder = folder
 
     def _despite_changes(self, stack: ExitStack, read: Callable[[Index], Kind]) -> Kind:
         """What `read` returns. Where others change the cache meanwhile, it reads again; where that happens again, from an index in a
@@ -327,6 +328,8 @@ class Index:
         except _DAMAGED:
             known = {}
         files = self.archive.label_files()
+        if not files:
+            return {}
         unknown = (path for path in files if path.name not in known)
         if new := {path.name: change for path, change in self.archive.label_log.changes(unknown)}:
             known |= new

@@ -27,14 +27,15 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
-import platformdirs
 
 from imb import __version__
 from imb.model.errors import ImbError
+from imb.model.folders import NoHome, data_folder, expanded
 from imb.model.text import now, readable, user_name
 from imb.store.durable import create, sync_all
 from imb.store.labels import LabelChange, LabelLog, Tags, change_by_me, replay
@@ -167,9 +168,9 @@ class StoredRun(msgspec.Struct, frozen=True):
 
 
 def default_folder() -> Path:
-    """$IMB_ARCHIVE, else a folder under the user's XDG data."""
+    """$IMB_ARCHIVE, else a folder under the user's XDG data. Raises NoHome."""
     folder = os.environ.get("IMB_ARCHIVE")
-    return Path(folder) if folder else platformdirs.user_data_path("openimb") / "archive"
+    return Path(folder) if folder else data_folder() / "archive"
 
 
 def file_facts(parts: Mapping[str, bytes]) -> dict[str, FileFacts]:
@@ -184,23 +185,70 @@ def name_of(files: Mapping[str, FileFacts]) -> str:
 
 
 class Archive:
-    """An archive in `folder`, made at the first write; a folder that is not there is an empty archive."""
+    """An archive in `folder`, made at the first write; a folder that is not there is an empty archive. Where the user has no home folder
+    and names no archive, commands still read files: the archive is empty, and its folders raise NoHome."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = (folder or default_folder()).expanduser().absolute()
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ImbError(f"the archive {self.folder} is a file; give a folder (--archive, $IMB_ARCHIVE)")
-        self.runs = self.folder / "runs"
-        self.label_folder = self.folder / "labels"
-        self.removed = self.folder / "removed"
-        self.tmp = self.folder / "tmp"
-        self.sessions = self.folder / "sessions"
-        self.baselines = self.folder / "baselines"
-        self.label_log = LabelLog(self.label_folder)
+        self._folder: Path | NoHome
+        try:
+            self._folder = expanded(folder or default_folder()).absolute()
+        except NoHome as error:
+            self._folder = error
+        else:
+            if self._folder.exists() and not self._folder.is_dir():
+                raise ImbError(
+                    f"the archive {self._folder} is a file; give a folder (--archive, $IMB_ARCHIVE)"
+                )
 
     @property
-    def folders(self) -> tuple[Path, ...]:
+    def has_place(self) -> bool:
+        """Whether it is known where the archive is, or would be."""
+        return isinstance(self._folder, Path)
+
+    @property
+    def folder(self) -> Path:
+        """Raises NoHome."""
+        return self.require_place()
+
+    def require_place(self) -> Path:
+        """The folder. Raises NoHome."""
+        if isinstance(self._folder, NoHome):
+            raise self._folder
+        return self._folder
+
+    @cached_property
+    def runs(self) -> Path:
+        return self.folder / "runs"
+
+    @cached_property
+    def label_folder(self) -> Path:
+        return self.folder / "labels"
+
+    @cached_property
+    def removed(self) -> Path:
+        return self.folder / "removed"
+
+    @cached_property
+    def tmp(self) -> Path:
+        return self.folder / "tmp"
+
+    @cached_property
+    def sessions(self) -> Path:
+        return self.folder / "sessions"
+
+    @cached_property
+    def baselines(self) -> Path:
+        return self.folder / "baselines"
+
+    @cached_property
+    def label_log(self) -> LabelLog:
+        return LabelLog(self.label_folder)
+
+    @property
+    def folders(self) -> Sequence[Path]:
         """All folders of the archive; what else a user keeps beside them is no part of it."""
+        if not self.has_place:
+            return ()
         return self.runs, self.label_folder, self.removed, self.tmp, self.sessions, self.baselines
 
     def missing(self) -> str | None:
@@ -257,6 +305,8 @@ class Archive:
 
     def concerns(self, error: OSError) -> bool:
         """Whether the error is of a file of the archive. A full disk has no file name."""
+        if not self.has_place:
+            return False
         if error.filename is None:
             return error.errno in {*_FULL, errno.EROFS}
         return isinstance(error.filename, str | Path) and Path(error.filename).is_relative_to(self.folder)
@@ -385,6 +435,8 @@ class Archive:
 
     def ids(self) -> list[str]:
         """Names of all runs, sorted. Reads folders only; one of them that cannot be read costs a note."""
+        if not self.has_place:
+            return []
         try:
             groups = [entry.name for entry in os.scandir(self.runs)]
         except FileNotFoundError:
@@ -414,11 +466,11 @@ class Archive:
 
     def label_files(self) -> list[Path]:
         """The files of labels/, in the order of the changes; their names are unique."""
-        return self.label_log.files()
+        return self.label_log.files() if self.has_place else []
 
     def tags(self) -> dict[str, Tags]:
         """Labels and notes by run, from labels/."""
-        return replay(change for _, change in self.label_log.changes())
+        return replay(change for _, change in self.label_log.changes()) if self.has_place else {}
 
 
 def _removed_at(copy: Path) -> int:

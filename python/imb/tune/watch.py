@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import platformdirs
-
 from imb.model.errors import ImbError
+from imb.model.folders import cache_folder
 from imb.mpi.installations import Installation, output_of
 from imb.mpi.prebuilt import library_with
 from imb.tune.cells import Cell
@@ -89,7 +88,7 @@ def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Seque
         f'WATCH({watched.function}, "{watched.label}", "{watched.collective}")\n' for watched in functions
     ]
     key_parts = [mpi.place, mpi.version, source.read_text(), *lines, *definitions]
-    folder = platformdirs.user_cache_path("openimb") / "watches"
+    folder = cache_folder() / "watches"
     library = folder / f"{hashlib.sha256(chr(0).join(key_parts).encode()).hexdigest()[:16]}.so"
     if library.exists():
         return library

@@ -312,6 +312,20 @@ def test_errors_exit_with_0_unless_strict(site: Site, words: list[str], line: st
     assert site(*words, "--strict").code == 2
 
 
+@pytest.mark.usefixtures("no_home")
+def test_a_user_without_a_home_folder_names_the_file(site: Site, imb: Imb) -> None:
+    line = (
+        f"imb: no home folder: HOME is not set, and passwd has no user {os.getuid()};"
+        " give --file, or set HOME or XDG_STATE_HOME\n"
+    )
+    for words in ([], ["--learn", *site.options], ["--list"]):
+        assert imb("health", *words) == Said(0, "", line), words
+    assert imb("health", "--strict") == Said(2, "", line)
+    site.learn()
+    said = site(times=[1] * 4)
+    assert said.code == 0 and "healthy" in said.out, said
+
+
 @pytest.mark.parametrize(
     ("launcher", "why"),
     [
