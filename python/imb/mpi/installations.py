@@ -272,6 +272,13 @@ def is_name(choice: str) -> bool:
     return mpis.mpi_named(choice) is not None and not Path(choice).is_dir()
 
 
+def found_again(mpi: Installation) -> Installation:
+    """What is in the place of this MPI now. Raises ImbError where there is none any more."""
+    if not os.access(mpi.place, os.X_OK):
+        raise ImbError(f"no {mpi.place}; load the module of {mpi.version}")
+    return mpi_of(Path(mpi.wrapper)) if mpi.wrapper else _installation("", Path(mpi.launcher))
+
+
 def find(choice: str | None) -> Installation:
     """The MPI of this name (openmpi, mpich, intel), prefix or wrapper; None: $IMB_MPI, else the first that there is.
 

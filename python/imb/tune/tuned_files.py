@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from imb.model.errors import ImbError
 from imb.model.text import now, one_line, shell_word
-from imb.mpi.installations import Installation, find_for
+from imb.mpi.installations import Installation, find, found_again, is_name
 from imb.runner import stored_sessions
 from imb.runner.session import settings_of
 from imb.store.durable import write_whole
@@ -70,23 +70,25 @@ def difference(folder: Path, mpi: Installation) -> str | None:
 
 
 def outdated(archive: Archive) -> Iterator[str]:
-    """Files of this user's sessions that were proven with another MPI than the one that the same choice finds now, and the command that
-    confirms them again."""
-    newest: dict[str, tuple[Settings, Path]] = {}
+    """Files of this user's sessions that were proven with another version or build of their MPI than there is now, and the command that
+    confirms them again. Starts the launcher of no other MPI."""
+    newest: dict[str, tuple[Settings, Installation]] = {}
     for plan in stored_sessions.of_command(archive, "tune"):
         try:
             settings = settings_of(plan, Settings)
         except ImbError:
             continue  # of another version
-        newest[settings.verify or settings.output] = settings, Path(plan.variants[0].programs)
-    for folder, (settings, programs) in newest.items():
+        newest[settings.verify or settings.output] = settings, plan.variants[0].mpi
+    for folder, (settings, before) in newest.items():
         if proven_in(Path(folder)) is None:
             continue
         try:
-            mpi = find_for(settings.mpi, programs)
+            # A folder or a wrapper may be a link that leads to another version now; a name would need a search of all MPIs.
+            is_path = settings.mpi is not None and not is_name(settings.mpi)
+            mpi = find(settings.mpi) if is_path else found_again(before)
         except ImbError:
-            continue  # its module is not loaded
-        if why := difference(Path(folder), mpi):
+            continue  # its module is not loaded, or it was removed
+        if mpi.flavor == before.flavor and (why := difference(Path(folder), mpi)):
             option = f" --mpi {shell_word(settings.mpi)}" if settings.mpi else ""
             yield f"{why}: imb tune{option} --verify {shell_word(folder)}"
 

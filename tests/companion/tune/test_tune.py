@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -320,6 +321,68 @@ def test_files_that_were_proven_with_another_mpi_are_to_be_verified(
         "Open MPI 5.0.12",
     ]
     assert imb(*verify).err.count("was proven") == 0
+
+
+def test_a_watch_starts_only_the_mpi_of_tuned_files(
+    tune: Tune, imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever MPIs are on the PATH, and however the MPI of the search was chosen."""
+    started = tmp_path / "started"
+    (tmp_path / "other").mkdir()
+    for name in ("mpicxx", "mpiexec"):
+        program = tmp_path / "other" / name
+        program.write_text(
+            f"#!/bin/sh\necho {name} >> {started}\necho 'HYDRA build details:'\necho ' Version: 4.2.0'\n"
+        )
+        program.chmod(0o755)
+    own, out = tmp_path / "mpi/bin/mpiexec", tmp_path / "out"
+    assert tune(FakeTuner(["fast"]), "Allreduce", "--name", "t").code == 0
+    own_text = own.read_text()
+    own.write_text(
+        own_text.replace("import json", f"open({str(started)!r}, 'a').write('own\\n')\nimport json", 1)
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path / 'other'}:{os.environ['PATH']}")
+
+    def watched() -> tuple[str, list[str]]:
+        installations._launched_by.cache_clear()  # as in another process
+        started.unlink(missing_ok=True)
+        said = imb("watch", "t/file")
+        assert said.code == 11, said.err
+        return said.err, started.read_text().split() if started.exists() else []
+
+    def chosen_by(choice: str | None) -> None:
+        """As if the search had been given this as --mpi."""
+        (plan,) = (tmp_path / "archive/sessions").glob("*/plan.json")
+        content = json.loads(plan.read_text())
+        content["settings"]["mpi"] = choice
+        plan.write_text(json.dumps(content))
+
+    for choice in (str(tmp_path / "mpi"), "openmpi", None):
+        chosen_by(choice)
+        err, starts = watched()
+        assert "was proven" not in err and set(starts) == {"own"}, choice
+    own.write_text(own.read_text().replace("5.0.9", "5.0.12"))
+    assert "was proven with Open MPI 5.0.9; this is Open MPI 5.0.12" in watched()[0]
+    own.unlink()
+    assert watched() == (err, [])  # the MPI is not there any more
+    chosen_by("mpicxx")  # now of another MPI
+    assert watched()[0] == err
+    own.write_text(own_text)
+    (out / "switch.sh").unlink()
+    assert watched() == (err, [])
+
+
+@pytest.mark.usefixtures("no_home")
+def test_a_user_without_a_home_folder_tunes(imb: Imb, tune: Tune, tmp_path: Path) -> None:
+    said = tune(FakeTuner(["fast"]), "Allreduce")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == (
+        f"imb: no home folder: HOME is not set, and passwd has no user {os.getuid()};"
+        " give --archive, or set IMB_ARCHIVE, HOME or XDG_DATA_HOME\n"
+    )
+    assert imb("tune", "--resume").err == said.err
+    assert tune(FakeTuner(["fast"]), "Allreduce", "--archive", tmp_path / "archive").code == 0
+    assert (tmp_path / "out/switch.sh").exists()
 
 
 def test_an_mpi_with_which_a_file_is_slower_is_not_recorded_as_proven(
