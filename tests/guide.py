@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import lab
@@ -24,15 +25,16 @@ def blocks(text: str) -> list[tuple[str, str, str, str]]:
     return found
 
 
-def changed_files(page: Path, heading: str) -> dict[str, str]:
-    """Path below the top of the project -> text, of all files that a section of the page makes or changes."""
+def changed_files(page: Path, heading: str, earlier: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Path below the top of the project -> text, of all files that a section of the page makes or changes. `earlier`: what other sections
+    changed before."""
     files: dict[str, str] = {}
     for file, where, anchor, code in blocks(section(page, heading)):
         if not where:
             assert not (lab.TOP / file).exists(), f"{file} is there already: the page needs another example"
             files[file] = code
             continue
-        text = files.get(file) or (lab.TOP / file).read_text()
+        text = files.get(file) or (earlier or {}).get(file) or (lab.TOP / file).read_text()
         assert text.count(anchor) == 1, f"{anchor!r} in {file}"
         files[file] = text.replace(anchor, code + anchor if where == "before" else anchor + "\n" + code)
     return files

@@ -13,6 +13,7 @@ import guide
 import jsonschema
 import lab
 import pytest
+from companion import fake_mpi
 from imb.compare.condition_diff import Difference, differences
 from imb.model.observations import Side, launches_of
 from imb.model.records import read
@@ -23,6 +24,12 @@ FIGURE = ("src/plan/figures.h", "src/result/statistics.cpp")
 CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/conditions.py")
 LOG_FORMAT = ("python/imb/readers/collbench_text.py", "python/imb/readers/registry.py")
 COMMAND = ("python/imb/cli/conditions.py", "python/imb/registry.py")
+SLICE = (
+    "python/imb/spread/__init__.py",
+    "python/imb/spread/command.py",
+    "python/imb/spread/experiment.py",
+    "python/imb/registry.py",
+)
 RULE = ("python/imb/diagnose/spread.py", "python/imb/diagnose/case.py", "python/imb/diagnose/__init__.py")
 OPTION_PROGRAM = """
 #include <cstdio>
@@ -138,12 +145,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("A condition", CONDITION),
         ("A log format", LOG_FORMAT),
         ("A command", COMMAND),
+        ("A slice", SLICE),
         ("A diagnosis rule", RULE),
     ):
-        of_section = guide.changed_files(PAGE, heading)
+        of_section = guide.changed_files(PAGE, heading, changed)
         assert set(of_section) == set(files)
         changed |= of_section
     for file, text in changed.items():
+        (folder / file).parent.mkdir(exist_ok=True)
         (folder / file).write_text(text)
     return folder
 
@@ -272,6 +281,18 @@ def test_a_command_is_its_module_and_a_line(tree: Path, tmp_path: Path) -> None:
     assert "List the conditions of a run." in imb(tree, tmp_path, "--help").stdout
     unknown = imb(tree, tmp_path, "conditions", "nothing")
     assert unknown.returncode == 2 and unknown.stderr.count("\n") == 1, unknown
+
+
+def test_a_slice_is_its_folder_and_a_line(tree: Path, tmp_path: Path) -> None:
+    """It launches, judges, and is continued; taken out, the rest has no trace of it."""
+    options = [str(word) for word in fake_mpi.make(tmp_path / "mpi")]
+    done = imb(tree, tmp_path, "spread", "--launches", "3", *options)
+    assert done.returncode == 0 and re.fullmatch(r"slowest over fastest launch: 1\.0\d\n", done.stdout), done
+    [plan] = (tmp_path / "archive").glob("sessions/*/plan.json")
+    assert json.loads(plan.read_text())["settings"] == {"limit": 1.1}
+    again = imb(tree, tmp_path, "run", "--resume")
+    assert (again.returncode, again.stdout) == (0, done.stdout), again
+    assert "Measure how far launches lie apart." in imb(tree, tmp_path, "--help").stdout
 
 
 def test_a_diagnosis_rule_is_its_function_its_limit_and_a_line(tree: Path, tmp_path: Path) -> None:
