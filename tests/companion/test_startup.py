@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,8 @@ def test_a_launch_that_fails_is_a_line_and_others_go_on(imb: Imb, fake: list[obj
     assert said.code == 1
     failed = [line for line in said.err.splitlines() if "not enough slots" in line]
     assert len(failed) == 2 and all("failed with exit status 7" in line for line in failed)
-    assert said.err.splitlines()[-1] == "imb: 2 of 6 launches failed; see `imb show RUN`"
+    (advised,) = re.findall(r"\nimb: 2 of 6 launches failed; see `imb (show \w+)`\n$", said.err)
+    assert "outcome      failed" in imb(*advised.split()).out
     rows = [line.split() for line in said.out.splitlines()[2:5]]
     assert [row[0] for row in rows] == ["1", "2", "4"] and rows[2][1:] == ["-"] * 7
     found = summaries(imb("startup", *fake, "--ranks", "4", "--launches", "1", "--format", "json").out)

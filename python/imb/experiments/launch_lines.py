@@ -128,9 +128,12 @@ def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
 def all_measured(executed: SessionEnd) -> bool:
     """Whether every launch was complete; reports on standard error if not."""
     over, left_out = executed.over, executed.left_out
-    incomplete = sum(ended.outcome != "measured" for ended in over)
+    incomplete = [ended.run[:SHORT] for ended in over if ended.outcome != "measured"]
     if incomplete:
-        say(f"imb: {incomplete} of {len(over)} launches incomplete; see `imb show RUN`", err=True)
+        say(
+            f"imb: {len(incomplete)} of {len(over)} launches incomplete; see `imb show {incomplete[0]}`",
+            err=True,
+        )
     if left_out:
         say(
             f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {executed.plan.id}`",

@@ -10,7 +10,7 @@ import msgspec
 from imb.model.units import counted
 from imb.report.terminal import json_data, say
 from imb.runner.experiment import Experiment, SessionEnd, Shows
-from imb.store.store import Archive
+from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
     from imb.model.startup import Spread, Summary
@@ -40,7 +40,9 @@ class Startup(Experiment[StartupSettings, "list[Summary]"]):
             _print(plan, result, ",".join(plan.variants[0].intent.hosts))
         failed = sum(summary.failed for summary in result)
         if failed:
-            say(f"imb: {failed} of {len(plan.items)} launches failed; see `imb show RUN`", err=True)
+            runs = [ended.run[:SHORT] for ended in executed.over if ended.outcome != "measured"]
+            advice = f"; see `imb show {runs[0]}`" if runs else ""
+            say(f"imb: {failed} of {len(plan.items)} launches failed{advice}", err=True)
         return 1 if failed else 0
 
 
