@@ -223,7 +223,7 @@ class Recording:
     def _launches(self, session: str) -> list[str]:
         """A terminal shows the table of a single launch."""
         from imb.experiments.launch_lines import launch_line, warn_of_others
-        from imb.experiments.runs import Runs
+        from imb.experiments.runs import RunsExperiment
         from imb.report.run_tables import print_tables
         from imb.report.terminal import say
         from imb.runner.experiment import SessionEnd
@@ -240,7 +240,7 @@ class Recording:
             for ended in over:
                 say(launch_line(archive, plan, ended))
             warn_of_others(archive, (ended.run for ended in over))
-            runs = Runs(archive, plan)
+            runs = RunsExperiment(archive, plan)
             runs.over_before = 0
             runs.conclude(SessionEnd(over, 0, None, plan))
         return text.getvalue().decode().splitlines()

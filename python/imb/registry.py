@@ -18,7 +18,7 @@ SLICES = (
 )
 
 
-class Command(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command. `group`: its heading in `imb --help`; `module`: has a function `command`, whose docstring is the rest of the help, or a Typer
     `app` with several commands; `main`: runs it in place of `imb.cli.main`, from the words of the command line and a function that runs them
     and returns the exit status."""
@@ -33,76 +33,80 @@ class Entries(NamedTuple):
     """What is registered of the core or of a slice. `commands` by name. `experiments`: classes (imb.runner.experiment), by the command that plans
     their sessions; None: `imb run` and `imb campaign`. `after_watch`: functions from an archive to lines that `imb watch` adds ("module:function")."""
 
-    commands: Mapping[str, Command]
+    commands: Mapping[str, CommandEntry]
     experiments: Mapping[str | None, str] = {}
     after_watch: Sequence[str] = ()
 
 
 CORE = Entries(
     commands={
-        "run": Command(
+        "run": CommandEntry(
             "Measure",
             "Run benchmarks and keep records, output, errors, exit status and conditions.",
             "imb.cli.run",
         ),
-        "campaign": Command(
+        "campaign": CommandEntry(
             "Measure",
             "Run a matrix of variants, benchmarks and process counts in random order.",
             "imb.cli.campaign",
         ),
-        "ab": Command("Measure", "Measure two variants in random order and compare B with A.", "imb.cli.ab"),
-        "latency": Command(
+        "ab": CommandEntry(
+            "Measure", "Measure two variants in random order and compare B with A.", "imb.cli.ab"
+        ),
+        "latency": CommandEntry(
             "Measure", "Measure the one-way latency between two cores or two hosts.", "imb.cli.latency"
         ),
-        "startup": Command(
+        "startup": CommandEntry(
             "Measure",
             "Measure how long an MPI takes to start ranks, and which part takes how long.",
             "imb.cli.startup",
         ),
-        "compare": Command(
+        "compare": CommandEntry(
             "Judge",
             "Compare two sets of runs and print a verdict per size band and per row.",
             "imb.cli.compare",
         ),
-        "baseline": Command(
+        "baseline": CommandEntry(
             "Judge", "Keep reference results and check later ones against them.", "imb.cli.baseline"
         ),
-        "watch": Command(
+        "watch": CommandEntry(
             "Judge",
             "Find the sessions of a history at which results became slower or faster.",
             "imb.cli.watch",
         ),
-        "diagnose": Command(
+        "diagnose": CommandEntry(
             "Judge", "Find anomalies in results and suggest what to check next.", "imb.cli.diagnose"
         ),
-        "report": Command(
+        "report": CommandEntry(
             "Judge",
             "Write an HTML report of one sample set or several, or draw their curves.",
             "imb.cli.report",
         ),
-        "ls": Command(
+        "ls": CommandEntry(
             "Archive", "List the runs of the archive, newest first by the date measured.", "imb.cli.ls"
         ),
-        "show": Command("Archive", "Show a run, or the medians over the runs of a label.", "imb.cli.show"),
-        "query": Command("Archive", "Query the archive in SQL (DuckDB), read only.", "imb.cli.query"),
-        "import": Command(
+        "show": CommandEntry(
+            "Archive", "Show a run, or the medians over the runs of a label.", "imb.cli.show"
+        ),
+        "query": CommandEntry("Archive", "Query the archive in SQL (DuckDB), read only.", "imb.cli.query"),
+        "import": CommandEntry(
             "Archive", "Import logs of IMB and of the OSU benchmarks into the archive.", "imb.cli.import_"
         ),
-        "export": Command("Archive", "Export results for other programs.", "imb.cli.export"),
-        "archive": Command(
+        "export": CommandEntry("Archive", "Export results for other programs.", "imb.cli.export"),
+        "archive": CommandEntry(
             "Archive", "Label, remove, restore and verify runs of the archive.", "imb.cli.archive"
         ),
-        "doctor": Command("Machine", "Check that this machine is ready to measure.", "imb.cli.doctor"),
-        "build": Command(
+        "doctor": CommandEntry("Machine", "Check that this machine is ready to measure.", "imb.cli.doctor"),
+        "build": CommandEntry(
             "Machine", "Build the suite for one or several MPIs from the packaged sources.", "imb.cli.build"
         ),
     },
     experiments={
-        None: "imb.experiments.runs:Runs",
-        "ab": "imb.experiments.ab:Ab",
-        "baseline": "imb.experiments.baseline:Recheck",
-        "latency": "imb.experiments.latency:Latency",
-        "startup": "imb.experiments.startup:Startup",
+        None: "imb.experiments.runs:RunsExperiment",
+        "ab": "imb.experiments.ab:AbExperiment",
+        "baseline": "imb.experiments.baseline:RecheckExperiment",
+        "latency": "imb.experiments.latency:LatencyExperiment",
+        "startup": "imb.experiments.startup:StartupExperiment",
     },
 )
 
@@ -114,7 +118,7 @@ def entries() -> Sequence[Entries]:
 
 
 @cache
-def commands() -> Mapping[str, Command]:
+def commands() -> Mapping[str, CommandEntry]:
     """All commands by name, in the order of `imb --help`."""
     registered = {name: command for each in entries() for name, command in each.commands.items()}
     groups = list(dict.fromkeys(command.group for command in registered.values()))

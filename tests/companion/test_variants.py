@@ -13,11 +13,11 @@ from companion import classic_text
 from companion.door import Imb
 from companion.machines import row, save
 from imb.model.observations import key_of
-from imb.model.records import End, Record, Result, Run, Variant
+from imb.model.records import End, Record, Result, Run, VariantRecord
 from imb.readers.registry import read_log
 from imb.runner.passes import rows_of
 
-VARIANTS = [Variant("default"), Variant("ring", {"coll_tuned_allreduce_algorithm": "ring"})]
+VARIANTS = [VariantRecord("default"), VariantRecord("ring", {"coll_tuned_allreduce_algorithm": "ring"})]
 LENGTHS = (8, 64, 1024, 65536)
 
 

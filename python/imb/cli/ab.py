@@ -225,7 +225,7 @@ def command(
     --submit prints the command that compares.
     """
     from imb.compare.comparison import CompareSettings
-    from imb.experiments.ab import Ab, AbSettings
+    from imb.experiments.ab import AbExperiment, AbSettings
     from imb.experiments.session_loop import carry_out
     from imb.runner import session
 
@@ -292,7 +292,7 @@ def command(
                 sides = [*[f"{plan.campaign}/ab"] * 2, "--variants", "a,b"]
             say(shlex.join(["imb", "compare", *sides, *compare_options]))
         raise typer.Exit(status)
-    raise typer.Exit(carry_out(Ab(store, plans[0]), plans[0], verbose=verbose))
+    raise typer.Exit(carry_out(AbExperiment(store, plans[0]), plans[0], verbose=verbose))
 
 
 def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:

@@ -15,7 +15,7 @@ import typer.core
 import typer.main
 
 from imb import __version__, registry
-from imb.cli.help import Command
+from imb.cli.help import HelpCommand
 from imb.model import moved
 from imb.model.errors import INTERRUPTED, ImbError
 from imb.model.notes import Note, noted
@@ -109,7 +109,7 @@ def _imported(name: str) -> Any:
         command = typer.main.get_command(module.app)
     else:
         single = typer.Typer(rich_markup_mode=None, add_completion=False)
-        single.command(name, cls=getattr(module, "Command", Command))(_interruptible(module.command))
+        single.command(name, cls=getattr(module, "HelpCommand", HelpCommand))(_interruptible(module.command))
         command = typer.main.get_command(single)
     command.name = name
     return command

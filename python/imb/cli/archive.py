@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from imb.cli.common import ArchiveOption, RunArgument
-from imb.cli.help import Command
+from imb.cli.help import HelpCommand
 from imb.model.errors import ImbError
 from imb.model.notes import noted
 from imb.model.units import counted
@@ -33,7 +33,7 @@ _FEW = 4  # runs that the line with the undo command names
 _AllOption = Annotated[bool, typer.Option("--all", help="All runs of a label or file.")]
 
 
-@app.command("label", cls=Command)
+@app.command("label", cls=HelpCommand)
 def label(
     run: RunArgument,
     labels: Annotated[list[str] | None, typer.Argument(metavar="LABEL", help="Labels to add.")] = None,
@@ -73,7 +73,7 @@ def label(
         say(f"{counted(len(runs), 'run')} labeled")
 
 
-@app.command("rm", cls=Command)
+@app.command("rm", cls=HelpCommand)
 def rm(
     names: Annotated[
         list[str],
@@ -111,7 +111,7 @@ def rm(
     say(f"{counted(len(runs), 'run')} removed; undo: imb archive restore {undo}")
 
 
-@app.command("restore", cls=Command)
+@app.command("restore", cls=HelpCommand)
 def restore(
     names: Annotated[
         list[str],
@@ -138,7 +138,7 @@ def restore(
         say(f"{counted(len(copies), 'run')} restored")
 
 
-@app.command("verify", cls=Command)
+@app.command("verify", cls=HelpCommand)
 def verify(
     runs: Annotated[
         list[str] | None,

@@ -18,7 +18,7 @@ from imb.cli.common import (
     refuse_options,
     share_of,
 )
-from imb.cli.help import Command
+from imb.cli.help import HelpCommand
 from imb.cli.launching import (
     MpiOption,
     ProgramsOption,
@@ -77,7 +77,7 @@ def _tolerances(words: list[str] | None) -> dict[str, float]:
     }
 
 
-@app.command("set", cls=Command)
+@app.command("set", cls=HelpCommand)
 def set_(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline, without blanks.")],
     side: Annotated[str, typer.Argument(metavar="SIDE", help="Results, named as for imb compare.")],
@@ -137,7 +137,7 @@ def _lack(baseline: Baseline) -> str | None:
     return None
 
 
-@app.command("list", cls=Command)
+@app.command("list", cls=HelpCommand)
 def list_(archive: ArchiveOption = None) -> None:
     """List all baselines, one version per line."""
     from imb.store import baselines
@@ -169,7 +169,7 @@ def list_(archive: ArchiveOption = None) -> None:
         raise typer.Exit(2)
 
 
-@app.command("show", cls=Command)
+@app.command("show", cls=HelpCommand)
 def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption = None) -> None:
     """Show the versions of a baseline with machine, runs and commands."""
     from imb.store import baselines
@@ -199,7 +199,7 @@ _RESULTS_OPTIONS = {
 }  # fmt: skip
 
 
-class _Check(Command):
+class _Check(HelpCommand):
     first = (
         "--launches",
         "--with-old",
@@ -301,7 +301,7 @@ def check(
     --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
     cannot be restored is printed, such as setup commands and a variable that was not set then.
     """
-    from imb.experiments.baseline import CheckSettings, Recheck, check_of, print_check
+    from imb.experiments.baseline import CheckSettings, RecheckExperiment, check_of, print_check
     from imb.experiments.session_loop import carry_out
     from imb.runner import session
     from imb.store import baselines, names
@@ -331,7 +331,7 @@ def check(
     plan = _planned(store, baseline, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
     plan = session.with_settings(plan, "baseline", options)
     session.save(store, plan)
-    raise typer.Exit(carry_out(Recheck(store, plan), plan, verbose=verbose))
+    raise typer.Exit(carry_out(RecheckExperiment(store, plan), plan, verbose=verbose))
 
 
 def _to_measure_again(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:

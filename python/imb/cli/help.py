@@ -15,7 +15,7 @@ _NAME_WIDTH = 22
 _LEAST = 5  # options that are divided into groups
 
 
-class Command(typer.core.TyperCommand):
+class HelpCommand(typer.core.TyperCommand):
     """A command whose docstring has a form feed between what most need to know and the details."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

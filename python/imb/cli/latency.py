@@ -90,7 +90,7 @@ def command(
 
     Exit status: 0 measured, 1 some launches failed, 2 usage error.
     """
-    from imb.experiments.latency import Latency
+    from imb.experiments.latency import LatencyExperiment
     from imb.experiments.session_loop import carry_out
     from imb.runner import passes, session
 
@@ -120,7 +120,7 @@ def command(
     build_for([plan], installation, programs)
     plan = session.with_settings(plan, "latency")
     session.save(store, plan)
-    raise typer.Exit(carry_out(Latency(store, plan), plan, verbose=verbose))
+    raise typer.Exit(carry_out(LatencyExperiment(store, plan), plan, verbose=verbose))
 
 
 def _seconds(budget: float | None, timeout: float | None) -> float:

@@ -82,7 +82,7 @@ def command(
     the clocks of the hosts agree.
     """
     from imb.experiments.session_loop import carry_out
-    from imb.experiments.startup import Startup, StartupSettings
+    from imb.experiments.startup import StartupExperiment, StartupSettings
     from imb.runner import session, startup
 
     numbers = numbers_of(ranks) if ranks else None
@@ -102,7 +102,7 @@ def command(
     build_for([plan], installation, programs)
     plan = session.with_settings(plan, "startup", StartupSettings(format=format))
     session.save(store, plan)
-    raise typer.Exit(carry_out(Startup(store, plan), plan, verbose=verbose))
+    raise typer.Exit(carry_out(StartupExperiment(store, plan), plan, verbose=verbose))
 
 
 def numbers_of(text: str) -> list[int]:

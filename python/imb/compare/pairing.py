@@ -39,7 +39,7 @@ NAMED = 3  # lost pairs that a note names
 APART = timedelta(minutes=50)
 
 
-class Place(NamedTuple):
+class LaunchPlace(NamedTuple):
     """Where in a plan a launch was: session, round (the fact `turn`), and what it measured. `repeat`: interleaved with a repeat,
     not with the launch that the plan had first."""
 
@@ -212,9 +212,9 @@ def _paired(a: Side, b: Side) -> Design | None:
     )
 
 
-def _launches(side: Side) -> dict[Place, Launch]:
+def _launches(side: Side) -> dict[LaunchPlace, Launch]:
     """Launches with rows, each at a place of its own."""
-    return {Place(launch.name, 0, _cell_of(launch)): launch for launch in side.launches if launch.rows}
+    return {LaunchPlace(launch.name, 0, _cell_of(launch)): launch for launch in side.launches if launch.rows}
 
 
 def _cell_of(launch: Launch) -> Hashable:
@@ -222,20 +222,23 @@ def _cell_of(launch: Launch) -> Hashable:
     return cell if isinstance(cell, int) else launch.experiment()
 
 
-def _places(side: Side) -> dict[Place, Launch]:
+def _places(side: Side) -> dict[LaunchPlace, Launch]:
     """Launches with rows by place; without those of a place that has several."""
-    by_place: dict[Place, list[Launch]] = {}
+    by_place: dict[LaunchPlace, list[Launch]] = {}
     parts = interleaved(side)
     for launch in side.launches:
         session, turn = session_of(launch), launch.facts.get("turn")
         if session is not None and isinstance(turn, int) and launch.rows:
-            place = Place(session, turn, _cell_of(launch), parts and is_repeat(launch))
+            place = LaunchPlace(session, turn, _cell_of(launch), parts and is_repeat(launch))
             by_place.setdefault(place, []).append(launch)
     return {place: launches[0] for place, launches in by_place.items() if len(launches) == 1}
 
 
 def _lost(
-    a: Side, b: Side, places: tuple[dict[Place, Launch], dict[Place, Launch]], common: Sequence[Place]
+    a: Side,
+    b: Side,
+    places: tuple[dict[LaunchPlace, Launch], dict[LaunchPlace, Launch]],
+    common: Sequence[LaunchPlace],
 ) -> Iterable[str]:
     """What is not judged because its partner is missing."""
     shared = {place.session for place in common}
@@ -260,7 +263,7 @@ def _lost(
             yield f"{counted(rest, 'launch')} of {side.letter} without a partner in the same round of a session; not judged"
 
 
-def _why_lost(side: Side, place: Place) -> str:
+def _why_lost(side: Side, place: LaunchPlace) -> str:
     for launch in side.launches:
         same = session_of(launch) == place.session and launch.facts.get("turn") == place.turn
         if same and not launch.rows and launch.facts.get("cell") in (place.cell, None):

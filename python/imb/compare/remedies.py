@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from imb.compare.usual import FEWEST, sentences_of
-from imb.compare.variance import CONFIDENCE, NAMES, TARGET, Name, Part, Variance
+from imb.compare.variance import CONFIDENCE, NAMES, TARGET, Name, Variance, VarianceComponent
 from imb.model.units import NOT_KNOWN, counted, known_width
 from imb.stats.arrays import LARGEST_LOG
 
@@ -75,7 +75,7 @@ def plus_minus(value: float) -> str:
     return f"±{share(value)}" if known_width(value) else NOT_KNOWN
 
 
-def _figure(part: Part, variance: Variance) -> str:
+def _figure(part: VarianceComponent, variance: Variance) -> str:
     if part.name == "within":
         wide = (
             f" (95 % interval {plus_minus(variance.half_width)})" if variance.half_width is not None else ""
@@ -84,7 +84,7 @@ def _figure(part: Part, variance: Variance) -> str:
     return f"{PARTS[part.name]} {percent(part.typical)}{limits(part)}"
 
 
-def limits(part: Part) -> str:
+def limits(part: VarianceComponent) -> str:
     """` (90 % interval 4.0 % to 12 %)`, of the launches' part."""
     if part.low == part.high or math.isinf(part.high) or math.expm1(part.low) > MOST:
         return ""

@@ -61,7 +61,7 @@ class RowParts(msgspec.Struct, frozen=True, kw_only=True):
         return _half_width_of_mean(self.total, self.launches)
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class VarianceComponent(msgspec.Struct, frozen=True, kw_only=True):
     """A component over the rows that have it: the median, and the worst row. `low`, `high`: the interval of the launches' part, with CONFIDENCE."""
 
     name: Name
@@ -84,7 +84,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     launches: int
     all_launches: int
     rows: list[RowParts]
-    parts: list[Part]
+    parts: list[VarianceComponent]
     certain: bool
     half_width: float | None
     total: float | None
@@ -96,11 +96,11 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     unusual: list[Unusual]
 
     @property
-    def dominates(self) -> Part | None:
+    def dominates(self) -> VarianceComponent | None:
         """The largest part; None where no part is known, or none differs from nothing."""
         return self.parts[0] if self.parts and self.parts[0].typical > LEAST_SPREAD else None
 
-    def part(self, name: Name) -> Part | None:
+    def part(self, name: Name) -> VarianceComponent | None:
         """By name; None where it is not known."""
         return next((part for part in self.parts if part.name == name), None)
 
@@ -354,7 +354,7 @@ def independent_rows(logs: Sequence[Mapping[str, float]], names: Sequence[str]) 
     return float(np.clip(1 / most, 1.0, len(values))) if most > 0 else 1.0
 
 
-def _part(name: Name, rows: Sequence[RowParts], degrees: float) -> Part | None:
+def _part(name: Name, rows: Sequence[RowParts], degrees: float) -> VarianceComponent | None:
     by_row = [(value, row.key) for row in rows if (value := row.part(name)) is not None]
     if not by_row:
         return None
@@ -363,7 +363,7 @@ def _part(name: Name, rows: Sequence[RowParts], degrees: float) -> Part | None:
     low = high = typical
     if name == "launches":
         low, high = _interval(rows, typical, degrees)
-    return Part(name=name, typical=typical, worst=worst, worst_row=where, low=low, high=high)
+    return VarianceComponent(name=name, typical=typical, worst=worst, worst_row=where, low=low, high=high)
 
 
 def _interval(rows: Sequence[RowParts], typical: float, degrees: float) -> tuple[float, float]:
@@ -381,7 +381,7 @@ def _interval(rows: Sequence[RowParts], typical: float, degrees: float) -> tuple
     return min(low, typical), max(high, typical)
 
 
-def _is_certain(parts: Sequence[Part]) -> bool:
+def _is_certain(parts: Sequence[VarianceComponent]) -> bool:
     return len(parts) == len(NAMES) and all(parts[0].low > other.high for other in parts[1:])
 
 

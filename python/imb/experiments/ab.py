@@ -26,7 +26,7 @@ class AbSettings(msgspec.Struct, frozen=True, kw_only=True):
     format: Literal["terminal", "json"] = "terminal"
 
 
-class Ab(Rounds[AbSettings, "Comparison"]):
+class AbExperiment(Rounds[AbSettings, "Comparison"]):
     """Sessions of `imb ab`."""
 
     Settings = AbSettings

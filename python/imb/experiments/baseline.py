@@ -36,7 +36,7 @@ class CheckedResults(NamedTuple):
     check: BaselineCheck
 
 
-class Recheck(Rounds[CheckSettings, CheckedResults]):
+class RecheckExperiment(Rounds[CheckSettings, CheckedResults]):
     """Sessions of `imb baseline check`."""
 
     Settings = CheckSettings

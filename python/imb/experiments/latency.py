@@ -29,7 +29,7 @@ class Latencies(NamedTuple):
     failed: list[str]
 
 
-class Latency(Experiment[NoSettings, Latencies]):
+class LatencyExperiment(Experiment[NoSettings, Latencies]):
     """Sessions of `imb latency`."""
 
     shows = Shows(measured=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Variances = list[tuple[str, "Variance"]]  # with the title of each
 
 
-class Runs(Rounds[NoSettings, Variances]):
+class RunsExperiment(Rounds[NoSettings, Variances]):
     """Sessions of `imb run` and `imb campaign`."""
 
     shows = Shows(tables=True, on_stdout=True)

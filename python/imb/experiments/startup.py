@@ -23,7 +23,7 @@ class StartupSettings(msgspec.Struct, frozen=True):
     format: Literal["terminal", "json"] = "terminal"
 
 
-class Startup(Experiment[StartupSettings, "list[Summary]"]):
+class StartupExperiment(Experiment[StartupSettings, "list[Summary]"]):
     """Sessions of `imb startup`."""
 
     Settings = StartupSettings

@@ -39,7 +39,7 @@ from imb.report.terminal import say
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.fabric.planning import Settings
+    from imb.fabric.planning import SweepSettings
 
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
@@ -48,7 +48,7 @@ _ARGUMENTS = "imb.fabric.arguments"
 _JUDGE_OPTIONS = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
 
 
-class Command(help.Command):
+class SweepCommand(help.HelpCommand):
     """Keeps words after `--` apart from NAMEs: a NAME may look like a benchmark."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -240,7 +240,13 @@ def command(
 
     from imb.experiments.session_loop import carry_out
     from imb.fabric import planning
-    from imb.fabric.experiment import Fabric, against_of, judge_command_on_interrupt, planned, refuse_own
+    from imb.fabric.experiment import (
+        FabricExperiment,
+        against_of,
+        judge_command_on_interrupt,
+        planned,
+        refuse_own,
+    )
     from imb.mpi.allocation import hosts_offered
     from imb.runner import session
 
@@ -257,7 +263,7 @@ def command(
     if page:
         examine_page("imb fabric", page)
     store = Archive(archive)
-    settings = planning.Settings(
+    settings = planning.SweepSettings(
         relevant=relevant,
         topology=str(topology) if topology else None,
         baseline=baseline,
@@ -295,7 +301,7 @@ def command(
         say(*planned(settings, intent.ranks))
         return
     plan = session.growing_plan("fabric", settings, installation, folder, intent, timeout)
-    fabric = Fabric(store, plan, against, drain=drain, page=page)  # the time of the budget begins
+    fabric = FabricExperiment(store, plan, against, drain=drain, page=page)  # the time of the budget begins
     build_for([planning.with_launch(plan, settings, sizes[0])], installation, programs)
     session.save(store, plan)
     with judge_command_on_interrupt(fabric):
@@ -303,7 +309,7 @@ def command(
     raise typer.Exit(status)
 
 
-def _judge(store: Archive, names: Sequence[str], settings: Settings) -> int:
+def _judge(store: Archive, names: Sequence[str], settings: SweepSettings) -> int:
     """The verdict on earlier records; the exit status. Raises ImbError."""
     from imb.fabric import evaluation
     from imb.fabric.experiment import against_of

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from imb.fabric.judging.topology import Topology
     from imb.fabric.judging.verdict import State, Verdict
     from imb.fabric.pair_records import PairLaunch
-    from imb.fabric.text import Judged
+    from imb.fabric.text import SweepReport
 
 LEVEL = 0.01
 MOST_PASSES = 100  # that an advice names
@@ -99,7 +99,7 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
 
 def judged_of(
     launches: Sequence[PairLaunch], sources: Sources, against: Against, notes: Sequence[str]
-) -> tuple[Judged, Topology | None]:
+) -> tuple[SweepReport, Topology | None]:
     """The verdict on these launches together. Raises ImbError."""
     from imb.fabric.judging.components import FEWEST, hardly_measured
     from imb.fabric.judging.history import against as over_past
@@ -107,7 +107,7 @@ def judged_of(
     from imb.fabric.judging.launches import leveled
     from imb.fabric.judging.loading import endpoints_of, load_of, sweeps_of
     from imb.fabric.judging.verdict import Verdict
-    from imb.fabric.text import Judged
+    from imb.fabric.text import SweepReport
 
     all_notes = list(notes)
     endpoints = endpoints_of(launches)
@@ -160,7 +160,7 @@ def judged_of(
         slower = f"all pairs take {as_percent(largest - 1, 1)} longer than in {against.past_name}; no single component does"
         verdict = _at_most_inconclusive(verdict, slower)
     kinds = {kind for launch in launches if (kind := launch.run.option("endpoint", str))}
-    judged = Judged(
+    judged = SweepReport(
         verdict=verdict,
         sweeps=sweeps,
         endpoints=endpoints,
@@ -182,7 +182,7 @@ def _at_most_inconclusive(verdict: Verdict, reason: str) -> Verdict:
     return replace(verdict, state=state, notes=(reason, *verdict.notes))
 
 
-def with_missing(judged: Judged, sizes: Sequence[tuple[str, int]]) -> Judged:
+def with_missing(judged: SweepReport, sizes: Sequence[tuple[str, int]]) -> SweepReport:
     """The verdict, inconclusive instead of healthy where one of these benchmarks and lengths was not measured."""
     judged_sizes = {(measured.benchmark, measured.bytes) for measured in judged.verdict.per_size}
     missing = [f"{name} {size(length)}" for name, length in sizes if (name, length) not in judged_sizes]
@@ -193,7 +193,7 @@ def with_missing(judged: Judged, sizes: Sequence[tuple[str, int]]) -> Judged:
     return judged._replace(verdict=_at_most_inconclusive(judged.verdict, reason))
 
 
-def with_next_of_quick(judged: Judged) -> Judged:
+def with_next_of_quick(judged: SweepReport) -> SweepReport:
     """Adds a note on what to measure after a quick search that ends undecided."""
     from imb.fabric.judging.sensitivity import MISSED
     from imb.fabric.judging.stages import after_quick
@@ -245,7 +245,7 @@ def _of_one_distance(topology: Topology | None) -> Topology | None:
     return topology and replace(topology, hops=np.ones_like(topology.hops))
 
 
-def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], list[str]]:
+def drains_of(judged: SweepReport, network: Network | None) -> tuple[list[Drain], list[str]]:
     """Commands that drain the hosts that are slow or do not answer, by the names of nodes in the topology; and hosts whose names are no
     names of Slurm nodes. A silent host that may only have waited for another one is left out."""
     from imb.fabric.drain import drain_of
@@ -276,7 +276,7 @@ def drains_of(judged: Judged, network: Network | None) -> tuple[list[Drain], lis
     ]
 
 
-def execute(judged: Judged, drains: Sequence[Drain]) -> dict[Drain, str | None]:
+def execute(judged: SweepReport, drains: Sequence[Drain]) -> dict[Drain, str | None]:
     """Drains the hosts; for each the reason why it was not drained, or None. No host is drained where they are more than one and more than
     MOST_DRAINED of all hosts."""
     from imb.fabric import drain

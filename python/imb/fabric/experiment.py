@@ -18,7 +18,7 @@ import msgspec
 from imb.cli.common import share_of
 from imb.experiments.launch_lines import problem_of
 from imb.fabric import planning
-from imb.fabric.planning import Settings, Size
+from imb.fabric.planning import Size, SweepSettings
 from imb.model.errors import INTERRUPTED, ImbError
 from imb.model.units import and_more, counted, size
 from imb.report.terminal import say
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from imb.fabric.judging.topology import Topology
     from imb.fabric.judging.verdict import Verdict
     from imb.fabric.pair_records import PairLaunch
-    from imb.fabric.text import Judged
+    from imb.fabric.text import SweepReport
     from imb.runner.session import Done, Item, Plan
 
 USAGE = 2  # exit status of the suite for options that it refuses
@@ -44,11 +44,11 @@ _FURTHER = 600.0  # seconds within which further passes end, without --budget
 Sources = list[tuple[str, Path]]
 
 
-class Fabric(Experiment[Settings, "tuple[Judged, Topology | None]"]):
+class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | None]"]):
     """Sessions of `imb fabric`: stages of launches. `sources`: runs with records; `notes`: problems of launches, and what was left out; `unreachable`: hosts that a launcher
     could not reach, and why."""
 
-    Settings = Settings
+    SweepSettings = SweepSettings
     shows = Shows(measured=False, failures=False)
     grows = True
 
@@ -76,7 +76,9 @@ class Fabric(Experiment[Settings, "tuple[Judged, Topology | None]"]):
         self._recorded: dict[Size, int] = {}  # stages with records
         self._round_seconds: dict[Size, float] = {}  # seconds of the last launch, per round and per pass
         self._launches: list[PairLaunch] = []
-        self._judged: tuple[int, tuple[Judged, Topology | None]] | None = None  # with the number of sources
+        self._judged: tuple[int, tuple[SweepReport, Topology | None]] | None = (
+            None  # with the number of sources
+        )
         self._plans = self._sweep()
 
     def next(self, plan: Plan, over: Sequence[Done], turn: int | None, say: Say) -> Next:
@@ -88,7 +90,7 @@ class Fabric(Experiment[Settings, "tuple[Judged, Topology | None]"]):
         self._plan = grown or plan
         return Next(grown)
 
-    def judge(self, executed: SessionEnd) -> tuple[Judged, Topology | None]:
+    def judge(self, executed: SessionEnd) -> tuple[SweepReport, Topology | None]:
         from imb.fabric import evaluation
         from imb.fabric.output import nothing_measured
 
@@ -101,7 +103,7 @@ class Fabric(Experiment[Settings, "tuple[Judged, Topology | None]"]):
             judged = evaluation.with_next_of_quick(judged)
         return judged, topology
 
-    def render(self, result: tuple[Judged, Topology | None], executed: SessionEnd) -> int:
+    def render(self, result: tuple[SweepReport, Topology | None], executed: SessionEnd) -> int:
         from imb.fabric.output import conclude
 
         settings = self.settings
@@ -109,7 +111,7 @@ class Fabric(Experiment[Settings, "tuple[Judged, Topology | None]"]):
             settings = msgspec.structs.replace(settings, page=str(self._page))
         return conclude(*result, self.against, settings, drain=self._drain)
 
-    def judged(self) -> tuple[Judged, Topology | None]:
+    def judged(self) -> tuple[SweepReport, Topology | None]:
         """The verdict on all that was measured, and the topology. Raises ImbError."""
         from imb.fabric import evaluation
 
@@ -318,7 +320,7 @@ class Fabric(Experiment[Settings, "tuple[Judged, Topology | None]"]):
         return [planning.PAIR_TIMEOUT, f"{min(30.0, max(1.0, share / 4)):.3g}"]
 
 
-def planned(settings: Settings, ranks: int) -> list[str]:
+def planned(settings: SweepSettings, ranks: int) -> list[str]:
     """The first launches, and those that may follow."""
     from imb.fabric.judging.inference import FEWEST_ENDPOINTS
     from imb.fabric.judging.rounds import few_rounds, whole_sweep
@@ -345,7 +347,7 @@ def planned(settings: Settings, ranks: int) -> list[str]:
     return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
 
 
-def against_of(store: Archive, settings: Settings, sources: Sources) -> Against:
+def against_of(store: Archive, settings: SweepSettings, sources: Sources) -> Against:
     """What a sweep is judged by. Raises ImbError, also where the page would replace a file that is read."""
     from imb.fabric import evaluation
     from imb.store.outputs import refuse_overwriting
@@ -376,7 +378,7 @@ def _listed(sizes: Sequence[Size]) -> str:
 
 
 @contextmanager
-def judge_command_on_interrupt(fabric: Fabric) -> Iterator[None]:
+def judge_command_on_interrupt(fabric: FabricExperiment) -> Iterator[None]:
     """When interrupted, print the command that judges the runs which have records."""
     try:
         yield

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from imb.fabric.drain import Drain
     from imb.fabric.evaluation import Against
     from imb.fabric.judging.topology import Topology
-    from imb.fabric.planning import Settings
-    from imb.fabric.text import Judged
+    from imb.fabric.planning import SweepSettings
+    from imb.fabric.text import SweepReport
 
 EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
 
@@ -33,10 +33,10 @@ def nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) ->
 
 
 def conclude(
-    judged: Judged,
+    judged: SweepReport,
     topology: Topology | None,
     against: Against,
-    settings: Settings,
+    settings: SweepSettings,
     *,
     drain: bool = False,
 ) -> int:
@@ -80,7 +80,10 @@ def conclude(
 
 
 def _print(
-    judged: Judged, drains: Sequence[Drain], unnamable: Sequence[str], results: Mapping[Drain, str | None]
+    judged: SweepReport,
+    drains: Sequence[Drain],
+    unnamable: Sequence[str],
+    results: Mapping[Drain, str | None],
 ) -> None:
     """Print the verdict, then what it is based on."""
     from imb.fabric.text import HEADINGS, after_table, basis, sweep_headline, table_rows

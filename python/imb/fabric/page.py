@@ -13,7 +13,7 @@ from imb.fabric.judging.topology import Topology
 from imb.fabric.judging.verdict import Suspect
 from imb.fabric.matrix import drawn_matrices, relative
 from imb.fabric.text import (
-    Judged,
+    SweepReport,
     after_table,
     basis,
     certainty,
@@ -31,7 +31,7 @@ _LOOKS = {"healthy": ("faster", "✓"), "bad": ("slower", "✗"), "inconclusive"
 
 
 def fabric_page(
-    judged: Judged, topology: Topology | None, drains: Sequence[str], *, now: datetime | None = None
+    judged: SweepReport, topology: Topology | None, drains: Sequence[str], *, now: datetime | None = None
 ) -> str:
     """One file that loads nothing. `drains`: commands, as text."""
     verdict, endpoints = judged.verdict, judged.endpoints
@@ -87,7 +87,7 @@ def fabric_page(
     )
 
 
-def _directions(judged: Judged) -> str:
+def _directions(judged: SweepReport) -> str:
     both = any(((sweep.a < sweep.b).any() and (sweep.a > sweep.b).any()) for sweep in judged.sweeps)
     return "; from the row's endpoint to the column's" if both else ""
 
@@ -108,7 +108,7 @@ def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
     }
 
 
-def _effects(judged: Judged) -> list[dict[str, Any]]:
+def _effects(judged: SweepReport) -> list[dict[str, Any]]:
     """Of each endpoint, of each size; the slowest first."""
     columns = [np.asarray(result.endpoint_effects) for result in judged.verdict.per_size]
     if not columns or any(len(column) != len(judged.endpoints) for column in columns):

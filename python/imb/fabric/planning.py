@@ -23,7 +23,7 @@ Size = tuple[str, int]  # benchmark and bytes
 PAIR_TIMEOUT = "-pair_timeout"  # the only argument of a launch that depends on the time that is left
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a sweep is judged, and what its launches have in common. `arguments` are IMB's; `passes`: None: as many as
     a decision needs; `one_stage`: rounds are those of the arguments, and no stage follows the first one. `ended`: why no launch follows ("": none
     is needed); None: launches may follow."""
@@ -47,7 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def with_launch(
     plan: Plan,
-    settings: Settings,
+    settings: SweepSettings,
     size: Size,
     *,
     stage: int = 1,
@@ -71,7 +71,9 @@ def with_launch(
     return extended
 
 
-def _arguments(settings: Settings, size: Size, arguments: Sequence[str], rounds: Path | None) -> list[str]:
+def _arguments(
+    settings: SweepSettings, size: Size, arguments: Sequence[str], rounds: Path | None
+) -> list[str]:
     name, length = size
     pairs = [] if rounds is None else ["-pairs_file", str(rounds)]
     assert settings.endpoint is not None  # as in sessions of older versions, which have no more launches
@@ -80,7 +82,7 @@ def _arguments(settings: Settings, size: Size, arguments: Sequence[str], rounds:
 
 
 def is_as_decided(
-    item: Item, settings: Settings, size: Size, arguments: Sequence[str], rounds: Path | None
+    item: Item, settings: SweepSettings, size: Size, arguments: Sequence[str], rounds: Path | None
 ) -> bool:
     """Whether a planned launch is the one that would be planned now, apart from the time that was left and the path of the archive."""
     planned = list(item.arguments)

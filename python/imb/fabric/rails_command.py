@@ -68,7 +68,7 @@ def command(
 
     from imb.experiments.session_loop import carry_out
     from imb.fabric.host_rails import cpus_near, rails_here
-    from imb.fabric.rails_experiment import LENGTH, Rails, RailsSettings
+    from imb.fabric.rails_experiment import LENGTH, RailsExperiment, RailsSettings
     from imb.mpi.allocation import Allocation
     from imb.runner import passes, session
 
@@ -92,4 +92,4 @@ def command(
     build_for([plan], installation, programs)
     plan = session.with_settings(plan, "rails", RailsSettings(rails=rails))
     session.save(store, plan)
-    raise typer.Exit(carry_out(Rails(store, plan), plan, verbose=verbose))
+    raise typer.Exit(carry_out(RailsExperiment(store, plan), plan, verbose=verbose))

@@ -26,7 +26,7 @@ class RailsSettings(msgspec.Struct, frozen=True):
     rails: list[Interface]
 
 
-class Rails(Experiment[RailsSettings, "list[Launch]"]):
+class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
     """Sessions of `imb rails`."""
 
     Settings = RailsSettings

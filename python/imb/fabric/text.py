@@ -22,7 +22,7 @@ _SHOWN = 20  # rows of a table on the terminal
 HEADINGS = ["", "kind", "name", "takes longer", "95 % CI", "p", "by", "could also be"]
 
 
-class Judged(NamedTuple):
+class SweepReport(NamedTuple):
     """All that is shown. `baseline`: name of the past that this was compared with; `sources`: runs and files; `notes`: those of
     reading, before those of the verdict."""
 
@@ -37,7 +37,7 @@ class Judged(NamedTuple):
     endpoint_kind: str = "host"
 
 
-def components(judged: Judged) -> list[list[Suspect]]:
+def components(judged: SweepReport) -> list[list[Suspect]]:
     """Suspects, those of one component together, in the order of the verdict; a component is named where one of them is."""
     by_component: dict[tuple[str, str], list[Suspect]] = {}
     for suspect in judged.verdict.suspects:
@@ -45,7 +45,7 @@ def components(judged: Judged) -> list[list[Suspect]]:
     return [sorted(same, key=lambda suspect: not suspect.named) for same in by_component.values()]
 
 
-def sweep_headline(judged: Judged) -> str:
+def sweep_headline(judged: SweepReport) -> str:
     """The verdict in one line: what was found."""
     verdict = judged.verdict
     named = [same[0] for same in components(judged) if same[0].named]
@@ -93,7 +93,7 @@ def sweep_headline(judged: Judged) -> str:
     return f"inconclusive: {_why_unsure(judged)}"
 
 
-def silent_by_cause(judged: Judged) -> dict[str, list[str]]:
+def silent_by_cause(judged: SweepReport) -> dict[str, list[str]]:
     """Names of silent endpoints by `no answer` or `failed (out of memory)`."""
     by_label: dict[str, list[str]] = {}
     for endpoint in judged.verdict.silent:
@@ -107,7 +107,7 @@ def _label(cause: str) -> str:
     return f"failed ({cause})" if cause else "no answer"
 
 
-def _cause(judged: Judged, pair: Suspect) -> str:
+def _cause(judged: SweepReport, pair: Suspect) -> str:
     """Why a pair failed; "" where it did not answer."""
     ends = min(pair.endpoints), max(pair.endpoints)
     of_size = (
@@ -116,7 +116,7 @@ def _cause(judged: Judged, pair: Suspect) -> str:
     return next((cause for sweep in of_size if (cause := sweep.causes.get(ends))), "")
 
 
-def _why_unsure(judged: Judged) -> str:
+def _why_unsure(judged: SweepReport) -> str:
     """Without suspects: too few endpoints, a spread that hides slow ones, or the first note."""
     verdict = judged.verdict
     if len(judged.endpoints) < FEWEST_ENDPOINTS:
@@ -146,7 +146,7 @@ def _why_unsure(judged: Judged) -> str:
     return next(iter(verdict.notes), "the measurement is too noisy or too small")
 
 
-def _remedy(judged: Judged, worst: SizeResult) -> str:
+def _remedy(judged: SweepReport, worst: SizeResult) -> str:
     if worst.widened > DIFFERENT:
         past = "" if judged.baseline else ": compare with --baseline"
         return f"{judged.endpoint_kind}s differ by more than the noise of their pairs{past}"
@@ -160,7 +160,7 @@ def _remedy(judged: Judged, worst: SizeResult) -> str:
     return why or f"measure more than {counted(worst.passes, 'pass')} (--passes), or on an idle fabric"
 
 
-def _an_endpoint(judged: Judged) -> str:
+def _an_endpoint(judged: SweepReport) -> str:
     return f"an {judged.endpoint_kind}" if judged.endpoint_kind[0] in "aeiou" else f"a {judged.endpoint_kind}"
 
 
@@ -169,7 +169,7 @@ def _of_kind(kind: str, names: Sequence[str]) -> str:
     return f"{kind} {names[0]}" if len(names) == 1 else f"{counted(len(names), kind)} ({and_more(names)})"
 
 
-def basis(judged: Judged) -> str:
+def basis(judged: SweepReport) -> str:
     """What was measured: `64 hosts; 2,016 pairs, 3 passes: Pair_Latency 8 bytes 1.9 µs, ...`."""
     each = [f"{result.benchmark} {size(result.bytes)}" for result in judged.verdict.per_size]
     if not judged.baseline:
@@ -187,7 +187,7 @@ def basis(judged: Judged) -> str:
     return measured + (f": {', '.join(each)}" if each else "")
 
 
-def _level(judged: Judged, result: SizeResult) -> float:
+def _level(judged: SweepReport, result: SizeResult) -> float:
     """Seconds of a usual pair; the median of all times where they are too few for a level."""
     if result.level_seconds == result.level_seconds:
         return result.level_seconds
@@ -200,7 +200,7 @@ def _level(judged: Judged, result: SizeResult) -> float:
     return statistics.median(finite) if finite else float("nan")
 
 
-def detectable_effect(judged: Judged) -> str | None:
+def detectable_effect(judged: SweepReport) -> str | None:
     """The smallest effect that such a sweep names, as the last line after a table."""
     effects = [
         result.detectable for result in judged.verdict.per_size if result.detectable == result.detectable
@@ -273,7 +273,7 @@ def signed_percent(share: float) -> str:
     return f"{share:+.1%}".replace("%", " %") if share < 9.995 else f"x{1 + share:.0f}"
 
 
-def after_table(judged: Judged) -> list[str]:
+def after_table(judged: SweepReport) -> list[str]:
     """Lines after the table of suspects."""
     verdict, endpoints = judged.verdict, judged.endpoints
     lines: list[str] = []
@@ -309,7 +309,7 @@ def after_table(judged: Judged) -> list[str]:
     return lines
 
 
-def table_rows(judged: Judged) -> tuple[list[list[str]], int]:
+def table_rows(judged: SweepReport) -> tuple[list[list[str]], int]:
     """Rows of suspects, and how counted components were left out."""
     every = components(judged)
     rows = [
@@ -320,7 +320,7 @@ def table_rows(judged: Judged) -> tuple[list[list[str]], int]:
     return rows, max(0, len(every) - _SHOWN)
 
 
-def fabric_json(judged: Judged, status: int, drained: Sequence[Mapping[str, Any]]) -> bytes:
+def fabric_json(judged: SweepReport, status: int, drained: Sequence[Mapping[str, Any]]) -> bytes:
     """The verdict as JSON. What is not a number is null. Against a baseline, levels are ratios to it, with names of their own."""
     verdict = judged.verdict
     names = [endpoint.name for endpoint in judged.endpoints]

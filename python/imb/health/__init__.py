@@ -1,10 +1,10 @@
 """This host against its own past (`imb health`)."""
 
-from imb.registry import Command, Entries
+from imb.registry import CommandEntry, Entries
 
 ENTRIES = Entries(
     commands={
-        "health": Command(
+        "health": CommandEntry(
             "Machine",
             "Check within seconds that this host is as fast as it was.",
             "imb.health.command",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from imb.health.figures import Session, Watched
+from imb.health.figures import FigureState, Session
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.folders import state_folder
 from imb.model.intent import Intent
@@ -52,7 +52,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
     """The file: what is launched on which host, the sessions that limits are made of, and what a check leaves for the next one.
     `library`: of the MPI, as it names itself. `settings`: variables of the ranks that choose its transports; None: not known. `checks`,
     `suspects`: how many there were."""
@@ -67,7 +67,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     library: str | None = None
     settings: dict[str, str] | None = None
     sessions: list[Learned] = []
-    watched: dict[str, Watched] = {}
+    watched: dict[str, FigureState] = {}
     checks: int = 0
     suspects: int = 0
     last: Checked | None = None
@@ -77,7 +77,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
         return [session.values for session in self.sessions]
 
 
-class Launched(NamedTuple):
+class HealthLaunch(NamedTuple):
     """Seconds by figure; how long the launch took; the MPI's library, and the variables that choose its transports; CPUs that
     other processes used. None: not known."""
 
@@ -112,7 +112,7 @@ def held(path: Path) -> Iterator[None]:
         os.close(number)
 
 
-def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
+def load_kept(path: Path, *, to_execute: bool = True) -> HealthFile | None:
     """The content of the file; None: there is no such file. `to_execute`: the programs that it names are to be executed, so it must belong to
     this user; else it may be anything. Raises ImbError, OSError."""
     try:
@@ -125,7 +125,7 @@ def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
         )
     advice = "remove it and learn again" if to_execute else "ignored"
     try:
-        kept = msgspec.json.decode(file.text, type=Kept)
+        kept = msgspec.json.decode(file.text, type=HealthFile)
     except UNDECODABLE as error:
         raise ImbError(f"{path} is not a file of imb health ({error}); {advice}") from error
     if kept.format != FORMAT:
@@ -133,14 +133,14 @@ def load_kept(path: Path, *, to_execute: bool = True) -> Kept | None:
     return kept
 
 
-def save(path: Path, kept: Kept, before: Kept | None) -> None:
+def save(path: Path, kept: HealthFile, before: HealthFile | None) -> None:
     """Replaces what the file had `before`. Raises ImbError where it was changed or removed since then, OSError."""
     if load_kept(path) != before:
         raise ImbError(f"{path} was changed or removed meanwhile; nothing added to it")
     write_whole(path, msgspec.json.format(msgspec.json.encode(kept)) + b"\n", mode=0o644)
 
 
-def measured(kept: Kept, timeout: float) -> Launched:
+def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
     """Launches once, for `timeout` seconds at most, and the time that it takes to end. Raises NotMeasured, OSError."""
     program = executable(Path(kept.programs), kept.component)
     if not os.access(program, os.X_OK):
@@ -191,7 +191,7 @@ def measured(kept: Kept, timeout: float) -> Launched:
     if not values:
         raise NotMeasured("the launch has no times", status=11)
     library = runs[0].mpi.known_as if runs[0].mpi else None
-    return Launched(values, seconds, library, _settings(runs[0], kept.mpi), others)
+    return HealthLaunch(values, seconds, library, _settings(runs[0], kept.mpi), others)
 
 
 def _settings(run: Run, mpi: Installation) -> dict[str, str] | None:

@@ -21,9 +21,9 @@ from imb.model.units import as_percent, counted, us
 from imb.report.terminal import Screen, say
 
 if TYPE_CHECKING:
-    from imb.health.checks import Checked, Kept, Launched
-    from imb.health.figures import Session, Watched
-    from imb.health.limits import Check, Verdict
+    from imb.health.checks import Checked, HealthFile, HealthLaunch
+    from imb.health.figures import FigureState, Session
+    from imb.health.limits import HealthCheck, Verdict
 
 BENCHMARKS = ("PingPong", "Allreduce")
 LENGTHS = "8,1048576"
@@ -199,7 +199,7 @@ def _list(path: Path) -> int:
     from imb.report.terminal import columns
 
     folder = path if path.is_dir() else path.parent
-    hosts: list[Kept] = []
+    hosts: list[HealthFile] = []
     unreadable = False
     for file in sorted(folder.glob("*.json")):
         try:
@@ -213,14 +213,14 @@ def _list(path: Path) -> int:
         "bad", "suspect", checks.CANNOT_JUDGE, "inconclusive", "not checked", "learning", "healthy",
     )  # fmt: skip
 
-    def state(kept: Kept) -> str:
+    def state(kept: HealthFile) -> str:
         if kept.last:
             return kept.last.verdict
         if any(watched.suspect for watched in kept.watched.values()):
             return "suspect"
         return "learning" if len(kept.sessions) < FEWEST else "not checked"
 
-    def order(kept: Kept) -> tuple[object, ...]:
+    def order(kept: HealthFile) -> tuple[object, ...]:
         name = state(kept)
         return worst_first.index(name) if name in worst_first else -1, natural(kept.host)
 
@@ -261,7 +261,9 @@ def _began() -> float:
     return time.monotonic() - max(age, 0.0)
 
 
-def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence[str], lengths: str) -> Kept:
+def _new(
+    mpi: str | None, programs: Path | None, np: int | None, names: Sequence[str], lengths: str
+) -> HealthFile:
     """A file without sessions. Raises ImbError."""
     import socket
 
@@ -287,7 +289,7 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
     usable = min(cores(), len(allowed_cpus() or range(cores())))
     ranks = np or max(usable, 2)
     pairs = ["-multi", "0"] if component in ("MPI1", "P2P") else []
-    return checks.Kept(
+    return checks.HealthFile(
         host=socket.gethostname(),
         mpi=installation,
         programs=str(folder.absolute()),
@@ -298,7 +300,7 @@ def _new(mpi: str | None, programs: Path | None, np: int | None, names: Sequence
 
 
 def _asks_for_other(
-    kept: Kept,
+    kept: HealthFile,
     mpi: str | None,
     programs: Path | None,
     np: int | None,
@@ -322,7 +324,7 @@ def _asks_for_other(
     )
 
 
-def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
+def _learn(path: Path, before: HealthFile | None, kept: HealthFile) -> None:
     """Adds a session to what the file had `before`. Raises ImbError, OSError."""
     from msgspec.structs import replace
 
@@ -370,7 +372,7 @@ def _learn(path: Path, before: Kept | None, kept: Kept) -> None:
         say(*_sensitivity(kept))
 
 
-def _last(last: Checked | None, watched: Mapping[str, Watched], verdict: str, why: str = "") -> Checked:
+def _last(last: Checked | None, watched: Mapping[str, FigureState], verdict: str, why: str = "") -> Checked:
     """The check that `--list` prints of the host: this one, but one without a verdict does not hide a suspect or bad one that is still open."""
     from imb.health.checks import Checked
 
@@ -380,7 +382,7 @@ def _last(last: Checked | None, watched: Mapping[str, Watched], verdict: str, wh
     return Checked(at=now(), verdict=verdict, why=why)
 
 
-def _check(path: Path, kept: Kept | None, deadline: float) -> int:
+def _check(path: Path, kept: HealthFile | None, deadline: float) -> int:
     """Measures and judges; the exit status with --strict. Raises ImbError, OSError."""
     from msgspec.structs import replace
 
@@ -390,7 +392,7 @@ def _check(path: Path, kept: Kept | None, deadline: float) -> int:
     if kept is None or count < limits.FEWEST:
         raise _too_few(path, count)
     _refuse_other_host(path, kept)
-    check = limits.Check(limits.limits_of(kept.values()), kept.watched)
+    check = limits.HealthCheck(limits.limits_of(kept.values()), kept.watched)
     try:
         reason = _launch(path, kept, check, deadline)
     except OtherConditions as error:
@@ -424,7 +426,7 @@ def _too_few(path: Path, sessions: int) -> ImbError:
     )
 
 
-def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
+def _launch(path: Path, kept: HealthFile, check: HealthCheck, deadline: float) -> str:
     """Launches until all figures are decided, or time is up; why it ended earlier. Raises ImbError, OSError."""
     from statistics import median
 
@@ -447,14 +449,14 @@ def _launch(path: Path, kept: Kept, check: Check, deadline: float) -> str:
     return ""
 
 
-def _refuse_other_host(path: Path, kept: Kept) -> None:
+def _refuse_other_host(path: Path, kept: HealthFile) -> None:
     """Raises OtherConditions where the sessions are of another host."""
     import socket
 
     _refuse_changed(path, {"host": (kept.host, socket.gethostname())})
 
 
-def _refuse_other_launch(path: Path, kept: Kept, launch: Launched) -> None:
+def _refuse_other_launch(path: Path, kept: HealthFile, launch: HealthLaunch) -> None:
     """Raises OtherConditions where the sessions are of another MPI, or of other settings of its transports."""
     from imb.health import checks
 
@@ -477,7 +479,9 @@ def _refuse_changed(path: Path, compared: Mapping[str, tuple[str | None, str | N
         raise OtherConditions(path, " and ".join(changed))
 
 
-def _print(kept: Kept, check: Check, verdict: Verdict, since: dict[str, str], reason: str) -> None:
+def _print(
+    kept: HealthFile, check: HealthCheck, verdict: Verdict, since: dict[str, str], reason: str
+) -> None:
     """The verdict on one line; of a healthy host also what the check can see."""
     from imb.health import limits
 
@@ -513,7 +517,7 @@ def _medians(sessions: Sequence[Session]) -> str:
     )
 
 
-def _sensitivity(kept: Kept) -> list[str]:
+def _sensitivity(kept: HealthFile) -> list[str]:
     """What a check can see, and how often it is wrong."""
     from imb.health import limits
 

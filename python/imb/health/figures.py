@@ -10,7 +10,7 @@ import msgspec
 Session: TypeAlias = Mapping[str, Sequence[float]]  # seconds of its launches by figure
 
 
-class Watched(msgspec.Struct, frozen=True):
+class FigureState(msgspec.Struct, frozen=True):
     """A figure between checks. `beyond`: values in a row beyond the limit, where a check ran out of time for more; `suspect`: when it
     became suspect (ISO 8601)."""
 

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from imb.health.figures import Session, Watched
+from imb.health.figures import FigureState, Session
 
 LAUNCHES = 4
 ONE_IN = 4500  # false suspects of a figure: at most one in so many checks
@@ -95,12 +95,12 @@ def false_suspects(sessions: Sequence[Session]) -> int:
     )
 
 
-class Check:
+class HealthCheck:
     """One check. `undecided` figures need another launch; `watched` is what the next check needs of them."""
 
-    def __init__(self, limits: Values, watched: Mapping[str, Watched]) -> None:
+    def __init__(self, limits: Values, watched: Mapping[str, FigureState]) -> None:
         self.limits = limits
-        self.watched = {figure: watched.get(figure, Watched()) for figure in limits}
+        self.watched = {figure: watched.get(figure, FigureState()) for figure in limits}
         self.undecided = list(limits)
         self.suspects: list[str] = []
         self.values: dict[str, list[float]] = {figure: [] for figure in limits}
@@ -115,7 +115,7 @@ class Check:
             before = self.watched[figure]
             self.values[figure].append(values[figure])
             if values[figure] <= self.limits[figure]:
-                self.watched[figure] = Watched()
+                self.watched[figure] = FigureState()
             elif before.beyond + 1 < LAUNCHES:
                 self.watched[figure] = msgspec.structs.replace(before, beyond=before.beyond + 1)
                 continue
@@ -129,7 +129,7 @@ class Check:
         since: dict[str, str] = {}
         for figure in self.suspects:
             since[figure] = min(self.watched[figure].suspect or now, now)  # the clock may have been set back
-            self.watched[figure] = Watched(suspect=since[figure])
+            self.watched[figure] = FigureState(suspect=since[figure])
         if any(_are_apart(first, now) for first in since.values()):
             return "bad", since
         return ("suspect" if since else "inconclusive" if self.undecided else "healthy"), since

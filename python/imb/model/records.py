@@ -140,7 +140,7 @@ class Startup(msgspec.Struct, kw_only=True):
     slowest_rank: int | None = None
 
 
-class Endpoint(msgspec.Struct, kw_only=True):
+class EndpointRecord(msgspec.Struct, kw_only=True):
     """What IMB-FABRIC measures pairs of: a rank that stands for its host, socket, NUMA node or core."""
 
     rank: int
@@ -174,7 +174,7 @@ class GpuSupport(msgspec.Struct, kw_only=True):
         return " by ".join(filter(None, [self.answer, self.source]))
 
 
-class Variant(msgspec.Struct):
+class VariantRecord(msgspec.Struct):
     """A line of -alternate's file: control variables of the MPI, under which every row is measured."""
 
     label: str
@@ -192,7 +192,7 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     command_line: list[str] | None = None
     benchmarks: list[str] | None = None
     options: dict[str, Any] | None = None  # of OptionValue, once it is decoded
-    variants: OrAbsent[list[Variant]] = None
+    variants: OrAbsent[list[VariantRecord]] = None
     variables_at_start: OrAbsent[dict[str, str]] = None
     file: OrAbsent[File] = None
     load_flops_per_second: OrAbsent[float] = None
@@ -204,7 +204,7 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     build: Build | None = None
     environment: dict[str, str] | None = None
     startup: OrAbsent[Startup] = None
-    endpoints: OrAbsent[list[Endpoint]] = None
+    endpoints: OrAbsent[list[EndpointRecord]] = None
     gpus: OrAbsent[list[UsedGpu]] = None
     gpu_support: OrAbsent[GpuSupport] = None
 

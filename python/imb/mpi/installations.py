@@ -41,7 +41,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         return self.wrapper or self.launcher
 
     @property
-    def known(self) -> mpis.Mpi:
+    def known(self) -> mpis.MpiLibrary:
         """What is known about such MPIs."""
         return mpis.mpi_of(self.flavor, self.version, os.environ)
 
@@ -54,7 +54,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         present = next((str(file) for file in files if file.is_file()), None)
         return output_of([present, *arguments], self.env)[1] if present else None
 
-    def gpu_support(self, api: str | None = None) -> mpis.GpuSupport:
+    def gpu_support(self, api: str | None = None) -> mpis.GpuAnswer:
         """The support of GPU memory, by the MPI's own tools and settings; a launch asks the library (`gpu_support` of records)."""
         return self.known.gpu_support(self.ask, os.environ, api)
 
@@ -78,7 +78,7 @@ def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: f
 
 
 @lru_cache
-def _launched_by(launcher: str) -> tuple[mpis.Mpi, str]:
+def _launched_by(launcher: str) -> tuple[mpis.MpiLibrary, str]:
     return mpis.launched_by(output_of([launcher, "--version"])[1])
 
 
@@ -215,7 +215,7 @@ def missing_program(program: Path) -> str:
 class Linked(NamedTuple):
     """What programs are linked with: the MPIs that can launch them, and the library."""
 
-    mpis: tuple[mpis.Mpi, ...]
+    mpis: tuple[mpis.MpiLibrary, ...]
     library: Path | None
 
 
@@ -261,7 +261,7 @@ def _nearness(mpi: Installation, library: Path | None) -> int:
     return len(prefix.parts) if library and prefix in library.parents else 0
 
 
-def of_kind(known: mpis.Mpi) -> list[Installation]:
+def of_kind(known: mpis.MpiLibrary) -> list[Installation]:
     """The best choice first: one for which `make` has built the suite, else in the order of `find_all`."""
     fitting = [mpi for mpi in find_all() if mpi.known is known]
     return sorted(fitting, key=lambda mpi: not builds.of_make(mpi.wrapper))

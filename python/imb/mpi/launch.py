@@ -78,9 +78,9 @@ def run(
 
 def _started(
     command: Command, mark: str, files: Sequence[IO[bytes]]
-) -> tuple[subprocess.Popen[bytes], orphans.Launched]:
+) -> tuple[subprocess.Popen[bytes], orphans.LauncherStart]:
     env = {**os.environ, **command.env, orphans.MARK: mark}
-    launched = orphans.Launched()
+    launched = orphans.LauncherStart()
     out, err = files
     with out, err, launched.pipe_end() as pipe:
         try:
@@ -121,7 +121,7 @@ def _watched(pid: int) -> Iterator[Callable[[float], None]]:
 
 def _wait_until_ended(
     process: subprocess.Popen[bytes],
-    launched: orphans.Launched,
+    launched: orphans.LauncherStart,
     mark: str,
     timeout: float | None,
     at_most: float | None,

@@ -73,7 +73,7 @@ def with_parent(words: list[str], path: str | None, pipe: int = -1) -> list[str]
     return [sys.executable, "-I", "-S", "-c", _WITH_PARENT, str(os.getpid()), str(pipe), program, *words]
 
 
-class Launched:
+class LauncherStart:
     """When the launcher began: what `with_parent` writes, else when its process was made."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from imb.model.mpis import INTERFACES, STANDARD_INTERFACE, Interface
+from imb.model.mpis import INTERFACES, STANDARD_INTERFACE, BinaryInterface
 from imb.model.suite import packaged_programs
 from imb.mpi.installations import Installation
 
@@ -30,7 +30,7 @@ def packaged_check() -> Path | None:
     return folder.parent / "libexec" / "openimb" / "openimb-check" if folder else None
 
 
-def library_with(mpi: Installation, interface: Interface) -> Path | None:
+def library_with(mpi: Installation, interface: BinaryInterface) -> Path | None:
     """The library of this MPI with this interface, as the programs find it."""
     prefix = Path(mpi.launcher).resolve().parent.parent
     folders = [prefix / place for place in _PLACES]
@@ -55,7 +55,7 @@ def _is_of(mpi: Installation, folder: Path) -> bool:
     return not owners or (own_interface is not None and own_interface.key in owners)
 
 
-def interface_of(mpi: Installation) -> Interface | None:
+def interface_of(mpi: Installation) -> BinaryInterface | None:
     """What the programs choose under this MPI's launcher; None where nothing fits."""
     own_interface = mpi.known.interface
     interfaces = (own_interface, STANDARD_INTERFACE) if own_interface else ()

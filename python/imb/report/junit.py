@@ -27,7 +27,7 @@ _OUTCOMES: dict[str, Outcome] = {
 }
 
 
-class Case(NamedTuple):
+class TestCase(NamedTuple):
     """One test case; `group` is its class name."""
 
     group: str
@@ -41,7 +41,7 @@ class Suite(NamedTuple):
 
     name: str
     verdict: str
-    cases: Sequence[Case]
+    cases: Sequence[TestCase]
 
 
 def document(suites: Iterable[Suite]) -> bytes:
@@ -67,10 +67,10 @@ def document(suites: Iterable[Suite]) -> bytes:
     return text + b"\n"
 
 
-def of_comparison(comparison: Comparison, b: Side | None = None) -> list[Case]:
+def of_comparison(comparison: Comparison, b: Side | None = None) -> list[TestCase]:
     """Cases of the whole comparison, of bands, of rows, and of rows that launches of B could not measure."""
     cases = [
-        Case(
+        TestCase(
             "verdict",
             f"{comparison.name_a}, {comparison.name_b}",
             _OUTCOMES.get(comparison.verdict, "passed"),
@@ -85,7 +85,7 @@ def of_comparison(comparison: Comparison, b: Side | None = None) -> list[Case]:
         key: failure for launch in (b.launches if b else ()) for key, failure in launch.failures.items()
     }
     cases += [
-        Case(
+        TestCase(
             _group(key),
             str(key),
             "error",
@@ -96,9 +96,9 @@ def of_comparison(comparison: Comparison, b: Side | None = None) -> list[Case]:
     return cases
 
 
-def _of_effect(key: Key, name: str, effect: Effect) -> Case:
+def _of_effect(key: Key, name: str, effect: Effect) -> TestCase:
     outcome = _OUTCOMES.get(effect.verdict, "passed")
-    return Case(_group(key), name, outcome, f"{effect.verdict}: speedup {cell(effect)}")
+    return TestCase(_group(key), name, outcome, f"{effect.verdict}: speedup {cell(effect)}")
 
 
 def _group(key: Key) -> str:

@@ -14,14 +14,14 @@ from imb.model.observations import Key, completion_time_of, key_of
 from imb.model.records import Failure, Record, Result, Run
 
 
-class Series(NamedTuple):
+class MpiSeries(NamedTuple):
     """What is measured on one MPI."""
 
     mpi: str
     key: Key
 
 
-Measured = dict[Series, list[Result]]
+Measured = dict[MpiSeries, list[Result]]
 
 _HELP = {
     "seconds": "Seconds, median over launches.",
@@ -44,7 +44,7 @@ def measured(launches: Iterable[Sequence[Record]]) -> tuple[Measured, int]:
                 run = record
             elif isinstance(record, Result):
                 mpi = (run.mpi and run.mpi.name) or ""
-                rows.setdefault(Series(mpi, key_of(record, run)), []).append(record)
+                rows.setdefault(MpiSeries(mpi, key_of(record, run)), []).append(record)
             failures += isinstance(record, Failure)
     return rows, failures
 
@@ -125,7 +125,7 @@ def _usec(seconds: float) -> float:
     return float(f"{seconds * 1e6:.6g}")
 
 
-def _labels(series: Series) -> str:
+def _labels(series: MpiSeries) -> str:
     key = series.key
     named = {
         "component": key.component,

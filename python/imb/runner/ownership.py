@@ -21,7 +21,7 @@ from imb.model.text import user_name
 from imb.model.units import counted
 
 if TYPE_CHECKING:
-    from imb.model.baselines import Kept
+    from imb.model.baselines import BaselineLaunch
     from imb.store.store import Archive
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -81,7 +81,7 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
         raise ImbError(f"{file} cannot be read ({error}); see `imb archive verify`") from error
 
 
-def is_foreign(archive: Archive, kept: Kept) -> bool:
+def is_foreign(archive: Archive, kept: BaselineLaunch) -> bool:
     """Whether another user may have written what this launch of a baseline executes. Baselines of earlier versions did not record
     that: the run is examined, and counts as foreign where it is not in the archive any more. Raises ImbError."""
     if kept.foreign is not None:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from imb.model.errors import ImbError
-from imb.model.mpis import Mpi, transports_in
+from imb.model.mpis import MpiLibrary, transports_in
 from imb.mpi import launch
 from imb.mpi.launchers import Command
 from imb.runner.session import Item, Plan, asking_command_of
@@ -31,7 +31,7 @@ def reported_transports(plan: Plan, item: Item, hide: Collection[str]) -> tuple[
     return _reported[key], interrupted
 
 
-def answered(mpi: Mpi, command: Command, hide: Collection[str] = ()) -> tuple[str | None, bool]:
+def answered(mpi: MpiLibrary, command: Command, hide: Collection[str] = ()) -> tuple[str | None, bool]:
     """The transports that the MPI reports in this launch, which is only made for that; whether it was interrupted."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output")

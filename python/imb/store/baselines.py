@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from imb.model.baselines import Baseline, Kept, machine_of, placement_of
+from imb.model.baselines import Baseline, BaselineLaunch, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 from imb.model.records import Record, write
@@ -66,12 +66,12 @@ def make(
     )
 
 
-def _kept(launch: Launch, foreign: bool) -> Kept:
+def _kept(launch: Launch, foreign: bool) -> BaselineLaunch:
     end: list[Record] = [launch.end] if launch.end else []
     run = replace(launch.run, options=None)
     records: list[Record] = [run, *launch.rows.values(), *launch.failures.values(), *end]
     text = write(records).decode()
-    return Kept(launch.name, launch.facts, text, foreign, launch.content, launch.run.options)
+    return BaselineLaunch(launch.name, launch.facts, text, foreign, launch.content, launch.run.options)
 
 
 def add(archive: Archive, baseline: Baseline) -> Baseline:

@@ -1,15 +1,15 @@
 """Tuning files of an MPI library, with proof (`imb tune`)."""
 
-from imb.registry import Command, Entries
+from imb.registry import CommandEntry, Entries
 
 ENTRIES = Entries(
     commands={
-        "tune": Command(
+        "tune": CommandEntry(
             "Measure",
             "Write a tuning file of the MPI library that is proven not slower than its own choices.",
             "imb.tune.command",
         )
     },
-    experiments={"tune": "imb.tune.experiment:Tune"},
+    experiments={"tune": "imb.tune.experiment:TuneExperiment"},
     after_watch=["imb.tune.tuned_files:outdated"],
 )

@@ -46,7 +46,7 @@ from imb.store.store import Archive
 
 if TYPE_CHECKING:
     from imb.runner.session import Plan
-    from imb.tune.planning import Settings
+    from imb.tune.planning import TuneSettings
     from imb.tune.tuner import Tuner
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -205,7 +205,7 @@ def command(
     from imb.runner import session
     from imb.runner.campaign import examine_name
     from imb.tune import planning
-    from imb.tune.experiment import Tune
+    from imb.tune.experiment import TuneExperiment
     from imb.tune.tuned_files import difference
     from imb.tune.tuner import tuner_of, usable_tuner_of
 
@@ -238,7 +238,7 @@ def command(
     intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
     session_name = name or f"tune-{secrets.token_hex(3)}"
-    settings = planning.Settings(
+    settings = planning.TuneSettings(
         name=session_name,
         collectives=_collectives(collectives, tuner),
         ranks=ranks,
@@ -266,7 +266,7 @@ def command(
     build_for([msgspec.structs.replace(plan, items=[session.Item(1, "MPI1", [])])], installation, programs)
     store = Archive(archive)
     session.save(store, plan)
-    raise typer.Exit(carry_out(Tune(store, plan), plan, verbose=verbose))
+    raise typer.Exit(carry_out(TuneExperiment(store, plan), plan, verbose=verbose))
 
 
 def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verbose: bool) -> None:
@@ -275,7 +275,7 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
 
     from imb.experiments.session_loop import resume
     from imb.runner import lock, session, stored_sessions
-    from imb.tune.planning import Settings
+    from imb.tune.planning import TuneSettings
 
     if len(words) > 1:
         raise ImbError(f"--resume: too many arguments: {' '.join(words)}; give one session")
@@ -293,7 +293,7 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
     if budget is not None:
         with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
             plan = stored_sessions.find_session(store, plan.id)  # another process may have continued it
-            settings = session.settings_of(plan, Settings)
+            settings = session.settings_of(plan, TuneSettings)
             old_budget = settings.raised[-1][1] if settings.raised else settings.budget
             if budget <= old_budget:
                 raise ImbError(
@@ -353,7 +353,7 @@ def _refuse_used(output: Path) -> None:
         raise ImbError(f"--output: {output} has files; give a new or an empty folder, or --verify {output}")
 
 
-def _planned(settings: Settings, tuner: Tuner) -> list[str]:
+def _planned(settings: TuneSettings, tuner: Tuner) -> list[str]:
     """A line for each stage, and the shortest and longest duration of all."""
     from imb.runner import passes
     from imb.tune import planning

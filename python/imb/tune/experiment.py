@@ -29,8 +29,19 @@ from imb.store.durable import write_whole
 from imb.store.store import Archive
 from imb.tune import planning, tuned_files
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Switch
-from imb.tune.planning import Figures, Group, Launch, Row, Settings
-from imb.tune.search import FAILED, FAMILY, FIRST, LOOKS, MOST, CellResult, Proof, Screened, Search, Tuned
+from imb.tune.planning import Figures, Group, PlannedLaunch, Row, TuneSettings
+from imb.tune.search import (
+    FAILED,
+    FAMILY,
+    FIRST,
+    LOOKS,
+    MOST,
+    CellResult,
+    Proof,
+    RejectedCandidate,
+    Search,
+    Tuned,
+)
 from imb.tune.tuner import Executed, Tuner, proof, tuner_of
 
 if TYPE_CHECKING:
@@ -51,13 +62,13 @@ _REVERTED = {
 Forced: TypeAlias = Mapping[tuple[str, Algorithm], Executed]
 _T = TypeVar("_T")
 # Yields launches, receives their figures, returns a _T.
-Stage: TypeAlias = Generator[list[Launch], list[Figures], _T]
+Stage: TypeAlias = Generator[list[PlannedLaunch], list[Figures], _T]
 
 
-class Tune(Experiment[Settings, Tuned]):
+class TuneExperiment(Experiment[TuneSettings, Tuned]):
     """Sessions of `imb tune`: stages of launches. `finished`: no launch follows, and `result` is complete."""
 
-    Settings = Settings
+    TuneSettings = TuneSettings
     shows = Shows(measured=False)
     grows = True
 
@@ -82,7 +93,7 @@ class Tune(Experiment[Settings, Tuned]):
         self._failures: dict[Group, str] = {}  # why launches of a group failed, the last reason
         self._undecided: dict[Cell, str] = {}  # cells that failed launches leave without a choice, and why
         self._steps = self._all()
-        self._next_launches: list[Launch] | None = next(self._steps, None)
+        self._next_launches: list[PlannedLaunch] | None = next(self._steps, None)
 
     def next(self, plan: Plan, over: Sequence[Done], turn: int | None, say: Say) -> Next:
         """The plan with the launches of the next stage, where there is one and all launches are over."""
@@ -119,7 +130,7 @@ class Tune(Experiment[Settings, Tuned]):
 
         return print_result(self.archive, result, executed.plan, self.settings)
 
-    def _refuse_others(self, plan: Plan, launches: Sequence[Launch]) -> None:
+    def _refuse_others(self, plan: Plan, launches: Sequence[PlannedLaunch]) -> None:
         """Raises ImbError where the plan has other launches than these stages would plan."""
         for item, launch in zip(plan.items[self._over :], launches, strict=False):
             planned = item.arguments, item.ranks, item.turn, plan.variants[item.variant].name
@@ -217,7 +228,7 @@ class Tune(Experiment[Settings, Tuned]):
         for group in groups:
             arguments = self._checking(group)
             limit = planning.time_limit(arguments, group.ranks)
-            launches[f"default-{group.collective}-{group.ranks}"] = Launch(
+            launches[f"default-{group.collective}-{group.ranks}"] = PlannedLaunch(
                 "reference", group.ranks, arguments, self.tuner.base(), limit
             )
         results = yield from self._watched(launches)
@@ -247,7 +258,7 @@ class Tune(Experiment[Settings, Tuned]):
         durations: Mapping[Group, float],
     ) -> Stage[tuple[dict[tuple[Cell, Algorithm], bool], Forced]]:
         """Every candidate once, with -check, through a file of the final form."""
-        launches: dict[str, Launch] = {}
+        launches: dict[str, PlannedLaunch] = {}
         tried = []
         alive: dict[tuple[Cell, Algorithm], bool] = {}
         reasons: dict[tuple[Group, Algorithm], dict[Cell, str]] = {}
@@ -269,7 +280,7 @@ class Tune(Experiment[Settings, Tuned]):
                 name = f"{group.collective}-{group.ranks}-{planning.label_of(algorithm)}"
                 file = self._write_files(dict.fromkeys(usable, algorithm), group_cells, f"screen-{name}")
                 limit = max(planning.SCREENED, planning.SCREENED * durations[group])
-                launches[name] = Launch("screen", group.ranks, self._checking(group), file, limit)
+                launches[name] = PlannedLaunch("screen", group.ranks, self._checking(group), file, limit)
                 tried.append((group, algorithm, usable, name))
         for why in limits.values():
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
@@ -299,7 +310,9 @@ class Tune(Experiment[Settings, Tuned]):
         for (group, algorithm), excluded in reasons.items():
             for why in dict.fromkeys(excluded.values()):
                 count = sum(reason == why for reason in excluded.values())
-                self.result.screened.append(Screened(*group, algorithm, why, count, len(cells[group])))
+                self.result.screened.append(
+                    RejectedCandidate(*group, algorithm, why, count, len(cells[group]))
+                )
         return alive, forced
 
     def _examine_launcher(
@@ -319,7 +332,7 @@ class Tune(Experiment[Settings, Tuned]):
         for group in suspects:
             arguments = self._checking(group)
             limit = planning.time_limit(arguments, group.ranks)
-            launches.append(Launch("reference", group.ranks, arguments, self.tuner.base(), limit))
+            launches.append(PlannedLaunch("reference", group.ranks, arguments, self.tuner.base(), limit))
         results = (yield launches) if launches else []
         for group, figures in zip(suspects, results, strict=True):
             if figures.why:
@@ -405,7 +418,7 @@ class Tune(Experiment[Settings, Tuned]):
             if group in failures and not all(few_rounds):
                 lost = race.unmeasured().sum(axis=0)
                 self.result.screened += [
-                    Screened(
+                    RejectedCandidate(
                         *group, algorithm, f"not measured: {failures[group]}", int(many), len(cells[group])
                     )
                     for algorithm, many in zip(algorithms, lost, strict=True)
@@ -417,7 +430,7 @@ class Tune(Experiment[Settings, Tuned]):
 
     def _round(
         self, group: Group, cells: Sequence[Cell], algorithms: Sequence[Algorithm], race: Search, turn: int
-    ) -> list[Launch]:
+    ) -> list[PlannedLaunch]:
         """One launch in which candidates alternate, or several that are interleaved."""
         places, candidates = race.needed()
         lengths = [cells[index].bytes for index in places]
@@ -438,7 +451,7 @@ class Tune(Experiment[Settings, Tuned]):
             longer = self._longer.get(group, 1.0)
             arguments = planning.alternating(group, lengths, path, len(needed) + 1, self.settings, longer)
             limit = planning.time_limit(arguments, group.ranks)
-            return [Launch("search", group.ranks, arguments, self.tuner.base(), limit, turn)]
+            return [PlannedLaunch("search", group.ranks, arguments, self.tuner.base(), limit, turn)]
         launches = []
         for begin in range(0, len(needed), _AT_ONCE):
             batch = [DEFAULT, *needed[begin : begin + _AT_ONCE]]
@@ -464,7 +477,7 @@ class Tune(Experiment[Settings, Tuned]):
                     else self.tuner.forced(group.collective, algorithm)
                 )
                 name = f"search-{planning.label_of(algorithm)}"
-                launches.append(Launch(name, group.ranks, arguments, switch, limit, turn, number))
+                launches.append(PlannedLaunch(name, group.ranks, arguments, switch, limit, turn, number))
         return launches
 
     def _logs(
@@ -635,8 +648,8 @@ class Tune(Experiment[Settings, Tuned]):
         for number in range(judge.launched + 1, judge.launched + pairs + 1):
             turn = 1000 * confirmation + number
             sides = [
-                Launch("none", ranks, arguments, Switch({}), limit, turn, ranks),
-                Launch("file", ranks, arguments, file, limit, turn, ranks),
+                PlannedLaunch("none", ranks, arguments, Switch({}), limit, turn, ranks),
+                PlannedLaunch("file", ranks, arguments, file, limit, turn, ranks),
             ]
             launches += (
                 sides if Random(f"{self.settings.seed}/{ranks}/{turn}").random() < 0.5 else sides[::-1]
@@ -784,7 +797,7 @@ class Tune(Experiment[Settings, Tuned]):
         """Launches with the file and -check: cells in which it does not act, and what is wrong with it as a whole."""
         before = self._spent
         launches = {
-            f"{label}-{group.collective}-{group.ranks}": Launch(
+            f"{label}-{group.collective}-{group.ranks}": PlannedLaunch(
                 "check",
                 group.ranks,
                 arguments := self._checking(group),
@@ -890,7 +903,7 @@ class Tune(Experiment[Settings, Tuned]):
         except OSError as error:
             raise self.archive.refusal(error) from error
 
-    def _watched(self, launches: Mapping[str, Launch]) -> Stage[list[Figures]]:
+    def _watched(self, launches: Mapping[str, PlannedLaunch]) -> Stage[list[Figures]]:
         """Launches by name whose ranks report what they execute. Those that fail are launched again without that; where one succeeds then,
         no more launches are watched."""
         switches = {name: self._watch(name) for name in launches}

@@ -15,7 +15,7 @@ from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.tune.tuner import Executed, Tuner, Watch, cells_lines, measured_in, ranges, shared_limits, text_of
-from imb.tune.watch import FOLDER, NoWatch, Watched, compiled, executed_in, library_of, symbols
+from imb.tune.watch import FOLDER, LibraryFunction, NoWatch, compiled, executed_in, library_of, symbols
 
 TUNED, HAN = "coll_tuned", "coll_han"
 
@@ -269,7 +269,7 @@ class OpenMpiTuner(Tuner):
     # --- Proof ---
 
     @cached_property
-    def _functions(self) -> list[Watched]:
+    def _functions(self) -> list[LibraryFunction]:
         library = library_of(self.mpi)
         places = [library]
         plugins = re.search(
@@ -281,9 +281,9 @@ class OpenMpiTuner(Tuner):
         for place in places:
             for name, is_defined in symbols(place).items():
                 if is_defined and (base := _BASE.match(name)):
-                    functions[name] = Watched(name, base[1], base[2])
+                    functions[name] = LibraryFunction(name, base[1], base[2])
                 elif is_defined and (han := _HAN.match(name)):
-                    functions[name] = Watched(name, han[1], han[2])
+                    functions[name] = LibraryFunction(name, han[1], han[2])
         self._plugin = str(places[-1]) if len(places) > 1 else ""
         return [functions[name] for name in sorted(functions)]
 

@@ -13,11 +13,11 @@ from imb.tune import text
 if TYPE_CHECKING:
     from imb.runner.session import Plan
     from imb.store.store import Archive
-    from imb.tune.planning import Settings
+    from imb.tune.planning import TuneSettings
     from imb.tune.search import Tuned
 
 
-def print_result(archive: Archive, result: Tuned, plan: Plan, settings: Settings) -> int:
+def print_result(archive: Archive, result: Tuned, plan: Plan, settings: TuneSettings) -> int:
     """Prints the result and writes the page; the exit status. Raises ImbError."""
     verify = settings.verify is not None
     if settings.format == "json":
@@ -43,7 +43,7 @@ def print_result(archive: Archive, result: Tuned, plan: Plan, settings: Settings
     return _status(result, verify=verify)
 
 
-def _write_page(file: Path, result: Tuned, plan: Plan, settings: Settings) -> None:
+def _write_page(file: Path, result: Tuned, plan: Plan, settings: TuneSettings) -> None:
     from datetime import datetime
 
     from imb.store.durable import write_whole

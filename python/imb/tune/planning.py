@@ -48,7 +48,7 @@ _OURS = (
 _UNSUITED = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "map", "input")
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class TuneSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for, as the plan keeps it. `mpi`: the choice of the user, None: the usual one; `hosts`: how many; `segments` of
     interleaved launches, 1: launches run one after the other; `output`: the folder of the files; `page`: the file of the page; `verify`: a folder
     whose files are confirmed, in place of a search. `budget`: seconds of all launches; `raised`: launches that were planned when it was
@@ -79,7 +79,7 @@ class Group(NamedTuple):
     ranks: int
 
 
-class Launch(NamedTuple):
+class PlannedLaunch(NamedTuple):
     """A launch to be planned. `switch`: what it needs; `at_once`: launches of the same number are interleaved."""
 
     name: str
@@ -131,14 +131,14 @@ def refuse_own(arguments: Sequence[str]) -> None:
 
 
 def new_plan(
-    settings: Settings, mpi: Installation, programs: Path, intent: Intent, timeout: float | None
+    settings: TuneSettings, mpi: Installation, programs: Path, intent: Intent, timeout: float | None
 ) -> Plan:
     """A session without launches yet."""
     plan = growing_plan("tune", settings, mpi, programs, intent, timeout)
     return msgspec.structs.replace(plan, seed=settings.seed, parts=settings.segments)
 
 
-def grown(plan: Plan, settings: Settings, launches: Iterable[Launch]) -> Plan:
+def grown(plan: Plan, settings: TuneSettings, launches: Iterable[PlannedLaunch]) -> Plan:
     """The plan with these launches after those that it has. Raises ImbError where a launcher does not support one."""
     base = plan.variants[0]
     variants, items = list(plan.variants), list(plan.items)
@@ -172,7 +172,7 @@ def grown(plan: Plan, settings: Settings, launches: Iterable[Launch]) -> Plan:
     return extended
 
 
-def checking(group: Group, settings: Settings, lengths: Sequence[int] = ()) -> list[str]:
+def checking(group: Group, settings: TuneSettings, lengths: Sequence[int] = ()) -> list[str]:
     """IMB arguments of a launch that verifies data, at these lengths; none: at those that were asked for."""
     if lengths:
         return [*_measured([group.collective], group.ranks, lengths, settings), *CHECKED]
@@ -180,7 +180,7 @@ def checking(group: Group, settings: Settings, lengths: Sequence[int] = ()) -> l
 
 
 def alternating(
-    group: Group, lengths: Sequence[int], variants: Path, count: int, settings: Settings, longer: float
+    group: Group, lengths: Sequence[int], variants: Path, count: int, settings: TuneSettings, longer: float
 ) -> list[str]:
     """IMB arguments of a launch in which so many variants alternate. `longer`: times the usual duration."""
     seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * count)
@@ -192,7 +192,7 @@ def interleaved(
     collectives: Sequence[str],
     ranks: int,
     lengths: Sequence[int],
-    settings: Settings,
+    settings: TuneSettings,
     at_once: int,
     longer: float,
 ) -> tuple[list[str], float]:
@@ -211,7 +211,7 @@ def time_limit(arguments: Sequence[str], ranks: int, at_once: int = 1) -> float 
     return passes.time_limit("MPI1", arguments, ranks, at_once)
 
 
-def _measured(names: Sequence[str], ranks: int, lengths: Sequence[int], settings: Settings) -> list[str]:
+def _measured(names: Sequence[str], ranks: int, lengths: Sequence[int], settings: TuneSettings) -> list[str]:
     sizes = ["-msgsize", ",".join(map(str, lengths))] if any(lengths) else []
     return [*names, "-npmin", str(ranks), *sizes, *without_lengths(settings.arguments)]
 

@@ -47,7 +47,7 @@ Verdict: TypeAlias = Literal[
 ]
 
 
-class Judged(NamedTuple):
+class CellVerdict(NamedTuple):
     """A cell at a look: verdict, and speedup of the file over no file with its interval, which holds for all cells and looks together.
     `pairs`: how many have the cell."""
 
@@ -66,11 +66,11 @@ class CellResult(NamedTuple):
     chosen: Algorithm
     tried: Algorithm
     estimate: float
-    judged: Judged | None
+    judged: CellVerdict | None
     why: str = ""
 
 
-class Screened(NamedTuple):
+class RejectedCandidate(NamedTuple):
     """A candidate that is out in so many `cells` of those of its collective on so many ranks, and why."""
 
     collective: str
@@ -88,7 +88,7 @@ class Tuned:
 
     def __init__(self) -> None:
         self.cells: list[CellResult] = []
-        self.screened: list[Screened] = []
+        self.screened: list[RejectedCandidate] = []
         self.limited: dict[str, int] = {}
         self.notes: list[str] = []
         self.acts = ""
@@ -212,11 +212,11 @@ class Proof:
     ) -> None:
         self.changed: Mask = np.array(changed, dtype=bool)
         # Cells that went back to the default, as they were judged then.
-        self.reverted: list[tuple[int, Judged]] = []
+        self.reverted: list[tuple[int, CellVerdict]] = []
         self.confirmation = 1
         self.over = not self.changed.any()
-        self.judged: list[Judged] = []
-        self._last: list[Judged] = []
+        self.judged: list[CellVerdict] = []
+        self._last: list[CellVerdict] = []
         self._margin = math.log1p(margin)
         self._family = family
         self._most = confirmations
@@ -325,7 +325,7 @@ class Proof:
             self.changed[:] = False
             self.over = True
 
-    def _has_reserve(self, result: Judged, why: Verdict) -> bool:
+    def _has_reserve(self, result: CellVerdict, why: Verdict) -> bool:
         least = self._margin
         if self.confirmation > 1 or why == "no time":
             half = math.log(result.speedup / result.low) if result.low > 0 else math.inf
@@ -358,7 +358,7 @@ class _Estimates(NamedTuple):
 
 def judged(
     gains: Values, changed: Mask, margin: float, level: float, control: Values | None = None
-) -> list[Judged]:
+) -> list[CellVerdict]:
     """Of each cell, from logarithms of its speedup, shape (pairs, cells). Tests are Holm's with weights: changed cells have half of the
     level, the others the other half. The interval of a cell is at the level of its step, so that it is above 1 where the cell is confirmed. `margin`, a logarithm: what an unchanged cell must not be slower by.
     `control`: of each pair the same of rows that no file changes, whose expectation is 0."""
@@ -386,7 +386,7 @@ def judged(
         speedup, least, most = (
             float(np.exp(min(values[at], LARGEST_LOG))) for values in (estimates.mean, low, high)
         )
-        cells.append(Judged(verdict, speedup, least, most, int(estimates.pairs[at])))
+        cells.append(CellVerdict(verdict, speedup, least, most, int(estimates.pairs[at])))
     return cells
 
 

@@ -16,7 +16,7 @@ from imb.runner import stored_sessions
 from imb.runner.session import settings_of
 from imb.store.durable import write_whole
 from imb.store.store import Archive
-from imb.tune.planning import Settings
+from imb.tune.planning import TuneSettings
 from imb.tune.watch import library_of
 
 SWITCH = "switch.sh"
@@ -72,10 +72,10 @@ def difference(folder: Path, mpi: Installation) -> str | None:
 def outdated(archive: Archive) -> Iterator[str]:
     """Files of this user's sessions that were proven with another version or build of their MPI than there is now, and the command that
     confirms them again. Starts the launcher of no other MPI."""
-    newest: dict[str, tuple[Settings, Installation]] = {}
+    newest: dict[str, tuple[TuneSettings, Installation]] = {}
     for plan in stored_sessions.of_command(archive, "tune"):
         try:
-            settings = settings_of(plan, Settings)
+            settings = settings_of(plan, TuneSettings)
         except ImbError:
             continue  # of another version
         newest[settings.verify or settings.output] = settings, plan.variants[0].mpi

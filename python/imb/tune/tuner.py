@@ -29,7 +29,7 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Proof:
+class ActingProof:
     """Whether a file acts in the cells that it names and nowhere else. `wrong`: cells where it does not, and what was seen;
     `missing`: cells that were not executed; `alike`: changed cells where the evidence is the same for the algorithm and the library's
     own choice, as with other segments; `reason`: why nothing is proven."""
@@ -187,7 +187,7 @@ def proof(
     with_file: Executed,
     forced: Mapping[tuple[str, Algorithm], Executed],
     evidence: str = "",
-) -> Proof:
+) -> ActingProof:
     """Compares launches under `Tuner.watch`: without a file, with it, and with each chosen algorithm of a collective
     forced. A changed cell must execute what the forced algorithm executes there, any other what the library executes without a file."""
     wrong, missing, alike = {}, [], []
@@ -204,7 +204,7 @@ def proof(
             wrong[cell] = f"{_listed(actual)} in place of {_listed(expected)}"
         elif algorithm != DEFAULT and actual == by_default:
             alike.append(cell)
-    return Proof(evidence, wrong, tuple(missing), tuple(alike))
+    return ActingProof(evidence, wrong, tuple(missing), tuple(alike))
 
 
 def _listed(names: Iterable[str]) -> str:

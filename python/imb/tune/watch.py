@@ -20,7 +20,7 @@ FOLDER = "OPENIMB_WATCH"  # the variable that names where ranks write
 COMPILERS = ("cc", "gcc", "clang", "g++", "clang++")
 
 
-class Watched(NamedTuple):
+class LibraryFunction(NamedTuple):
     """A function of the library: an algorithm of a collective."""
 
     function: str
@@ -81,7 +81,7 @@ def symbols(library: Path) -> dict[str, bool]:
     return defined
 
 
-def compiled(mpi: Installation, functions: Sequence[Watched], definitions: Sequence[str]) -> Path:
+def compiled(mpi: Installation, functions: Sequence[LibraryFunction], definitions: Sequence[str]) -> Path:
     """The library for this MPI, in the user's cache. Raises NoWatch."""
     source = Path(__file__).with_name("watch.c")
     lines = [

@@ -18,7 +18,7 @@ from imb.fabric.judging.rounds import Circle, confirming_rounds, few_rounds, who
 from imb.fabric.judging.stages import CONFIRMING, FIRST, QUICK_FIRST, Stage, after_quick, search
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import Topology, graph, tree
-from imb.fabric.judging.verdict import Screened, SizeResult, Suspect, Verdict
+from imb.fabric.judging.verdict import PairToRetest, SizeResult, Suspect, Verdict
 from imb.stats.arrays import Numbers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench"))
@@ -667,7 +667,7 @@ def test_rounds_that_confirm_have_the_suspects_and_all_others(kind: str) -> None
 def test_many_pairs_that_may_be_slow_are_measured_side_by_side(ends: int) -> None:
     """In a few rounds, each with all endpoints; those that are left, in as many as their controls need."""
     pairs = [(at, at + step) for step in (1, 5) for at in range(0, ends - 5, 3)][: ends // 4]
-    verdict = Verdict("healthy", screened=tuple(Screened(a, b, "Pair_Bandwidth", 8) for a, b in pairs))
+    verdict = Verdict("healthy", screened=tuple(PairToRetest(a, b, "Pair_Bandwidth", 8) for a, b in pairs))
     rounds = list(confirming_rounds(verdict, ends, 1, ends, 6))
     assert len(rounds) <= 4 and {pair for one in rounds for pair in one} >= set(pairs)
     for one in rounds:

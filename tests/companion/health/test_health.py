@@ -25,7 +25,7 @@ from companion.door import Imb, Said
 from imb.compare import pairing
 from imb.health import checks, limits
 from imb.health.command import SESSIONS_APART
-from imb.health.figures import Watched
+from imb.health.figures import FigureState
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.records import Mpi
@@ -476,7 +476,7 @@ def test_a_file_that_changes_during_a_check_is_left_alone(
     site.learn()
     measured = checks.measured
 
-    def remove(*words: Any) -> checks.Launched:
+    def remove(*words: Any) -> checks.HealthLaunch:
         site.file.unlink(missing_ok=True)
         return measured(*words)
 
@@ -676,7 +676,7 @@ def file_of(path: Path, mpi: lab.Mpi, seconds: float) -> Path:
     installation = installations.mpi_of(Path(mpi.wrapper))
     figure = "PingPong 8 bytes"
     session = checks.Learned(at=ago(), seconds=0.5, values={figure: [seconds] * limits.LAUNCHES})
-    kept = checks.Kept(
+    kept = checks.HealthFile(
         host=socket.gethostname(),
         mpi=installation,
         programs=str(mpi.build / "bin"),
@@ -684,7 +684,7 @@ def file_of(path: Path, mpi: lab.Mpi, seconds: float) -> Path:
         component="MPI1",
         arguments=["PingPong", "-msgsize", "8", "-iter", "10", "-time", "0.01"],
         sessions=[session] * limits.FEWEST,
-        watched={figure: Watched(beyond=limits.LAUNCHES - 1, suspect=ago(minutes=15))},
+        watched={figure: FigureState(beyond=limits.LAUNCHES - 1, suspect=ago(minutes=15))},
     )
     path.unlink(missing_ok=True)
     checks.save(path, kept, None)
@@ -731,7 +731,7 @@ def test_a_prolog_and_a_health_check_of_slurm(tmp_path: Path) -> None:
             """On a busy machine a check may run out of time, which is no verdict."""
             assert said("srun", "-N1", "echo", "ran") == "ran"
             kept = checks.load_kept(tmp_path / "healthy.json")
-            return kept is not None and kept.watched == {"PingPong 8 bytes": Watched()}
+            return kept is not None and kept.watched == {"PingPong 8 bytes": FigureState()}
 
         def rejected() -> bool:
             if not said("squeue", "-h"):
@@ -816,7 +816,7 @@ def test_what_a_check_sees(noise: float, least: float, most: float) -> None:
         sessions = [{"a": values.tolist()} for values in drawn]
         [sensitivity] = limits.sensitivity(sessions)
         seen.append(sensitivity.slowdown)
-        check = limits.Check(limits.limits_of(sessions), {})
+        check = limits.HealthCheck(limits.limits_of(sessions), {})
         for value in np.exp(random.normal(0, noise, limits.LAUNCHES)) * (1 + sensitivity.slowdown):
             check.add({"a": float(value)})
         found += check.verdict(ago())[0] == "suspect"

@@ -20,7 +20,7 @@ from imb.mpi.installations import Installation, mpi_of
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.tune.mpich import COMPOSITIONS, GENERIC, PARAMETERS, MpichTuner
 from imb.tune.openmpi import OpenMpiTuner
-from imb.tune.tuner import Executed, Proof, Tuner, proof, tuner_of
+from imb.tune.tuner import ActingProof, Executed, Tuner, proof, tuner_of
 from imb.tune.watch import compiled
 
 pytestmark = pytest.mark.needs_mpi
@@ -36,14 +36,14 @@ def prove(
     switch: Switch,
     folder: Path,
     launch: Callable[[Switch, Sequence[Cell]], str],
-) -> Proof:
+) -> ActingProof:
     """Proves that the files of `switch` act, by launches of its own, a few repetitions of each cell: one without files, one with them, one
     for each chosen algorithm of a collective. `launch` runs these cells with a switch and returns what ranks and launcher printed;
     `folder` is empty, and all hosts see it."""
     measured = sorted({*measured, *choices})
     watched = tuner.watch(folder / "without")
     if watched.switch is None:
-        return Proof(reason=watched.reason)
+        return ActingProof(reason=watched.reason)
 
     def executed(name: str, cells: Sequence[Cell], more: Switch) -> tuple[Executed, str]:
         watch = tuner.watch(folder / name).switch
@@ -56,7 +56,7 @@ def prove(
         without, _ = executed("without", measured, Switch({}))
         with_file, printed = executed("file", measured, switch)
         if unread := tuner.unread(switch, printed):
-            return Proof(
+            return ActingProof(
                 watched.evidence, reason=f"{tuner.mpi.version} does not report that it read {unread}"
             )
         forced = {}
@@ -69,7 +69,7 @@ def prove(
             found, _ = executed(f"forced-{number}", sorted(cells), tuner.forced(collective, algorithm))
             forced[collective, algorithm] = found
     except ImbError as error:  # ranks that do not report, or a launch that fails
-        return Proof(watched.evidence, reason=str(error))
+        return ActingProof(watched.evidence, reason=str(error))
     return proof(
         choices, measured, without=without, with_file=with_file, forced=forced, evidence=watched.evidence
     )

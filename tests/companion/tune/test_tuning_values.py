@@ -14,7 +14,16 @@ from imb.mpi.installations import Installation
 from imb.tune.cells import DEFAULT, Algorithm, Cell
 from imb.tune.mpich import _changed, _decided, _text
 from imb.tune.openmpi import OpenMpiTuner
-from imb.tune.tuner import Proof, cells_in, cells_lines, choices_in, choices_lines, proof, ranges, tuner_of
+from imb.tune.tuner import (
+    ActingProof,
+    cells_in,
+    cells_lines,
+    choices_in,
+    choices_lines,
+    proof,
+    ranges,
+    tuner_of,
+)
 from imb.tune.watch import executed_in, symbols
 
 RING = Algorithm("ring", 4)
@@ -331,7 +340,7 @@ def test_proof_compares_each_cell() -> None:
     forced = {("Allreduce", RING): {large: frozenset({"ring"})}}
     choices = {large: RING}
 
-    def judged(**changes: object) -> Proof:
+    def judged(**changes: object) -> ActingProof:
         arguments = {"without": own, "with_file": acts, "forced": forced, **changes}
         return proof(choices, [small, large, other], **arguments)  # type: ignore[arg-type]
 

@@ -26,7 +26,7 @@ from imb.fabric.judging.classes import (
 from imb.fabric.judging.components import FEWEST, Components, components_of
 from imb.fabric.judging.judge import (
     RANK,
-    Result,
+    RetestResult,
     alike,
     asymmetric_pairs,
     beyond_tail,
@@ -41,7 +41,7 @@ from imb.fabric.judging.judge import (
 )
 from imb.fabric.judging.launches import leveled
 from imb.fabric.judging.pairs import silent_endpoints, silent_together, unanswered, without_answer
-from imb.fabric.judging.parts import Fit, Layout, Part, bounded_mean
+from imb.fabric.judging.parts import Fit, SweepLayout, SweepPart, bounded_mean
 from imb.fabric.judging.rails import quiet_rails, shares
 from imb.fabric.judging.sensitivity import MISSED, remedy
 from imb.fabric.judging.sweep import Sweep
@@ -49,9 +49,9 @@ from imb.fabric.judging.topology import Topology
 from imb.fabric.judging.verdict import (
     NOTHING,
     Asymmetric,
+    PairToRetest,
     Populations,
     QuietRail,
-    Screened,
     SizeResult,
     State,
     Suspect,
@@ -80,7 +80,7 @@ def judge_sweeps(
     sweep, at most; `least_effect`: what is less slow than this is not named."""
     if not sweeps:
         return NOTHING
-    prepared: Layout | None = None
+    prepared: SweepLayout | None = None
     sizes: list[_Size] = []
     for sweep in (leveled(each, topology) for each in sweeps):
         prepared = _layout(sweep, topology, prepared)
@@ -125,7 +125,7 @@ def judge_sweeps(
     )
 
 
-def _layout(sweep: Sweep, topology: Topology | None, before: Layout | None) -> Layout:
+def _layout(sweep: Sweep, topology: Topology | None, before: SweepLayout | None) -> SweepLayout:
     """The layout of a sweep. It has the components of the sweep before, if that has the same pairs."""
     count = len(sweep.endpoints)
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
@@ -146,7 +146,7 @@ def _layout(sweep: Sweep, topology: Topology | None, before: Layout | None) -> L
         components = before.components
     else:
         components = components_of(sweep.endpoints, a, b, topology, sweep.rails)
-    return Layout(sweep, good, key, a, b, _distances(sweep, a, b, topology).of, components, logs)
+    return SweepLayout(sweep, good, key, a, b, _distances(sweep, a, b, topology).of, components, logs)
 
 
 def _distances(sweep: Sweep, a: Numbers, b: Numbers, topology: Topology | None) -> Classes:
@@ -158,7 +158,9 @@ def _distances(sweep: Sweep, a: Numbers, b: Numbers, topology: Topology | None) 
 class _Size:
     """What one sweep shows."""
 
-    def __init__(self, layout: Layout, topology: Topology | None, level: float, least_effect: float) -> None:
+    def __init__(
+        self, layout: SweepLayout, topology: Topology | None, level: float, least_effect: float
+    ) -> None:
         sweep = layout.sweep
         self.layout, self.sweep, self.topology = layout, sweep, topology
         self.rails_level = _RAILS * level
@@ -170,7 +172,7 @@ class _Size:
         self.notes: list[str] = [self.lost] if self.lost else []
         self.suspects: list[Suspect] = self._failed()
         self.asymmetric: list[Asymmetric] = []
-        self.screened: list[Screened] = []
+        self.screened: list[PairToRetest] = []
         self.populations: list[Populations] = []
         self.unjudged: tuple[str, ...] = ()
         self.quiet: tuple[QuietRail, ...] = ()
@@ -197,20 +199,20 @@ class _Size:
             return
         self.classes = _distances(sweep, layout.a, layout.b, topology)
         first, later = halves(self.layout)
-        self.whole = screen(Part(self.layout, first | later), self.least)
+        self.whole = screen(SweepPart(self.layout, first | later), self.least)
         self.group_of: Indices | None = None
         rails = any(self.whole.part.each[at].kind == "rail" for at in self.whole.chosen)
         if topology is None and not rails and self._find_groups():  # a slow rail may look like groups
-            self.whole = screen(Part(self.layout, first | later), self.least)
+            self.whole = screen(SweepPart(self.layout, first | later), self.least)
         apart = set[int]()
         if self._find_populations():
-            self.whole = screen(Part(self.layout, first | later), self.least)
+            self.whole = screen(SweepPart(self.layout, first | later), self.least)
         elif topology is None:
             while group := self._find_apart(apart):
                 apart |= set(group)
-                self.whole = screen(Part(self.layout, first | later), self.least)
-        self.all_passes, self.fresh = self.whole.part, Part(self.layout, later)
-        self.first = Part(self.layout, first)
+                self.whole = screen(SweepPart(self.layout, first | later), self.least)
+        self.all_passes, self.fresh = self.whole.part, SweepPart(self.layout, later)
+        self.first = SweepPart(self.layout, first)
         self.launches = sweep.launch_count
         self._judge_components()
         self._judge_pairs()
@@ -356,7 +358,7 @@ class _Size:
         self.final = Fit(self.all_passes, tuple(slow))
         self._whole_groups()
 
-    def _suspect(self, at: int, result: Result | None) -> Suspect:
+    def _suspect(self, at: int, result: RetestResult | None) -> Suspect:
         """Named where fresh passes confirm it, and no other component explains its pairs about as well."""
         component = self.all_passes.each[at]
         effect, error = self.final.effect(at), self.final.error(at)
@@ -495,7 +497,7 @@ class _Size:
                 self._add_pair(code, float(value), result, named, undecided, both_signs)
 
     def _add_pair(
-        self, code: int, value: float, result: Result | None, named: bool, undecided: bool, way: bool
+        self, code: int, value: float, result: RetestResult | None, named: bool, undecided: bool, way: bool
     ) -> None:
         at = code if code >= 0 else -1 - code
         a, b = int(self.layout.a[at]), int(self.layout.b[at])
@@ -509,7 +511,7 @@ class _Size:
         if not named and not undecided:
             again = self.launches == 1 or (self.launches == 2 and result is not None and result.again)
             if not way and again and self._noise_is_of_passes():
-                self.screened.append(Screened(a, b, self.sweep.benchmark, self.sweep.bytes))
+                self.screened.append(PairToRetest(a, b, self.sweep.benchmark, self.sweep.bytes))
             return
         reach = _95 * 1.25 * self.final.spread
         self.suspects.append(
@@ -632,7 +634,7 @@ class _Size:
         )
 
 
-def _passes(layout: Layout) -> int:
+def _passes(layout: SweepLayout) -> int:
     """How often a pair was measured, in the median."""
     return int(np.median(np.bincount(layout.key[layout.good], minlength=1)))
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
 from imb.fabric.judging.components import FEWEST
-from imb.fabric.judging.parts import Fit, Layout, Part, huber
+from imb.fabric.judging.parts import Fit, SweepLayout, SweepPart, huber
 from imb.stats.arrays import Mask, Values
 from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import LEAST_SPREAD
@@ -36,7 +36,7 @@ RANK = 0.01  # chance that a pair is among the slowest by its rank alone
 _POWER = 0.99  # of sweeps that find a detectable effect
 
 
-class Result(NamedTuple):
+class RetestResult(NamedTuple):
     """`p_value`: adjusted probability of the fresh passes without an effect; `again`: slow in the earlier passes by themselves, and in the fresh ones more than
     all controls."""
 
@@ -44,7 +44,7 @@ class Result(NamedTuple):
     again: bool
 
 
-def screen(part: Part, least: float) -> Fit:
+def screen(part: SweepPart, least: float) -> Fit:
     """Slow components. Two slow hosts of a switch may look like a slow switch as long as they are unknown: so a link or switch is replaced by endpoints where
     these explain more."""
     every = ~part.confounded[0]
@@ -69,7 +69,7 @@ def _unexplained(fit: Fit, spread: float) -> float:
     return float(huber((fit.residual - slow)[fit.part.there] / spread).sum())
 
 
-def _grown(part: Part, begin: list[int], allowed: Mask, least: float) -> Fit:
+def _grown(part: SweepPart, begin: list[int], allowed: Mask, least: float) -> Fit:
     chosen = list(begin)
     fit = Fit(part, tuple(chosen))
     # A component with many of all pairs, or with few peers, raises the level and the spread that it is seen against.
@@ -136,7 +136,9 @@ def significance(fit: Fit, component: int) -> float:
     return max(fit.score(component), fit.ratio(component))
 
 
-def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> dict[int, Result]:
+def confirm(
+    first: SweepPart, fresh: SweepPart, chosen: tuple[int, ...], least: float
+) -> dict[int, RetestResult]:
     """The result of each of these components that both parts have, by its index."""
     shared = tuple(component for component in chosen if component < min(len(first.each), len(fresh.each)))
     earlier, fit = Fit(first, shared), Fit(fresh, shared)
@@ -151,7 +153,7 @@ def confirm(first: Part, fresh: Part, chosen: tuple[int, ...], least: float) -> 
         p = float(stdtr(freedom, -significance(fit, component))) * len(shared)
         slower = scores[controls] / factor >= score
         again = not slower.any() and fit.mean(component) >= _NEAR * least
-        results[component] = Result(min(1.0, p), again and significant(earlier, component, least))
+        results[component] = RetestResult(min(1.0, p), again and significant(earlier, component, least))
     return results
 
 
@@ -225,7 +227,7 @@ def asymmetric_pairs(fit: Fit, least: float) -> Singles:
 
 def confirm_pairs(
     singles: Singles, fresh: Values, least: float, *, both_signs: bool, steady: bool
-) -> dict[int, Result]:
+) -> dict[int, RetestResult]:
     """By the rank of each suspect among all other pairs of the fresh passes: if it is healthy, any of them may be the slowest. Bonferroni over the suspects; if the
     pairs are too few for that and `steady`, as the noise of a pass does not last, one after the other, the slowest first, until one is not confirmed
     (Maurer, Hothorn and Lehmacher 1995)."""
@@ -240,7 +242,7 @@ def confirm_pairs(
         value = float(fresh[at] if code >= 0 else -fresh[at])
         p = (1 + int(np.count_nonzero(others >= value))) / (len(others) + 1)
         last = max(last, p) if one_by_one else min(1.0, len(where) * p)
-        results[code] = Result(last, value >= _NEAR * least)
+        results[code] = RetestResult(last, value >= _NEAR * least)
     return results
 
 
@@ -300,7 +302,7 @@ def _of_kind(kind: str, wanted: str) -> bool:
     return kind in ("core", "host") if wanted == "host" else kind == wanted
 
 
-def halves(layout: Layout) -> tuple[Mask, Mask]:
+def halves(layout: SweepLayout) -> tuple[Mask, Mask]:
     """Records that are screened, and those that confirm: the last of several launches, or the later half of the passes of one; the later half of each
     launch, if launches have different endpoints."""
     sweep = layout.sweep

@@ -13,7 +13,7 @@ from imb.fabric.judging.sweep import Endpoint, Rails, Sweep
 from imb.fabric.pair_records import PairLaunch
 from imb.model.errors import ImbError
 from imb.model.path import LOOPBACK
-from imb.model.records import Endpoint as Place
+from imb.model.records import EndpointRecord as Place
 from imb.model.records import Run
 from imb.stats.arrays import Numbers
 

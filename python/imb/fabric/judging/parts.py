@@ -31,7 +31,7 @@ _ROBUST = 10  # endpoints of which the median absolute deviation is taken; a slo
 
 
 @dataclass(frozen=True)
-class Layout:
+class SweepLayout:
     """What all parts of a sweep share. `key`: the pair of each record, `a`, `b`: of each pair, `of`: class of each pair and direction; `logs`: of the records' times."""
 
     sweep: Sweep
@@ -73,10 +73,10 @@ class Layout:
         return (*each, *ways), vstack(rows).tocsr()
 
 
-class Part:
+class SweepPart:
     """`value`: of each pair and direction (first all from the lower endpoint, then all others), NaN where there is none; without directions, of each pair."""
 
-    def __init__(self, layout: Layout, kept: Mask) -> None:
+    def __init__(self, layout: SweepLayout, kept: Mask) -> None:
         self.layout = layout
         selected = kept & layout.good
         pairs = len(layout.a)
@@ -180,7 +180,7 @@ class Fit:
     """A part with slow components: `residual` of each pair and direction, `covered`: by how many of them, `spread`: standard deviation of the residuals
     without the effects of slow components. `like`: whose levels and spread it has, if not its own."""
 
-    def __init__(self, part: Part, chosen: tuple[int, ...], like: Fit | None = None) -> None:
+    def __init__(self, part: SweepPart, chosen: tuple[int, ...], like: Fit | None = None) -> None:
         self.part, self.chosen = part, chosen
         self.covered = np.zeros(len(part.value), dtype=np.int64)
         for component in chosen:

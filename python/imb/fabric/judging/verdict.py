@@ -52,7 +52,7 @@ class Asymmetric:
 
 
 @dataclass(frozen=True)
-class Screened:
+class PairToRetest:
     """A pair that another launch should measure, too little slow to be a suspect: of many healthy pairs some are."""
 
     a: int
@@ -126,7 +126,7 @@ class Verdict:
     silent_together: tuple[tuple[int, int], ...] = ()
     unjudged: tuple[str, ...] = ()
     quiet_rails: tuple[QuietRail, ...] = ()
-    screened: tuple[Screened, ...] = ()
+    screened: tuple[PairToRetest, ...] = ()
 
 
 NOTHING = Verdict("inconclusive", notes=("no pairs were measured",))
