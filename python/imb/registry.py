@@ -19,9 +19,9 @@ SLICES = (
 
 
 class CommandEntry(NamedTuple):
-    """A command. `group`: its heading in `imb --help`; `module`: has a function `command`, whose docstring is the rest of the help, or a Typer
-    `app` with several commands; `main`: runs it in place of `imb.cli.main`, from the words of the command line and a function that runs them
-    and returns the exit status."""
+    """A command. `group`: its heading in `imb --help`; `module`: has a function `command`, whose docstring is the rest of the help, and may have
+    a `command_class`, which parses its words; or it has a Typer `app` with several commands; `main`: runs it in place of `imb.cli.main`, from
+    the words of the command line and a function that runs them and returns the exit status."""
 
     group: str
     summary: str

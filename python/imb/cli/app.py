@@ -109,7 +109,9 @@ def _imported(name: str) -> Any:
         command = typer.main.get_command(module.app)
     else:
         single = typer.Typer(rich_markup_mode=None, add_completion=False)
-        single.command(name, cls=getattr(module, "HelpCommand", HelpCommand))(_interruptible(module.command))
+        single.command(name, cls=getattr(module, "command_class", HelpCommand))(
+            _interruptible(module.command)
+        )
         command = typer.main.get_command(single)
     command.name = name
     return command

@@ -57,6 +57,9 @@ class SweepCommand(help.HelpCommand):
         return super().parse_args(ctx, args[:at])
 
 
+command_class = SweepCommand
+
+
 def command(
     ctx: typer.Context,
     names: Annotated[
