@@ -48,7 +48,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
     """Sessions of `imb fabric`: stages of launches. `sources`: runs with records; `notes`: problems of launches, and what was left out; `unreachable`: hosts that a launcher
     could not reach, and why."""
 
-    SweepSettings = SweepSettings
+    Settings = SweepSettings
     shows = Shows(measured=False, failures=False)
     grows = True
 

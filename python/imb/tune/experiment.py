@@ -68,7 +68,7 @@ Stage: TypeAlias = Generator[list[PlannedLaunch], list[Figures], _T]
 class TuneExperiment(Experiment[TuneSettings, Tuned]):
     """Sessions of `imb tune`: stages of launches. `finished`: no launch follows, and `result` is complete."""
 
-    TuneSettings = TuneSettings
+    Settings = TuneSettings
     shows = Shows(measured=False)
     grows = True
 
