@@ -21,7 +21,9 @@ MARKDOWN = [
     *sorted((lab.TOP / "docs").glob("*.md")),
 ]
 SOURCES = sorted((lab.TOP / "python" / "imb").rglob("*.py"))
-EXAMPLES = [path for path in sorted((lab.TOP / "examples").rglob("*")) if path.is_file()]
+EXAMPLES = [
+    path for path in sorted((lab.TOP / "examples").rglob("*")) if path.is_file() and path.suffix != ".pyc"
+]
 PAGES = [*MARKDOWN, *EXAMPLES]
 FOLDERS = "bench|cmake|docs|examples|man|packaging|python|schema|src|tests|tools"
 # There is one version, and it is not released: none is older.

@@ -538,7 +538,7 @@ def test_an_error_of_imb_is_no_bad_host(site: Site, monkeypatch: pytest.MonkeyPa
     said = site()
     assert (said.code, said.err) == (0, "imb: no build\n")
     assert site("--strict").code == 3
-    monkeypatch.setattr(limits, "Check", None)
+    monkeypatch.setattr(limits, "HealthCheck", None)
     said = site()
     assert said.code == 0 and "imb: an error of imb: TypeError: " in said.err
     assert site("--strict").code == 3
