@@ -235,7 +235,7 @@ def test_negative_times_of_a_launch_that_was_cut_off_are_left_out(imb: Imb, tmp_
     said = imb("show", file)
     assert said.code == 1 and said.err.count("negative time; skipped") == 3, said
     assert not re.search(r"(?<!\S)-\d", said.out)
-    assert "-2" not in imb("export", file, "--samples").out
+    assert ",-" not in imb("export", file, "--samples").out
 
 
 @pytest.mark.slice("fabric")
