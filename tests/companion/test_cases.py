@@ -323,7 +323,7 @@ EXPECTED = {
     "AL-imb-and-osu.md": Case(
         [Launch([Rows("PingPong", 2, TRANSFER, FIVE[:3])], "complete", label="PingPong", command=OWN)],
         [
-            ": tables of OSU's benchmarks and of IMB in one file: those of OSU's benchmarks are skipped (3 rows); split the file"
+            ": tables of IMB and of OSU's benchmarks in one file: 3 rows of OSU's benchmarks are skipped; split the file"
         ],
     ),
     "AN-html-nbsp.txt": Case(

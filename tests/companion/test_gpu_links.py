@@ -371,7 +371,10 @@ def test_the_bandwidth_of_host_memory_is_no_kind_of_memory(imb: Imb, tmp_path: P
     machines.save(tmp_path / "1.jsonl", records("cuda", cards=TWO))
     for name in ("--memory-bandwidth", "--memory"):
         said = imb("diagnose", tmp_path / "1.jsonl", name, "100GB/s")
-        assert "--memory-bandwidth: is of the host" in said.out
+        assert (
+            "--memory-bandwidth is the bandwidth of host memory, and messages are in cuda memory; see --gpu-link"
+            in " ".join(said.out.split())
+        )
         said = imb("report", tmp_path / "1.jsonl", name, "fast", "-o", tmp_path / "x.html")
         assert said.code == 2 and "not a rate" in said.err
 

@@ -51,7 +51,7 @@ def test_launches_where_proc_cannot_be_read(
     try:
         options = fake_mpi.make(tmp_path / "mpi")
         said = imb("run", "PingPong", *options, "--launches", "2")
-        assert said.code == 0 and said.out.count(": 1 rows in ") == 2, said
+        assert said.code == 0 and said.out.count(": 1 row in ") == 2, said
         monkeypatch.setenv("FAKE_HOLD", str(tmp_path))  # a launch that is killed: its ranks are looked for
         killed = imb("run", "PingPong", *options, "--timeout", "0.3")
         assert killed.code == 1, killed
@@ -78,7 +78,7 @@ def test_output_that_cannot_be_written(imb: Imb, archive: Archive, tmp_path: Pat
     options = map(str, fake_mpi.make(tmp_path / "mpi"))
     launch = subprocess.run([*command, "run", "PingPong", *options], stdout=subprocess.PIPE, stderr=write)
     os.close(write)
-    assert launch.returncode == 0 and b": 1 rows in " in launch.stdout
+    assert launch.returncode == 0 and b": 1 row in " in launch.stdout
 
 
 def test_a_query_that_is_no_text(imb: Imb) -> None:
@@ -177,7 +177,7 @@ def test_a_user_without_a_home_folder_names_an_archive(imb: Imb, archive: Archiv
     """The cache has no place, and is temporary."""
     options, place = fake_mpi.make(tmp_path / "mpi"), ["--archive", tmp_path / "archive"]
     said = imb("run", "PingPong", *options, "--label", "x", *place)
-    assert said.code == 0 and ": 1 rows in " in said.out, said.err
+    assert said.code == 0 and ": 1 row in " in said.out, said.err
     (run,) = archive.ids()
     assert imb("ls", *place).out.splitlines()[-1].startswith(run[:10])
     for words in (["show", "x"], ["query", "FROM runs"], ["export", "x"], ["archive", "verify"]):
@@ -197,7 +197,7 @@ def test_a_user_without_a_home_folder_runs_the_programs_of_the_package(
     (tmp_path / "mpi/lib/libmpi.so.40").touch()
     monkeypatch.setattr("imb.mpi.prebuilt.packaged_programs", lambda: tmp_path / "mpi/bin")
     said = imb(*words)
-    assert said.code == 0 and ": 1 rows in " in said.out, said.err
+    assert said.code == 0 and ": 1 row in " in said.out, said.err
 
 
 @pytest.mark.usefixtures("no_home")

@@ -187,6 +187,8 @@ def test_as_many_launches_are_repeated_as_the_limit_says(
 
 def test_repeats_need_state_probes_and_no_looks(imb: Imb, tmp_path: Path) -> None:
     options = fake_mpi.make(tmp_path / "mpi")
+    said = imb("ab", "--a", "", "--b", "A=1", *options, "--repeats", 1, "--launches", 1, "PingPong")
+    assert "2 of 2 launches to run, at most 1 repeat, " in said.err
     for word, says in (
         ("--classic", "needs the state probes"),
         ("--until-decided", "repeats and until_decided exclude each other"),

@@ -32,6 +32,7 @@ from imb.cli.submitting import (
 from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.suite import suite_folder
+from imb.model.units import counted
 from imb.report.terminal import say
 from imb.store.store import Archive
 
@@ -172,8 +173,10 @@ def _print_dry_run(store: Archive, plan: session.Plan) -> None:
         plan, session.done(store, plan).values(), stored_sessions.usual_seconds(store, plan)
     )
     duration = "duration unknown" if seconds is None else f"about {duration_text(seconds)}"
-    limit = " at most" if plan.until else f", at most {plan.repeats} repeats" if plan.repeats else ""
-    say(f"{len(plan.items)} launches{limit}, seed {plan.seed}: {duration}", err=True)
+    limit = (
+        " at most" if plan.until else f", at most {counted(plan.repeats, 'repeat')}" if plan.repeats else ""
+    )
+    say(f"{counted(len(plan.items), 'launch')}{limit}, seed {plan.seed}: {duration}", err=True)
 
 
 def _campaign_of(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:

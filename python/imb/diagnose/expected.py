@@ -9,6 +9,7 @@ import numpy as np
 
 from imb.diagnose.case import Case, Curve, Finding
 from imb.model import collective_models
+from imb.model.gpus import UNKNOWN
 from imb.model.units import counted, duration, megabytes, size, us
 from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
@@ -22,7 +23,9 @@ def latency(case: Case) -> Iterator[Finding]:
     """A short message takes longer than is usual."""
     if case.memory:
         case.note(
-            f"latency against common values: these are of host memory, messages are in {case.memory} memory"
+            "latency against common values of host memory: the log does not show whether messages are in device memory"
+            if UNKNOWN in case.memory
+            else f"latency against common values of host memory: messages are in {case.memory} memory"
         )
         return
     for curve in case.curves:
@@ -95,7 +98,9 @@ def peak_bandwidth(case: Case) -> Iterator[Finding]:
         )
         memory = None
     if memory and case.memory:
-        case.note(f"--memory-bandwidth: is of the host, messages are in {case.memory} memory; see --gpu-link")
+        case.note(
+            f"--memory-bandwidth is the bandwidth of host memory, and messages are in {case.memory} memory; see --gpu-link"
+        )
         memory = None
     if (link or memory) and (best is None or longest is None):
         case.note(

@@ -90,7 +90,7 @@ def _launch_planned(
     versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in plan.variants))
     limit = " at most" if plan.until else ""
     may_repeat = plan.repeats and not any(item.repeats for item in plan.items)
-    limit += f", at most {plan.repeats} repeats" if may_repeat else ""
+    limit += f", at most {counted(plan.repeats, 'repeat')}" if may_repeat else ""
     if announced:
         pass
     elif todo:

@@ -65,8 +65,11 @@ def _note_others(log: Log, text: bytes, name: str, chosen: Reader) -> None:
     for other in _OF_LOGS[_OF_LOGS.index(chosen) + 1 :]:
         if other.detect(text):
             rows = max(other.read(text, "").counts()[1], 1)
-            message = f"tables of {other.title} and of {chosen.title} in one file: those of {other.title} are skipped"
-            log.problems.append(Problem(name, 0, f"{message} ({counted(rows, 'row')}); split the file", rows))
+            message = (
+                f"tables of {chosen.title} and of {other.title} in one file: {counted(rows, 'row')} of {other.title}"
+                f" {'is' if rows == 1 else 'are'} skipped; split the file"
+            )
+            log.problems.append(Problem(name, 0, message, rows))
 
 
 def read_log(text: bytes, name: str) -> Records:

@@ -182,8 +182,12 @@ def _myself() -> Owner:
 
 
 def _born(pid: int) -> float | None:
-    """When a process of this host began; None where there is none, or the system does not show it."""
-    return answer_of(lambda: psutil.Process(pid).create_time())
+    """When a process of this host began; None where there is none, or the system does not show it. A zombie has ended: in many containers
+    nothing removes it."""
+    process = answer_of(lambda: psutil.Process(pid))
+    if process is None or answer_of(process.status) == psutil.STATUS_ZOMBIE:
+        return None
+    return answer_of(process.create_time)
 
 
 @contextlib.contextmanager

@@ -38,6 +38,7 @@ from imb.model.mpis import HOST_OPTIONS, Host
 from imb.model.records import Component, End
 from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
+from imb.model.units import counted
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
 from imb.mpi.installations import Installation, executable, missing_program
@@ -481,8 +482,8 @@ def measured_amount(archive: Archive, over: Done) -> str:
         rows += name == "Result"
         failed += name == "Failure"
         end = record if isinstance(record, End) else end
-    text = f"{rows} rows" + (f", {failed} not measured" if failed else "")
-    return text + (f", {end.defects} defects" if end and end.defects else "")
+    text = counted(rows, "row") + (f", {failed} not measured" if failed else "")
+    return text + (f", {counted(end.defects, 'defect')}" if end and end.defects else "")
 
 
 def remaining_seconds(
