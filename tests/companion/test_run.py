@@ -567,6 +567,7 @@ def test_the_mpi_on_the_path_is_before_that_of_a_checkout(
     ("words", "says"),
     [
         (["PingPing", "PingPongg"], "did you mean PingPong?"),
+        ([""], "no benchmark or component ''; `IMB-MPI1 -list` prints the names"),
         (
             ["latency"],
             "no benchmark or component latency; PingPong measures it, in the column t of short messages",

@@ -99,6 +99,26 @@ def test_labels_that_are_none(imb: Imb, launches: list[Path], words: str, messag
     assert done.code == 2 and message in done.err and done.err.count("\n") == 1
 
 
+def test_labels_may_have_commas(imb: Imb, tmp_path: Path) -> None:
+    records = launch(np.random.default_rng(7), 0.5)
+    for record in records:
+        if isinstance(record, Run):
+            record.variants = [VariantRecord("default"), VariantRecord("ring,1")]
+        elif isinstance(record, Result) and record.variant == "ring":
+            record.variant = "ring,1"
+    file = save(tmp_path / "a.jsonl", records)
+    for words, sides in (
+        ("default,ring,1", ("default", "ring,1")),
+        ("ring,1,default", ("ring,1", "default")),
+    ):
+        said = imb("compare", file, file, "--variants", words)
+        assert said.code in (0, 10, 11), said
+        for letter, side in zip("AB", sides, strict=True):
+            assert f"{letter}: {side} ({file}, {side}), 1 launch" in " ".join(said.out.split())
+    said = imb("compare", file, file, "--variants", "default,ring,2")
+    assert said.code == 2 and "'default,ring,2' is not two labels; they have default and ring,1" in said.err
+
+
 def test_launches_without_variants(imb: Imb, tmp_path: Path) -> None:
     plain = save(tmp_path / "plain.jsonl", [Run(), row("Allreduce", 4, 8, 1e-6, "collective")])
     done = imb("compare", plain, plain, "--variants", "a,b")

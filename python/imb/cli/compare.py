@@ -142,9 +142,16 @@ def command(
 def _of_variants(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
     """Each side with only its variant of -alternate. Raises ImbError."""
     from imb.model.errors import ImbError
-    from imb.model.observations import of_variant
+    from imb.model.observations import of_variant, variant_labels
 
-    labels = [label.strip() for label in text.split(",")]
-    if len(labels) != 2 or not all(labels):
+    words = text.split(",")
+    pairs = [(",".join(words[:n]).strip(), ",".join(words[n:]).strip()) for n in range(1, len(words))]
+    if len(pairs) > 1:  # a label may have commas
+        known = [variant_labels(side) for side in sides]
+        pairs = [(a, b) for a, b in pairs if a in known[0] and b in known[1]]
+        if len(pairs) != 1:
+            labels = " and ".join(dict.fromkeys(label for each in known for label in each))
+            raise ImbError(f"--variants: {text!r} is not two labels; they have {labels or 'none'}")
+    if not pairs or not all(pairs[0]):
         raise ImbError(f"--variants: {text!r} is not two labels; for example: --variants default,ring")
-    return of_variant(sides[0], labels[0]), of_variant(sides[1], labels[1])
+    return of_variant(sides[0], pairs[0][0]), of_variant(sides[1], pairs[0][1])

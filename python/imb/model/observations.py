@@ -283,10 +283,17 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
     )
 
 
+def variant_labels(side: Side) -> Sequence[str]:
+    """The labels of all variants of -alternate, in order."""
+    return list(
+        dict.fromkeys(variant.label for launch in side.launches for variant in launch.run.variants or [])
+    )
+
+
 def of_variant(side: Side, label: str) -> Side:
     """The rows of a side under one variant of -alternate, as rows without a variant, so that variants of the same launches can be
     compared. Raises ImbError where no launch has it."""
-    labels = dict.fromkeys(variant.label for launch in side.launches for variant in launch.run.variants or [])
+    labels = variant_labels(side)
     if label not in labels:
         known = f"; they have {', '.join(labels)}" if labels else "; none was launched with -alternate"
         raise ImbError(f"no launch of {side.name} has the variant {label}{known}")

@@ -87,4 +87,4 @@ def _benchmark(name: str) -> tuple[Component, str]:
         )
     spelled = next((member for member in suite() if close and member.lower() == close[0]), None)
     hint = f"did you mean {spelled}?" if spelled else "`IMB-MPI1 -list` prints the names"
-    raise ImbError(f"no benchmark or component {name}; {hint}")
+    raise ImbError(f"no benchmark or component {name or repr(name)}; {hint}")
