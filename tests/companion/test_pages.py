@@ -181,7 +181,7 @@ def made_by_patches(page: str) -> Iterator[str]:
     for file in re.findall(r"(?m)^```\w+ file=(\S+)", page):
         if not (lab.TOP / file).exists():
             yield from (file, f"tests/companion/{Path(file).parent.name}")
-    yield from (f"imb {name}" for name in re.findall(r'"(\w+)": Command\(', page))
+    yield from (f"imb {name}" for name in re.findall(r'"(\w+)": CommandEntry\(', page))
 
 
 def findings(path: Path, text: str) -> list[str]:
