@@ -180,8 +180,14 @@ def fault_of(
             return f"words are not of rank {rank} with {words!r}: {own[0]}"
         if outcome.seconds > PROMPT_SECONDS:
             return f"ended {outcome.seconds:.1f} s after the failure"
-        if len(done.records) > 1 and done.records[-1].get("state") != "aborted":
-            return f"last record {done.records[-1]}"
+        # A rank that fails before it knows where to send its reason leaves rank 0 to the launcher's signal; where rank 0 fails after
+        # its last row, the record is complete, or missing.
+        last = done.records[-1] if done.records else {}
+        after_rows = rank == 0 and len(done.rows) == len(baseline.rows)
+        if len(done.records) > 1 and last["record"] != "end" and not after_rows:
+            return f"last record {last}"
+        if last.get("state") == "complete" and not after_rows:
+            return f"last record {last}"
         return ""
     if done.code == ROW:
         fault = fault_of_rows(done, baseline, causes)

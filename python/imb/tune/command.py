@@ -227,7 +227,7 @@ def command(
     installation, folder = prepare(mpi, programs)
     hosts_named = [host for host in (hosts or "").split(",") if host]
     placed = None if np else placed_ranks(hosts_named, ppn)
-    ranks = _numbers(str(placed) if placed else np)
+    ranks = _numbers(str(max(placed, 2)) if placed else np)
     if verify is not None:
         ranks = sorted({cell.ranks for cell in tuner_of(installation).read(verify)[1]})
         if mismatch := difference(verify, installation):
