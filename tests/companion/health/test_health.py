@@ -662,9 +662,7 @@ def test_a_launch_that_hangs_ends_in_time(site: Site, tmp_path: Path) -> None:
 
 # No other process counts: this machine may have other tests.
 _ALONE = f"""#!{sys.executable}
-from imb.health.figures import Watched
-from imb.model.intent import Intent
-from imb.mpi import installations, load
+from imb.mpi import load
 load.moment = lambda: None
 from imb.cli import main
 main()
