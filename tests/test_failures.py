@@ -180,11 +180,11 @@ def fault_of(
             return f"words are not of rank {rank} with {words!r}: {own[0]}"
         if outcome.seconds > PROMPT_SECONDS:
             return f"ended {outcome.seconds:.1f} s after the failure"
-        # A rank that fails before it knows where to send its reason leaves rank 0 to the launcher's signal; where rank 0 fails after
-        # its last row, the record is complete, or missing.
+        # A rank that fails before it knows where to send its reason leaves rank 0 to the launcher's signal (interrupted); after the last
+        # row the record is complete, or where rank 0 fails, missing.
         last = done.records[-1] if done.records else {}
-        after_rows = rank == 0 and len(done.rows) == len(baseline.rows)
-        if len(done.records) > 1 and last["record"] != "end" and not after_rows:
+        after_rows = len(done.rows) == len(baseline.rows)
+        if len(done.records) > 1 and last["record"] != "end" and not (after_rows and rank == 0):
             return f"last record {last}"
         if last.get("state") == "complete" and not after_rows:
             return f"last record {last}"
@@ -537,7 +537,7 @@ def test_a_call_that_fails_between_the_timed_ones_ends_the_job_with_a_line(mpi, 
         line = rf"IMB-{component}: rank {rank}: .*MPI reports: .+; the run is aborted"
         if done.code != ABORTED or len(done.own_errors) != 1 or not re.fullmatch(line, done.own_errors[0]):
             return f"{call}, {on}: exit status {done.code}: {done.errors}"
-        if done.records[-1].get("state") != "aborted":
+        if done.records[-1].get("state") not in ("aborted", "interrupted"):  # as fault_of
             return f"{call}: last record {done.records[-1]}"
         return ""
 
