@@ -508,8 +508,15 @@ class Stalled:
         self.program = mpi.program("FABRIC")
 
     def is_full(self) -> bool:
-        waiting = fcntl.ioctl(self.reader, termios.FIONREAD, struct.pack("i", 0))
-        return bool(struct.unpack("i", waiting)[0] > 3500)
+        """Whether the writer waits: a line that does not fit leaves some room."""
+
+        def waiting() -> int:
+            found = fcntl.ioctl(self.reader, termios.FIONREAD, struct.pack("i", 0))
+            return int(struct.unpack("i", found)[0])
+
+        before = waiting()
+        time.sleep(0.5)
+        return before > 1000 and waiting() == before
 
     def finish(self) -> lab.Launch:
         with os.fdopen(self.reader, "rb") as reader:
