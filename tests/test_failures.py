@@ -188,6 +188,8 @@ def fault_of(
             return f"last record {last}"
         if last.get("state") == "complete" and not after_rows:
             return f"last record {last}"
+        if last.get("state") == "interrupted" and (rank == 0 or done.rows):
+            return f"last record {last}"
         return ""
     if done.code == ROW:
         fault = fault_of_rows(done, baseline, causes)
@@ -537,8 +539,8 @@ def test_a_call_that_fails_between_the_timed_ones_ends_the_job_with_a_line(mpi, 
         line = rf"IMB-{component}: rank {rank}: .*MPI reports: .+; the run is aborted"
         if done.code != ABORTED or len(done.own_errors) != 1 or not re.fullmatch(line, done.own_errors[0]):
             return f"{call}, {on}: exit status {done.code}: {done.errors}"
-        if done.records[-1].get("state") not in ("aborted", "interrupted"):  # as fault_of
-            return f"{call}: last record {done.records[-1]}"
+        if done.records[-1].get("state") != "aborted":
+            return f"{call}, {on}: last record {done.records[-1]}"
         return ""
 
     walk(mpi, [(number, call, *how) for number, (call, how) in enumerate(LOCAL_CALLS.items())], judge)

@@ -55,9 +55,10 @@ void on_datagram(int number) {
   socklen_t length = sizeof from;
   while (recvfrom(receiving, &notice, sizeof notice, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from),
                   &length) == sizeof notice) {
-    if (notice.secret == secret_of_launch) {
-      notice.reason.back() = '\0';
-      taken = take_notice(notice.reason.data()) || taken;
+    notice.reason.back() = '\0';
+    // Without an answer the rank sends again: this one may not have prepared its record yet.
+    if (notice.secret == secret_of_launch && take_notice(notice.reason.data())) {
+      taken = true;
       sendto(receiving, secret_of_launch.data(), sizeof secret_of_launch, 0,
              reinterpret_cast<sockaddr*>(&from), length);
     }
