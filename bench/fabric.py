@@ -254,7 +254,7 @@ def whole_components(network: str, hosts: int) -> Components:
     topology = NETWORKS[network](hosts).topology
     a, b = (one.astype(np.int32) for one in np.triu_indices(hosts, 1))
     ends = tuple(Endpoint(at, name) for at, name in enumerate(topology.hosts))
-    return components_of(ends, a, b, topology, None)
+    return components_of(ends, a, b, topology)
 
 
 def part_of(whole: Components, columns: npt.NDArray[np.int64]) -> Components:

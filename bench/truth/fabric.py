@@ -20,7 +20,7 @@ from imb.fabric.judging.inference import judge_sweeps
 from imb.fabric.judging.parts import BOTH_WAYS
 from imb.fabric.judging.rounds import Circle, whole_sweep
 from imb.fabric.judging.stages import Stage, search
-from imb.fabric.judging.sweep import Endpoint, Rails, Sweep
+from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import Topology, graph
 from imb.fabric.judging.verdict import Verdict
 from scipy.stats import beta
@@ -100,15 +100,13 @@ NOISES = (
 
 @dataclass
 class Fabric:
-    """`topology`: what a file would have; None: not given. Hosts with the same `spine` share the cables of their routes. `rails`: interfaces of a host;
-    of two, a pair goes by the one of its parity."""
+    """`topology`: what a file would have; None: not given. Hosts with the same `spine` share the cables of their routes."""
 
     hosts: int
     name: str
     topology: Topology | None
     leaf: npt.NDArray[np.int64]
     spine: npt.NDArray[np.int64]
-    rails: int = 1
 
     @property
     def names(self) -> list[str]:
@@ -118,8 +116,8 @@ class Fabric:
 def fabric_of(name: str, hosts: int, below: int | None = None) -> Fabric:
     """`below`: hosts of a leaf switch, and spines of a fat tree; None: PER_LEAF."""
     number = np.arange(hosts)
-    if name in ("flat", "two rails"):
-        return Fabric(hosts, name, None, 0 * number, number, 2 if name == "two rails" else 1)
+    if name == "flat":
+        return Fabric(hosts, name, None, 0 * number, number)
     size = below or PER_LEAF[hosts]
     leaf, spine = number // size, number % size
     attached = {f"n{one}": f"leaf{one // size}" for one in range(hosts)}
@@ -129,22 +127,15 @@ def fabric_of(name: str, hosts: int, below: int | None = None) -> Fabric:
     return Fabric(hosts, name, None if name == "blind" else topology, leaf, spine)
 
 
-FABRICS = ("flat", "two rails", "tree", "fat tree", "blind")
-
-
-def rail_of(a: Ends, b: Ends) -> Any:
-    """Which of two rails a pair goes by."""
-    return (a + b) % 2
+FABRICS = ("flat", "tree", "fat tree", "blind")
 
 
 @dataclass
 class Fault:
-    """`right`: names that are right, of components; `slows`: which pairs, by sender and receiver. `quiet`: the host all of whose bytes go by the first of
-    two rails."""
+    """`right`: names that are right, of components; `slows`: which pairs, by sender and receiver."""
 
     right: Callable[[str], bool]
     slows: Callable[[Ends, Ends], npt.NDArray[np.bool_]]
-    quiet: int = -1
 
 
 def fault_of(kind: str, fabric: Fabric, random: np.random.Generator) -> Fault:
@@ -167,15 +158,6 @@ def fault_of(kind: str, fabric: Fabric, random: np.random.Generator) -> Fault:
         return Fault(
             lambda name: name in pair, lambda a, b: np.minimum(a, b) * 1000 + np.maximum(a, b) == min(one, other) * 1000 + max(one, other)
         )  # fmt: skip
-    if kind == "quiet rail":
-        return Fault(lambda name: name == f"ib1 of {mine}", lambda a, b: np.zeros(len(a), dtype=bool), one)
-    if kind == "rail":  # the second one of a host
-        return Fault(
-            lambda name: name == f"ib1 of {mine}",
-            lambda a, b: np.asarray(((a == one) | (b == one)) & (rail_of(a, b) == 1)),
-        )
-    if kind == "rails":  # the second one of all hosts
-        return Fault(lambda name: name.startswith("ib1 of all"), lambda a, b: rail_of(a, b) == 1)
     outside = np.flatnonzero(leaf != leaf[one])
 
     def beyond(a: Ends, b: Ends) -> npt.NDArray[np.bool_]:
@@ -214,22 +196,8 @@ def fault_of(kind: str, fabric: Fabric, random: np.random.Generator) -> Fault:
     raise ValueError(kind)
 
 
-FAULTS = (
-    "none",
-    "both",
-    "sender",
-    "receiver",
-    "pair",
-    "cable",
-    "uplink",
-    "uplink out",
-    "leaf",
-    "rail",
-    "rails",
-    "quiet rail",
-)
+FAULTS = ("none", "both", "sender", "receiver", "pair", "cable", "uplink", "uplink out", "leaf")
 SWITCHED = ("cable", "uplink", "uplink out", "leaf")
-OF_RAILS = ("rail", "rails", "quiet rail")
 
 
 class Launches:
@@ -276,25 +244,12 @@ class Launches:
         ends = tuple(Endpoint(at, name) for at, name in enumerate(self.fabric.names))
         launches = number.astype(np.int32) if len(self.launches) > 1 else None
         zero = np.zeros(len(a), dtype=np.int32)
-        rails = self.rails(a, b) if self.fabric.rails > 1 else None
-        return Sweep(ends, self.benchmark, 1 << 20, a, b, passes.astype(np.int32), zero, seconds, rails, launches=launches)  # fmt: skip
-
-    def rails(self, a: Ends, b: Ends) -> Rails:
-        """Bytes of both ends; 5 % go by the other rail than that of the pair."""
-        own, count = np.array([0.95, 0.05]), self.fabric.hosts
-        end, other = np.concatenate([a, b]), np.concatenate([b, a])
-        part = own[np.abs(rail_of(end, other)[:, None] - np.arange(2))]
-        part[end == self.fault.quiet] = 1.0, 0.0
-        names = ("ib0", "ib1")
-        ends, others = (np.repeat(one, 2).astype(np.int32) for one in (end, other))
-        which = np.tile(np.arange(2, dtype=np.int32), len(end))
-        return Rails(names, (names,) * count, ends, others, which, part.ravel() * (1 << 20))
+        return Sweep(ends, self.benchmark, 1 << 20, a, b, passes.astype(np.int32), zero, seconds, launches=launches)  # fmt: skip
 
 
 def named_of(verdict: Verdict) -> set[str]:
     """Components, and pairs that are named for one direction."""
-    quiet = {f"{one.name} of n{one.endpoint}" for one in verdict.quiet_rails}
-    return {one.name for one in verdict.suspects if one.named} | quiet
+    return {one.name for one in verdict.suspects if one.named}
 
 
 def drained_of(verdict: Verdict) -> set[str]:
@@ -374,9 +329,7 @@ def report(draws: int, seed: int) -> str:
 
 
 def possible(fabric: str, kind: str) -> bool:
-    if kind in OF_RAILS:
-        return fabric == "two rails"
-    return not (fabric in ("flat", "two rails") and kind in SWITCHED) and (fabric, kind) != ("tree", "cable")
+    return not (fabric == "flat" and kind in SWITCHED) and (fabric, kind) != ("tree", "cable")
 
 
 def row(fabric: Fabric, noise: str, kind: str, by: float, found: Counter[str]) -> str:

@@ -237,7 +237,7 @@ def command(
       imb fabric records.jsonl --format json
       imb fabric --hosts 'node[001-064]' --baseline acceptance
 
-    Exit status: 0 healthy, 10 bad (a component is named, a host does not answer, or a rail is quiet), 11 inconclusive, 2 usage error, 130 interrupted.
+    Exit status: 0 healthy, 10 bad (a component is named, or a host does not answer), 11 inconclusive, 2 usage error, 130 interrupted.
     """
     from msgspec.structs import replace
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from operator import attrgetter
 from typing import Annotated, Any
@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from imb.model.errors import UNDECODABLE, ImbError
-from imb.model.path import LONG, LOOPBACK
 from imb.model.records import (
     PAIR,
     RUN,
@@ -60,20 +59,7 @@ class _Line(msgspec.Struct, gc=False, rename={"pass_": "pass"}):
 _decoder = msgspec.json.Decoder(_Line)
 _FIELDS = ("bytes", "pass", "round", "a", "b")
 _WHOLE = [(name, pa.int64()) for name in _FIELDS]
-_PLAIN = [("benchmark", pa.string()), *_WHOLE, ("time_seconds", pa.float64())]
-_INTERFACE = [
-    ("host", pa.string()),
-    ("name", pa.string()),
-    ("sent_bytes", pa.float64()),
-    ("received_bytes", pa.float64()),
-]
-_COUNTED = [
-    *_PLAIN,
-    ("repetitions", pa.int64()),
-    ("evidence", pa.struct([("interfaces", pa.list_(pa.struct(_INTERFACE)))])),
-]
-# Share of the bytes of one message per repetition: where all interfaces together counted less, the bytes went another way.
-_COUNTED_SHARE = 0.5
+_ARROW_SCHEMA = pa.schema([("benchmark", pa.string()), *_WHOLE, ("time_seconds", pa.float64())])
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -89,19 +75,6 @@ class Columns(msgspec.Struct, frozen=True):
     seconds: Values
 
 
-class Traffic(msgspec.Struct, frozen=True):
-    """What the interfaces of a host counted while one of its pairs exchanged LONG messages; one element per benchmark, length, pair,
-    host and interface. `names`: of interfaces; `end`: endpoint of the host; `other`: its partner; `carried`: bytes sent and received."""
-
-    names: list[str]
-    benchmark: Numbers
-    bytes: Indices
-    end: Numbers
-    other: Numbers
-    interface: Numbers
-    carried: Values
-
-
 class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch of IMB-FABRIC. `end` None: it was cut off; `wrong`: lines that are no records. `causes`: by benchmark, bytes and endpoints (lower
     one first), why a pair failed last, where it is another reason than no answer."""
@@ -112,7 +85,6 @@ class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
     columns: Columns
     problems: list[Problem]
     wrong: int
-    traffic: Traffic | None = None
     causes: Mapping[tuple[str, int, int, int], str] = {}
 
 
@@ -122,15 +94,12 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
     readers: list[_Reader] = []
     number = 1
     # Arrow reads pieces at the same time; what they have is added in their order.
-    waiting: deque[tuple[Future[pa.Table | None], bool, bytes, int]] = deque()
+    waiting: deque[tuple[Future[pa.Table | None], bytes, int]] = deque()
 
     def add(most: int) -> None:
         while len(waiting) > most:
-            future, with_traffic, piece, first = waiting.popleft()
-            table = future.result()
-            if with_traffic != bool(readers[-1].hosts):  # another launch began after a cut-off line
-                table = _table(piece, piece.count(b"\n"), not with_traffic)
-            _pairs(readers, piece, name, first, table)
+            future, piece, first = waiting.popleft()
+            _pairs(readers, piece, name, first, future.result())
 
     with ThreadPoolExecutor(_THREADS) as pool:
         for block in blocks:
@@ -142,8 +111,7 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
                 and block.endswith(b"\n")
             ):
                 # Pairs and nothing else: the search below would take as long as all the rest.
-                with_traffic = bool(readers[-1].hosts)
-                waiting.append((pool.submit(_table, block, lines, with_traffic), with_traffic, block, number))
+                waiting.append((pool.submit(_table, block, lines), block, number))
                 number += lines
                 add(_THREADS)
                 continue
@@ -241,7 +209,7 @@ def _read(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
         return 0
     count = lines.count(b"\n") + (not lines.endswith(b"\n"))
     _begin_without_run(readers, name, first)
-    _pairs(readers, lines, name, first, _table(lines, count, bool(readers[-1].hosts)))
+    _pairs(readers, lines, name, first, _table(lines, count))
     return count
 
 
@@ -268,10 +236,9 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: p
         readers[-1].add(good)
 
 
-def _table(lines: bytes, count: int, with_traffic: bool) -> pa.Table | None:
-    """These `count` lines as a table, with the bytes of interfaces if `with_traffic`; None: not all of them are good."""
-    schema = pa.schema(_COUNTED if with_traffic else _PLAIN)
-    options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+def _table(lines: bytes, count: int) -> pa.Table | None:
+    """These `count` lines as a table; None: not all of them are good."""
+    options = arrow_json.ParseOptions(explicit_schema=_ARROW_SCHEMA, unexpected_field_behavior="ignore")
     reading = arrow_json.ReadOptions(use_threads=False, block_size=max(len(lines), 1 << 20))
     try:
         if not lines.isascii():
@@ -304,10 +271,7 @@ class _Reader:
         self.wrong = 0
         self.names: dict[str, int] = {}
         self.parts: list[list[npt.NDArray[np.generic]]] = []
-        self.hosts = _hosts_with_rails(self.run)
-        self.interfaces: dict[str, int] = {}
         self.causes: dict[tuple[str, int, int, int], str] = {}
-        self.traffic: list[tuple[npt.NDArray[np.generic], ...]] = []
 
     def problem(self, problem: Problem) -> None:
         self.wrong += 1
@@ -321,46 +285,7 @@ class _Reader:
         codes = np.array(numbers, dtype=np.int32)[encoded.indices.to_numpy()]
         columns = (table[name].to_numpy() for name in _FIELDS)
         typed = [column.astype(kind) for column, (_, kind) in zip(columns, self._TYPES, strict=True)]
-        good = self._add(codes, typed, table["time_seconds"].to_numpy())
-        if self.hosts:
-            self._count(table, codes, typed, good)
-
-    def _count(
-        self,
-        table: pa.Table,
-        codes: Numbers,
-        columns: Sequence[npt.NDArray[Any]],
-        good: Mask,
-    ) -> None:
-        """Bytes on the interfaces of the two hosts of each pair."""
-        interfaces = table["evidence"].combine_chunks().field("interfaces")
-        lengths, _, _, a, b = columns
-        entries = interfaces.flatten()
-        if not len(entries):
-            return
-        counts = pc.fill_null(pc.list_value_length(interfaces), 0).to_numpy()
-        at = np.repeat(np.arange(len(lengths)), counts)
-        host = _codes(entries.field("host"), lambda text: self.hosts.get(text, -1))
-        name = _codes(entries.field("name"), self._number_of)
-        byte_counts = sum(
-            pc.fill_null(entries.field(key), 0.0).to_numpy() for key in ("sent_bytes", "received_bytes")
-        )
-        first = host == a[at]
-        selected = good[at] & (lengths[at] >= LONG) & (first | (host == b[at])) & (name >= 0)
-        at, first, name, byte_counts = at[selected], first[selected], name[selected], byte_counts[selected]
-        # Where the interfaces counted too little, messages went another way.
-        side = 2 * at + ~first
-        totals = np.bincount(side, byte_counts, 2 * len(lengths))
-        expected = np.nan_to_num(table["repetitions"].to_numpy().astype(np.float64)) * lengths
-        selected = totals[side] >= _COUNTED_SHARE * expected[at]
-        at, first, name, byte_counts = at[selected], first[selected], name[selected], byte_counts[selected]
-        end, other = np.where(first, a[at], b[at]), np.where(first, b[at], a[at])
-        self.traffic.append(_summed((codes[at], lengths[at], end, other, name), byte_counts))
-
-    def _number_of(self, interface: str) -> int:
-        return (
-            -1 if LOOPBACK.match(interface) else self.interfaces.setdefault(interface, len(self.interfaces))
-        )
+        self._add(codes, typed, table["time_seconds"].to_numpy())
 
     def add(self, lines: Sequence[_Line]) -> None:
         """Adds pairs to the columns; a pair with an endpoint that is not there, or with one endpoint twice, is dropped and counted."""
@@ -371,8 +296,7 @@ class _Reader:
         times = (np.nan if line.time_seconds is None else line.time_seconds for line in lines)
         self._add(codes, columns, np.fromiter(times, np.float64, count))
 
-    def _add(self, codes: Numbers, columns: list[npt.NDArray[Any]], times: Values) -> Mask:
-        """Which of them were added."""
+    def _add(self, codes: Numbers, columns: list[npt.NDArray[Any]], times: Values) -> None:
         seconds = np.where(times > 0, times, np.nan)
         a, b = columns[3], columns[4]
         good: Mask = (np.maximum(a, b) < len(self.run.endpoints or ())) & (a != b)
@@ -387,7 +311,6 @@ class _Reader:
             self.parts.append([column[good] for column in (codes, *columns, seconds)])
         else:
             self.parts.append([codes, *columns, seconds])
-        return good
 
     def launch(self, name: str) -> PairLaunch:
         """The launch with its columns."""
@@ -403,43 +326,5 @@ class _Reader:
             columns=Columns(list(self.names), *joined),
             problems=self.problems,
             wrong=self.wrong,
-            traffic=self._all_traffic(),
             causes={key: cause for key, cause in self.causes.items() if cause not in _NO_ANSWER},
         )
-
-    def _all_traffic(self) -> Traffic | None:
-        if not self.traffic:
-            return None
-        *keys, byte_counts = (np.concatenate(column) for column in zip(*self.traffic, strict=True))
-        return Traffic(list(self.interfaces), *_summed(keys, byte_counts))
-
-
-def _hosts_with_rails(run: Run) -> dict[str, int]:
-    """Endpoints by host, if each host has one endpoint and any has several interfaces: else what an interface counts is of several
-    pairs, or there is no choice between interfaces."""
-    hosts = {endpoint.host: number for number, endpoint in enumerate(run.endpoints or [])}
-    if len(hosts) < len(run.endpoints or []):
-        return {}
-    listed = (rank.interfaces for rank in run.ranks or [] if isinstance(rank.interfaces, list))
-    several = any(sum(not LOOPBACK.match(name) for name in names) > 1 for names in listed)
-    return hosts if several else {}
-
-
-def _codes(texts: pa.Array, number: Callable[[str], int]) -> Numbers:
-    """The number of each text; -1 where there is none."""
-    encoded = texts.dictionary_encode()
-    numbers = [-1 if text is None else number(text) for text in encoded.dictionary.to_pylist()]
-    by_code = np.array([*numbers, -1], dtype=np.int32)
-    numbered: Numbers = by_code[pc.fill_null(encoded.indices, -1).to_numpy()]
-    return numbered
-
-
-def _summed(keys: Sequence[npt.NDArray[Any]], byte_counts: Values) -> tuple[npt.NDArray[Any], ...]:
-    """One element for each distinct key, with the sum of its bytes."""
-    if not len(byte_counts):
-        return (*keys, byte_counts)
-    order = np.lexsort(keys)
-    keys = [key[order] for key in keys]
-    changes = np.any([np.diff(key) != 0 for key in keys], axis=0)
-    first = np.concatenate([[0], np.flatnonzero(changes) + 1])
-    return (*(key[first] for key in keys), np.add.reduceat(byte_counts[order], first))

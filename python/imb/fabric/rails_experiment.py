@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,6 +10,8 @@ import msgspec
 from imb.experiments.launch_lines import all_measured, problem_of
 from imb.model.conditions import Interface
 from imb.model.errors import ImbError
+from imb.model.path import LOOPBACK
+from imb.model.records import Result
 from imb.model.units import NOT_KNOWN, amount, as_percent, counted, size
 from imb.report.terminal import Screen, say
 from imb.runner.experiment import Experiment, SessionEnd, Shows
@@ -59,8 +62,6 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
         from itertools import chain
         from statistics import median
 
-        from imb.fabric.judging.rails import carried as shares_of
-
         rails = {interface.name: interface for interface in self.settings.rails}
         rate = median(map(_sum, result))
         ranks = result[0].run.ranks or []
@@ -70,7 +71,7 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
             f"{sender} to {receiver}: {amount(rate)}/s, {counted(pairs, 'pair')}, Uniband {size(LENGTH)}, median of"
             f" {counted(len(result), 'launch')}, {executed.plan.variants[0].mpi.version}"
         )
-        shares = [shares_of(launch.rows.values(), sender, rails) for launch in result]
+        shares = [_byte_shares(launch.rows.values(), sender, rails) for launch in result]
         if not all(shares):
             say(f"imb: interfaces of {sender} counted nothing: shares of rails are not known", err=True)
             return 1
@@ -101,3 +102,19 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
 def _sum(launch: Launch) -> float:
     """Bytes per second of all pairs."""
     return max((row.bytes_per_second or 0.0 for row in launch.rows.values()), default=0.0)
+
+
+def _byte_shares(rows: Iterable[Result], host: str, interfaces: Collection[str]) -> dict[str, float]:
+    """Share of the bytes of a host on each interface while these rows were measured; of these `interfaces`, unless others carried all. Empty
+    if none counted."""
+    total: dict[str, float] = {}
+    for row in rows:
+        for traffic in (row.evidence.interfaces if row.evidence else None) or []:
+            if traffic.host == host and not LOOPBACK.match(traffic.name):
+                total[traffic.name] = (
+                    total.get(traffic.name, 0.0) + traffic.sent_bytes + traffic.received_bytes
+                )
+    # A bond counts the bytes of its members once more.
+    used = {name: each for name, each in total.items() if name in interfaces} or total
+    every = sum(used.values())
+    return {name: each / every for name, each in used.items()} if every else {}

@@ -64,11 +64,6 @@ def sweep_headline(judged: SweepReport) -> str:
             lost.setdefault(_label(_cause(judged, suspect)), {}).setdefault("pair", []).append(suspect.name)
     for label, kinds in lost.items():
         parts.append(f"{label}: {', '.join(_of_kind(kind, names) for kind, names in kinds.items())}")
-    if verdict.quiet_rails:
-        rails = dict.fromkeys(
-            f"{rail.name} of {judged.endpoints[rail.endpoint].host}" for rail in verdict.quiet_rails
-        )
-        parts.append(f"too few bytes: {_of_kind('rail', list(rails))}")
     one_way = [
         f"{judged.endpoints[pair.a].name} to {judged.endpoints[pair.b].name}" for pair in verdict.asymmetric
     ]
@@ -288,11 +283,6 @@ def after_table(judged: SweepReport) -> list[str]:
             f"asymmetric: {endpoints[pair.a].name} to {endpoints[pair.b].name} takes {longer(pair.effect)} than"
             f" back ({pair.benchmark} {size(pair.bytes)}, p {probability(pair.p_value)})"
         )
-    for rail in verdict.quiet_rails[:_SHOWN]:
-        lines.append(
-            f"rail: {rail.name} of {endpoints[rail.endpoint].host} carries {as_percent(rail.share)} of the bytes of its host; median of hosts"
-            f" {as_percent(rail.usual)} ({rail.benchmark} {size(rail.bytes)}, p {probability(rail.p_value)})"
-        )
     for population in verdict.populations:
         names = and_more([endpoints[index].name for index in population.slower], 8)
         lines.append(
@@ -351,9 +341,6 @@ def fabric_json(judged: SweepReport, status: int, drained: Sequence[Mapping[str,
         "silent": [names[endpoint] for endpoint in verdict.silent],
         "silent_together": [[names[end] for end in ends] for ends in verdict.silent_together],
         "asymmetric": plain(verdict.asymmetric),
-        "quiet_rails": [
-            {**plain(rail), "host": judged.endpoints[rail.endpoint].host} for rail in verdict.quiet_rails
-        ],
         "populations": plain(verdict.populations),
         "sizes": sizes,
         "unjudged": list(verdict.unjudged),

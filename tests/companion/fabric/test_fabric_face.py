@@ -15,10 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from companion import fabrics, fake_mpi
 from companion.door import Imb, junit_cases
 from imb.fabric.drain import drain_of
+from imb.fabric.pair_records import read_pairs
 from imb.fabric.topology_text import parse_topology
 from imb.model.errors import ImbError
 from imb.model.hostlist import expanded
@@ -1046,3 +1048,20 @@ def test_a_quick_sweep_that_stays_undecided(imb: Imb, tmp_path: Path) -> None:
     assert said.err.count(" more on ") == len(found["sources"]) - 1
     [advice] = [note for note in found["notes"] if note.startswith("undecided within --quick; next: ")]
     assert "a full sweep of 15 rounds (omit --quick)" in advice
+
+
+def test_a_piece_that_arrow_refuses_is_read_line_by_line() -> None:
+    """The same pairs, and the bad line as a problem."""
+    text = fabrics.records(fabrics.hosts(8))
+    lines = text.splitlines(keepends=True)
+    [good] = read_pairs([text], "f")
+    for bad in (
+        b'{"record":"pair","benchmark":3}\n',
+        b'{"record":"pair",\n',
+        lines[5].replace(b'"pass":', b'"pass":-'),
+        lines[5].replace(b'"benchmark":"', b'"benchmark":"\xff'),
+    ):
+        [launch] = read_pairs([b"".join([*lines[:9], bad, *lines[9:]])], "f")
+        assert launch.wrong == 1 and launch.problems[0].line == 10
+        for name in ("bytes", "passes", "rounds", "a", "b", "seconds"):
+            np.testing.assert_array_equal(getattr(launch.columns, name), getattr(good.columns, name))

@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from imb.fabric.judging.rails import rail_components
-from imb.fabric.judging.sweep import Endpoint, Rails, Sweep
+from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import Topology
 from imb.fabric.judging.verdict import Kind
 from imb.stats.arrays import Indices, Numbers, Values
 
 FEWEST = 3  # pairs of a component that is judged
 # Of components that the same pairs cross, the one with the lowest number is named.
-_RANK = {"core": 0, "host": 1, "link": 2, "rail": 3, "switch": 4, "group": 5, "pair": 6}
+_RANK = {"core": 0, "host": 1, "link": 2, "switch": 3, "group": 4, "pair": 5}
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,6 @@ def components_of(
     a: Numbers,
     b: Numbers,
     topology: Topology | None,
-    rails: Rails | None = None,
 ) -> Components:
     """Endpoints, hosts with several endpoints and their links, and groups of links; those without FEWEST pairs are left out,
     and those that the same measured pairs cross are one."""
@@ -75,10 +72,7 @@ def components_of(
     column[a, b] = column[b, a] = np.arange(len(a), dtype=np.int32)
     hash_of = np.random.default_rng(7).integers(1, 2**40, len(a))
     by_pairs: dict[tuple[int, int], tuple[Component, Numbers]] = {}
-    candidates = _candidates(endpoints, column, topology)
-    if rails is not None:
-        candidates = chain(candidates, _rails(rails, endpoints, a, b))
-    for component, crossing in candidates:
+    for component, crossing in _candidates(endpoints, column, topology):
         if len(crossing) < FEWEST:
             continue
         key = (len(crossing), int(hash_of[crossing].sum()))
@@ -143,13 +137,6 @@ def _candidates(
             else tuple(sorted(ends))
         )
         yield Component(group.kind, group.name, members, group.alternatives), np.concatenate(crossing)
-
-
-def _rails(
-    rails: Rails, endpoints: Sequence[Endpoint], a: Numbers, b: Numbers
-) -> Iterator[tuple[Component, Numbers]]:
-    for name, ends, crossing in rail_components(rails, endpoints, a, b):
-        yield Component("rail", name, ends), crossing
 
 
 def _rectangle(column: Numbers, first: Indices, second: Indices) -> Numbers:

@@ -42,7 +42,6 @@ from imb.fabric.judging.judge import (
 from imb.fabric.judging.launches import leveled
 from imb.fabric.judging.pairs import silent_endpoints, silent_together, unanswered, without_answer
 from imb.fabric.judging.parts import Fit, SweepLayout, SweepPart, bounded_mean
-from imb.fabric.judging.rails import quiet_rails, shares
 from imb.fabric.judging.sensitivity import MISSED, remedy
 from imb.fabric.judging.sweep import Sweep
 from imb.fabric.judging.topology import Topology
@@ -51,7 +50,6 @@ from imb.fabric.judging.verdict import (
     Asymmetric,
     PairToRetest,
     Populations,
-    QuietRail,
     SizeResult,
     State,
     Suspect,
@@ -62,7 +60,6 @@ from imb.stats.arrays import Indices, Mask, Numbers, Values
 from imb.stats.medians import median, middles, numbered
 
 FEWEST_ENDPOINTS = 4
-_RAILS = 0.1  # share of `level` that quiet rails have, if they are judged
 _UNDECIDED = 0.05  # p-value of a suspect that more passes may confirm
 _TAIL = 0.05  # p-value, by the tail of all others, of a pair that is named
 _DOUBTED = 0.5  # the same of a pair that is measured once more
@@ -98,15 +95,8 @@ def judge_sweeps(
         dict.fromkeys(pair for each in sizes for pair in silent_together(each.sweep, each.silent))
     )
     state: State = "healthy"
-    quiet = tuple(rail for each in sizes for rail in each.quiet)
     asymmetric = tuple(pair for each in sizes for pair in each.asymmetric)
-    if (
-        silent
-        or quiet
-        or asymmetric
-        or any(suspect.named for suspect in suspects)
-        or any(each.lost for each in sizes)
-    ):
+    if silent or asymmetric or any(suspect.named for suspect in suspects) or any(each.lost for each in sizes):
         state = "bad"
     elif any(suspect.undecided for suspect in suspects) or any(each.unsure for each in sizes):
         state = "inconclusive"
@@ -120,7 +110,6 @@ def judge_sweeps(
         tuple(groups for each in sizes for groups in each.populations),
         together,
         tuple(dict.fromkeys(link for each in sizes for link in each.unjudged)),
-        quiet,
         tuple(pair for each in sizes for pair in each.screened),
     )
 
@@ -136,16 +125,10 @@ def _layout(sweep: Sweep, topology: Topology | None, before: SweepLayout | None)
     logs = np.zeros(len(good))
     logs[good] = np.log(sweep.seconds[good])
     components: Components
-    if (
-        before is not None
-        and sweep.rails is None
-        and before.sweep.rails is None
-        and np.array_equal(before.a, a)
-        and np.array_equal(before.b, b)
-    ):
+    if before is not None and np.array_equal(before.a, a) and np.array_equal(before.b, b):
         components = before.components
     else:
-        components = components_of(sweep.endpoints, a, b, topology, sweep.rails)
+        components = components_of(sweep.endpoints, a, b, topology)
     return SweepLayout(sweep, good, key, a, b, _distances(sweep, a, b, topology).of, components, logs)
 
 
@@ -163,8 +146,7 @@ class _Size:
     ) -> None:
         sweep = layout.sweep
         self.layout, self.sweep, self.topology = layout, sweep, topology
-        self.rails_level = _RAILS * level
-        self.level = level if sweep.rails is None else (1 - _RAILS) * level
+        self.level = level
         self.least = float(np.log1p(least_effect))
         self.name = f"{sweep.benchmark} {size(sweep.bytes)}"
         self.silent = silent_endpoints(sweep)
@@ -175,7 +157,6 @@ class _Size:
         self.screened: list[PairToRetest] = []
         self.populations: list[Populations] = []
         self.unjudged: tuple[str, ...] = ()
-        self.quiet: tuple[QuietRail, ...] = ()
         self.unsure = False
         count = len(sweep.endpoints)
         if count - len(self.silent) < FEWEST_ENDPOINTS or len(layout.a) < FEWEST_ENDPOINTS:
@@ -201,8 +182,7 @@ class _Size:
         first, later = halves(self.layout)
         self.whole = screen(SweepPart(self.layout, first | later), self.least)
         self.group_of: Indices | None = None
-        rails = any(self.whole.part.each[at].kind == "rail" for at in self.whole.chosen)
-        if topology is None and not rails and self._find_groups():  # a slow rail may look like groups
+        if topology is None and self._find_groups():
             self.whole = screen(SweepPart(self.layout, first | later), self.least)
         apart = set[int]()
         if self._find_populations():
@@ -216,7 +196,6 @@ class _Size:
         self.launches = sweep.launch_count
         self._judge_components()
         self._judge_pairs()
-        self._judge_rails()
         self._list_unjudged()
         self._judge_sensitivity()
 
@@ -555,21 +534,6 @@ class _Size:
         )
 
     # --- The rest -----------------------------------------------------------------------------------------------------
-
-    def _judge_rails(self) -> None:
-        sweep = self.sweep
-        if sweep.rails is None:
-            return
-        rail_shares = shares(sweep.rails, len(sweep.endpoints))
-        self.quiet = tuple(
-            replace(rail, benchmark=sweep.benchmark, bytes=sweep.bytes)
-            for rail in quiet_rails(rail_shares, self.rails_level)
-        )
-        if rail_shares.unused:
-            self.notes.append(
-                f"{self.name}: no host has bytes on {', '.join(rail_shares.unused[:4])}, all on "
-                f"{', '.join(rail_shares.names)}: an unused rail, or a network for another purpose"
-            )
 
     def _list_unjudged(self) -> None:
         """Lists links that all pairs of a distance cross: they have no peers to be compared with."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from imb.compare.kinds import library_of
-from imb.fabric.judging.sweep import Endpoint, Rails, Sweep
+from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.pair_records import PairLaunch
 from imb.model.errors import ImbError
-from imb.model.path import LOOPBACK
 from imb.model.records import EndpointRecord as Place
 from imb.model.records import Run
 from imb.stats.arrays import Numbers
@@ -70,7 +68,6 @@ def _sweep(
         )
         passes, rounds = int(own_passes.max()) + 1, int(own_rounds.max()) + 1
     _refuse_mixed(used)
-    rails = _rails(key, launches, tables, endpoints)
     a, b, every_pass, every_round, seconds, numbers = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
@@ -83,7 +80,6 @@ def _sweep(
         passes=np.asarray(every_pass, dtype=np.int32),
         rounds=np.asarray(every_round, dtype=np.int32),
         seconds=np.asarray(seconds, dtype=np.float64),
-        rails=rails,
         launches=np.asarray(numbers, dtype=np.int32) if len(parts) > 1 else None,
         causes=causes,
     )
@@ -118,36 +114,6 @@ def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
         raise ImbError(
             f"{name} was measured with {first}, {other} with {second}: times under different load are not one sweep; judge them apart"
         )
-
-
-def _rails(
-    key: tuple[str, int],
-    launches: Sequence[PairLaunch],
-    tables: Sequence[Numbers],
-    endpoints: Sequence[Endpoint],
-) -> Rails | None:
-    """The rails of all launches together; None where no launch has any."""
-    names: dict[str, int] = {}
-    listed: dict[str, dict[str, None]] = {endpoint.host: {} for endpoint in endpoints}
-    parts: list[tuple[npt.NDArray[Any], ...]] = []
-    for launch, table in zip(launches, tables, strict=True):
-        traffic = launch.traffic
-        if traffic is None or key[0] not in launch.columns.names:
-            continue
-        number = launch.columns.names.index(key[0])
-        selected = (traffic.benchmark == number) & (traffic.bytes == key[1])
-        rail = np.array([names.setdefault(name, len(names)) for name in traffic.names], dtype=np.int32)
-        end, other = table[traffic.end[selected]], table[traffic.other[selected]]
-        parts.append((end, other, rail[traffic.interface[selected]], traffic.carried[selected]))
-        for rank in launch.run.ranks or []:
-            if isinstance(rank.interfaces, list):
-                interfaces = (name for name in rank.interfaces if not LOOPBACK.match(name))
-                listed.setdefault(rank.host, {}).update(dict.fromkeys(interfaces))
-    if not parts or not any(len(part[0]) for part in parts):
-        return None
-    end, other, rail, sent = (np.concatenate(column) for column in zip(*parts, strict=True))
-    have = tuple(tuple(listed[endpoint.host]) for endpoint in endpoints)
-    return Rails(tuple(names), have, end, other, rail, sent)
 
 
 def named(run: Run) -> list[tuple[str, str]]:

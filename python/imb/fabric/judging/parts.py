@@ -137,13 +137,10 @@ class SweepPart:
 
     @cached_property
     def kinds(self) -> Indices:
-        """Hosts are compared with hosts, rails of a host with those of others."""
-        names: dict[tuple[str, str, bool], int] = {}
-        keys = [
-            (component.kind, component.way, component.kind == "rail" and len(component.endpoints) > 1)
-            for component in self.each
-        ]
-        return np.array([names.setdefault(key, len(names)) for key in keys], dtype=np.int64)
+        """Hosts are compared with hosts, links with links."""
+        names: dict[tuple[str, str], int] = {}
+        numbers = [names.setdefault((each.kind, each.way), len(names)) for each in self.each]
+        return np.array(numbers, dtype=np.int64)
 
     @cached_property
     def ends(self) -> set[int]:

@@ -24,24 +24,11 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Rails:
-    """Bytes that interfaces of hosts counted; one element per host, partner and interface. `names`: of interfaces; `listed`: by
-    endpoint, those that its host has, whether they carried anything or not, () where that is unknown; `end`: endpoint of the host; `other`: its partner."""
-
-    names: tuple[str, ...]
-    listed: tuple[tuple[str, ...], ...]
-    end: Numbers
-    other: Numbers
-    rail: Numbers
-    carried: Values
-
-
-@dataclass(frozen=True)
 class Sweep:
     """Times of one benchmark and one size; one element per record of a pair, all arrays of equal length.
 
     a, b: indices into `endpoints`, a is the sender; a > b is the other direction of a pair. `seconds`: per message, NaN where
-    the pair failed or did not answer. `rails`: where hosts have several interfaces and messages are long. `launches`: number of the launch, None:
+    the pair failed or did not answer. `launches`: number of the launch, None:
     one launch. `causes`: by pair, lower endpoint first, why it failed last ("out of memory"), where that is not for want of an answer.
     """
 
@@ -53,7 +40,6 @@ class Sweep:
     passes: Numbers
     rounds: Numbers
     seconds: Values
-    rails: Rails | None = None
     launches: Numbers | None = None
     causes: Mapping[tuple[int, int], str] = field(default_factory=dict)
 

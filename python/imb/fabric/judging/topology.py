@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from imb.stats.arrays import Indices, Mask, Numbers, Values
 
-GroupKind = Literal["link", "switch", "rail", "group"]
+GroupKind = Literal["link", "switch", "group"]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 from imb.stats.arrays import Values
 
 State = Literal["healthy", "bad", "inconclusive"]
-Kind = Literal["core", "host", "pair", "link", "switch", "rail", "group", "route"]
+Kind = Literal["core", "host", "pair", "link", "switch", "group", "route"]
 
 
 @dataclass(frozen=True)
@@ -62,19 +62,6 @@ class PairToRetest:
 
 
 @dataclass(frozen=True)
-class QuietRail:
-    """An interface of a host that carries `share` of the host's bytes; the median of hosts is `usual`."""
-
-    endpoint: int
-    name: str
-    share: float
-    usual: float
-    p_value: float
-    benchmark: str = ""
-    bytes: int = 0
-
-
-@dataclass(frozen=True)
 class Populations:
     """Two groups of endpoints (`of` is "endpoints") or of pairs (`of` is "pairs") of different level. `slower`: indices of
     endpoints, empty for pairs; `share`: part of all that is slower; `effect`: how much longer the slower group takes."""
@@ -111,7 +98,7 @@ class SizeResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`state`: "bad" if a component is named, an endpoint (or nearly all of them) does not answer or a rail of a host is quiet; "inconclusive" if a slow component is not excluded;
+    """`state`: "bad" if a component is named, or an endpoint (or nearly all of them) does not answer; "inconclusive" if a slow component is not excluded;
     else "healthy". `suspects`: named ones first, then by effect. `silent_together`: silent endpoints that fell silent in an exchange
     with each other, so that one of the two may only have waited. `unjudged`: links and groups of links that all pairs of a distance cross, so that
     there is nothing to compare them with."""
@@ -125,7 +112,6 @@ class Verdict:
     populations: tuple[Populations, ...] = field(default=())
     silent_together: tuple[tuple[int, int], ...] = ()
     unjudged: tuple[str, ...] = ()
-    quiet_rails: tuple[QuietRail, ...] = ()
     screened: tuple[PairToRetest, ...] = ()
 
 
