@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import lab
 from pages import table_of, written_into
 
-PAGE = lab.TOP / "docs/abi.md"
+PAGE = lab.TOP / "docs/evidence/abi.md"
 LIBRARIES = {"mpich": "libmpi.so.12", "mpi-abi": "libmpi_abi.so.1"}  # of each interface
 FEWEST = 0.03  # of the calls; the first ten of a launch can differ
 

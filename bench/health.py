@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often `imb health` suspects a host that is as it was, and which slowdowns it sees: drawn values, and recorded launches in time order.
 
-    bench/health.py [--draws 100000] [--write docs/evidence-verdicts.md]
+    bench/health.py [--draws 100000] [--write docs/evidence/verdicts.md]
 
 A figure has n values of separate sessions, and a check LAUNCHES values; all are drawn alike. Then the values of a check, or those of a
 check and of the sessions, have a part in common. The recorded launches are the 64 of the whole table of IMB-MPI1 in bench/pool.parquet, in

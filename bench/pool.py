@@ -4,7 +4,7 @@
     bench/pool.py record FOLDER --mpi .env/mpi/mpich --programs build/mpich/bin [--tables 64] [--pairs 18] \
         [--duets 24] [--twins 12]
     bench/pool.py pack FOLDER                      # makes bench/pool.parquet
-    bench/verdicts.py --write docs/evidence-verdicts.md     # the figures, into the page
+    bench/verdicts.py --write docs/evidence/verdicts.md     # the figures, into the page
 
 `record` makes identical launches of the whole table of IMB-MPI1 on two ranks bound to a core each, and between them, at
 random places, pairs of launches of a few benchmarks: one as it is, one with every iteration made longer by a known share

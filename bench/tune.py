@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often a file of `imb tune` makes a cell slower, and how near its choices are to the best: on launches of known truth.
 
-    bench/tune.py [--draws 1000] [--write docs/evidence-tuning.md]
+    bench/tune.py [--draws 1000] [--write docs/evidence/tuning.md]
     bench/tune.py --record tree-16 --smpi BUILD     # the truth: tables of SimGrid, about three minutes; 64 ranks and more take longer
 
 The truth is what SimGrid's SMPI takes on simulated machines (bench/simgrid.py), for each collective, algorithm and length; two runs are the

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often `imb` names the wrong part of variance, or the wrong launch: on made-up launches, whose truth is known.
 
-    bench/variance.py [--draws 200] [--write docs/evidence-verdicts.md]
+    bench/variance.py [--draws 200] [--write docs/evidence/verdicts.md]
 
 A launch is made of samples: of each row, a median with its interval as the suite has it, states of the machine, and an effect
 of the launch, common to all rows in part. One part is twice the others, or more. Then launches outside the dominant state

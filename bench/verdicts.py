@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often `imb compare` is wrong, and what it finds: its verdicts on launches of which the truth is known.
 
-    bench/verdicts.py [--pool bench/pool.parquet] [--draws 600] [--write docs/evidence-verdicts.md]
+    bench/verdicts.py [--pool bench/pool.parquet] [--draws 600] [--write docs/evidence/verdicts.md]
 
 Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
 faster or slower is false. Launches of which every iteration took a known share longer are held against those as they

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often `imb watch` finds steps that are none, and steps that are there; Otava on the same series.
 
-    bench/watch.py [--histories 1000] [--steps 200] [--otava FOLDER] [--write docs/evidence-history.md]
+    bench/watch.py [--histories 1000] [--steps 200] [--otava FOLDER] [--write docs/evidence/history.md]
 
 Histories are made up (independent, correlated, drifting, heavy-tailed, with outliers, with gaps) or drawn from the recorded
 launches of bench/pool.parquet. A history has SERIES series, of which a step hits HIT. Apache Otava's dependencies are not

@@ -1,4 +1,4 @@
-"""bench/abi.py: what it reads of callgrind's files, and its errors. Its counts are in docs/abi.md."""
+"""bench/abi.py: what it reads of callgrind's files, and its errors. Its counts are in docs/evidence/abi.md."""
 
 import subprocess
 import sys

@@ -21,7 +21,7 @@ def test_every_option_that_a_message_names_exists() -> None:
         for text in re.findall(r'"((?:\\.|[^"\\\n])*)"', code):
             for name in NAMED.findall(text):
                 named.setdefault(name, f"{path.relative_to(TOP)}: {text}")
-    pages = [*(TOP / "docs").glob("*.md"), TOP / "README.md", *(TOP / "python/imb").rglob("*.py")]
+    pages = [*(TOP / "docs").rglob("*.md"), TOP / "README.md", *(TOP / "python/imb").rglob("*.py")]
     for path in pages:
         for name in re.findall(r"(?<![\w\-+.\\/=])-([a-z]+_[a-z_]+)(?![\w=]|-\w)", path.read_text()):
             named.setdefault(name, str(path.relative_to(TOP)))

@@ -252,7 +252,7 @@ def with_archive(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("heading", ["Debian", "RPM"])
 def test_commands_of_the_page_build(with_archive: Path, heading: str) -> None:
-    page = (lab.TOP / "docs" / "packaging.md").read_text()
+    page = (lab.TOP / "docs" / "installing.md").read_text()
     commands = page.partition(f"\n## {heading}\n")[2].partition("```sh\n")[2].partition("```")[0]
     path = stand_ins(with_archive.parent / "bin", dpkg_buildpackage=DPKG_BUILDPACKAGE, rpmbuild=RPMBUILD)
     for _ in range(2):

@@ -110,7 +110,7 @@ def _continues(command: str) -> bool:
 
 
 def pages() -> list[Path]:
-    return [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))]
+    return [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
 
 
 def blocks(page: Path) -> list[Block]:

@@ -447,7 +447,7 @@ def test_thresholds_are_listed_changed_and_refused(imb: Imb, tmp_path: Path) -> 
 
 
 def test_documented_thresholds_are_those_of_the_program() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "evidence-diagnosis.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "evidence" / "diagnosis.md").read_text()
     for name in threshold_descriptions():
         value = getattr(Thresholds(), name)
         assert f"| `{name}` | {value:g} |" in page, name

@@ -18,7 +18,7 @@ from imb import registry
 
 MARKDOWN = [
     *(lab.TOP / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "schema/README.md")),
-    *sorted((lab.TOP / "docs").glob("*.md")),
+    *sorted((lab.TOP / "docs").rglob("*.md")),
 ]
 SOURCES = sorted((lab.TOP / "python" / "imb").rglob("*.py"))
 EXAMPLES = [

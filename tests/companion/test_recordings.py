@@ -28,7 +28,7 @@ def test_what_pages_show(name: str) -> None:
 
 def test_other_outputs_have_a_reason() -> None:
     """A block with output has the name of its recording above it, or a comment why there is none."""
-    found = {page.name: recordings.unmarked(page) for page in recordings.pages()}
+    found = {str(page.relative_to(lab.TOP)): recordings.unmarked(page) for page in recordings.pages()}
     assert not {page: commands for page, commands in found.items() if commands}
 
 

@@ -2,7 +2,7 @@
 
 The launch is the unit of replication, or the session where launches are of several sessions (imb.compare.pairing).
 Everything is judged on the logarithm of the metric, and printed as the **speedup** of B over A: above 1, B is
-faster (more bandwidth, more messages); 2.00 is twice as fast. docs/evidence-verdicts.md explains how a verdict is reached, and its
+faster (more bandwidth, more messages); 2.00 is twice as fast. docs/evidence/verdicts.md explains how a verdict is reached, and its
 limits.
 """
 

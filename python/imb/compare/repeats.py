@@ -2,7 +2,7 @@
 
 By their probes alone: no figure of a benchmark is read, and no variant is known here. Launches of all variants that share their
 surroundings define the dominant state together (imb.compare.usual). So where nothing differs between variants, each is measured again
-with the same probability, and a test between them keeps its level. docs/validation.md has the rates.
+with the same probability, and a test between them keeps its level. docs/evidence/validation.md has the rates.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Looking after every round and stopping at the first verdict gives more false verdicts than one look at the end. So each
 look is an ordinary comparison at a share of the error rates, and the shares of all looks add up to 1 (alpha spending:
 Lan and DeMets, Biometrika 70 (1983) 659; between looks Bonferroni's inequality). Whatever a comparison guarantees
-at its error rates, all looks together guarantee. docs/evidence-verdicts.md explains the choice of this method.
+at its error rates, all looks together guarantee. docs/evidence/verdicts.md explains the choice of this method.
 """
 
 from __future__ import annotations

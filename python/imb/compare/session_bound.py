@@ -1,4 +1,4 @@
-"""Differences that are too large for sessions to explain them, by the bound of docs/evidence-verdicts.md, where sessions are too few for a
+"""Differences that are too large for sessions to explain them, by the bound of docs/evidence/verdicts.md, where sessions are too few for a
 test. Pure."""
 
 from __future__ import annotations

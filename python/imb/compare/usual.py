@@ -3,7 +3,7 @@
 A launch calls the fastest state that its probes saw its reference. Launches of the same surroundings (hosts, CPUs of ranks,
 MPI, launcher arguments, variables) and the same ranks in a table should agree on it. The dominant state is the fastest that at
 least one launch of five calls its reference. A launch whose reference is slower than that, by more than launches of one
-state differ, was outside it. docs/evidence-verdicts.md has the choice of the limit, and its error rates.
+state differ, was outside it. docs/evidence/verdicts.md has the choice of the limit, and its error rates.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ within    the error of a launch's median, from its 95 % interval
 states    how far apart figures are in the states of the machine, weighted by the samples in each
 launches  what differs between launches beyond `within`, in the state of the machine that most of them saw
 
-docs/evidence-verdicts.md, "Variance components", has the estimates and how often the largest component is wrong.
+docs/evidence/verdicts.md, "Variance components", has the estimates and how often the largest component is wrong.
 """
 
 from __future__ import annotations

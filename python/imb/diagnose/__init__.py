@@ -1,7 +1,7 @@
 """Anomalies in results, with their figures and what to try next. Pure.
 
 A rule looks at the curves of a side and yields findings; RULES lists them. Every rule judges medians over launches. What
-a rule cannot judge, and why, is a note. Docs: docs/evidence-diagnosis.md.
+a rule cannot judge, and why, is a note. Docs: docs/evidence/diagnosis.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Association of disturbances with slowness: tests of series and of launches with bounded false alarms. Pure.
 
 Arrays in, figures out. A test returns the one-sided p-value of the null hypothesis that the disturbance has no association with
-slowness. docs/evidence-diagnosis.md has the reasons for these tests.
+slowness. docs/evidence/diagnosis.md has the reasons for these tests.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def between(rates: Values, slowness: Values) -> float | None:
     a, b = rates - rates.mean(), slowness - slowness.mean()
     if not a.any() or not b.any():
         return 1.0
-    from scipy.stats import permutation_test  # a lazy import: docs/evidence-verdicts.md has what it costs
+    from scipy.stats import permutation_test  # a lazy import: docs/evidence/verdicts.md has what it costs
 
     tested = permutation_test(
         (a,),

@@ -1,7 +1,7 @@
 """The history of launches: sessions in the order of time, and where curves change their level. Pure.
 
 The session is the unit of replication: launches of one evening share what the machine was like that evening, so however
-many there are, they count once. imb.history.steps finds the steps; docs/evidence-history.md has its error rates.
+many there are, they count once. imb.history.steps finds the steps; docs/evidence/history.md has its error rates.
 """
 
 from __future__ import annotations

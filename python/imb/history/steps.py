@@ -22,7 +22,7 @@ from imb.stats.shift import LEAST_SPREAD, noncentrality
 
 Cut: TypeAlias = tuple[int, ...]  # where a new level begins, and, if it comes to an end, where
 
-FEWEST = 8  # sessions of a history; docs/evidence-history.md has the error rate at this length
+FEWEST = 8  # sessions of a history; docs/evidence/history.md has the error rate at this length
 SHORTEST = 2  # sessions of a level: one session that stands out is no step
 NEIGHBORS = 3  # sessions on either side that decide whether one stands out
 OUTLIER = 3.0  # standard deviations

@@ -69,7 +69,7 @@ def most_launches(campaign: Campaign) -> int:
 
 
 def usual_repeats(campaign: Campaign) -> int:
-    """A quarter of the launches of all variants; 0 where none can be repeated. docs/validation.md has error rates."""
+    """A quarter of the launches of all variants; 0 where none can be repeated. docs/evidence/validation.md has error rates."""
     named = variants(campaign)
     if campaign.until_decided or any(is_classic(campaign, variant) for variant in named.values()):
         return 0

@@ -1,9 +1,9 @@
 """Inference from few launches about a difference. Pure.
 
 Figures are logarithms, so a difference is the logarithm of a ratio: a machine that is slower for a while is slower by a
-share of each time. docs/evidence-verdicts.md has the reasons for Welch's test instead of one of ranks, with the error rates of both.
+share of each time. docs/evidence/verdicts.md has the reasons for Welch's test instead of one of ranks, with the error rates of both.
 
-scipy.special and not scipy.stats, whose import takes longer: docs/evidence-verdicts.md, "Libraries", lists what is written here and
+scipy.special and not scipy.stats, whose import takes longer: docs/evidence/verdicts.md, "Libraries", lists what is written here and
 why. Tests compare every function with scipy.stats.
 """
 

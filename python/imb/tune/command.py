@@ -187,7 +187,7 @@ def command(
     \f
     Stages: the library's own choice with -check; every algorithm once, with -check, through a file; rounds of all algorithms that are
     left (in one launch where the library can change algorithms in it, else in interleaved launches); pairs of launches with the file and
-    without, looked at after 5, 10, 20 and 40. docs/evidence-tuning.md has the error rates. --resume continues after Ctrl-C.
+    without, looked at after 5, 10, 20 and 40. docs/evidence/tuning.md has the error rates. --resume continues after Ctrl-C.
 
     When the budget ends, cells that are not confirmed go back to the default, and if there is time the rest is confirmed again. A session
     with one number of ranks that is not decided then (status 11) continues with --resume and a larger --budget.

@@ -9,7 +9,7 @@ Two steps on separate launches, since the best of many estimates is too good on 
   is above 1, an unchanged one where it is not slower by the margin. FAMILY bounds the probability that any cell is wrongly
   called so, over all cells (Holm), all looks (shares in proportion to their pairs) and all confirmations (half, a quarter, ...). Cells that fail go back to the default, and the rest is confirmed again on fresh pairs.
 
-docs/evidence-tuning.md has the error rates on drawn launches of known truth.
+docs/evidence/tuning.md has the error rates on drawn launches of known truth.
 """
 
 from __future__ import annotations
