@@ -104,7 +104,7 @@ def test_a_report_of_two_sides_says_it_all(imb: Imb, two: tuple[Side, Side], tmp
     assert said.code == 0 and "12 launches" in said.out
     page = Page(file.read_text())
     assert "B is slower than A" in page.text
-    assert "0.77x slower \u25bc" in page.text  # 1 / 1.3
+    assert "0.77x (slower) \u25bc" in page.text  # 1 / 1.3
     headings = {attributes.get("id") for attributes in page.having("h2")}
     assert {"verdict-h1", "findings-h", "conditions-h", "charts-h", "history-h", "model-h"} <= headings
     for title in ("PingPong", "Sendrecv"):
@@ -337,7 +337,7 @@ def test_rows_that_changed_have_old_new_change_and_status(two: tuple[Side, Side]
     line = f"{row.key} {row.a * 1e6:.2f} {row.b * 1e6:.2f} {(row.b / row.a - 1) * 100:+.1f}"
     assert line in page.text
     assert (
-        "slower [" in page.text.partition(line)[2][:40]
+        "(slower) [" in page.text.partition(line)[2][:40]
         and "\u25bc slower" in page.text.partition(line)[2][:60]
     )
     assert " \u2192 " in page.text and "\u00b5s" in page.text  # microseconds in the heat map
@@ -350,15 +350,15 @@ def test_speedups_have_one_notation(archive: Archive, imb: Imb) -> None:
     fill(archive, "slow", 6, factor=3.0, seed=3)
     sides = load(archive, "before"), load(archive, "stuck")
     page = Page(report_page(sides, [compare(*sides)], []))
-    far = r"0\.007\dx slower \u25bc \[0\.00\d\d, 0\.00\d\d\]"
+    far = r"0\.007\dx \(slower\) \u25bc \[0\.00\d\d, 0\.00\d\d\]"
     assert re.search(far, page.text)
     stuck, slow = (imb("compare", "before", name, "--rows").out for name in ("stuck", "slow"))
-    assert re.search(r"0\.007\dx slower \[0\.00\d\d, 0\.00\d\d\]", stuck)
+    assert re.search(r"0\.007\dx \(slower\) \[0\.00\d\d, 0\.00\d\d\]", stuck)
     assert re.search(r"0\.007\dx \u25bc \[0\.00", stuck)
-    assert re.search(r"0\.3\dx slower \[0\.3\d, 0\.3\d\]", slow) and "0.33x \u25bc [0.3" in slow
-    assert not re.search(r"(?<![/\d.])([3-9]|\d\d+)(\.\d+)?x (slower|\u25bc)", stuck + slow)
+    assert re.search(r"0\.3\dx \(slower\) \[0\.3\d, 0\.3\d\]", slow) and "0.33x \u25bc [0.3" in slow
+    assert not re.search(r"(?<![/\d.])([3-9]|\d\d+)(\.\d+)?x (\(slower\)|\u25bc)", stuck + slow)
     told = imb("compare", "before", "stuck", "--format", "markdown").out
-    assert re.search(r"0\.007\dx slower \[0\.00\d\d, 0\.00\d\d\]", told)
+    assert re.search(r"0\.007\dx \(slower\) \[0\.00\d\d, 0\.00\d\d\]", told)
 
 
 @pytest.mark.parametrize("factor", [1.3, 1.0, 1.02])
@@ -389,7 +389,7 @@ def test_a_row_has_one_interval_everywhere(archive: Archive, imb: Imb, factor: f
         assert area["y"][-1 - number] == pytest.approx(low, rel=1e-3)
         assert effect["confidence"] == (0.95 if effect["verdict"] in ("same", "differs") else 0.99)
     name = (
-        "Intervals: 99 %, for all bands and rows together; where 95 % is written, for this band or row alone"
+        "Intervals: 99 % for all bands and rows together; where 95 % is written, for that band or row alone"
     )
     for text in (table, marked_up, page.text):
         assert name in " ".join(text.split())
@@ -431,13 +431,13 @@ def test_an_interval_that_excludes_nothing_is_not_estimable(archive: Archive, im
 
 
 def test_speedups_cannot_be_read_as_signs() -> None:
-    assert speedup(effect("slower", 0.9, 0.88, 0.92)) == "0.90x slower"
+    assert speedup(effect("slower", 0.9, 0.88, 0.92)) == "0.90x (slower)"
     assert cell(effect("slower", 0.9, 0.88, 0.92)) == "0.90x \u25bc [0.88, 0.92]"
-    assert speedup(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "0.0077x slower"
+    assert speedup(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "0.0077x (slower)"
     assert bracketed(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "[0.0071, 0.0083]"
-    assert speedup(effect("differs", 1 / 226, 1e-9, 0.97)) == "0.0044x slightly slower"
+    assert speedup(effect("differs", 1 / 226, 1e-9, 0.97)) == "0.0044x (slightly slower)"
     assert bracketed(effect("inconclusive", 0.12, 0.0, 1.2)) == "[0, 1.20]"
-    assert speedup(effect("faster", 1.43, 1.4, 1.5)) == "1.43x faster"
+    assert speedup(effect("faster", 1.43, 1.4, 1.5)) == "1.43x (faster)"
 
 
 def test_notes_of_a_report_have_the_letters_of_the_page(archive: Archive, imb: Imb, tmp_path: Path) -> None:

@@ -59,13 +59,11 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     def intervals(self) -> str:
         """What the intervals are that are shown of effects, as a sentence without its point."""
         family, alone = (as_percent(share) for share in (1 - self.false_discovery, self.confidence))
-        return f"Intervals: {family}, for all bands and rows together; where {alone} is written, for this band or row alone"
+        return f"Intervals: {family} for all bands and rows together; where {alone} is written, for that band or row alone"
 
     def error_rate(self) -> str:
         """What is controlled, as a sentence without its point."""
-        return (
-            f"At most {as_percent(self.false_discovery)} that anything is called different where nothing is"
-        )
+        return f"Chance of any false difference: at most {as_percent(self.false_discovery)}"
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):

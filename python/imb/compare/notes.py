@@ -240,7 +240,12 @@ def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
         yield f"{sides}: too few to estimate the spread of launches; take {ENOUGH} per side or more"
         return
     if hidden and comparison.needed > MOST:
-        yield f"{sides}: too noisy to judge: free the machine or {remedy}"
+        found = (
+            "too noisy to judge"
+            if comparison.verdict == "inconclusive"
+            else "only large differences can be found"
+        )
+        yield f"{sides}: {found}; rerun on an idle machine, or {remedy}"
         return
     needed = (
         f"{comparison.needed:,} launches per side"

@@ -116,8 +116,14 @@ def print_check(checked: CheckedResults, settings: CheckSettings, *, complete: b
     else:
         from imb.report.comparison import print_comparison
 
-        for warning in judged.warnings:
-            say(f"! {warning}")
-        for comparison in judged.comparisons:
-            print_comparison(comparison, all_rows=settings.rows)
+        several = len(judged.comparisons) > 1
+        for number, comparison in enumerate(judged.comparisons):
+            if number:
+                say("")
+            print_comparison(
+                comparison,
+                all_rows=settings.rows,
+                title=f"{comparison.settings.metric.replace('_', ' ')}: " if several else "",
+                notes=() if number else judged.warnings,
+            )
     return EXIT[verdict] if complete or verdict == "slower" else 1

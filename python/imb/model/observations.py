@@ -63,7 +63,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         words += [f"group {self.group}"] if self.group is not None else []
         words += [f"{self.processes} rank{'' if self.processes == 1 else 's'}"] if self.processes else []
         words += [f"{self.threads} threads"] if self.threads > 1 else []
-        words += [f"{self.bytes} bytes"] if self.bytes is not None else []
+        words += [f"{self.bytes} byte{'' if self.bytes == 1 else 's'}"] if self.bytes is not None else []
         words += [f"{self.in_flight} in flight"] if self.in_flight is not None else []
         return ", ".join(words)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from imb.compare.comparison import Band, BandEffect, Comparison, Effect, RowEffect
 from imb.compare.condition_diff import names_of_sides
 from imb.compare.sequential import Looks
+from imb.compare.session_bound import FACTOR
 from imb.model.observations import Key
 from imb.model.units import abridged, as_percent, counted, decimal, size, unit_of
 from imb.report.marks import (
@@ -81,7 +82,6 @@ def headline(comparison: Comparison) -> list[str]:
         *looks,
         f"Speedup of B over A by {settings.metric.replace('_', ' ')} [interval];"
         f" smallest relevant change {as_percent(settings.relevant)}.",
-        f"{settings.intervals()}.",
     ]
 
 
@@ -234,23 +234,39 @@ def _share(value: float) -> str:
 
 
 def summary(comparison: Comparison) -> str:
-    """One line: the verdict and its basis."""
-    parts = [verdict_in_words(comparison)]
+    """The verdict, and how many bands and rows have which verdict."""
+    return " ".join(filter(None, [f"{verdict_in_words(comparison)}.", _counts(comparison)]))
+
+
+def _counts(comparison: Comparison) -> str:
+    """`Bands: 11 slower, 1 inconclusive. Rows: 63 slower.`"""
+    parts = []
     for noun, effects in (
         ("Bands", [band.effect for band in comparison.bands]),
         ("Rows", [row.effect for row in comparison.rows]),
     ):
         counts = Counter(word_of(effect.verdict, effect.speed) for effect in effects)
         if effects:
-            parts.append(f"{noun}: " + ", ".join(f"{counts[word]} {word}" for word in MARKS if counts[word]))
-    return ". ".join([*parts, error_rate(comparison)]) + "."
+            counted_words = ", ".join(f"{counts[word]} {word}" for word in MARKS if counts[word])
+            parts.append(f"{noun}: {counted_words}.")
+    return " ".join(parts)
 
 
 def error_rate(comparison: Comparison) -> str:
-    """What is controlled, as a sentence without its point. The bound of sessions is an assumption about machines, not a test."""
+    """How often a difference is false, as a sentence; empty where nothing was called different. A fixed threshold is an assumption about
+    machines, not a test."""
     if comparison.inconclusive and comparison.verdict != "inconclusive":
-        return "The bound of sessions is no test and has no stated error rate"
-    return comparison.settings.error_rate()
+        return f"The verdict comes from a fixed {FACTOR:g}x threshold, not from a test, and has no stated error rate."
+    effects = [*(band.effect for band in comparison.bands), *(row.effect for row in comparison.rows)]
+    is_called_different = comparison.verdict in CHANGED or any(
+        effect.verdict in CHANGED for effect in effects
+    )
+    return f"{comparison.settings.error_rate()}." if is_called_different else ""
+
+
+def basis(comparison: Comparison) -> str:
+    """What the intervals are, and the error rate."""
+    return f"{comparison.settings.intervals()}. {error_rate(comparison)}".rstrip()
 
 
 def rows_to_show(comparison: Comparison, everything: bool) -> list[RowEffect]:
@@ -258,27 +274,17 @@ def rows_to_show(comparison: Comparison, everything: bool) -> list[RowEffect]:
     return [row for row in comparison.rows if everything or row.effect.verdict in CHANGED]
 
 
-def print_comparison(comparison: Comparison, *, all_rows: bool = False) -> None:
-    """Prints it on the terminal."""
+def print_comparison(
+    comparison: Comparison, *, all_rows: bool = False, title: str = "", notes: Sequence[str] = ()
+) -> None:
+    """Prints it on the terminal: the verdict, bands, rows, then notes. `title`: before the verdict; `notes`: further ones."""
     from imb.report.terminal import Screen
 
     screen = Screen(width=Screen().width if sys.stdout.isatty() else 100)
+    screen.line((f"{title}{verdict_in_words(comparison)}.", "bold"))
+    screen.line(_counts(comparison))
     for text in headline(comparison):
         screen.line(text)
-    screen.line()
-    if not comparison.conditions:
-        screen.line("No known environment differences.")
-    else:
-        screen.line(("Environment differences", "bold"))
-        rows = [
-            (difference.name, abridged(difference.a, _SHOWN), abridged(difference.b, _SHOWN))
-            for difference in comparison.conditions
-        ]
-        screen.table(("condition", "A", "B"), rows, fold=range(3))
-    if comparison.warnings:
-        screen.line()
-        for warning in comparison.warnings:
-            screen.line(f"! {warning}")
     for grid in grids(comparison.bands):
         screen.line()
         screen.line((grid.title, "bold"))
@@ -292,11 +298,23 @@ def print_comparison(comparison: Comparison, *, all_rows: bool = False) -> None:
         )
     if comparison.bands:
         screen.line(legend(comparison.settings.relevant))
-        for remark in comparison.remarks:
-            screen.line(remark)
     _print_rows(screen, comparison, all_rows)
     screen.line()
-    screen.line(summary(comparison))
+    if not comparison.conditions:
+        screen.line("No known environment differences.")
+    else:
+        screen.line(("Environment differences", "bold"))
+        rows = [
+            (difference.name, abridged(difference.a, _SHOWN), abridged(difference.b, _SHOWN))
+            for difference in comparison.conditions
+        ]
+        screen.table(("condition", "A", "B"), rows, fold=range(3))
+    screen.line()
+    for note in (*notes, *comparison.warnings):
+        screen.line(f"! {note}")
+    for remark in comparison.remarks:
+        screen.line(remark)
+    screen.line(basis(comparison))
 
 
 def _print_rows(screen: Screen, comparison: Comparison, all_rows: bool) -> None:
@@ -329,8 +347,10 @@ def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str,
 
 def _without_change(comparison: Comparison) -> str:
     """The line in place of rows, where none is called different. In an inconclusive comparison it has the number of rows by verdict or, where
-    rows could not be judged, the largest difference."""
+    rows could not be judged, the largest ratio."""
     number = counted(len(comparison.rows), "row")
+    if not comparison.inconclusive and any(band.effect.verdict in CHANGED for band in comparison.bands):
+        return f"None of {number} is called different by itself"
     if not comparison.rows or (not comparison.inconclusive and comparison.verdict != "inconclusive"):
         return f"No significant difference in {number}"
     if not comparison.inconclusive:
@@ -340,7 +360,7 @@ def _without_change(comparison: Comparison) -> str:
     farthest = max(
         with_bytes, key=lambda row: abs(math.log(row.effect.speed)) if row.effect.speed > 0 else 0.0
     )
-    return f"{number} not judged; largest difference {factor(farthest.effect.speed)}x: {farthest}"
+    return f"{number} not judged; largest ratio {factor(farthest.effect.speed)}x: {farthest}"
 
 
 def _headings(grid: Grid) -> list[str]:
@@ -359,22 +379,6 @@ def comparison_markdown(comparison: Comparison, *, all_rows: bool = False) -> st
         "",
         *(f"- {escaped(text)}" for text in headline(comparison)),
     ]
-    if not comparison.conditions:
-        lines += ["- No known environment differences."]
-    else:
-        lines += ["", "### Environment differences", "", pipes(["condition", "A", "B"]), "|---|---|---|"]
-        lines += [
-            pipes(
-                [
-                    escaped(difference.name),
-                    escaped(abridged(difference.a, _SHOWN)),
-                    escaped(abridged(difference.b, _SHOWN)),
-                ]
-            )
-            for difference in comparison.conditions
-        ]
-    if notes := [*comparison.warnings, *comparison.remarks]:
-        lines += ["", "### Notes", "", *(f"- {escaped(line)}" for line in notes)]
     for grid in grids(comparison.bands):
         headings = _headings(grid)
         lines += ["", f"### {escaped(grid.title)}", "", pipes(["benchmark", *headings])]
@@ -390,6 +394,21 @@ def comparison_markdown(comparison: Comparison, *, all_rows: bool = False) -> st
         for row in rows:
             name, *figures = _row_figures(row, comparison)
             lines.append(pipes([escaped(name), *figures, _speedup_text(row.effect)]))
+    if comparison.conditions:
+        lines += ["", "### Environment differences", "", pipes(["condition", "A", "B"]), "|---|---|---|"]
+        lines += [
+            pipes(
+                [
+                    escaped(difference.name),
+                    escaped(abridged(difference.a, _SHOWN)),
+                    escaped(abridged(difference.b, _SHOWN)),
+                ]
+            )
+            for difference in comparison.conditions
+        ]
+    same = [] if comparison.conditions else ["No known environment differences."]
+    notes = [*same, *comparison.warnings, *comparison.remarks, basis(comparison)]
+    lines += ["", "### Notes", "", *(f"- {escaped(line)}" for line in notes)]
     return "\n".join(lines) + "\n"
 
 

@@ -59,8 +59,8 @@ def interval_of(effect: Effect) -> Interval | None:
 
 
 def speedup(effect: Effect) -> str:
-    """`0.90x slower`, `1.43x faster`, `0.0056x slower`; the number never depends on the verdict."""
-    return f"{factor(effect.speed)}x {word_of(effect.verdict, effect.speed)}"
+    """`0.90x (slower)`, `1.43x (faster)`, `0.0056x (slower)`; the number never depends on the verdict."""
+    return f"{factor(effect.speed)}x ({word_of(effect.verdict, effect.speed)})"
 
 
 def short_speedup(speed: float, verdict: Verdict) -> str:

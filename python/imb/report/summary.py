@@ -46,7 +46,7 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
         "basis": f"{comparison.launches_a} against {counted(comparison.launches_b, 'launch')}"
         + (", judged in pairs" if comparison.pairs else "")
         + (", launched until decided" if comparison.sequential else "")
-        + f"; smallest relevant change {as_percent(comparison.settings.relevant)}. {error_rate(comparison)}.",
+        + f"; smallest relevant change {as_percent(comparison.settings.relevant)}. {error_rate(comparison)}".rstrip(),
         "warnings": comparison.warnings,
         "remarks": comparison.remarks,
         "legend": legend(comparison.settings.relevant),
@@ -91,7 +91,7 @@ def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
     return {
         "caption": f"Speedup of {b} over {a} by benchmark and message length, with its interval, and the"
         f" {comparison.settings.metric.replace('_', ' ')} of the band's middle row in {unit}, {a} → {b}."
-        f" {comparison.settings.intervals()}",
+        f" {comparison.settings.intervals()}.",
         "bands": [band.title for band in bands],
         "rows": [
             {
