@@ -14,6 +14,7 @@ import jsonschema
 import lab
 import pytest
 from companion import fake_mpi
+from companion.tune import fake_tuning
 from imb.compare.condition_diff import Difference, differences
 from imb.model.observations import Side, launches_of
 from imb.model.records import read
@@ -23,6 +24,7 @@ OPTION = ("src/plan/options.h", "src/cli/options.cpp")
 FIGURE = ("src/plan/figures.h", "src/result/statistics.cpp")
 CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/conditions.py")
 LOG_FORMAT = ("python/imb/readers/collbench_text.py", "python/imb/readers/registry.py")
+MPI_LIBRARY = ("python/imb/model/mpis.py", "python/imb/tune/acme.py", "python/imb/tune/tuner.py")
 COMMAND = ("python/imb/cli/conditions.py", "python/imb/registry.py")
 SLICE = (
     "python/imb/spread/__init__.py",
@@ -144,6 +146,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("A figure", FIGURE),
         ("A condition", CONDITION),
         ("A log format", LOG_FORMAT),
+        ("An MPI library", MPI_LIBRARY),
         ("A command", COMMAND),
         ("A slice", SLICE),
         ("A diagnosis rule", RULE),
@@ -271,6 +274,32 @@ RECORDS = [
         for length, repetitions in ((8, 1000), (4096, 3))
     ),
 ]
+
+
+def test_an_mpi_library_is_its_class_and_its_tuner(tree: Path, tmp_path: Path) -> None:
+    """Found by its launcher, listed in messages, launched, stored, and tuned."""
+    options = [str(word) for word in fake_tuning.make(tmp_path / "mpi")]
+    launcher = tmp_path / "mpi" / "bin" / "mpiexec"
+    text = launcher.read_text().replace("mpiexec (Open MPI) 5.0.9", "Acme MPI 2.1").replace("FAKE_", "ACME_")
+    launcher.write_text(text)
+
+    unknown = imb(tree, tmp_path, "run", "--mpi", "nothing")
+    assert "give openmpi, mpich, intel or acme, a folder" in unknown.stderr, unknown
+    words = ["run", "Bcast", *options, "--np", "4", "--label", "one", "--env"]
+    shown = imb(tree, tmp_path, *words, "ACME_X=1", "--dry-run")
+    assert shown.stdout.startswith(f"{launcher} -n 4 -x ACME_X=1 "), shown
+    assert "Acme MPI 2.1 ignores OMPI_MCA_btl" in imb(tree, tmp_path, *words, "OMPI_MCA_btl=tcp").stderr
+    assert "Acme MPI 2.1" in imb(tree, tmp_path, "show", "one", "--no-chart").stdout
+
+    output = tmp_path / "out"
+    words = ["--np", "4", "--seed", "1", "--output", str(output), "--format", "json"]
+    tuned = imb(tree, tmp_path, "tune", *options, *words, "Allreduce")
+    assert tuned.returncode == 0, tuned
+    report = json.loads(tuned.stdout)
+    assert [cell["chosen"] for cell in report["cells"]] == ["default", "fast", "fast"]
+    assert report["unproven"] == "Acme MPI does not report its algorithms"
+    rules = json.loads((output / "rules.json").read_text())["rules"]
+    assert rules == [["Allreduce", 4, 1024, "fast"], ["Allreduce", 4, 16384, "fast"]]
 
 
 def test_a_command_is_its_module_and_a_line(tree: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 TOP = Path(__file__).resolve().parent.parent
 FOLDER = TOP / "man"
 sys.path.insert(0, str(TOP / "python"))
+from imb.model.mpis import CHOICES  # noqa: E402
 
 SUITE_ENVIRONMENT = {
     "OMP_NUM_THREADS": "IMB-MT: number of threads per process, unless -threads is given. That of rank 0 counts.",
@@ -27,7 +28,7 @@ SUITE_FILES = {
     "PREFIX/share/openimb/record.schema.json": "JSON Schema of the records that -json writes.",
 }
 IMB_ENVIRONMENT = {
-    "IMB_MPI": "The MPI, where --mpi is not given: openmpi, mpich, intel, a folder with bin/mpicxx or bin/mpiexec, or a wrapper.",
+    "IMB_MPI": f"The MPI, where --mpi is not given: {CHOICES}, a folder with bin/mpicxx or bin/mpiexec, or a wrapper.",
     "IMB_ARCHIVE": "The folder of the archive, where --archive is not given.",
     "I_MPI_ROOT, MPI_HOME, MPI_ROOT": "Folders in which an MPI is looked for, after the PATH.",
     "XDG_DATA_HOME, XDG_CACHE_HOME": "Places of the archive and of the cache.",

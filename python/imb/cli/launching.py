@@ -14,6 +14,7 @@ import typer
 
 from imb.cli.option_groups import METHOD, OUTPUT, PLACE, SUBJECT
 from imb.model.errors import ImbError
+from imb.model.mpis import CHOICES
 from imb.model.units import counted
 from imb.report.terminal import Screen, say
 from imb.runner.passes import Sampling
@@ -31,7 +32,7 @@ MpiOption = Annotated[
         envvar="IMB_MPI",
         show_envvar=True,
         metavar="MPI",
-        help="openmpi, mpich or intel; a folder with bin/mpicxx; a C++ wrapper.",
+        help=f"{CHOICES}; a folder with bin/mpicxx; a C++ wrapper.",
         show_default="the first that `imb doctor` lists",
         rich_help_panel=PLACE,
     ),

@@ -10,6 +10,7 @@ import numpy as np
 from imb.diagnose.case import Case, Curve, Finding
 from imb.model import collective_models
 from imb.model.gpus import UNKNOWN
+from imb.model.mpis import ALGORITHM_CHOICES, PROGRESS_THREADS
 from imb.model.units import counted, duration, megabytes, size, us
 from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
@@ -186,8 +187,8 @@ def collectives(case: Case) -> Iterator[Finding]:
             where=str(curve.key),
             found=f"takes {ratio:.1f} times what PingPong implies at {size(curve.keys[at].bytes)}: {us(curve.medians[at])} "
             f"instead of {us(seconds)} ({algorithm}); more than {limit:g} times at {len(over)} of {counted(len(rows), 'length')}",
-            advice="try the MPI's other algorithms for this collective (coll_tuned_*_algorithm, I_MPI_ADJUST_*, "
-            "MPIR_CVAR_*_ALGORITHM) and its node-aware ones; look at contention: fewer ranks per node, PingPong -- -multi 0",
+            advice="try the MPI's other algorithms for this collective "
+            f"({ALGORITHM_CHOICES}) and its node-aware ones; look at contention: fewer ranks per node, PingPong -- -multi 0",
             evidence={
                 "ratio": ratio,
                 "bytes": [curve.keys[i].bytes for _, i, *_ in over],
@@ -230,7 +231,7 @@ def overlap(case: Case) -> Iterator[Finding]:
                 found=f"computation hides {np.median(hidden[long]):.0f} % of the communication of 64 KiB and more (median of "
                 f"{counted(len(long), 'length')})",
                 advice="this MPI makes progress inside its calls only: call MPI_Test during the computation (-- -progress 10 shows "
-                "the effect), or try its progress thread (MPIR_CVAR_ASYNC_PROGRESS, I_MPI_ASYNC_PROGRESS)",
+                f"the effect), or try its progress thread ({PROGRESS_THREADS})",
                 evidence={"overlap_percent": [float(hidden[i]) for i in long]},
                 weight=limit / max(float(np.median(hidden[long])), 1.0),
             )

@@ -10,6 +10,7 @@ import numpy as np
 
 from imb.diagnose.case import Case, Finding
 from imb.model.facts import fact
+from imb.model.mpis import TRANSPORT_CHOICES
 from imb.model.observations import Key, Launch
 from imb.model.records import Problem
 from imb.model.text import shell_word
@@ -29,8 +30,8 @@ def defects(case: Case) -> Iterator[Finding]:
                 where=str(curve.key),
                 found=f"-check found {int(np.nansum(wrong)):,} defects in {counted(rows, 'row')}, most at "
                 f"{size(curve.keys[at].bytes)}: ranks did not receive what was sent",
-                advice="do not use results of this MPI or transport; repeat with another transport (UCX_TLS, "
-                "OMPI_MCA_pml, FI_PROVIDER) to find the defective one, and test memory and adapter",
+                advice="do not use results of this MPI or transport; repeat with another transport "
+                f"({TRANSPORT_CHOICES}) to find the defective one, and test memory and adapter",
                 evidence={"defects": int(np.nansum(wrong)), "rows": rows},
                 weight=float(rows),
             )

@@ -11,6 +11,7 @@ from imb.diagnose import curves
 from imb.diagnose.case import Case, Finding
 from imb.model.conditions import Cache
 from imb.model.facts import fact
+from imb.model.mpis import EAGER_LIMITS
 from imb.model.observations import Side
 from imb.model.units import and_others, megabytes, size, us
 
@@ -62,7 +63,7 @@ def cliffs(case: Case) -> Iterator[Finding]:
             advice=_ADVICE_SHORT
             if before < _SHORT
             else "the protocol or algorithm that starts at this length is slower than the previous one: move its "
-            "threshold (UCX_RNDV_THRESH, I_MPI_EAGER_THRESHOLD, MPIR_CVAR_*, btl_*_eager_limit) or choose another"
+            f"threshold ({EAGER_LIMITS}) or choose another"
             if regained_at
             else "long messages exceed a resource: a cache (imb doctor lists sizes), a registration "
             "cache, an MTU or a flow limit; compare with -- -off_cache -1 and with another transport",

@@ -10,6 +10,7 @@ from imb import registry
 from imb.experiments.display import Display
 from imb.experiments.launch_lines import is_usage_error, launch_line, launch_name, title_of, warn_of_others
 from imb.model.errors import INTERRUPTED, ImbError
+from imb.model.mpis import ignored_variables
 from imb.model.units import counted
 from imb.report.terminal import say
 from imb.runner import lock, session
@@ -175,20 +176,14 @@ def _launch_planned(
     return SessionEnd(over, left_out, stopped, plan, all_refused)
 
 
-# Prefixes of variables, and the MPIs that read them. "mpich" includes the libraries that are made from it.
-_READ_BY = {"MPIR_CVAR_": ("mpich", "intel"), "OMPI_MCA_": ("openmpi",), "I_MPI_": ("intel",)}
-
-
 def warn_of_ignored_variables(variant: Variant) -> None:
     """Warns where a variant sets variables of another MPI than its own."""
     variant_text = f"variant {variant.name}: " if variant.name else ""
-    for prefix, flavors in _READ_BY.items():
-        names = [name for name in variant.intent.env if name.startswith(prefix)]
-        if names and variant.mpi.flavor not in (*flavors, "other"):
-            say(
-                f"imb: warning: {variant_text}{variant.mpi.version} ignores {', '.join(names)}; choose the MPI by --mpi",
-                err=True,
-            )
+    if names := ignored_variables(variant.mpi.known, variant.intent.env):
+        say(
+            f"imb: warning: {variant_text}{variant.mpi.version} ignores {', '.join(names)}; choose the MPI by --mpi",
+            err=True,
+        )
 
 
 _MOST_PER_CORE = 100  # ranks

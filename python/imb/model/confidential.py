@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from imb.model.errors import ImbError
+from imb.model.mpis import NAMED_OPTIONS, PUBLIC_SETTINGS
 
 HIDDEN = "(hidden)"  # takes the place of a variable's value
 MASK = "***"  # takes the place of a value in arguments and commands
@@ -24,12 +25,6 @@ _WORDS = (
 )
 _SECRET = re.compile(rf"(?i:password|passwd|passphrase|secret|credential)|{_START}(?i:{_WORDS})[0-9]*{_END}")
 _SECRET_KEY = rf"(?=[\w-]*(?:{_SECRET.pattern}))[A-Za-z][\w-]*"
-# Settings of MPIs and transports whose names have such a word, and whose values are no secrets: they must be compared.
-_SETTINGS = re.compile(
-    r"(?:MPIR_CVAR|MPIR_PARAM|MPICH)_CH4_OFI_ENABLE_MR_PROV_KEY|FI_CXI_PROV_KEY_CACHE|I_MPI_AUTH_METHOD"
-    r"|(?:(?:OMPI|PRTE)_MCA_)?plm_(?:rsh|ssh)_pass_(?:libpath|environ_mca_params)",
-    re.IGNORECASE,
-)
 # The password of a URL. A user without one, as in https://TOKEN@host, is a token.
 _URL = (
     r"""(?P<url>[A-Za-z][A-Za-z0-9+.-]*://(?P<user>[^\s/?#:@'"]*):|https?://)"""
@@ -37,8 +32,6 @@ _URL = (
 )
 # Values that are no secrets, as in StrictHostKeyChecking=no.
 _PLAIN = re.compile(r"(yes|no|on|off|true|false|ask|none|[01])?$", re.IGNORECASE)
-# Options of launchers that a name and a value follow, without their hyphens.
-NAMED_OPTIONS = {"env", "genv", "mca", "gmca", "omca", "gomca", "prtemca", "gprtemca", "pmixmca", "gpmixmca"}
 _NAME = r"[A-Za-z_][\w.-]*"
 _ASSIGNED = re.compile(rf"(?<!\w)(?P<name>{_NAME})=(?P<value>.*)", re.DOTALL)
 # Pieces of a shell command in which a value may stand. Quoted text is one piece, and has pieces itself.
@@ -71,7 +64,7 @@ _Change: TypeAlias = Callable[[str, str, str], str]
 
 def is_secret(name: str) -> bool:
     """Whether a variable of this name may hold a secret."""
-    return bool(_SECRET.search(name)) and not _SETTINGS.fullmatch(name)
+    return bool(_SECRET.search(name)) and not PUBLIC_SETTINGS.fullmatch(name)
 
 
 def is_hidden(name: str, value: str) -> bool:

@@ -70,7 +70,7 @@ class MpiLibrary:
 
     key = "other"  # as stored plans and set-ups have it
     title = ""  # followed by the version: the name of an installation
-    names: tuple[str, ...] = ()  # by which users choose it
+    names: tuple[str, ...] = ()  # by which users choose it; the first is in messages
     launcher_version = ""  # what its launcher prints with --version; the first group is the version
     library = r"MVAPICH\d*"  # its name in what MPI_Get_library_version prints
     package = ""  # of Python, with the library and the launcher
@@ -79,17 +79,36 @@ class MpiLibrary:
     has_launcher = False
     srun_plugin = "pmi2"  # wherever Slurm is
     settings = "MV2"  # how variables that change figures begin
+    variables: tuple[
+        str, ...
+    ] = ()  # beginnings of variables that it reads; MPIs that do not list them ignore these
+    public_settings = ""  # variables whose names look like those of secrets
     transport_settings = ""  # variables by which a user or a site chooses transports and devices
     job_variables = ""  # variables that its launcher sets about the job
+    prefix_variable = ""  # where its module or its script sets the folder of its installation
+    macros: tuple[str, ...] = ()  # for its mpi.h
     shared_memory = ""  # how it is switched on
     interface_setting = ""  # names the interfaces for TCP
+    transport_choice = ""  # variables to try, as advice lists them
+    eager_limit = ""
+    algorithm_choice = ""
+    progress_thread = ""
     report: Mapping[str, str] = {}  # variables with which ranks print their transports
     gpu_setting: GpuSetting | None = None
     host_options: frozenset[str] = frozenset()  # launcher arguments that name hosts
+    named_options: frozenset[str] = (
+        frozenset()
+    )  # launcher arguments, less hyphens, that a name and a value follow
+    assigning_options: frozenset[str] = frozenset()  # those that NAME=VALUE follows
+    option_synonyms: Mapping[str, str] = {}
     refusal = ""  # what its launcher prints where it rejects its arguments
     restricting: frozenset[str] = frozenset()  # arguments with which not all variables are passed on
     root_arguments: tuple[str, ...] = ()
     oversubscribe: tuple[str, ...] = ()  # for more ranks than cores
+
+    def leftover(self, pid: int) -> str:
+        """The folder of temporary files that a killed launcher with this number leaves, and that would stop the next one; or nothing."""
+        return ""
 
     def environment(self, prefix: str) -> dict[str, str]:
         """Variables for wrapper, launcher and programs of an installation."""
@@ -141,6 +160,8 @@ class OpenMpi(MpiLibrary):
     has_launcher = True
     srun_plugin = "pmix"  # it starts through PMIx alone
     settings = "OMPI_MCA|PRTE_MCA|PMIX_MCA"
+    variables = ("OMPI_MCA_",)
+    public_settings = r"(?:(?:OMPI|PRTE)_MCA_)?plm_(?:rsh|ssh)_pass_(?:libpath|environ_mca_params)"
     transport_settings = (
         r"OMPI_MCA_(pml|mtl|btl|osc|btl_tcp_if_(in|ex)clude|pml_ucx_(tls|devices))"  # and those of UCX
     )
@@ -151,11 +172,18 @@ class OpenMpi(MpiLibrary):
     )
     shared_memory = "btl self,sm or pml ucx of Open MPI"
     interface_setting = "btl_tcp_if_include of Open MPI"
+    macros = ("OMPI_SKIP_MPICXX",)
+    transport_choice = "OMPI_MCA_pml, OMPI_MCA_btl"
+    eager_limit = "btl_*_eager_limit"
+    algorithm_choice = "coll_tuned_*_algorithm"
     report: Mapping[str, str] = {  # the first is for Open MPI 5, the second for 4.1
         "OMPI_MCA_ompi_display_comm": "mpi_init",
         "OMPI_MCA_hook_comm_method_enable_mpi_init": "1",
     }
     host_options = frozenset({"-host", "--host", "-hostfile", "--hostfile", "-machinefile", "--machinefile"})
+    named_options = frozenset({"mca", "gmca", "omca", "gomca", "prtemca", "gprtemca", "pmixmca", "gpmixmca"})
+    assigning_options = frozenset({"x"})
+    option_synonyms: Mapping[str, str] = {"omca": "mca", "gomca": "gmca"}
     refusal = (
         r"unrecognized option was included|more than once on the command line|command line option requires"
         r"|(?:directive|policy) is not recognized"
@@ -163,6 +191,10 @@ class OpenMpi(MpiLibrary):
     )
     root_arguments = ("--allow-run-as-root",)
     oversubscribe = ("--oversubscribe",)
+
+    def leftover(self, pid: int) -> str:
+        """Open MPI 5's launcher removes it unless killed."""
+        return f"ompi.{pid}"
 
     def arguments(
         self, intent: Intent, variables: Variables, program: Sequence[str], host: Host, major: int
@@ -241,7 +273,9 @@ class Hydra(MpiLibrary):
 
     interface = BinaryInterface("mpich", "MPICH ABI", ("libmpi.so.12", "libmpich.so.12"))
     has_launcher = True
+    macros = ("MPICH_SKIP_MPICXX",)
     host_options = frozenset({"-f", "-hosts", "-host", "-hostfile", "-machinefile"})
+    named_options = frozenset({"env", "genv"})
     refusal = "error parsing parameters"
     restricting = frozenset({"genvnone", "genvlist", "envnone", "envlist", "genvexcl"})
 
@@ -285,8 +319,14 @@ class Mpich(Hydra):
     library = "MPICH"
     package = "mpich"
     settings = "MPICH|MPIR_CVAR|HYDRA"
+    variables = ("MPIR_CVAR_",)
+    public_settings = r"(?:MPIR_CVAR|MPIR_PARAM|MPICH)_CH4_OFI_ENABLE_MR_PROV_KEY"
     transport_settings = r"MPIR_CVAR_(NOLOCAL|CH4_NETMOD|OFI_USE_PROVIDER|NETWORK_IFACE)"
     shared_memory = "MPIR_CVAR_NOLOCAL=0"
+    transport_choice = "MPIR_CVAR_NOLOCAL"
+    eager_limit = "MPIR_CVAR_*"
+    algorithm_choice = "MPIR_CVAR_*_ALGORITHM"
+    progress_thread = "MPIR_CVAR_ASYNC_PROGRESS"
     report: Mapping[str, str] = {"MPIR_CVAR_DEBUG_SUMMARY": "1"}
     gpu_setting = GpuSetting("MPIR_CVAR_ENABLE_GPU", needed=False, rocm=True)
 
@@ -335,13 +375,19 @@ class IntelMpi(Hydra):
     library = r"Intel(?=\(R\) MPI)"
     package = "impi-rt"
     settings = "I_MPI"
+    variables = ("I_MPI_", *Mpich.variables)
+    public_settings = "I_MPI_AUTH_METHOD"
+    prefix_variable = "I_MPI_ROOT"
+    eager_limit = "I_MPI_EAGER_THRESHOLD"
+    algorithm_choice = "I_MPI_ADJUST_*"
+    progress_thread = "I_MPI_ASYNC_PROGRESS"
     transport_settings = joined((Mpich.transport_settings, r"I_MPI_(FABRICS|OFI_PROVIDER|SHM)"))
     report: Mapping[str, str] = {"I_MPI_DEBUG": "2"}
     gpu_setting = GpuSetting("I_MPI_OFFLOAD", needed=True, rocm=False)
     offload_mode = "I_MPI_OFFLOAD_MODE"  # auto, level_zero or cuda
 
     def environment(self, prefix: str) -> dict[str, str]:
-        return {"I_MPI_ROOT": prefix}
+        return {self.prefix_variable: prefix}
 
     def pinning(self, intent: Intent) -> tuple[list[str], dict[str, str]]:
         if intent.cpus:
@@ -395,12 +441,25 @@ class Smpi(MpiLibrary):
 
 
 OPEN_MPI, MPICH, INTEL_MPI, CRAY_MPICH, OTHER = OpenMpi(), Mpich(), IntelMpi(), CrayMpich(), MpiLibrary()
-# In the order of preference where the marks of several match: Cray MPICH's library names MPICH, too.
-MPIS: tuple[MpiLibrary, ...] = (OPEN_MPI, INTEL_MPI, CRAY_MPICH, OTHER, MPICH, Smpi())
-WITH_LAUNCHER = (OPEN_MPI, MPICH, INTEL_MPI)
-INTERFACES = (Hydra.interface, OpenMpi.interface, STANDARD_INTERFACE)
+# In the order of messages. All that other modules list of MPIs derives from it.
+MPIS: tuple[MpiLibrary, ...] = (
+    OPEN_MPI,
+    MPICH,
+    INTEL_MPI,
+    CRAY_MPICH,
+    Smpi(),
+    OTHER,
+)
+WITH_LAUNCHER = tuple(mpi for mpi in MPIS if mpi.has_launcher)
+INTERFACES = (*dict.fromkeys(mpi.interface for mpi in MPIS if mpi.interface), STANDARD_INTERFACE)
+KEYS = frozenset({OTHER.key, *(mpi.key for mpi in WITH_LAUNCHER)})  # those of installations
+*_FIRST_CHOICES, _LAST_CHOICE = (mpi.names[0] for mpi in MPIS if mpi.names)
+CHOICES = f"{', '.join(_FIRST_CHOICES)} or {_LAST_CHOICE}"
+_OTHER_PACKAGES = ", ".join(mpi.package for mpi in MPIS if mpi.package and mpi is not MPICH)
+PACKAGES = f"`pip install {MPICH.package}` (or {_OTHER_PACKAGES})"
 
 # Of libraries that several MPIs use: UCX, libfabric, PSM, OpenMP.
+_SHARED_PUBLIC_SETTINGS = "FI_CXI_PROV_KEY_CACHE"
 _SHARED_SETTINGS = "UCX|FI|PSM2?|HFI|IPATH|KMP|OMP"
 _SHARED_TRANSPORT_SETTINGS = (
     r"UCX_(TLS|NET_DEVICES|MAX_RNDV_RAILS)|FI_(PROVIDER|TCP_IFACE|SOCKETS_IFACE|VERBS_IFACE)"
@@ -412,13 +471,27 @@ TRANSPORT_SETTINGS = re.compile(
     rf"({joined(mpi.transport_settings for mpi in MPIS)}|{_SHARED_TRANSPORT_SETTINGS})$"
 )
 JOB_VARIABLES = re.compile(rf"({joined(mpi.job_variables for mpi in MPIS)}|SLURM_JOB_ID)$")
+PUBLIC_SETTINGS = re.compile(
+    joined((*(mpi.public_settings for mpi in MPIS), _SHARED_PUBLIC_SETTINGS)), re.IGNORECASE
+)
 HOST_OPTIONS = frozenset(option for mpi in MPIS for option in mpi.host_options)
+NAMED_OPTIONS = frozenset(option for mpi in MPIS for option in mpi.named_options)
+ASSIGNING_OPTIONS = frozenset(option for mpi in MPIS for option in mpi.assigning_options)
+OPTION_SYNONYMS = {option: usual for mpi in MPIS for option, usual in mpi.option_synonyms.items()}
+PREFIX_VARIABLES = (*filter(None, (mpi.prefix_variable for mpi in MPIS)), "MPI_HOME", "MPI_ROOT")
+MACROS = tuple(dict.fromkeys(macro for mpi in MPIS for macro in mpi.macros))
 SHARED_MEMORY = "; ".join(
     (*filter(None, (mpi.shared_memory for mpi in MPIS)), "UCX_TLS with sm; FI_PROVIDER")
 )
 INTERFACE_SETTINGS = ", ".join(
     (*filter(None, (mpi.interface_setting for mpi in MPIS)), "UCX_NET_DEVICES, FI_TCP_IFACE")
 )
+TRANSPORT_CHOICES = ", ".join(
+    ("UCX_TLS", *filter(None, (mpi.transport_choice for mpi in MPIS)), "FI_PROVIDER")
+)
+EAGER_LIMITS = ", ".join(("UCX_RNDV_THRESH", *filter(None, (mpi.eager_limit for mpi in MPIS))))
+ALGORITHM_CHOICES = ", ".join(filter(None, (mpi.algorithm_choice for mpi in MPIS)))
+PROGRESS_THREADS = ", ".join(filter(None, (mpi.progress_thread for mpi in MPIS)))
 _LIBRARY = re.compile(rf"({joined(mpi.library for mpi in MPIS)})\D*(\d[\w.]*)", re.IGNORECASE)
 
 
@@ -437,6 +510,12 @@ def chooses_transports(mpi: MpiLibrary, variable: str) -> bool:
     return (
         re.match(rf"({joined((mpi.transport_settings, _SHARED_TRANSPORT_SETTINGS))})$", variable) is not None
     )
+
+
+def ignored_variables(mpi: MpiLibrary, names: Iterable[str]) -> list[str]:
+    """Those that other MPIs read and this one does not. An unknown MPI may read each."""
+    foreign = tuple({start for other in MPIS for start in other.variables} - set(mpi.variables))
+    return [] if mpi.key == OTHER.key else [name for name in names if name.startswith(foreign)]
 
 
 def mpi_named(name: str) -> MpiLibrary | None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from imb.model.confidential import NAMED_OPTIONS
-from imb.model.mpis import MPIS, joined
+from imb.model.mpis import ASSIGNING_OPTIONS, MPIS, NAMED_OPTIONS, OPTION_SYNONYMS, joined
 
-_SAME = {"omca": "mca", "gomca": "gmca"}  # two names of one option of Open MPI
 _REFUSED = re.compile(joined((*(mpi.refusal for mpi in MPIS), r'Try "srun --help" for more information')))
 
 
@@ -35,8 +33,8 @@ def groups(words: Sequence[str]) -> Iterator[list[str]]:
 def _setting(group: Sequence[str]) -> tuple[str, ...]:
     """What an option sets."""
     option = group[0].partition("=")[0].lstrip("-")
-    option = _SAME.get(option, option)
-    named = option == "x" or option in NAMED_OPTIONS
+    option = OPTION_SYNONYMS.get(option, option)
+    named = option in ASSIGNING_OPTIONS or option in NAMED_OPTIONS
     return (option, group[1].partition("=")[0]) if named and len(group) > 1 else (option,)
 
 

@@ -17,7 +17,7 @@ from imb.model.conditions import Conditions, Machine
 from imb.model.errors import ImbError, unwritable_cache
 from imb.model.folders import NoHome, cache_folder
 from imb.model.intent import Intent
-from imb.model.mpis import Host, transports_in
+from imb.model.mpis import MACROS, TRANSPORT_CHOICES, Host, transports_in
 from imb.model.path import LOOPBACK, Way, way_of
 from imb.model.suite import packaged_programs
 from imb.model.units import rounded_size
@@ -278,8 +278,7 @@ def launch_check(
             "warning",
             subject,
             summary,
-            "messages within a node should not pass interfaces: see the transports, and the MPI's settings (UCX_TLS, "
-            "OMPI_MCA_btl, FI_PROVIDER, MPIR_CVAR_NOLOCAL)",
+            f"messages within a node should not pass interfaces: see the transports, and the MPI's settings ({TRANSPORT_CHOICES})",
         )
     if float(match[3]) > 50:  # between cores of a host it is below 2
         return Check(
@@ -317,8 +316,7 @@ def _compiled(mpi: Installation) -> tuple[Path | None, str]:
         words = [
             mpi.wrapper,
             "-O2",
-            "-DOMPI_SKIP_MPICXX",
-            "-DMPICH_SKIP_MPICXX",
+            *(f"-D{macro}" for macro in MACROS),
             str(source),
             "-o",
             str(part),

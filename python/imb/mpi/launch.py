@@ -19,6 +19,7 @@ import psutil
 
 from imb.model.confidential import HIDDEN
 from imb.model.errors import ImbError
+from imb.model.mpis import WITH_LAUNCHER
 from imb.mpi import masking, orphans
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import answer_of
@@ -213,17 +214,17 @@ def _end(process: subprocess.Popen[bytes], mark: str, grace: float) -> int:
     if status < 0 or status > 128:  # ended by a signal, or a shell reports that: it did not end its ranks
         orphans.end(mark)
     if status == -signal.SIGKILL:
-        _remove_session_folder(process.pid)
+        _remove_leftovers(process.pid)
     return status
 
 
-def _remove_session_folder(pid: int) -> None:
-    """Open MPI 5's launcher removes it itself unless killed. A later one with the same number would refuse to start."""
+def _remove_leftovers(pid: int) -> None:
+    """Removes the folders of a killed launcher that would stop a later one with the same number."""
     temporary = next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")
-    folder = Path(temporary) / f"ompi.{pid}"
-    with contextlib.suppress(OSError):
-        if folder.lstat().st_uid == os.geteuid():
-            shutil.rmtree(folder)
+    for folder in (Path(temporary) / name for mpi in WITH_LAUNCHER if (name := mpi.leftover(pid))):
+        with contextlib.suppress(OSError):
+            if folder.lstat().st_uid == os.geteuid():
+                shutil.rmtree(folder)
 
 
 def _family(pid: int) -> set[psutil.Process]:

@@ -15,7 +15,7 @@ import msgspec
 from imb.model.confidential import is_hidden, is_secret
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
-from imb.model.mpis import Host
+from imb.model.mpis import WITH_LAUNCHER, Host
 from imb.model.suite import packaged_programs
 from imb.mpi import arguments, prebuilt
 from imb.mpi.installations import Installation
@@ -52,8 +52,9 @@ class Mpiexec:
     def __init__(self, mpi: Installation) -> None:
         """Raises ImbError where the MPI has none that is supported."""
         if not mpi.known.has_launcher:
+            titles = ", ".join(known.title for known in WITH_LAUNCHER)
             raise ImbError(
-                f"{mpi.launcher} is an unsupported launcher ({mpi.version}); supported: Hydra, Open MPI, Intel MPI, srun"
+                f"{mpi.launcher} is an unsupported launcher ({mpi.version}); supported: {titles}, srun"
             )
         self.mpi = mpi
 

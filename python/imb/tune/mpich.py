@@ -131,6 +131,7 @@ PARAMETERS: Mapping[tuple[str, str], Mapping[str, str]] = {
 
 
 class MpichTuner(Tuner):
+    tried = "MPICH 5"
     files = "file of selection trees (JSON)"
     complaint = re.compile(r"(?m)^.*(?:unknown key|Assertion failed|opencolltuningfile).*$")
 

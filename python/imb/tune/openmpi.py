@@ -103,6 +103,8 @@ _FILE, _HAN_FILE = "openmpi-tuned.conf", "openmpi-han.conf"
 class OpenMpiTuner(Tuner):
     """On several hosts, HAN may come before `tuned`."""
 
+    tried = "Open MPI 4 and 5"
+    last_major = 5
     files = "rule file of coll/tuned"
     complaint = re.compile(
         r"(?m)^.*(?:algorithm\w* \d+ .*(?:does not exist|out of range|not )|MPI_ERR_\w+:.*)$"

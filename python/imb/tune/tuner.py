@@ -12,7 +12,14 @@ from typing import TypeAlias
 from imb.model.errors import ImbError
 from imb.model.text import shell_word
 from imb.mpi.installations import Installation, of_kind
+from imb.registry import load
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
+
+# The tuner of an MPI, by the key of its class in imb.model.mpis.
+TUNERS = {
+    "openmpi": "imb.tune.openmpi:OpenMpiTuner",
+    "mpich": "imb.tune.mpich:MpichTuner",
+}
 
 # What ranks executed in each cell, as a tuner's `watch` reports it: names of functions, or counts of messages.
 Executed: TypeAlias = Mapping[Cell, frozenset[str]]
@@ -48,8 +55,10 @@ class ActingProof:
 class Tuner(ABC):
     """What is known about one MPI library. Raises ImbError where the installed library does not answer.
 
-    `hosts`: of a launch. `files`: what `write` writes: "rule file of coll/tuned". `complaint`: a line of standard error with which the library refuses or replaces an algorithm."""
+    `hosts`: of a launch. `tried`: the versions whose files are known; `last_major`: their last one. `files`: what `write` writes: "rule file of coll/tuned". `complaint`: a line of standard error with which the library refuses or replaces an algorithm."""
 
+    tried: str
+    last_major: int | None = None
     files: str
     complaint: re.Pattern[str]
 
@@ -143,16 +152,11 @@ def shared_limits(cell: Cell) -> str | None:
 
 def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
     """The tuner of an MPI whose launches use so many hosts. Raises ImbError where this MPI cannot be tuned."""
-    from imb.tune.mpich import MpichTuner
-    from imb.tune.openmpi import OpenMpiTuner
-
-    if mpi.flavor == "openmpi" and mpi.major < 6:
-        return OpenMpiTuner(mpi, hosts)
-    if mpi.flavor == "mpich":
-        return MpichTuner(mpi, hosts)
-    raise ImbError(
-        f"{mpi.version} cannot be tuned; imb tune has been tried with files of Open MPI 4 and 5 and of MPICH 5"
-    )
+    kind: type[Tuner] | None = load(TUNERS[mpi.flavor]) if mpi.flavor in TUNERS else None
+    if kind is None or mpi.major > (kind.last_major or mpi.major):
+        tried = " and of ".join(load(name).tried for name in TUNERS.values())
+        raise ImbError(f"{mpi.version} cannot be tuned; imb tune has been tried with files of {tried}")
+    return kind(mpi, hosts)
 
 
 def usable_tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
