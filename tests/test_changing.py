@@ -26,6 +26,7 @@ CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/conditions.py")
 LOG_FORMAT = ("python/imb/readers/collbench_text.py", "python/imb/readers/registry.py")
 MPI_LIBRARY = ("python/imb/model/mpis.py", "python/imb/tune/acme.py", "python/imb/tune/tuner.py")
 COMMAND = ("python/imb/cli/conditions.py", "python/imb/registry.py")
+OPTION_OF_A_COMMAND = ("python/imb/cli/diagnose.py",)
 SLICE = (
     "python/imb/spread/__init__.py",
     "python/imb/spread/command.py",
@@ -148,6 +149,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("A log format", LOG_FORMAT),
         ("An MPI library", MPI_LIBRARY),
         ("A command", COMMAND),
+        ("An option of a command", OPTION_OF_A_COMMAND),
         ("A slice", SLICE),
         ("A diagnosis rule", RULE),
     ):
@@ -310,6 +312,22 @@ def test_a_command_is_its_module_and_a_line(tree: Path, tmp_path: Path) -> None:
     assert "List the conditions of a run." in imb(tree, tmp_path, "--help").stdout
     unknown = imb(tree, tmp_path, "conditions", "nothing")
     assert unknown.returncode == 2 and unknown.stderr.count("\n") == 1, unknown
+
+
+def test_an_option_of_a_command_is_its_parameter(tree: Path, tmp_path: Path) -> None:
+    """In its group of the help, refused where a form of the command would ignore it."""
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    words = ["diagnose", "records.jsonl", "--threshold", "repetitions=5", "--rule"]
+    assert "few-repetitions" in imb(tree, tmp_path, *words, "few-repetitions").stdout
+    other = imb(tree, tmp_path, *words, "cliff")
+    assert other.returncode == 0 and "few-repetitions" not in other.stdout, other
+    refused = imb(tree, tmp_path, "diagnose", "--thresholds", "--rule", "cliff")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "imb: --rule cannot be combined with --thresholds\n",
+    )
+    options = imb(tree, tmp_path, "diagnose", "--help").stdout.partition("\nOutput:\n")[2]
+    assert re.search(r"--rule NAME +Show only findings of this rule\.", options), options
 
 
 def test_a_slice_is_its_folder_and_a_line(tree: Path, tmp_path: Path) -> None:

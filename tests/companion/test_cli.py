@@ -124,7 +124,11 @@ def test_help_imports_no_command() -> None:
     ("words", "says"),
     [
         (["lss"], "Did you mean 'ls'"),
-        (["ls", "--al"], "No such option"),
+        (["ls", "--al"], "No such option: --al (Possible options: --all, --help)"),
+        (["run", "--resum"], "No such option: --resum (Possible options: --resume)"),
+        (["run", "--submi"], "No such option: --submi (Possible options: --mpi, --resume)"),
+        (["run", "--force-owne"], "No such option: --force-owne; see `imb run --help`"),
+        (["fabric", "--drian"], "No such option: --drian (Possible options: --dry-run, --serial)"),
         (["archive", "label"], "Missing argument 'RUN'"),
         (["show", "3fa9"], "no run, label or file '3fa9'"),
         (["archive", "rm", "3fa9"], "no run, label or file '3fa9'"),

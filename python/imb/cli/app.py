@@ -16,6 +16,7 @@ import typer.main
 
 from imb import __version__, registry
 from imb.cli.help import HelpCommand
+from imb.cli.option_groups import ACTING, marks_of
 from imb.model import moved
 from imb.model.errors import INTERRUPTED, ImbError
 from imb.model.notes import Note, noted
@@ -186,9 +187,6 @@ def _notes(unread: dict[str, bool]) -> Iterator[None]:
             )
 
 
-# Options that change other machines, jobs or the archive: never suggested for a misspelled option.
-_ACTING = ("--drain", "--submit", "--remove", "--force", "--force-owner")
-
 # What Typer prints for a value that it refuses, and what is printed instead.
 _PLAIN_MESSAGES = (
     ("Value error, ", ""),
@@ -200,7 +198,10 @@ _PLAIN_MESSAGES = (
 
 def _message(error: Exception) -> str:
     if possible := getattr(error, "possibilities", None):
-        error.possibilities = [option for option in possible if option not in _ACTING]  # type: ignore[attr-defined]
+        command = error.ctx.command  # type: ignore[attr-defined]
+        marks = marks_of(command)
+        acting = {name for each in command.params if ACTING in marks.get(each.name, ()) for name in each.opts}
+        error.possibilities = [option for option in possible if option not in acting]  # type: ignore[attr-defined]
     return str(getattr(error, "format_message", lambda: error)())
 
 

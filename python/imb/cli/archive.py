@@ -9,6 +9,7 @@ import typer
 
 from imb.cli.common import ArchiveOption, RunArgument
 from imb.cli.help import HelpCommand
+from imb.cli.option_groups import ACTING
 from imb.model.errors import ImbError
 from imb.model.notes import noted
 from imb.model.units import counted
@@ -40,6 +41,7 @@ def label(
     remove: Annotated[
         list[str] | None,
         typer.Option("--remove", "-r", metavar="LABEL", help="Remove a label; may be repeated."),
+        ACTING,
     ] = None,
     note: Annotated[str | None, typer.Option("--note", "-n", metavar="TEXT", help="Add a note.")] = None,
     all_runs: _AllOption = False,

@@ -15,7 +15,6 @@ from imb.cli.common import (
     FormatOption,
     RowsOption,
     VerdictFormatOption,
-    refuse_options,
     share_of,
 )
 from imb.cli.help import HelpCommand
@@ -27,7 +26,7 @@ from imb.cli.launching import (
     chosen_mpi,
     ready,
 )
-from imb.cli.option_groups import JUDGMENT, METHOD, SESSION, SUBJECT
+from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.units import counted
@@ -193,33 +192,18 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
                 say(f"    $ {command}")
 
 
-# The options of `check` that are used with existing results; the others are for launches.
-_RESULTS_OPTIONS = {
-    "name", "side", "tolerance", "assume_one_session", "assume_stable", "force", "rows", "format", "archive"
-}  # fmt: skip
+# The form of `check` that measures nothing.
+_WITH_RESULTS = Form()
 
 
-class _Check(HelpCommand):
-    first = (
-        "--launches",
-        "--with-old",
-        "--setting",
-        "--mpi",
-        "--programs",
-        "--tolerance",
-        "--rows",
-        "--format",
-    )
-
-
-@app.command("check", cls=_Check)
+@app.command("check", cls=HelpCommand)
 def check(
     context: typer.Context,
     name: Named,
     side: Annotated[
         str | None, typer.Argument(metavar="[SIDE]", help="Results to check; default: measure now.")
     ] = None,
-    tolerance: ToleranceOption = None,
+    tolerance: Annotated[ToleranceOption, _WITH_RESULTS] = None,
     placement: Annotated[
         Literal["intra-node", "inter-node"] | None,
         typer.Option("--placement", help="Placement to measure, if NAME has both.", rich_help_panel=SUBJECT),
@@ -254,8 +238,8 @@ def check(
             rich_help_panel=SUBJECT,
         ),
     ] = None,
-    assume_one_session: AssumeOneSessionOption = False,
-    assume_stable: AssumeStableOption = False,
+    assume_one_session: Annotated[AssumeOneSessionOption, _WITH_RESULTS] = False,
+    assume_stable: Annotated[AssumeStableOption, _WITH_RESULTS] = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     force: Annotated[
@@ -263,6 +247,8 @@ def check(
         typer.Option(
             "--force", help="Use even a baseline of another machine or placement.", rich_help_panel=JUDGMENT
         ),
+        _WITH_RESULTS,
+        ACTING,
     ] = False,
     force_owner: Annotated[
         bool,
@@ -271,9 +257,10 @@ def check(
             help="Repeat launches that another user may have recorded.",
             rich_help_panel=SESSION,
         ),
+        ACTING,
     ] = False,
-    rows: RowsOption = False,
-    format: VerdictFormatOption = "terminal",
+    rows: Annotated[RowsOption, _WITH_RESULTS] = False,
+    format: Annotated[VerdictFormatOption, _WITH_RESULTS] = "terminal",
     archive: ArchiveOption = None,
 ) -> None:
     """Check results against a baseline, or repeat its measurement and check that.
@@ -318,9 +305,7 @@ def check(
         format=format,
     )
     if side is not None:
-        refuse_options(
-            context, _RESULTS_OPTIONS, f"cannot be combined with existing results: {side}; omit it"
-        )
+        _WITH_RESULTS.refuse_others(context, f"cannot be combined with existing results: {side}; omit it")
     if setting is not None and not with_old:
         raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from imb.cli.extras import need
-from imb.cli.option_groups import JUDGMENT, OUTPUT, SESSION, SUBJECT
+from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.report.terminal import explained
@@ -59,6 +59,7 @@ ArchiveOption = Annotated[
         help="Archive to use.",
         rich_help_panel=OUTPUT,
     ),
+    ALL_FORMS,
 ]
 
 
@@ -163,8 +164,8 @@ def sides_named(archive: Archive, *names: str) -> list[Side]:
     return sides_from(runs_named(archive, names), names)
 
 
-# Why --resume refuses an option.
-NOT_WITH_RESUME = (
+# The form that continues a session: its plan has the other options.
+RESUMED = Form(
     "cannot be combined with --resume, which executes the recorded plan; omit --resume to start a new session"
 )
 
@@ -180,20 +181,6 @@ def names_and_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The names of benchmarks, and the IMB arguments: the first word with a leading - and all after it."""
     split = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
     return list(words[:split]), list(words[split:])
-
-
-def refuse_options(context: typer.Context, allowed: Collection[str], reason: str) -> None:
-    """Raises ImbError for an option on the command line that is not `allowed`, as this form of the command would ignore it. An
-    option that a variable sets (IMB_MPI) is accepted: it is meant for other commands too."""
-    for option in context.command.params:
-        if option.name not in allowed and is_given(context, option.name or ""):
-            raise ImbError(f"{option.opts[0]} {reason}")
-
-
-def is_given(context: typer.Context, name: str) -> bool:
-    """Whether this parameter is on the command line."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def share_of(text: str, option: str) -> float:

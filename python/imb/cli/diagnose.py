@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from imb.cli.common import FORMAT, ArchiveOption, SideArgument, refuse_options
-from imb.cli.option_groups import JUDGMENT
+from imb.cli.common import FORMAT, ArchiveOption, SideArgument
+from imb.cli.option_groups import JUDGMENT, Form
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.model.units import counted
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from imb.model.observations import Side
     from imb.store.files import FileRun
     from imb.store.store import StoredRun
+
+_LISTING = Form("cannot be combined with --thresholds")
 
 
 def command(
@@ -60,9 +62,12 @@ def command(
             help="Change a threshold (see --thresholds); may be repeated.",
             rich_help_panel=JUDGMENT,
         ),
+        _LISTING,
     ] = None,
     thresholds: Annotated[
-        bool, typer.Option("--thresholds", help="List the thresholds and exit.", rich_help_panel=JUDGMENT)
+        bool,
+        typer.Option("--thresholds", help="List the thresholds and exit.", rich_help_panel=JUDGMENT),
+        _LISTING,
     ] = False,
     format: Annotated[Literal["terminal", "markdown", "json"], FORMAT] = "terminal",
     archive: ArchiveOption = None,
@@ -102,9 +107,7 @@ def command(
     if thresholds:
         if side:
             raise ImbError(f"--thresholds lists thresholds and diagnoses nothing; omit {one_line(side)}")
-        refuse_options(
-            context, {"thresholds", "threshold", "archive"}, "cannot be combined with --thresholds"
-        )
+        _LISTING.refuse_others(context)
         for name, description in diagnose.threshold_descriptions().items():
             say(f"{name:<16} {getattr(threshold_values, name):<8g} {description}")
         return

@@ -1,5 +1,14 @@
-"""Groups of options, in the order of a page of help. An option names its group (`rich_help_panel`)."""
+"""What an option says about itself, beside its name: its group in a page of help (`rich_help_panel`), and, in its `Annotated`, the forms of
+its command that take it (`Form`), and that it acts (`ACTING`). No other list has options."""
 
+from __future__ import annotations
+
+import inspect
+from typing import Any, get_type_hints
+
+from imb.model.errors import ImbError
+
+# The groups, in the order of a page of help.
 SUBJECT = "What to measure"
 METHOD = "How to measure"
 PLACE = "Where to launch"
@@ -8,3 +17,40 @@ JUDGMENT = "Judgment"
 OUTPUT = "Output"
 OTHER = "Options"
 ORDER = (SUBJECT, METHOD, PLACE, SESSION, JUDGMENT, OUTPUT, OTHER)
+
+# Changes other machines, jobs or the archive: never suggested for a misspelled option.
+ACTING = "acting"
+
+
+class Form:
+    """A form of a command that takes only some of its options. All forms take arguments, and options with `ALL_FORMS`. `refusal` follows
+    the name of another option in the message: "cannot be combined with --resume"."""
+
+    def __init__(self, refusal: str = "") -> None:
+        self.refusal = refusal
+
+    def refuse_others(self, context: Any, refusal: str = "") -> None:
+        """Raises ImbError for an option on the command line that this form would ignore. An option that a variable sets (IMB_MPI) is
+        accepted: it is meant for other commands too. `refusal`: instead of the form's own."""
+        marks = marks_of(context.command)
+        for option in context.command.params:
+            taken = option.param_type_name == "argument" or {self, ALL_FORMS} & {*marks.get(option.name, ())}
+            if not taken and is_given(context, option.name):
+                raise ImbError(f"{option.opts[0]} {refusal or self.refusal}")
+
+
+ALL_FORMS = Form()
+
+
+def marks_of(command: Any) -> dict[str, tuple[Any, ...]]:
+    """Parameter -> what its `Annotated` has beside Typer's declaration."""
+    if command.callback is None:
+        return {}
+    hints = get_type_hints(inspect.unwrap(command.callback), include_extras=True)
+    return {name: getattr(hint, "__metadata__", ())[1:] for name, hint in hints.items()}
+
+
+def is_given(context: Any, name: str) -> bool:
+    """Whether this parameter is on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

@@ -16,14 +16,12 @@ from imb.cli.common import (
     BenchmarkOption,
     ForceOption,
     RelevantOption,
-    is_given,
-    refuse_options,
     runs_named,
     share_of,
     sides_from,
 )
 from imb.cli.extras import need
-from imb.cli.option_groups import JUDGMENT, OUTPUT
+from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, Form, is_given
 from imb.model.errors import ImbError
 from imb.model.units import amount, counted
 from imb.report.terminal import Screen, explained, say
@@ -39,9 +37,8 @@ if TYPE_CHECKING:
 Format = Literal["html", "png", "svg", "pdf", "terminal"]
 _PAGES = ("html", "htm")
 _PICTURES: tuple[Format, ...] = ("png", "svg", "pdf")
-_CURVE_OPTIONS = {"sides", "format", "output", "title", "benchmark", "metric", "archive"}
-# The options of a page of one sample set.
-_ONE_SET_OPTIONS = {"sides", "format", "output", "title", "link", "memory", "threshold", "archive"}
+_CURVES = Form("is of an HTML report; omit it, or give --format html")
+_ONE_SET = Form("is of a comparison; give two sample sets or more")  # a page of one
 
 
 def command(
@@ -56,6 +53,7 @@ def command(
             show_default="by FILE's name, else html",
             rich_help_panel=OUTPUT,
         ),
+        ALL_FORMS,
     ] = None,
     output: Annotated[
         Path | None,
@@ -67,11 +65,14 @@ def command(
             show_default="report.html, report.png ...",
             rich_help_panel=OUTPUT,
         ),
+        ALL_FORMS,
     ] = None,
     title: Annotated[
-        str | None, typer.Option("--title", help="Title of the page or picture.", rich_help_panel=OUTPUT)
+        str | None,
+        typer.Option("--title", help="Title of the page or picture.", rich_help_panel=OUTPUT),
+        ALL_FORMS,
     ] = None,
-    benchmark: BenchmarkOption = None,
+    benchmark: Annotated[BenchmarkOption, _CURVES] = None,
     metric: Annotated[
         str,
         typer.Option(
@@ -81,20 +82,25 @@ def command(
             help="Of curves: time, time_min, time_max, pure, p50, p90, p99, bandwidth, messages, overlap.",
             rich_help_panel=JUDGMENT,
         ),
+        _CURVES,
     ] = "time",
     relevant: RelevantOption = USUAL_RELEVANT,
     link: Annotated[
-        str | None, typer.Option("--link", metavar="RATE", help="See imb diagnose.", rich_help_panel=JUDGMENT)
+        str | None,
+        typer.Option("--link", metavar="RATE", help="See imb diagnose.", rich_help_panel=JUDGMENT),
+        _ONE_SET,
     ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
             "--memory-bandwidth", metavar="RATE", help="See imb diagnose.", rich_help_panel=JUDGMENT
         ),
+        _ONE_SET,
     ] = None,
     threshold: Annotated[
         list[str] | None,
         typer.Option("--threshold", metavar="NAME=VALUE", help="See imb diagnose.", rich_help_panel=JUDGMENT),
+        _ONE_SET,
     ] = None,
     force: ForceOption = False,
     assume_one_session: AssumeOneSessionOption = False,
@@ -147,12 +153,12 @@ def command(
         assume_stable=assume_stable,
     )
     if output_format != "html":
-        refuse_options(context, _CURVE_OPTIONS, "is of an HTML report; omit it, or give --format html")
+        _CURVES.refuse_others(context)
     elif benchmark or is_given(context, "metric"):
         name = "--benchmark" if benchmark else "--metric"
         raise ImbError(f"{name} is of curves; add --format png, svg, pdf or terminal")
     elif len(sides) == 1:
-        refuse_options(context, _ONE_SET_OPTIONS, "is of a comparison; give two sample sets or more")
+        _ONE_SET.refuse_others(context)
     if path is None and title is not None:
         raise ImbError("--title is of a file; omit it, or give --output FILE")
     store = Archive(archive)

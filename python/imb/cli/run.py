@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from imb.cli.common import NOT_WITH_RESUME, ArchiveOption, LabelOption, names_and_arguments, refuse_options
+from imb.cli.common import RESUMED, ArchiveOption, LabelOption, names_and_arguments
 from imb.cli.launching import (
     BindOption,
     BudgetOption,
@@ -32,7 +32,7 @@ from imb.cli.launching import (
     refuse_missing_cpus,
     sampling_of,
 )
-from imb.cli.option_groups import METHOD, SESSION, SUBJECT
+from imb.cli.option_groups import ACTING, METHOD, SESSION, SUBJECT
 from imb.cli.submitting import (
     AccountOption,
     Job,
@@ -47,21 +47,6 @@ from imb.cli.submitting import (
 from imb.model.errors import ImbError
 from imb.report.terminal import say
 from imb.store.store import Archive
-
-# The options that --resume takes: those that the plan of a session does not have, and the time limit, which may be changed.
-_RESUME_OPTIONS = {
-    "names",
-    "timeout",
-    "resume",
-    "force_owner",
-    "submit",
-    "minutes",
-    "queue",
-    "account",
-    "jobs",
-    "dry_run",
-    "archive",
-}
 
 
 def command(
@@ -115,7 +100,7 @@ def command(
     env: EnvOption = None,
     cpus: CpusOption = None,
     launcher: LauncherOption = "mpiexec",
-    timeout: TimeoutOption = None,
+    timeout: Annotated[TimeoutOption, RESUMED] = None,
     verbose: VerboseOption = False,
     label: LabelOption = None,
     resume: Annotated[
@@ -125,22 +110,26 @@ def command(
             help="Resume your newest unfinished session, or session NAME.",
             rich_help_panel=SESSION,
         ),
+        RESUMED,
     ] = False,
     force_owner: Annotated[
         bool,
         typer.Option(
             "--force-owner", help="With --resume: execute a session of another user.", rich_help_panel=SESSION
         ),
+        RESUMED,
+        ACTING,
     ] = False,
-    submit: SubmitOption = None,
-    minutes: MinutesOption = None,
-    queue: QueueOption = None,
-    account: AccountOption = None,
-    jobs: JobsOption = None,
+    submit: Annotated[SubmitOption, RESUMED] = None,
+    minutes: Annotated[MinutesOption, RESUMED] = None,
+    queue: Annotated[QueueOption, RESUMED] = None,
+    account: Annotated[AccountOption, RESUMED] = None,
+    jobs: Annotated[JobsOption, RESUMED] = None,
     host_pairs: PairsOption = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print the commands and launch nothing.", rich_help_panel=SESSION),
+        RESUMED,
     ] = False,
     archive: ArchiveOption = None,
 ) -> None:
@@ -184,7 +173,7 @@ def command(
     if force_owner and not resume:
         raise ImbError("--force-owner is an option of --resume; omit it, or add --resume")
     if resume:
-        refuse_options(context, _RESUME_OPTIONS, NOT_WITH_RESUME)
+        RESUMED.refuse_others(context)
         if len(words) > 1:
             raise ImbError(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"

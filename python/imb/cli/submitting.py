@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from imb.cli.extras import need
-from imb.cli.option_groups import SESSION
+from imb.cli.option_groups import ACTING, SESSION
 from imb.model.errors import ImbError
 from imb.report.terminal import say
 from imb.runner.submit import Scheduler
@@ -24,6 +24,7 @@ SubmitOption = Annotated[
     typer.Option(
         "--submit", help="Run as a job, through PSI/J; wait for a local job.", rich_help_panel=SESSION
     ),
+    ACTING,
 ]
 MinutesOption = Annotated[
     float | None,

@@ -16,7 +16,6 @@ from imb.cli.common import (
     LabelOption,
     VerdictFormatOption,
     examine_page,
-    refuse_options,
     share_of,
 )
 from imb.cli.launching import (
@@ -32,7 +31,7 @@ from imb.cli.launching import (
     prepare,
     refuse_missing_cpus,
 )
-from imb.cli.option_groups import JUDGMENT, METHOD, PLACE, SESSION, SUBJECT
+from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, PLACE, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
 from imb.model.hostlist import expanded
 from imb.report.terminal import say
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
 _ARGUMENTS = "imb.fabric.arguments"
-# The options of the form with NAME; the others are for launches.
-_JUDGE_OPTIONS = {"names", "topology", "relevant", "baseline", "drain", "page", "format", "archive"}
+# The form with NAME, which launches nothing.
+_JUDGED = Form("cannot be combined with NAME, which is judged, not run; omit it")
 
 
 class SweepCommand(help.HelpCommand):
@@ -164,6 +163,7 @@ def command(
             help="Switches: lines `leaf1: node[01-16]`, Slurm's topology.conf, or the output of ibnetdiscover.",
             rich_help_panel=JUDGMENT,
         ),
+        _JUDGED,
     ] = None,
     relevant: Annotated[
         str,
@@ -174,6 +174,7 @@ def command(
             help="Smallest relevant slowdown.",
             rich_help_panel=JUDGMENT,
         ),
+        _JUDGED,
     ] = "5%",
     baseline: Annotated[
         str | None,
@@ -183,6 +184,7 @@ def command(
             help="Compare each pair with its own past: a label, run or file of records.",
             rich_help_panel=JUDGMENT,
         ),
+        _JUDGED,
     ] = None,
     drain: Annotated[
         bool,
@@ -191,6 +193,8 @@ def command(
             help="Run the printed `scontrol` commands, which drain hosts in Slurm.",
             rich_help_panel=SESSION,
         ),
+        _JUDGED,
+        ACTING,
     ] = False,
     dry_run: Annotated[
         bool,
@@ -208,8 +212,9 @@ def command(
             help="Write an HTML page with the matrix of all pairs.",
             rich_help_panel=SESSION,
         ),
+        _JUDGED,
     ] = None,
-    format: VerdictFormatOption = "terminal",
+    format: Annotated[VerdictFormatOption, _JUDGED] = "terminal",
     timeout: TimeoutOption = None,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
@@ -258,7 +263,7 @@ def command(
     if drain and names:
         raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
     if names:
-        refuse_options(ctx, _JUDGE_OPTIONS, "cannot be combined with NAME, which is judged, not run; omit it")
+        _JUDGED.refuse_others(ctx)
         if arguments:
             raise ImbError(f"NAME is judged, not run; omit the IMB arguments {' '.join(arguments)}")
     if quick and (rounds or serial):

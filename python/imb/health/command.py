@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.cli.common import is_given, named_path, refuse_options
+from imb.cli.common import named_path
 from imb.cli.launching import MpiOption, ProgramsOption, chosen_mpi, prepare, ready
-from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SUBJECT
+from imb.cli.option_groups import ALL_FORMS, JUDGMENT, METHOD, OUTPUT, SUBJECT, Form, is_given
 from imb.health.status import BAD
 from imb.model.errors import ImbError
 from imb.model.text import now
@@ -35,9 +35,9 @@ SESSIONS_APART = timedelta(minutes=50)
 STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
 _NO_VERDICT = ("inconclusive", "cannot judge")
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
-_LEARN_OPTIONS = {"learn", "file", "strict", "mpi", "programs", "np", "benchmark", "lengths"}
-_CHECK_OPTIONS = {"within", "file", "strict"}
-_LIST_OPTIONS = {"list_hosts", "file", "strict"}
+_LEARNING = Form("is of checks; omit it, or omit --learn")
+_CHECK = Form("is of --learn; checks measure what the sessions measured")
+_LISTING = Form("is of checks and sessions; omit it, or omit --list")
 
 
 def command(
@@ -49,6 +49,7 @@ def command(
             help="Measure a session and add it to the file; nothing is judged.",
             rich_help_panel=METHOD,
         ),
+        _LEARNING,
     ] = False,
     list_hosts: Annotated[
         bool,
@@ -57,6 +58,7 @@ def command(
             help="List the hosts of all files in the folder of --file; nothing is measured.",
             rich_help_panel=OUTPUT,
         ),
+        _LISTING,
     ] = False,
     within: Annotated[
         float,
@@ -68,6 +70,7 @@ def command(
             help="End the check after this time: 2, 5 or 10.",
             rich_help_panel=METHOD,
         ),
+        _CHECK,
     ] = 5,
     strict: Annotated[
         bool,
@@ -76,6 +79,7 @@ def command(
             help="Report errors and undecided checks in the exit status, too.",
             rich_help_panel=JUDGMENT,
         ),
+        ALL_FORMS,
     ] = False,
     file: Annotated[
         Path | None,
@@ -89,6 +93,7 @@ def command(
             help="File of the sessions of this host, and of suspects.",
             rich_help_panel=OUTPUT,
         ),
+        ALL_FORMS,
     ] = None,
     np: Annotated[
         int | None,
@@ -100,6 +105,7 @@ def command(
             show_default="one for each core",
             rich_help_panel=SUBJECT,
         ),
+        _LEARNING,
     ] = None,
     benchmark: Annotated[
         list[str] | None,
@@ -111,6 +117,7 @@ def command(
             show_default=" and ".join(BENCHMARKS),
             rich_help_panel=SUBJECT,
         ),
+        _LEARNING,
     ] = None,
     lengths: Annotated[
         str | None,
@@ -121,9 +128,10 @@ def command(
             show_default=LENGTHS.replace(",", " and "),
             rich_help_panel=SUBJECT,
         ),
+        _LEARNING,
     ] = None,
-    mpi: MpiOption = None,
-    programs: ProgramsOption = None,
+    mpi: Annotated[MpiOption, _LEARNING] = None,
+    programs: Annotated[ProgramsOption, _LEARNING] = None,
 ) -> None:
     """Check within seconds that this host is as fast as it was.
 
@@ -157,13 +165,13 @@ def command(
 
     began = _began()
     if list_hosts:
-        refuse_options(context, _LIST_OPTIONS, "is of checks and sessions; omit it, or omit --list")
+        _LISTING.refuse_others(context)
         raise typer.Exit(_list(file or checks.default_file()))
     allocation.leave()
     if learn:
-        refuse_options(context, _LEARN_OPTIONS, "is of checks; omit it, or omit --learn")
+        _LEARNING.refuse_others(context)
     else:
-        refuse_options(context, _CHECK_OPTIONS, "is of --learn; checks measure what the sessions measured")
+        _CHECK.refuse_others(context)
     path = file or checks.default_file()
     if not learn and not path.exists():
         raise _too_few(path, 0)

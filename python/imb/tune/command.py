@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.cli.common import (
-    NOT_WITH_RESUME,
+    RESUMED,
     ArchiveOption,
     FormatOption,
     RowsOption,
     examine_page,
-    is_given,
     names_and_arguments,
-    refuse_options,
     share_of,
 )
 from imb.cli.launching import (
@@ -37,7 +35,7 @@ from imb.cli.launching import (
     prepare,
     refuse_missing_cpus,
 )
-from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SESSION, SUBJECT
+from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SESSION, SUBJECT, is_given
 from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.units import counted
@@ -50,9 +48,6 @@ if TYPE_CHECKING:
     from imb.tune.tuner import Tuner
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-
-
-_RESUME_OPTIONS = {"names", "resume", "budget", "verbose", "archive"}
 
 
 def command(
@@ -81,6 +76,7 @@ def command(
         typer.Option(
             "--budget", metavar="TIME", help="Limit the total duration: 600, 30m, 2h.", rich_help_panel=METHOD
         ),
+        RESUMED,
     ] = "30m",
     margin: Annotated[
         str,
@@ -118,6 +114,7 @@ def command(
             help="Resume your newest session, or SESSION, with a larger --budget.",
             rich_help_panel=SESSION,
         ),
+        RESUMED,
     ] = False,
     dry_run: Annotated[
         bool,
@@ -159,7 +156,7 @@ def command(
     rows: RowsOption = False,
     format: FormatOption = "terminal",
     timeout: TimeoutOption = None,
-    verbose: VerboseOption = False,
+    verbose: Annotated[VerboseOption, RESUMED] = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     hosts: HostsOption = None,
@@ -210,7 +207,7 @@ def command(
     from imb.tune.tuner import tuner_of, usable_tuner_of
 
     if resume:
-        refuse_options(context, _RESUME_OPTIONS, NOT_WITH_RESUME)
+        RESUMED.refuse_others(context)
         new_budget = _seconds(budget) if is_given(context, "budget") else None
         _resumed(Archive(archive), names or [], new_budget, verbose=verbose)
         return
