@@ -406,6 +406,6 @@ def test_other_mpis_cannot_be_tuned() -> None:
         ("openmpi", "Open MPI 6.0.0", 6),
         ("intel", "Intel MPI 2021.18", 2021),
     ):
-        mpi = Installation(flavor=flavor, version=version, major=major, wrapper="CC", launcher="srun")  # type: ignore[arg-type]
+        mpi = Installation(flavor=flavor, version=version, major=major, wrapper="CC", launcher="srun")
         with pytest.raises(ImbError, match=rf"{version} cannot be tuned; imb tune has been tried with"):
             tuner_of(mpi)
