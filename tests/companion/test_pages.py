@@ -177,11 +177,15 @@ def unmade_labels(page: str) -> Iterator[str]:
 
 
 def made_by_patches(page: str) -> Iterator[str]:
-    """Files and commands that blocks of code of the page add (tests/guide.py), and the folder of a new slice's tests."""
+    """Files, commands and options that blocks of code of the page add (tests/guide.py), and the folder of a new slice's tests."""
     for file in re.findall(r"(?m)^```\w+ file=(\S+)", page):
         if not (lab.TOP / file).exists():
             yield from (file, f"tests/companion/{Path(file).parent.name}")
     yield from (f"imb {name}" for name in re.findall(r'"(\w+)": CommandEntry\(', page))
+    for command, block in re.findall(
+        r"(?ms)^```python file=python/imb/cli/(\w+)\.py[^\n]*\n(.*?)^```$", page
+    ):
+        yield from (f"imb {command} {option}" for option in re.findall(r'typer\.Option\("(--[\w-]+)"', block))
 
 
 def findings(path: Path, text: str) -> list[str]:
