@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
@@ -35,7 +35,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import lab
 import scipy.stats
-from imb.compare.common_state import FEWEST_SAMPLES, common_state
 from imb.compare.usual import split
 from imb.runner.interleave import Conductor
 
@@ -58,8 +57,6 @@ class Launch:
     times: dict[Key, float] = field(default_factory=dict)
     intervals: dict[Key, tuple[float, float]] = field(default_factory=dict)
     reference: float | None = None  # seconds per exchange, of the fastest state
-    levels: list[float] = field(default_factory=list)  # of all states
-    by_state: dict[Key, list[float | None]] = field(default_factory=dict)
     seconds: float = 0
     measuring: float = 0
     observing: float = 0
@@ -103,12 +100,7 @@ def take(found: Launch, record: dict) -> None:
         low, high = passes["interval_seconds"]
         found.intervals[key] = low, high
     if passes["states"]:
-        found.levels = [one["probe_seconds"] for one in passes["states"]]
-        found.reference = found.levels[0]
-        found.by_state[key] = [
-            one["time_median_seconds"] if one["samples"] >= FEWEST_SAMPLES else None
-            for one in passes["states"]
-        ]
+        found.reference = passes["states"][0]["probe_seconds"]
 
 
 def spread(launches: list[Launch]) -> list[float]:
@@ -138,24 +130,6 @@ def usual(launches: list[Launch]) -> list[Launch]:
     known = [(one, one.reference) for one in launches if one.reference]
     is_usual, _ = split(np.log([reference for _, reference in known]))
     return [one for (one, _), is_it in zip(known, is_usual, strict=True) if is_it] or launches
-
-
-def in_common_state(launches: list[Launch]) -> list[Launch]:
-    """The same with the figures of the state that most of them saw (imb.compare.common_state); a row that a launch has no
-    figure of in that state is left out of all."""
-    index = [one or 0 for one in common_state([one.levels for one in launches])]
-    times = [
-        {
-            key: time
-            for key in one.times
-            if (time := one.by_state[key][at] if key in one.by_state else one.times[key])
-        }
-        for one, at in zip(launches, index, strict=True)
-    ]
-    common = set.intersection(*map(set, times))
-    return [
-        replace(one, times={key: of[key] for key in common}) for one, of in zip(launches, times, strict=True)
-    ]
 
 
 def covered(launches: list[Launch]) -> float:
@@ -269,11 +243,6 @@ def compare(mpi: lab.Mpi, options: argparse.Namespace, folder: Path) -> None:
     passes = kinds["passes"]
     judged = usual(passes)
     print(f"{'passes, in the dominant state':40}{spreads(judged)}")
-    common = in_common_state(judged)
-    print(f"{'passes, in the state that most saw':40}{spreads(common)}")
-    rows, all_rows = len(common[0].times), len(judged[0].times)
-    if rows < all_rows:
-        print(f"  {all_rows - rows} rows without figures in that state in one launch or more are left out")
     away = len(passes) - len(judged)
     levels = ", ".join(f"{one.reference * 1e6:.3f}" if one.reference else "-" for one in passes)
     print(

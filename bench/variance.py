@@ -5,8 +5,7 @@
 
 A launch is made of samples: of each row, a median with its interval as the suite has it, states of the machine, and an effect
 of the launch, common to all rows in part. One part is twice the others, or more. Then launches outside the dominant state
-of their machine among others that did, and machines that change their state, whose stays are known. Deterministic. --write puts
-the figures between the marks of a page.
+of their machine among others that did. Deterministic. --write puts the figures between the marks of a page.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 from imb.compare import usual
-from imb.compare.stays import Timeline, stays
 from imb.compare.variance import NAMES, Name, parts_of
 from imb.model.observations import Launch, Side, key_of
 from imb.model.records import End, MachineState, Passes, Rank, Result, Run
@@ -125,27 +123,6 @@ def median_with_interval(samples: Values) -> tuple[float, float, float]:
     return float(middle), float(low), float(high)
 
 
-def timeline(
-    usual_seconds: float, away_seconds: float, length: float, random: np.random.Generator, ratio: float = 2.5
-) -> tuple[Timeline, list[MachineState], bool]:
-    """Probes of one launch on a machine with exponential stays, a sample each 5 ms, its states, and whether it saw the usual
-    one."""
-    at = np.arange(0.0, length, 0.005)
-    away = np.zeros(len(at), dtype=bool)
-    now, is_away = 0.0, random.random() < away_seconds / (usual_seconds + away_seconds)
-    while now < length:
-        end = now + random.exponential(away_seconds if is_away else usual_seconds)
-        away[(at >= now) & (at < end)] = is_away
-        now, is_away = end, not is_away
-    probes = PROBE * np.exp(np.log(ratio) * away + 0.05 * random.standard_t(3, len(at)))
-    states = [
-        MachineState(PROBE, int((~away).sum()), 1e-6),
-        MachineState(PROBE * ratio, int(away.sum()), ratio * 1e-6),
-    ]
-    visited = [state for state in states if state.samples >= 0.05 * len(at)]
-    return Timeline(at, probes), visited, bool((~away).mean() >= 0.05)
-
-
 # --- Figures ---------------------------------------------------------------------------------------------------------
 
 
@@ -177,7 +154,7 @@ def one_is(largest: Name, times: float, common: float) -> Callable[[np.random.Ge
         others: dict[str, float] = {name: most / times / float(random.uniform(1, 2)) for name in NAMES}
         others[NAMES[random.integers(len(NAMES))]] = most / times
         others[largest] = most
-        return Made(others["within"], others["states"], others["launches"], common)
+        return Made(within=others["within"], launches=others["launches"], common=common)
 
     return made
 
@@ -252,45 +229,6 @@ def usual_figures(draws: int) -> Iterator[list[str]]:
             ]
 
 
-def stays_figures(draws: int) -> Iterator[list[str]]:
-    """A line for each machine: what is estimated from five launches, and whether the budget suffices."""
-    yield [
-        "stays in the dominant state",
-        "away",
-        "five launches of",
-        "estimate of away, median (5 %, 95 %)",
-        "budget, median",
-        "launches with that budget that see the dominant state",
-    ]
-    random = np.random.default_rng([SEED, 99])
-    for usual_seconds, away_seconds, length in (
-        (8, 5, 10),
-        (8, 5, 30),
-        (3, 8, 30),
-        (20, 20, 30),
-        (1, 0.5, 5),
-    ):
-        found = []
-        for _ in range(max(draws // 4, 20)):
-            one = stays(timeline(usual_seconds, away_seconds, length, random) for _ in range(5))
-            if one is not None and one.budget() is not None:
-                found.append(one)
-        lengths = [one.away_from_it or 0.0 for one in found]
-        low, middle, high = np.quantile(lengths, [0.05, 0.5, 0.95])
-        budget = float(np.median([one.budget() or 0.0 for one in found]))
-        # The budget's launches: away at first, and for longer than all of it.
-        away = away_seconds / (usual_seconds + away_seconds)
-        seen = 1 - away * float(np.mean([np.exp(-(one.budget() or 0.0) / away_seconds) for one in found]))
-        yield [
-            f"{usual_seconds:g} s",
-            f"{away_seconds:g} s",
-            f"{length:g} s",
-            f"{middle:.2g} s ({low:.2g}, {high:.2g})",
-            f"{budget:.2g} s",
-            percent(seen),
-        ]
-
-
 def report(draws: int) -> str:
     """All figures, in Markdown."""
     parts = [
@@ -299,8 +237,6 @@ def report(draws: int) -> str:
         table_of(list(parts_figures(draws))),
         f"**Launches outside the dominant state**, one of five; {5 * draws} draws of each kind:",
         table_of(list(usual_figures(draws))),
-        "**How long states last**:",
-        table_of(list(stays_figures(draws))),
     ]
     return "\n\n".join(parts)
 

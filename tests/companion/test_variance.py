@@ -13,14 +13,12 @@ import pytest
 from companion import fake_mpi, machines
 from companion.door import Imb
 from imb.compare import usual
-from imb.compare.common_state import common_state
 from imb.compare.comparison import compare
-from imb.compare.remedies import notes, remedy, verdict
-from imb.compare.stays import Timeline, stays
 from imb.compare.variance import NAMES, Name, parts_of, spread_of
+from imb.compare.variance_text import advice, notes, verdict
 from imb.diagnose import diagnose
 from imb.experiments.peers import earlier, variance_of
-from imb.model.observations import Launch, Side, key_of, launches_of
+from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import (
     End,
     MachineState,
@@ -41,7 +39,7 @@ from imb.store.store import Archive, Content
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 import variance as bench  # noqa: E402
-from variance import Made, naming, one_is, side, timeline, usual_rates  # noqa: E402
+from variance import Made, naming, one_is, side, usual_rates  # noqa: E402
 
 
 def random(seed: int = 7) -> np.random.Generator:
@@ -59,17 +57,16 @@ def test_the_part_that_is_twice_the_others_is_named(largest: Name) -> None:
 
 
 def test_parts_are_what_they_were_made_of() -> None:
-    made = Made(within=0.04, states=0.08, launches=0.12, common=0.0, rows=60)
+    made = Made(within=0.04, states=0.08, launches=0.08, common=0.0, rows=60)
     found = parts_of(side(made, 30, random()))
     measured = {part.name: part.typical for part in found.parts}
     assert measured["within"] == pytest.approx(0.04, rel=0.15)
-    assert measured["states"] == pytest.approx(0.08, rel=0.15)
-    assert measured["launches"] == pytest.approx(0.12, rel=0.15)
-    assert [part.name for part in found.parts] == ["launches", "states", "within"]
+    assert measured["launches"] == pytest.approx(0.08, rel=0.15)
+    assert [part.name for part in found.parts] == ["launches", "within"]
     assert found.certain
 
 
-def test_errors_of_medians_are_no_states_and_no_launches() -> None:
+def test_errors_of_medians_are_no_launches() -> None:
     found = parts_of(side(Made(within=0.1, states=0.0, launches=0.0, rows=60), 10, random()))
     assert found.dominates is not None
     assert found.dominates.name == "within"
@@ -111,13 +108,15 @@ def test_more_launches_narrow_the_mean() -> None:
 # ---------------------------------------------------------------- words
 
 
-def test_remedies_name_figures() -> None:
+def test_advice_has_the_number_of_launches() -> None:
     launches = parts_of(side(Made(launches=0.3), 10, random()))
     assert verdict(launches, figures=False) == "the spread between launches dominates"
-    assert f"±5 % needs {launches.needed()}" in (remedy(launches) or "")
+    assert advice(launches) == f"take more launches: ±5 % needs {launches.needed()}"
+    enough = parts_of(side(Made(launches=0.05), 40, random()))
+    assert enough.dominates is not None and enough.dominates.name == "launches" and advice(enough) is None
     within = parts_of(side(Made(within=0.2, states=0.0, launches=0.0), 10, random()))
     assert verdict(within, figures=False) == "the error within a launch dominates"
-    assert "launches of 40 s (imb run --budget 40)" in (remedy(within) or "")
+    assert advice(within) == "take more passes (a larger --budget)"
 
 
 def test_a_simulated_machine_has_no_variance() -> None:
@@ -132,7 +131,7 @@ def test_a_simulated_machine_has_no_variance() -> None:
     found = parts_of(of(*(machines.launch(rows) for _ in range(3))))
     assert found.dominates is None
     assert verdict(found) == "no spread above 0.01 %"
-    assert remedy(found) is None
+    assert advice(found) is None
 
 
 def of(*launches: list[Record]) -> Side:
@@ -144,9 +143,6 @@ def test_single_bursts_tell_launches_only() -> None:
     chance = random()
     found = parts_of(of(*(machines.launch(machines.healthy(chance, noise=0.2)) for _ in range(8))))
     assert [part.name for part in found.parts] == ["launches"]
-    assert "passes (imb run --budget 30) separate launches, states of the machine and errors" in (
-        remedy(found) or ""
-    )
     shaky = diagnose(of(*(machines.launch(machines.healthy(chance, noise=0.25)) for _ in range(8))))
     assert not [one for one in shaky.findings if one.rule == "variance"]
     (spread,) = [one for one in shaky.findings if one.rule == "launch-spread"]
@@ -229,56 +225,14 @@ def test_launches_that_are_all_slow_are_compared_with_each_other() -> None:
     assert "(6 other launches)" in said
 
 
-def test_a_launch_in_the_slow_state_is_a_matter_of_states() -> None:
+def test_a_launch_in_the_slow_state_adds_nothing_to_the_spread_of_launches() -> None:
     made = side(Made(states=0.4, launches=0.02, within=0.01), 5, random(), away=2)
     found = parts_of(made)
-    assert found.dominates is not None
-    assert found.dominates.name == "states"
     between = found.part("launches")
     assert between is not None
     assert between.typical < 0.06
     assert found.launches == 3
-    assert "2 of 5 launches outside the dominant state" in (remedy(found) or "")
-
-
-# ---------------------------------------------------------------- how long states last
-
-
-def test_stays_are_those_of_the_machine() -> None:
-    chance = random()
-    found = stays(timeline(8.0, 5.0, 60.0, chance) for _ in range(20))
-    assert found is not None
-    assert found.usual == pytest.approx(8.0, rel=0.3)
-    assert found.away_from_it == pytest.approx(5.0, rel=0.3)
-    assert found.away == pytest.approx(5 / 13, rel=0.2)
-    budget = found.budget()
-    assert budget is not None
-    assert budget == pytest.approx(5.0 * np.log(5 / 13 / 0.05), rel=0.4)
-
-
-def test_long_stays_among_many_short_ones_count() -> None:
-    """Two launches change every half second, the third is away for all of its ten: no launch of 3 s will do."""
-    at = np.arange(0.0, 10.0, 0.01)
-    states = [MachineState(1.0, 500, 1.0), MachineState(2.0, 500, 2.0)]
-    flickering = np.where((at // 0.5) % 2 == 1, 2.0, 1.0)
-    found = stays([
-        (Timeline(at, flickering), states, True),
-        (Timeline(at, flickering), states, True),
-        (Timeline(at, np.full(len(at), 2.0)), states[1:], False),
-    ])  # fmt: skip
-    assert found is not None
-    assert found.lengths[0] == pytest.approx(10.0, abs=0.1)
-    assert found.lengths[1] == pytest.approx(0.5, abs=0.05)
-    # 10 - b is 5 % of 30 s.
-    assert found.budget() == pytest.approx(8.5, abs=0.1)
-
-
-def test_noise_of_probes_makes_no_changes() -> None:
-    """One stay through the whole launch, with the heavy tails of probes."""
-    found = stays(timeline(1e9, 1.0, 60.0, random()) for _ in range(5))
-    assert found is not None
-    assert found.changes == 0
-    assert found.budget() is None
+    assert len(found.unusual) == 2
 
 
 # ---------------------------------------------------------------- through the doors
@@ -319,7 +273,7 @@ def lines_of(one: Launch, chance: np.random.Generator, stay: float = 3.0) -> byt
 def label(archive: Archive) -> Archive:
     """Five launches, of which the last one was outside the dominant state."""
     chance = random()
-    made = side(Made(states=0.4, launches=0.02, within=0.01), 5, chance, away=1)
+    made = side(Made(states=0.4, launches=0.2, within=0.01), 5, chance, away=1)
     contents = [Content(records=lines_of(one, chance), labels=["machine"]) for one in made.launches]
     archive.add_many(contents)
     return archive
@@ -330,12 +284,7 @@ def test_show_of_a_label(imb: Imb, label: Archive) -> None:
     assert said.code == 0
     assert "machine: 5 launches" in said.out
     assert "PingPong, 2 ranks" in said.out
-    assert "States of the machine dominate. The machine is in its dominant state for" in said.out
-    lengths = re.search(r"dominant state for ([\d.]+) s and away from it for ([\d.]+) s", said.out)
-    assert lengths
-    # Of 10 s: 0 to 3 and 6 to 9 in the dominant state; of the last launch no second.
-    assert float(lengths[1]) == pytest.approx(3.0, abs=0.1)
-    assert float(lengths[2]) == pytest.approx((4 * 4 + 10) / 4, abs=0.2)
+    assert "Spread of times: standard deviation, median of 24 rows of 5 launches" in said.out
     assert said.out.count("outside the dominant state of the machine") == 1
     assert imb("show", "machine", "--chart").code == 2
     assert imb("show", "machine", "-b", "Nothing").code == 2
@@ -389,11 +338,11 @@ def test_diagnose_names_parts_and_launches(imb: Imb, label: Archive, tmp_path: P
     rules = {one["rule"]: one for one in found["findings"]}
     assert rules["usual-state"]["level"] == "warning"
     assert "2.2" in rules["usual-state"]["found"] or "2.3" in rules["usual-state"]["found"]
-    assert rules["variance"]["evidence"]["dominates"] == "states"
+    assert rules["variance"]["evidence"]["dominates"] == "launches"
     assert set(rules["variance"]["evidence"]["parts"]) == set(NAMES)
     assert len(found["variance"]["rows"]) == 24
     text = imb("diagnose", "machine")
-    assert "states of the machine dominate" in text.out and "Spread of times" not in text.out
+    assert "the spread between launches dominates" in text.out and "Spread of times" not in text.out
     quiet = imb("diagnose", "machine", "--threshold", "variance=2", "--format", "markdown")
     assert "Spread of times" in quiet.out
     quiet = imb("diagnose", "machine", "--threshold", "variance=2", "--format", "json")
@@ -428,14 +377,6 @@ def test_text_of_strangers_steers_no_terminal(capsys: pytest.CaptureFixture[str]
     assert "?[2J" in told and "\x1b" not in told
 
 
-def test_launches_without_samples_have_no_stays(label: Archive) -> None:
-    """As those of a text log."""
-    launches = [msgspec.structs.replace(one, sampled=tuple) for one in load(label, "machine").launches]
-    found = parts_of(Side(name="machine", launches=launches))
-    assert found.stays is None
-    assert "duration of a state unknown" in (remedy(found) or "")
-
-
 def test_figures_are_put_between_the_marks_of_a_page() -> None:
     page = "a\n<!-- variance: how -->\nold\n<!-- end of variance -->\nb\n"
     assert bench.written_into(page, "variance", "new") == page.replace("old", "\nnew\n")
@@ -450,83 +391,11 @@ def test_runs_of_one_record_kind_only() -> None:
     assert verdict(parts_of(empty)) is None
 
 
-def test_the_state_that_most_launches_saw_is_the_common_one() -> None:
-    """Recorded: six launches of Open MPI on a shared virtual machine, microseconds of a probe in each state."""
-    seen = [
-        [0.232, 0.467],
-        [0.207, 0.437],
-        [0.168, 0.213, 0.461],
-        [0.204],
-        [0.207, 0.448],
-        [0.166, 0.196, 0.425],
-    ]
-    assert common_state(seen) == [0, 0, 1, 0, 0, 1]
-
-
-def test_of_states_that_all_launches_saw_the_fastest_is_the_common_one() -> None:
-    assert common_state([[0.16, 0.41]] * 4) == [0] * 4
-    assert common_state([[0.16], [0.41]]) == [0, None]
-
-
-def test_states_of_one_launch_are_never_one() -> None:
-    assert common_state([[0.17, 0.21], [0.21]]) == [1, 0]
-    assert common_state([]) == []
-
-
-def test_states_that_are_hardly_apart_are_not_told_apart() -> None:
-    assert common_state([[1.00, 1.04], [1.03, 1.07], [1.02]]) == [0, 0, 0]
-
-
-def test_launches_are_compared_in_a_state_that_they_have_in_common() -> None:
-    """Two saw a faster state than the others did; what their rows take in the common one differs by 2 %."""
-    launches = [
-        launch_in_states(f"launch{number}", levels, 0.01 * number)
-        for number, levels in enumerate([[0.17, 0.21], [0.21, 0.43], [0.21], [0.17, 0.21], [0.21, 0.43]])
-    ]
-    (row,) = parts_of(Side(name="side", launches=launches)).rows
-    assert row.launches == 5
-    assert row.seconds == pytest.approx(0.21e-6 * np.exp(0.02))
-    assert row.total is not None
-    assert row.total < 0.02
-
-
-def test_a_row_without_samples_in_the_common_state_is_not_compared() -> None:
-    launches = [launch_in_states(f"launch{n}", [0.17, 0.21] if n == 0 else [0.21], 0.0) for n in range(4)]
-    (key,) = launches[0].rows
-    passes = launches[0].rows[key].passes
-    assert passes
-    passes.states[1].samples = 2
-    (row,) = parts_of(Side(name="side", launches=launches)).rows
-    assert row.launches == 3
-
-
-def launch_in_states(name: str, levels: list[float], offset: float) -> Launch:
-    """One row, whose time is that of a probe; `levels` in microseconds."""
-    times = [level * 1e-6 * float(np.exp(offset)) for level in levels]
-    states = [
-        MachineState(probe_seconds=level * 1e-6, samples=20, time_median_seconds=time)
-        for level, time in zip(levels, times, strict=True)
-    ]
-    passes = Passes(
-        samples=20 * len(levels), used=20, interval_seconds=(times[0] * 0.99, times[0] * 1.01), states=states
-    )
-    row = Result(
-        benchmark="PingPong",
-        bytes=8,
-        processes=2,
-        time_max_seconds=times[0],
-        time_avg_seconds=times[0],
-        passes=passes,
-    )
-    run = Run()
-    return Launch(name=name, run=run, facts={}, rows={key_of(row, run): row}, failures={}, end=None)
-
-
 def test_a_diagnosis_says_the_parts_of_variance_once(imb: Imb, label: Archive) -> None:
     for words in (("diagnose", "machine"), ("diagnose", "machine", "--format", "markdown")):
         out = " ".join(imb(*words).out.replace("\\", "").split())
         found = parts_of(load(label, "machine"), earlier=earlier(label, load(label, "machine").launches))
-        advice = remedy(found)
-        assert advice and out.count(advice) == 1
+        advised = advice(found)
+        assert advised and out.count(advised) == 1
         for line in notes(found):
             assert out.count(line) <= 1

@@ -62,10 +62,9 @@ def command(
     the median; "system events" lists context switches, page faults and traffic during all samples of a table.
 
     For a label of several runs: medians over the launches, ± as half of the 95 % interval of the mean over launches, and the
-    spread of each row as standard deviations: within a launch (error of its median), between states of the machine (its
-    fast and slow phases), between launches (what remains). The largest part and how to reduce it follow. Columns that are
-    zero in all rows are omitted. Launches of several MPI libraries, or in passes and in single bursts, have tables of
-    their own.
+    spread of each row as standard deviations: within a launch (error of its median), between launches (what remains).
+    The largest part follows. Columns that are zero in all rows are omitted. Launches of several MPI libraries, or in passes
+    and in single bursts, have tables of their own.
 
     \b
     Examples:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
-    """Launches of a label, medians over them by row with the variance components, and a remedy: for each MPI library and
+    """Launches of a label, medians over them by row with the variance components: for each MPI library and
     method (passes, single bursts)."""
     import msgspec
 

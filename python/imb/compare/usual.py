@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 
 from imb.model.conditions import BY_ID, conditions_of, of_the_job
 from imb.model.observations import Launch
-from imb.model.records import MachineState, Result
+from imb.model.records import Result
 from imb.model.units import decimal, us
 from imb.stats.arrays import Mask, Values
 
@@ -118,19 +118,13 @@ def limit(values: Values) -> float:
     return float(values.mean()) + max(math.log(LEAST_RATIO), reach)
 
 
-def states_of(launch: Launch) -> dict[Ranks, list[MachineState]]:
-    """The states that the probes saw, the fastest first, by the ranks that made them; empty without probes. Their levels are
-    those of all rows on these ranks, their samples and medians those of the first one."""
-    states: dict[Ranks, list[MachineState]] = {}
-    for row in launch.rows.values():
-        if row.passes and row.passes.states and row.passes.states[0].probe_seconds > 0:
-            states.setdefault(ranks_of(row), row.passes.states)
-    return states
-
-
 def references_of(launch: Launch) -> dict[Ranks, float]:
     """Seconds per exchange of the probes in the fastest state, by the ranks that made them; empty without probes."""
-    return {ranks: states[0].probe_seconds for ranks, states in states_of(launch).items()}
+    references: dict[Ranks, float] = {}
+    for row in launch.rows.values():
+        if row.passes and row.passes.states and (probe := row.passes.states[0].probe_seconds) > 0:
+            references.setdefault(ranks_of(row), probe)
+    return references
 
 
 def ranks_of(row: Result) -> Ranks:

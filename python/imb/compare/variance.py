@@ -1,10 +1,9 @@
-"""Variance components of the figures of a sample set: three for each row. Pure.
+"""Variance components of the figures of a sample set: two for each row. Pure.
 
 Figures are logarithms, parts are standard deviations: 0.05 is about 5 %.
 
 within    the error of a launch's median, from its 95 % interval
-states    how far apart figures are in the states of the machine, weighted by the samples in each
-launches  what differs between launches beyond `within`, in the state of the machine that most of them saw
+launches  what differs between launches beyond `within`; those outside the dominant state of their machine are left out
 
 docs/evidence/verdicts.md, "Variance components", has the estimates and how often the largest component is wrong.
 """
@@ -19,18 +18,15 @@ import msgspec
 import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
-from imb.compare.common_state import Chosen, common_states, in_state
-from imb.compare.stays import Stays, stays, timelines
 from imb.compare.usual import Ranks, Unusual, ranks_of, references_of, unusual
 from imb.model.observations import METRICS, Key, Launch, Side, bytes_counted
-from imb.model.options import PassLimits, pass_limits
-from imb.model.records import Passes, Result
+from imb.model.records import Result
 from imb.stats.arrays import LARGEST_LOG, Values
 from imb.stats.medians import known_median
 from imb.stats.shift import LEAST_SPREAD
 
-Name: TypeAlias = Literal["within", "states", "launches"]
-NAMES: tuple[Name, ...] = ("within", "states", "launches")
+Name: TypeAlias = Literal["within", "launches"]
+NAMES: tuple[Name, ...] = ("within", "launches")
 
 CONFIDENCE = 0.90  # of the interval of the launches' part, by which its lead is judged
 TARGET = 0.05  # the precision for which a number of launches is recommended
@@ -47,13 +43,12 @@ class RowParts(msgspec.Struct, frozen=True, kw_only=True):
     bytes_per_second: float | None
     half_width: float | None
     within: float | None
-    states: float | None
     between: float | None
     total: float | None
 
     def part(self, name: Name) -> float | None:
         """By name."""
-        return {"within": self.within, "states": self.states, "launches": self.between}[name]
+        return {"within": self.within, "launches": self.between}[name]
 
     @property
     def precision(self) -> float | None:
@@ -75,9 +70,8 @@ class VarianceComponent(msgspec.Struct, frozen=True, kw_only=True):
 class Variance(msgspec.Struct, frozen=True, kw_only=True):
     """Of a side. `parts` has those that are known, the largest first. `certain`: the lead of the largest is more than so few
     launches bring about by chance. `launches` of a row in the median; `all_launches` of the side; `half_width`: of a launch's
-    95 % interval, median over rows; `total`: standard deviation between launches, median over rows. `seconds`, `passes`: of a
-    launch, medians; `limits`: what bounded the first one. `mixed`: figures, of a row and a launch, that are of samples in
-    several states, as too few saw the fastest. `unusual`: launches outside the dominant state. Neither are in `between`,
+    95 % interval, median over rows; `total`: standard deviation between launches, median over rows. `mixed`: figures, of a row and a
+    launch, that are of samples in several states, as too few saw the fastest. `unusual`: launches outside the dominant state. Neither are in `between`,
     but launches of which none saw the dominant state are compared with each other."""
 
     in_passes: bool
@@ -88,11 +82,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     certain: bool
     half_width: float | None
     total: float | None
-    seconds: float | None
-    passes: int | None
-    limits: PassLimits | None
     mixed: int
-    stays: Stays | None
     unusual: list[Unusual]
 
     @property
@@ -140,13 +130,11 @@ def parts_of(
     keys = side.all_keys()
     figures = _figures(keys, launches, left_out)
     logs = {key: {name: log for name, (log, _) in by_launch.items()} for key, by_launch in figures.items()}
-    rows = [_row(key, launches, left_out, figures[key]) for key in keys]
+    rows = [_row(key, launches, figures[key]) for key in keys]
     count = round(known_median([row.launches for row in rows if row.launches]) or 0)
     degrees = (count - 1) * independent_rows(list(logs.values()), [launch.name for launch in launches])
     parts = [part for name in NAMES if (part := _part(name, rows, degrees)) is not None]
     parts.sort(key=lambda part: -part.typical)
-    ends = [launch.end for launch in launches if launch.end]
-    limits = [of_launch for launch in launches if (of_launch := pass_limits(launch.run))]
     return Variance(
         in_passes=in_passes,
         launches=count,
@@ -156,11 +144,7 @@ def parts_of(
         certain=_is_certain(parts),
         half_width=known_median([row.half_width for row in rows]),
         total=known_median([row.total for row in rows]),
-        seconds=known_median([end.seconds for end in ends]),
-        passes=None if (passes := known_median([end.passes for end in ends])) is None else round(passes),
-        limits=limits[0] if limits else None,
         mixed=sum(not _of_one_state(row) for launch in launches for row in launch.rows.values()),
-        stays=_stays(launches, {(each.launch, each.ranks) for each in away}),
         unusual=away,
     )
 
@@ -203,36 +187,26 @@ def _figures(
     keys: Sequence[Key], launches: Sequence[Launch], left_out: set[tuple[str, Ranks]]
 ) -> dict[Key, Figures]:
     """By row and launch, of those that can be compared: logarithm of the time, and its standard error where it is known."""
-    chosen = common_states(launches, left_out)
     return {
         key: {
             launch.name: figure
             for launch in launches
             if (row := launch.rows.get(key)) is not None
             and (launch.name, ranks_of(row)) not in left_out
-            and (figure := _figure(launch, row, chosen)) is not None
+            and (figure := _figure(row)) is not None
         }
         for key in keys
     }
 
 
-def _figure(launch: Launch, row: Result, chosen: Chosen) -> tuple[float, float | None] | None:
-    """The figure of a row in the state in which its launch is compared; for most launches that is the fastest that they saw."""
-    index = chosen.get((launch.name, ranks_of(row)), 0)
-    error = _error(row)
-    if index and (figure := in_state(row, index)) is not None:
-        seconds, wider = figure
-        return math.log(seconds), None if error is None else error * wider
+def _figure(row: Result) -> tuple[float, float | None] | None:
+    """The figure of a row in the fastest state that its launch saw."""
     time = _time(row)
-    return (math.log(time), error) if time and not index and _of_one_state(row) else None
+    return (math.log(time), _error(row)) if time and _of_one_state(row) else None
 
 
-def _row(
-    key: Key, launches: Sequence[Launch], left_out: set[tuple[str, Ranks]], figures: Figures
-) -> RowParts:
-    by_launch = [(launch.name, row) for launch in launches if (row := launch.rows.get(key)) is not None]
-    usual = [row for name, row in by_launch if name in figures]
-    away = [row for name, row in by_launch if (name, ranks_of(row)) in left_out]
+def _row(key: Key, launches: Sequence[Launch], figures: Figures) -> RowParts:
+    usual = [launch.rows[key] for launch in launches if launch.name in figures]
     logs = np.array([log for log, _ in figures.values()])
     errors = [error for _, error in figures.values() if error is not None]
     squares = float(np.mean(np.square(errors))) if errors else None
@@ -249,7 +223,6 @@ def _row(
             [width for row in usual if (width := row.half_width) is not None and 0 <= width < math.inf]
         ),
         within=None if squares is None else math.sqrt(squares),
-        states=_states(usual, away),
         between=between,
         total=None if math.isnan(total) else total,
     )
@@ -282,51 +255,6 @@ def _error(row: Result) -> float | None:
         return (math.log(high) - math.log(low)) / 2 / factor if low <= high < math.inf else None
     wide = passes.half_width
     return math.log1p(wide) / factor if wide is not None and 0 <= wide < math.inf else None
-
-
-def _states(usual: Sequence[Result], away: Sequence[Result]) -> float | None:
-    """Standard deviation of what the state of the machine makes of a sample's figure, of all launches alike.
-
-    The medians of states have errors of their own, which would look like states that are apart. A median over n samples has
-    the squared error e^2 m / n, where e is that of the m samples in the reference state; so in n launches with K states, of
-    which p is the share of the reference state, the expected excess is e^2 ((K - 1) p + (1 - p) (1 - 1/n)).
-    """
-    offsets: list[float] = []
-    weights: list[float] = []
-    excess: list[float] = []
-    times = [time for row in usual if (time := _time(row))]
-    reference = math.log(float(np.median(times))) if times else None
-    for row, is_away in [*((row, False) for row in usual), *((row, True) for row in away)]:
-        states = _offsets(row.passes) if row.passes else None
-        time = _time(row)
-        if states is None or time is None or (is_away and reference is None):
-            continue
-        launch_offset = math.log(time) - (reference or 0.0) if is_away else 0.0
-        offsets += [offset + launch_offset for offset, _ in states]
-        weights += [share for _, share in states]
-        first = states[0][1]
-        launches = len(usual) + len(away)
-        more = (len(states) - 1) * first + (1 - first) * (1 - 1 / launches)
-        excess.append((_error(row) or 0.0) ** 2 * more)
-    if not weights:
-        return None
-    mean = float(np.average(offsets, weights=weights))
-    variance = float(np.average(np.square(np.array(offsets) - mean), weights=weights))
-    return math.sqrt(max(variance - float(np.mean(excess)), 0.0))
-
-
-def _offsets(passes: Passes) -> list[tuple[float, float]] | None:
-    """Logarithm of the median in each state over that in the first, and its share of the samples; None: not known."""
-    states = [
-        (state.samples, math.log(time))
-        for state in passes.states
-        if state.samples > 0 and (time := state.time_median_seconds) is not None and 0 < time < math.inf
-    ]
-    first = passes.states[0] if passes.states else None
-    if first is None or not first.samples > 0 or not 0 < (first.time_median_seconds or 0) < math.inf:
-        return None
-    total = sum(samples for samples, _ in states)
-    return [(log - states[0][1], samples / total) for samples, log in states]
 
 
 # --- All rows ----------------------------------------------------------------------------------------------------
@@ -383,22 +311,3 @@ def _interval(rows: Sequence[RowParts], typical: float, degrees: float) -> tuple
 
 def _is_certain(parts: Sequence[VarianceComponent]) -> bool:
     return len(parts) == len(NAMES) and all(parts[0].low > other.high for other in parts[1:])
-
-
-def _stays(
-    launches: Sequence[Launch],
-    left_out: set[tuple[str, Ranks]],
-) -> Stays | None:
-    """Stays by the probes of those ranks that saw the largest share away from the dominant state."""
-    candidates: list[Stays] = []
-    lines = {launch.name: timelines(launch) for launch in launches}
-    for ranks in dict.fromkeys(ranks for launch in launches for ranks in references_of(launch)):
-        observed = []
-        for launch in launches:
-            row = next((row for row in launch.rows.values() if row.passes and ranks_of(row) == ranks), None)
-            line = lines[launch.name].get(ranks)
-            if row is not None and row.passes is not None and line is not None:
-                observed.append((line, row.passes.states, (launch.name, ranks) not in left_out))
-        if of_ranks := stays(observed):
-            candidates.append(of_ranks)
-    return max(candidates, key=lambda each: each.away, default=None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imb.compare.remedies import remedy, verdict
 from imb.compare.usual import alike, explanation, names
+from imb.compare.variance_text import advice, verdict
 from imb.diagnose.case import Case, Finding
 from imb.model.units import counted
 
@@ -41,7 +41,7 @@ def variance(case: Case) -> Iterator[Finding]:
         rule="variance",
         where=f"{counted(len(components.rows), 'row')}, {counted(components.all_launches, 'launch')}",
         found=f"{verdict(components)}; standard deviations, medians over rows; worst row {first.worst_row}",
-        advice=remedy(components) or "",
+        advice=advice(components) or "",
         evidence={
             "dominates": first.name,
             "certain": components.certain,

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from itertools import groupby
 from typing import NamedTuple
 
-from imb.compare.remedies import PARTS, limits, notes, percent, plus_minus, remedy, share, verdict
 from imb.compare.usual import sentences_of
 from imb.compare.variance import Name, RowParts, Variance
+from imb.compare.variance_text import PARTS, advice, limits, notes, percent, plus_minus, share, verdict
 from imb.model.units import NOT_KNOWN, counted, decimal, known_width
 
 _HEADINGS = ("bytes", "launches", "t µs", "MB/s", "± %", *PARTS.values())
@@ -18,7 +18,6 @@ _FIGURES = (
 )
 _MEANINGS: dict[Name, str] = {
     "within": "error of a launch's median",
-    "states": "distance between fast and slow phases of the machine",
     "launches": "how far apart launches are",
 }
 _DOMINANT = (
@@ -28,17 +27,18 @@ _DOMINANT = (
 
 
 def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
-    """Lines: the components, the largest one, how to reduce it, notes. `printed`: rules of a diagnosis that have printed
+    """Lines: the components, the largest one, what would narrow it, notes. `printed`: rules of a diagnosis that have printed
     some of this already; it is omitted."""
     left_out = set(sentences_of(variance.unusual)) if "usual-state" in printed else set()
     rows = [row for row in variance.rows if row.launches]
-    if not rows or not variance.parts:
+    if not rows or not (variance.parts or variance.in_passes):
         return [f"! {line}" for line in sentences_of(variance.unusual) if line not in left_out]
     noted = [f"! {line}" for line in notes(variance) if line not in left_out]
-    lines = [
+    heading = (
         f"Spread of times: standard deviation, median of {counted(len(rows), 'row')}"
         f" of {counted(variance.all_launches, 'launch')}; worst row"
-    ]
+    )
+    lines = [heading] if variance.parts else []
     titles = {part.name: PARTS[part.name] for part in variance.parts}
     width = max(map(len, titles.values()), default=0)
     for part in variance.parts:
@@ -50,7 +50,7 @@ def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
         typical, most = percent(part.typical), percent(part.worst)
         worst = f"; {most}: {part.worst_row!s}" if part.worst > part.typical and most != typical else ""
         lines.append(f"  {titles[part.name]:{width}}  {typical:>7}{wide}{limits(part)}{worst}")
-    sentences = " ".join(filter(None, map(_sentence, (verdict(variance, figures=False), remedy(variance)))))
+    sentences = " ".join(filter(None, map(_sentence, (verdict(variance, figures=False), advice(variance)))))
     shown = [*([] if "variance" in printed else [*lines, sentences]), *noted]
     return [*shown, *([_DOMINANT] if any("dominant state" in line for line in shown) else [])]
 
@@ -103,7 +103,6 @@ def _line(row: RowParts) -> tuple[str, ...]:
         if known_width(row.precision)
         else NOT_KNOWN,
         cell(row.within),
-        cell(row.states),
         cell(row.between),
     )
 

@@ -1,0 +1,123 @@
+"""The largest part of variance, in sentences. Pure."""
+
+from __future__ import annotations
+
+import math
+
+from imb.compare.usual import FEWEST, sentences_of
+from imb.compare.variance import CONFIDENCE, NAMES, TARGET, Name, Variance, VarianceComponent
+from imb.model.units import NOT_KNOWN, counted, known_width
+from imb.stats.arrays import LARGEST_LOG
+
+PARTS: dict[Name, str] = {
+    "within": "within a launch",
+    "launches": "between launches",
+}
+_DOMINATES: dict[Name, str] = {
+    "within": "the error within a launch dominates",
+    "launches": "the spread between launches dominates",
+}
+FEW_LAUNCHES = 3
+MANY = 1000  # launches; above it no number is printed
+MOST = 10.0  # a share; larger ones only show that nothing is known
+UNKNOWN: dict[Name, str] = {
+    "within": "too few samples for an interval",
+    "launches": "no row has two launches that can be compared",
+}
+
+
+def percent(deviation: float) -> str:
+    """A standard deviation of logarithms as `0.42 %`, `4.2 %` or `42 %`."""
+    return share(math.expm1(min(deviation, LARGEST_LOG)))
+
+
+def share(value: float) -> str:
+    """A share in the same form; `above 1,000 %` from MOST on."""
+    if value > MOST:
+        return f"above {100 * MOST:,.0f} %"
+    number = 100 * value
+    return f"{number:.2f} %" if number < 1 else f"{number:.1f} %" if number < 10 else f"{number:,.0f} %"
+
+
+def verdict(variance: Variance, *, figures: bool = True) -> str | None:
+    """Which part is the largest, with the figures of all; None if nothing was measured, or one single burst."""
+    if not variance.parts and not (variance.in_passes and variance.rows):
+        return None
+    first = variance.dominates
+    if first is None and variance.in_passes and (lacking := unknown_parts(variance)):
+        return f"largest part unknown: {', '.join(f'{PARTS[name]} ({why})' for name, why in lacking.items())}"
+    if first is None:
+        return "no spread above 0.01 %"
+    shown = ": " + "; ".join(_figure(part, variance) for part in variance.parts) if figures else ""
+    if not variance.in_passes:
+        return f"launches differ by {percent(first.typical)}; of single bursts this includes the error of each launch"
+    if len(variance.parts) == 1 or variance.certain:
+        return f"{_DOMINATES[first.name]}{shown}"
+    doubt = f" (not certain with {counted(variance.launches, 'launch')})"
+    return f"largest part: {PARTS[first.name]}{doubt}{shown}"
+
+
+def unknown_parts(variance: Variance) -> dict[Name, str]:
+    """Components that are not known, and why."""
+    return {
+        name: "one launch" if name == "launches" and variance.all_launches < 2 else UNKNOWN[name]
+        for name in NAMES
+        if variance.part(name) is None
+    }
+
+
+def plus_minus(value: float) -> str:
+    """Half of an interval, a share: `±4.2 %`; `n/a` where it is not known well enough to be one."""
+    return f"±{share(value)}" if known_width(value) else NOT_KNOWN
+
+
+def _figure(part: VarianceComponent, variance: Variance) -> str:
+    if part.name == "within":
+        wide = (
+            f" (95 % interval {plus_minus(variance.half_width)})" if variance.half_width is not None else ""
+        )
+        return f"within a launch {percent(part.typical)}{wide}"
+    return f"{PARTS[part.name]} {percent(part.typical)}{limits(part)}"
+
+
+def limits(part: VarianceComponent) -> str:
+    """` (90 % interval 4.0 % to 12 %)`, of the launches' part."""
+    if part.low == part.high or math.isinf(part.high) or math.expm1(part.low) > MOST:
+        return ""
+    return f" ({100 * CONFIDENCE:.0f} % interval {percent(part.low)} to {percent(part.high)})"
+
+
+def advice(variance: Variance) -> str | None:
+    """What would narrow the largest part; None if that is unknown, or launches suffice for TARGET."""
+    first = variance.dominates
+    if first is None:
+        return None
+    if first.name == "within":
+        return "take more passes (a larger --budget)"
+    if (now := variance.precision()) is not None and now <= TARGET:
+        return None
+    needed = variance.needed()
+    many = f"more than {MANY:,}" if needed is None or needed > MANY else f"{needed:,}"
+    return f"take more launches: ±{100 * TARGET:.0f} % needs {many}"
+
+
+def notes(variance: Variance) -> list[str]:
+    """Notes: launches outside the dominant state, unknown components."""
+    sentences = sentences_of(variance.unusual)
+    lacking = unknown_parts(variance)
+    if variance.in_passes and "within" in lacking:
+        sentences.append(f"error of a launch's median unknown: {lacking['within']}")
+    if variance.all_launches < 2:
+        sentences.append("spread of launches unknown: one launch")
+    elif variance.launches < FEW_LAUNCHES:
+        sentences.append(
+            f"spread of launches uncertain: most rows have {counted(variance.launches, 'launch')}"
+        )
+    if variance.mixed:
+        sentences.append(
+            f"{counted(variance.mixed, 'figure')} (of a row and a launch) mix states of the machine, as too few samples saw the fastest;"
+            " not compared with others"
+        )
+    if variance.in_passes and not variance.unusual and 1 < variance.all_launches < FEWEST:
+        sentences.append(f"detecting launches outside the dominant state needs {FEWEST} launches")
+    return sentences
