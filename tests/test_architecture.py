@@ -212,10 +212,12 @@ ROOMS = [
     "model",
     "stats",
 ]
-SLICES = ["fabric", "tune", "health"]
+SLICES = ["latency", "startup", "fabric", "tune", "health"]
 PURE_ROOMS = {"diagnose", "history", "compare"}  # observations in, verdicts and findings out
 # The same of slices, by file or folder.
 PURE_PARTS = {
+    "latency": set(),
+    "startup": {"times.py"},
     "fabric": {"judging", "pair_records.py"},
     "tune": {"search.py", "cells.py"},
     "health": {"limits.py", "figures.py"},

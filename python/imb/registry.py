@@ -12,6 +12,8 @@ from imb.model.errors import ImbError
 
 # In the order of their commands in `imb --help`.
 SLICES = (
+    "imb.latency",
+    "imb.startup",
     "imb.fabric",
     "imb.tune",
     "imb.health",
@@ -52,14 +54,6 @@ CORE = Entries(
         ),
         "ab": CommandEntry(
             "Measure", "Measure two variants in random order and compare B with A.", "imb.cli.ab"
-        ),
-        "latency": CommandEntry(
-            "Measure", "Measure the one-way latency between two cores or two hosts.", "imb.cli.latency"
-        ),
-        "startup": CommandEntry(
-            "Measure",
-            "Measure how long an MPI takes to start ranks, and which part takes how long.",
-            "imb.cli.startup",
         ),
         "compare": CommandEntry(
             "Judge",
@@ -105,8 +99,6 @@ CORE = Entries(
         None: "imb.experiments.runs:RunsExperiment",
         "ab": "imb.experiments.ab:AbExperiment",
         "baseline": "imb.experiments.baseline:RecheckExperiment",
-        "latency": "imb.experiments.latency:LatencyExperiment",
-        "startup": "imb.experiments.startup:StartupExperiment",
     },
 )
 

@@ -13,7 +13,6 @@ from imb.mpi.allocation import Allocation, hosts_offered
 from imb.mpi.installations import Installation
 from imb.mpi.launchers import launch_command
 from imb.runner.session import in_job
-from imb.runner.startup import offered
 
 SLURM = {
     "SLURM_JOB_ID": "7",
@@ -24,6 +23,7 @@ SLURM = {
 }
 PBS_LINES = "n1\nn1\nn2\nn2\nn3\nn3\n"
 LSF = {"LSB_JOBID": "7", "LSB_DJOB_NUMPROC": "6"}
+FLUX = {"FLUX_JOB_ID": "7", "FLUX_JOB_NNODES": "4", "FLUX_JOB_SIZE": "8"}
 PE_LINES = "n1 8 all.q@n1 UNDEFINED\nn2 8 all.q@n2 UNDEFINED\n"
 
 
@@ -81,7 +81,10 @@ def test_ranks_that_share_no_cores_of_an_allocation_are_bound(ranks: int, nodes:
     assert ("--overcommit" in command.words) == (crowded and nodes > 0)
 
 
-def test_how_many_ranks_and_hosts_are_offered() -> None:
+@pytest.mark.slice("startup")
+def test_how_many_ranks_are_offered() -> None:
+    from imb.startup.planning import offered
+
     bare = Intent(ranks=2)
     each = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_CPUS_ON_NODE": "16"}
     assert offered(bare, SLURM) == 96 and offered(bare, each) == 48
@@ -90,12 +93,15 @@ def test_how_many_ranks_and_hosts_are_offered() -> None:
     assert offered(Intent(ranks=2, cpus=(0, 2, 4)), {}) == 3
     assert offered(bare, {}) >= 1
     assert offered(bare, {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "2"}) == 16
+    assert offered(bare, FLUX) == 8
+
+
+def test_how_many_hosts_are_offered() -> None:
     assert (
         hosts_offered([], SLURM) == 3 and hosts_offered(["a", "b"], SLURM) == 2 and hosts_offered([], {}) == 1
     )
     assert hosts_offered([], {**LSF, "LSB_MCPU_HOSTS": "a 3 b 3 c 1 d 1"}) == 4
-    flux = {"FLUX_JOB_ID": "7", "FLUX_JOB_NNODES": "4", "FLUX_JOB_SIZE": "8"}
-    assert hosts_offered([], flux) == 4 and offered(bare, flux) == 8
+    assert hosts_offered([], FLUX) == 4
     assert hosts_offered([], {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "4"}) == 4
 
 

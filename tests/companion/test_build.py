@@ -10,6 +10,7 @@ import lab
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
+from imb import registry
 from imb.cli import launching
 from imb.model import mpis as known_mpis
 from imb.model import suite
@@ -241,6 +242,8 @@ def test_a_name_of_several_mpis_means_one_of_them_for_every_command(
         [*health, "--mpi", "openmpi", *programs],
         [*health, "--mpi", "openmpi", *programs],
     ):
+        if words[0] not in registry.commands():
+            continue
         monkeypatch.setattr("imb.cli.launching._printed", set())
         said = imb(*words)
         line = f"imb: openmpi is {mpis['one']}; there is also {mpis['other']}"

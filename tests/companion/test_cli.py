@@ -128,7 +128,11 @@ def test_help_imports_no_command() -> None:
         (["run", "--resum"], "No such option: --resum (Possible options: --resume)"),
         (["run", "--submi"], "No such option: --submi (Possible options: --mpi, --resume)"),
         (["run", "--force-owne"], "No such option: --force-owne; see `imb run --help`"),
-        (["fabric", "--drian"], "No such option: --drian (Possible options: --dry-run, --serial)"),
+        pytest.param(
+            ["fabric", "--drian"],
+            "No such option: --drian (Possible options: --dry-run, --serial)",
+            marks=pytest.mark.slice("fabric"),
+        ),
         (["archive", "label"], "Missing argument 'RUN'"),
         (["show", "3fa9"], "no run, label or file '3fa9'"),
         (["archive", "rm", "3fa9"], "no run, label or file '3fa9'"),

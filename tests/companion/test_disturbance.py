@@ -59,6 +59,7 @@ def measuring(folder: Path, half_width: float) -> list[object]:
     return [*options, "--bytes", "8", "--launches", "1"]
 
 
+@pytest.mark.slice("latency")
 @pytest.mark.usefixtures("busy")
 def test_latency_warns_of_load(imb: Imb, tmp_path: Path) -> None:
     options = measuring(tmp_path / "mpi", 0.1)
@@ -70,6 +71,7 @@ def test_latency_warns_of_load(imb: Imb, tmp_path: Path) -> None:
     assert said.code == 0 and said.err.splitlines()[1:] == [WARNING], said
 
 
+@pytest.mark.slice("latency")
 def test_latency_warns_of_a_wide_interval(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("imb.mpi.load.load_between", lambda before, after: None)
     said = imb("latency", *measuring(tmp_path / "mpi", 2.82))
@@ -79,6 +81,7 @@ def test_latency_warns_of_a_wide_interval(imb: Imb, tmp_path: Path, monkeypatch:
     assert said.code == 0 and len(said.err.splitlines()) == 1, said  # the session
 
 
+@pytest.mark.slice("latency")
 def test_latency_without_a_result_prints_the_reason(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     said = imb("latency", *failing(tmp_path / "mpi", HOST), "--hosts", "nosuchhost")
     reason = said.err.splitlines()[-1]

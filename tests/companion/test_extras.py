@@ -104,7 +104,6 @@ def test_all_else_needs_no_extra(imb: Imb, tmp_path: Path) -> None:
             "t",
             "PingPong",
         ],
-        ["latency", *options, "--bytes", "8", "--launches", "2"],
         ["compare", "t/a", "t/b"],
         ["compare", "t/a", "t/b", "--format", "markdown"],
         ["ls"],

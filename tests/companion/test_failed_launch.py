@@ -270,10 +270,17 @@ COMMANDS = {
     "startup": "startup --launches 2 --ranks 2",
     "rails": "rails --hosts a,b",
 }
+SLICES = {"latency": "latency", "startup": "startup", "rails": "fabric"}
 
 
 @pytest.mark.parametrize("ends", [False, True], ids=["no-end", "nothing"])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(name, marks=pytest.mark.slice(SLICES[name])) if name in SLICES else name
+        for name in COMMANDS
+    ],
+)
 def test_a_launch_that_leaves_nothing_or_no_end_is_incomplete(
     imb: Imb, archive: Archive, tmp_path: Path, command: str, ends: bool
 ) -> None:

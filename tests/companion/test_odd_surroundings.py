@@ -61,7 +61,7 @@ def test_launches_where_proc_cannot_be_read(
     assert known["load"] is None and known["memory_free_bytes"] is None and known["interfaces"] == []
     assert known["machine"]["memory_bytes"] is None
     monkeypatch.delenv("FAKE_HOLD")
-    assert imb("startup", "--ranks", "2", "--launches", "1", *options).code in (0, 1)
+    assert imb("run", "PingPong", *options).code in (0, 1)
     assert imb("show", archive.ids()[0][:10]).code == 0
 
 
@@ -140,7 +140,6 @@ def test_a_user_without_a_home_folder_is_told_what_to_set(imb: Imb, tmp_path: Pa
         ["run", "PingPong", *options],
         ["run", "--resume"],
         ["ab", "--a", "", "--b", "--env X=1", "PingPong", *options],
-        ["startup", "--ranks", "2", "--launches", "1", *options],
         ["import", log],
         ["show", "nightly"],
         ["compare", "a", "b"],

@@ -48,11 +48,14 @@ def test_ab_ends_with_its_comparison(imb: Imb, archive: Archive, fake: list[obje
     assert [(side["launches_a"], side["launches_b"]) for side in found] == [(3, 3)] * 2
 
 
-def test_latency_and_startup_end_with_their_figures(
-    imb: Imb, archive: Archive, tmp_path: Path, fake: list[object]
-) -> None:
+@pytest.mark.slice("latency")
+def test_latency_ends_with_its_line(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     first = imb("latency", *measuring(tmp_path / "eight", 0.01), "--launches", 3)  # of 8 bytes
     assert resumed(imb, archive, first).out == first.out and "8 bytes, this host" in first.out
+
+
+@pytest.mark.slice("startup")
+def test_startup_ends_with_its_times(imb: Imb, archive: Archive, fake: list[object]) -> None:
     first = imb("startup", *fake, "--ranks", 2, "--launches", 2, "--format", "json")
     again, before = (json.loads(said.out) for said in (resumed(imb, archive, first), first))
     assert again.keys() == before.keys() and again["session"] == before["session"]
@@ -89,9 +92,9 @@ def test_a_dry_run_shows_what_is_left(imb: Imb, archive: Archive, fake: list[obj
         ["ab", "--a", "", "--b", "FAKE_TIME=2", "--launches", 1, "PingPong"],
         ["ab", "--a", "", "--b", "FAKE_TIME=2", "--launches", 1, "--launch-by-launch", "PingPong"],
         ["campaign"],
-        ["latency", "--launches", 1],
-        ["startup", "--ranks", 2, "--launches", 1],
-        ["fabric", "--hosts", "a,b"],
+        pytest.param(["latency", "--launches", 1], marks=pytest.mark.slice("latency")),
+        pytest.param(["startup", "--ranks", 2, "--launches", 1], marks=pytest.mark.slice("startup")),
+        pytest.param(["fabric", "--hosts", "a,b"], marks=pytest.mark.slice("fabric")),
     ],
     ids=lambda words: "-".join(map(str, words[:1])),
 )

@@ -82,19 +82,20 @@ def command(
     the clocks of the hosts agree.
     """
     from imb.experiments.session_loop import carry_out
-    from imb.experiments.startup import StartupExperiment, StartupSettings
-    from imb.runner import session, startup
+    from imb.runner import session
+    from imb.startup import planning
+    from imb.startup.experiment import StartupExperiment, StartupSettings
 
     numbers = numbers_of(ranks) if ranks else None
     intent = intent_of(max(numbers) if numbers else None, hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
     installation, folder = prepare(mpi, programs)
     store = Archive(archive)
-    plan = startup.plan_startup(
+    plan = planning.plan_startup(
         mpi=installation,
         programs=folder,
         intent=intent,
-        ranks=numbers or startup.doubling(startup.offered(intent)),
+        ranks=numbers or planning.doubling(planning.offered(intent)),
         launches=launches,
         timeout=timeout,
         labels=label or [],

@@ -13,8 +13,8 @@ from imb.runner.experiment import Experiment, SessionEnd, Shows
 from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
-    from imb.model.startup import Spread, Summary
     from imb.runner.session import Plan
+    from imb.startup.times import Spread, Summary
 
 
 class StartupSettings(msgspec.Struct, frozen=True):
@@ -48,8 +48,8 @@ class StartupExperiment(Experiment[StartupSettings, "list[Summary]"]):
 
 def summaries_of(archive: Archive, plan: Plan) -> list[Summary]:
     """The summary of the launches of each number of ranks."""
-    from imb.model.startup import Times, summary_of, times_of
     from imb.runner import session
+    from imb.startup.times import Times, summary_of, times_of
 
     over = session.done(archive, plan)
     launches: dict[int, list[tuple[str | None, Times | None]]] = {}
@@ -73,8 +73,8 @@ def _print_json(plan: Plan, summaries: Sequence[Summary]) -> None:
 
 
 def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
-    from imb.model.startup import largest_part
     from imb.report.terminal import Screen
+    from imb.startup.times import largest_part
 
     several = plan.items[-1].turn > 1
     statistic = (

@@ -14,8 +14,8 @@ from companion import fake_mpi
 from companion.door import Imb
 from companion.test_run import with_
 from imb.model.records import End, Rank, Record, Result, Run, Startup, write
-from imb.model.startup import Times, summary_of, times_of
-from imb.runner.startup import doubling
+from imb.startup.planning import doubling
+from imb.startup.times import Times, summary_of, times_of
 from imb.store.store import Archive
 
 PARTS = ("before_init", "init", "finalize_exit")

@@ -1,0 +1,12 @@
+"""The one-way latency between two cores or two hosts (`imb latency`)."""
+
+from imb.registry import CommandEntry, Entries
+
+ENTRIES = Entries(
+    commands={
+        "latency": CommandEntry(
+            "Measure", "Measure the one-way latency between two cores or two hosts.", "imb.latency.command"
+        )
+    },
+    experiments={"latency": "imb.latency.experiment:LatencyExperiment"},
+)

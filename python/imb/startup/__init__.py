@@ -1,0 +1,14 @@
+"""Where the time of a launch goes before and after it measures (`imb startup`)."""
+
+from imb.registry import CommandEntry, Entries
+
+ENTRIES = Entries(
+    commands={
+        "startup": CommandEntry(
+            "Measure",
+            "Measure how long an MPI takes to start ranks, and which part takes how long.",
+            "imb.startup.command",
+        )
+    },
+    experiments={"startup": "imb.startup.experiment:StartupExperiment"},
+)
