@@ -240,11 +240,18 @@ def _of_records(records: Iterable[tuple[str, Result | Failure]], schema: pa.Sche
     parts = []
     while part := list(islice(rest, _AT_ONCE)):
         runs, only = (list(each) for each in zip(*part, strict=True))
-        parts.append(pa.table([_column(runs, only, field) for field in schema], schema=schema))
+        nulls = {kind: pa.nulls(len(part), kind) for kind in {field.type for field in schema}}
+        columns = [_column(runs, only, field) for field in schema]
+        arrays = [
+            nulls[field.type] if column is None else column
+            for field, column in zip(schema, columns, strict=True)
+        ]
+        parts.append(pa.table(arrays, schema=schema))
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
-def _column(runs: Sequence[str], records: Sequence[Result | Failure], field: pa.Field) -> pa.Array:
+def _column(runs: Sequence[str], records: Sequence[Result | Failure], field: pa.Field) -> pa.Array | None:
+    """A field of these records, or None if no record has a value of it."""
     name = field.name
     values: list[Any]
     if name == "run":
@@ -258,9 +265,7 @@ def _column(runs: Sequence[str], records: Sequence[Result | Failure], field: pa.
         values = [_quantile_of(record, column) for record in records] if _have(records, "quantiles") else []
     else:
         values = list(map(attrgetter("group" if name == "group_index" else name), records))
-    if values.count(None) == len(values):
-        return pa.nulls(len(records), field.type)
-    return pa.array(values, field.type)
+    return None if values.count(None) == len(values) else pa.array(values, field.type)
 
 
 def _have(records: Sequence[Result | Failure], name: str) -> bool:
