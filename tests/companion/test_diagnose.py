@@ -399,16 +399,6 @@ def test_a_model_that_its_rows_contradict_is_not_printed(
     assert (model["misfit"] is None) == (printed != "no fit") and not model["extrapolated"]
 
 
-def test_where_one_line_does_not_fit_its_parts_are_printed(imb: Imb, tmp_path: Path) -> None:
-    file = save(
-        tmp_path / "curve.jsonl", launch(curve(lambda n: message(n) if n < 4096 else 6e-6 + n / 10e9))
-    )
-    parts = [line for line in imb("diagnose", file).out.splitlines() if re.match(r"  \S+ \w+ to ", line)]
-    assert len(parts) == 2, parts
-    assert re.search(r"0 bytes to 2 KiB +1.5\d µs +not determined", parts[0])
-    assert re.search(r"4 KiB to \d MiB +(9\.9|10\.)\d+ GB/s", parts[1])
-
-
 def test_short_messages_show_no_bandwidth(imb: Imb, tmp_path: Path) -> None:
     """Of 4 KiB at most, 2.1 GB/s: 10 GB/s would be more than any row of the table has."""
     rows = [row for row in curve(message) if isinstance(row, Result) and (row.bytes or 0) <= 4096]

@@ -155,7 +155,7 @@ def _show(diagnosis: Diagnosis) -> None:
             MODEL_HEADINGS,
             model_rows(diagnosis),
             width=text_width(),
-            least={"lines": 0, "worst": 0, "curve": 16},
+            least={"worst": 0, "curve": 16},
         )
         say("", MODEL, *table)
     if diagnosis.variance and (

@@ -99,10 +99,8 @@ def diagnose(
         Model(
             curve=curve.key,
             fit=curve.fit,
-            segments=curve.segments,
             misfit=curves.misfit(*curve.shape[:2], curve.fit),
             extrapolated=curves.is_beyond(*curve.shape[:2], curve.fit),
-            lengths=[int(length) for length in curve.shape[0]],
         )
         for curve in case.curves
         if curve.fit is not None and curve.communicates

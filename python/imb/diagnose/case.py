@@ -145,15 +145,13 @@ class FailedLaunch(NamedTuple):
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """The latency-bandwidth model of one curve, and the straight lines it falls into. `misfit`: why it does not describe the
-    curve; `extrapolated`: its bandwidth is more than that of any row; `lengths`: bytes of its points."""
+    """The latency-bandwidth model of one curve. `misfit`: why it does not describe the curve; `extrapolated`: its bandwidth
+    is more than that of any row."""
 
     curve: Key
     fit: curves.CurveFit
-    segments: list[curves.Segment]
     misfit: str | None
     extrapolated: bool
-    lengths: list[int]
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):

@@ -119,7 +119,7 @@ def is_beyond(lengths: Values, times: Values, model: CurveFit) -> bool:
 
 
 def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float = 15.0) -> list[Segment]:
-    """The straight lines that the curve is made of, at least one, each of three points or more.
+    """The straight lines that the curve is made of, each of three points or more; empty for fewer points than two lines need.
 
     Dynamic programming over all ways to cut; a cut must lower the sum of squared relative residuals, in units of the
     curve's own noise, by 3 ln n (Schwarz' criterion: an intercept, a slope and a place) + `penalty`. Locating changes of
@@ -128,7 +128,7 @@ def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float
     """
     n = len(lengths)
     if n < 2 * _LEAST:
-        return [_Lines(lengths, times).line(0, n - 1)] if n >= 2 else []
+        return []
     noise = max(floor, _noise(lengths, times))
     price = 3 * np.log(n) + penalty
     lines = _Lines(lengths, times)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from imb.diagnose import Diagnosis, Model
@@ -12,7 +10,7 @@ from imb.report.markup import escaped, pipes
 from imb.report.variance import block
 
 MODEL = "t(n) = latency + n / bandwidth, 95 % intervals"
-MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst", "lines")
+MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst")
 
 
 def json(diagnosis: Diagnosis) -> str:
@@ -49,8 +47,8 @@ def findings_markdown(diagnosis: Diagnosis) -> str:
 
 
 def model_rows(diagnosis: Diagnosis) -> list[tuple[str, ...]]:
-    """A row of MODEL_HEADINGS per curve; where one line does not fit, a row of each line of several."""
-    return [row for model in diagnosis.models for row in (_model(model), *_lines(model))]
+    """A row of MODEL_HEADINGS per curve."""
+    return [_model(model) for model in diagnosis.models]
 
 
 def _model(model: Model) -> tuple[str, ...]:
@@ -77,20 +75,6 @@ def _model(model: Model) -> tuple[str, ...]:
     )
 
 
-def _lines(model: Model) -> Iterator[tuple[str, ...]]:
-    if not model.misfit or len(model.segments) < 2:
-        return
-    for segment in model.segments:
-        first, last = model.lengths[segment.first], model.lengths[segment.last]
-        # What the line would take at length 0 is a latency only where it begins there, or nearly so.
-        latency = us(segment.latency) if first <= 8 and segment.latency > 0 else ""
-        share = segment.per_byte * last / (segment.latency + segment.per_byte * last)
-        bandwidth = (
-            megabytes(1 / segment.per_byte) if segment.per_byte > 0 and share > 0.8 else "not determined"
-        )
-        yield f"  {size(first)} to {size(last)}", latency, "", bandwidth, "", "", "", ""
-
-
-def _residuals(model: Model) -> tuple[str, str, str]:
+def _residuals(model: Model) -> tuple[str, str]:
     fit = model.fit
-    return f"{fit.deviation:.0%}", f"{fit.worst:+.0%} at {size(fit.worst_bytes)}", str(len(model.segments))
+    return f"{fit.deviation:.0%}", f"{fit.worst:+.0%} at {size(fit.worst_bytes)}"
