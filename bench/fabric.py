@@ -47,7 +47,7 @@ import pyarrow.parquet as pq
 from imb.fabric.judging import inference
 from imb.fabric.judging.components import FEWEST, Component, Components, components_of
 from imb.fabric.judging.inference import judge_sweeps
-from imb.fabric.judging.rounds import Circle, Round
+from imb.fabric.judging.round_plans import Circle, Round
 from imb.fabric.judging.stages import search
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import LinkGroup, Topology, graph

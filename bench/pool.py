@@ -32,7 +32,7 @@ from imb.model.intent import Intent
 from imb.model.mpis import Host
 from imb.model.observations import METRICS, Launch, launches_of
 from imb.model.records import read_file
-from imb.mpi import conditions, installations
+from imb.mpi import host_conditions, installations
 from imb.mpi.launchers import launch_command
 from imb.runner.interleave import Conductor
 
@@ -121,7 +121,7 @@ def measure(
 
 def around(mpi: installations.Installation) -> dict:
     """Conditions, without what only says where it was."""
-    known = msgspec.to_builtins(conditions.gather(mpi))
+    known = msgspec.to_builtins(host_conditions.gather(mpi))
     for name in ("host", "cpus_allowed"):
         known["machine"].pop(name)
     return {name: known[name] for name in ("time", "machine", "governors", "clock_source", "load", "mpi")}

@@ -27,7 +27,7 @@ import scipy.stats
 import sessions
 from imb.compare.bands import Band, members_of
 from imb.compare.effects import CompareSettings, Effect, effects_of, latched, together
-from imb.compare.figures import Logs, in_no_band
+from imb.compare.log_speeds import Logs, in_no_band
 from imb.compare.pairing import FEWEST_PAIRS
 from imb.model import sequential_design
 from imb.model.observations import Key

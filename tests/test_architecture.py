@@ -220,7 +220,7 @@ PURE_PARTS = {
     "startup": {"times.py"},
     "fabric": {"judging", "pair_records.py"},
     "tune": {"search.py", "cells.py"},
-    "health": {"limits.py", "figures.py"},
+    "health": {"limits.py", "figure_state.py"},
 }
 PURE_MAY_USE = {"compare", "model", "stats"}
 
@@ -291,6 +291,25 @@ def test_no_import_circle():
     assert not left
 
 
+# What a slice may call alike: the parts that its command has as others have them. A module of `cli` is a command, and one of `experiments`
+# that has a command's name is its sessions.
+PARTS_OF_SLICES = {"command", "experiment", "planning", "output", "text", "page", "junit"}
+
+
+def test_names_of_modules_and_of_classes_are_unique():
+    """So that a name leads to one place. Classes that begin with _ belong to their module."""
+    modules: Counter[str] = Counter()
+    classes: Counter[str] = Counter()
+    for path, text in python_sources():
+        command = path.parts[0] in ("cli", "experiments") and path.stem.strip("_") in registry.commands()
+        part = path.parts[0] in SLICES and path.stem in PARTS_OF_SLICES
+        if not (command or part or path.stem.startswith("__")):
+            modules[path.stem] += 1
+        classes.update(re.findall(r"(?m)^class ([A-Z]\w*)", text))
+    assert [name for name, count in modules.items() if count > 1] == []
+    assert [name for name, count in classes.items() if count > 1] == []
+
+
 def test_first_line_of_a_room_says_what_it_is_for():
     for room in [*ROOMS, *SLICES]:
         first = (TOP / "python" / "imb" / room / "__init__.py").read_text().splitlines()[0]
@@ -305,7 +324,7 @@ def test_one_helper_for_percentiles_and_one_room_for_units():
         r"\{[^{}\n]*(?:[*/] ?(?:1e[369]|1000|2\*\*[123]0)|>> ?[123]0)(?::[^{}]*)?\} ?[kMGmµ]?[iBsb]"
     )
     # Scores of tests; bits per second; IMB's own layout; GPUs' memory and links, which have units of makers.
-    percentiles = {"stats/medians.py", "fabric/judging/classes.py", "fabric/judging/parts.py"}
+    percentiles = {"stats/medians.py", "fabric/judging/classes.py", "fabric/judging/sweep_parts.py"}
     units = {"model/units.py", "model/conditions.py", "mpi/gpu_checks.py", "diagnose/gpu_link.py"}
     texts = {str(path): text for path, text in python_sources()}
     assert {path for path, text in texts.items() if percentile.search(text)} <= percentiles

@@ -22,8 +22,8 @@ from imb.model.records import read
 PAGE = lab.TOP / "docs" / "changing.md"
 OPTION = ("src/plan/options.h", "src/cli/options.cpp")
 FIGURE = ("src/plan/figures.h", "src/result/statistics.cpp")
-CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/conditions.py")
-LOG_FORMAT = ("python/imb/readers/collbench_text.py", "python/imb/readers/registry.py")
+CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/host_conditions.py")
+LOG_FORMAT = ("python/imb/readers/collbench_text.py", "python/imb/readers/formats.py")
 MPI_LIBRARY = ("python/imb/model/mpis.py", "python/imb/tune/acme.py", "python/imb/tune/tuner.py")
 COMMAND = ("python/imb/cli/conditions.py", "python/imb/registry.py")
 OPTION_OF_A_COMMAND = ("python/imb/cli/diagnose.py",)
@@ -91,7 +91,7 @@ import msgspec
 from imb.compare.condition_diff import differences, unknown, values_of
 from imb.model.observations import Launch, Side
 from imb.model.records import Run
-from imb.mpi.conditions import gather
+from imb.mpi.host_conditions import gather
 stored = msgspec.to_builtins(gather())
 def side(value):
     facts = {"conditions": stored | {"huge_pages": value}}

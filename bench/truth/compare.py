@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from imb.compare.comparison import Comparison, compare
 from imb.compare.effects import Effect
-from imb.compare.repeats import to_repeat
+from imb.compare.repeat_choice import to_repeat
 from imb.compare.session_bound import beyond_sessions
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, MachineState, Passes, Result, Run

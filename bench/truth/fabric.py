@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from imb.fabric.judging.inference import judge_sweeps
-from imb.fabric.judging.parts import BOTH_WAYS
-from imb.fabric.judging.rounds import Circle, whole_sweep
+from imb.fabric.judging.round_plans import Circle, whole_sweep
 from imb.fabric.judging.stages import Stage, search
 from imb.fabric.judging.sweep import Endpoint, Sweep
+from imb.fabric.judging.sweep_parts import BOTH_WAYS
 from imb.fabric.judging.topology import Topology, graph
 from imb.fabric.judging.verdict import Verdict
 from scipy.stats import beta

@@ -13,7 +13,7 @@ from companion import fake_mpi
 from companion.door import Imb, junit_cases
 from imb.mpi import build, builds, installations
 from imb.runner import recheck
-from imb.store import baselines
+from imb.store import baseline_versions
 from imb.store.names import load
 from imb.store.store import Archive, Content
 
@@ -138,8 +138,8 @@ def test_a_check_of_the_baselines_own_runs_is_named(imb: Imb, kept: Archive) -> 
     """As imb compare does; a file is known by its content, a run of a baseline of an earlier version by its name."""
     words = "the same runs on both sides: 6 launches in both A and B"
     assert words in imb("baseline", "check", "fabric", "good").out
-    (file,) = baselines.files(kept, "fabric")
-    older = baselines.load_baseline(file)
+    (file,) = baseline_versions.files(kept, "fabric")
+    older = baseline_versions.load_baseline(file)
     older = msgspec.structs.replace(
         older,
         name="older",
@@ -147,7 +147,7 @@ def test_a_check_of_the_baselines_own_runs_is_named(imb: Imb, kept: Archive) -> 
         version=0,
         launches=[msgspec.structs.replace(one, content="") for one in older.launches],
     )
-    baselines.add(kept, older)
+    baseline_versions.add(kept, older)
     assert words in imb("baseline", "check", "older", "good").out
     results(kept, "now", 1.0)
     assert "same runs" not in imb("baseline", "check", "fabric", "now").out
@@ -244,7 +244,9 @@ def test_a_changed_baseline_judges_nothing(imb: Imb, kept: Archive) -> None:
 def _set(folder: Path) -> None:
     archive = Archive(folder)
     for _ in range(10):
-        baselines.add(archive, baselines.make("fabric", load(archive, "good"), {"time": 0.05}))
+        baseline_versions.add(
+            archive, baseline_versions.make("fabric", load(archive, "good"), {"time": 0.05})
+        )
 
 
 def test_writers_at_once_take_no_version_from_each_other(imb: Imb, kept: Archive) -> None:
@@ -255,7 +257,7 @@ def test_writers_at_once_take_no_version_from_each_other(imb: Imb, kept: Archive
     for writer in writers:
         writer.join()
         assert writer.exitcode == 0
-    assert [one.version for one in baselines.baseline_versions(kept, "fabric")] == list(range(1, 22))
+    assert [one.version for one in baseline_versions.baseline_versions(kept, "fabric")] == list(range(1, 22))
 
 
 def commands_in(err: str) -> list[str]:
@@ -371,7 +373,7 @@ def test_what_cannot_be_restored_is_named(
         assert imb("run", "PingPong", *options, "--label", "first").code == 0
     assert imb("baseline", "set", "ours", "first").code == 0
     monkeypatch.delenv("UCX_AUTH_KEY")
-    [made] = baselines.baseline_versions(archive, "ours")
+    [made] = baseline_versions.baseline_versions(archive, "ours")
     restored, lost = recheck.environment_of(made)
     assert not restored and lost == [
         "UCX_AUTH_KEY (value not recorded)",

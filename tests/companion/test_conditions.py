@@ -25,7 +25,7 @@ from imb.model.conditions import (
 )
 from imb.model.observations import Side, launches_of
 from imb.model.records import read
-from imb.mpi import compiler_wrappers, conditions, doctor, installations
+from imb.mpi import compiler_wrappers, doctor, host_conditions, installations
 from imb.mpi.launch import Ended
 from imb.mpi.load import Load, Moment, load_between, moment
 from imb.report.page import report_page
@@ -49,13 +49,13 @@ def test_lscpu_flat_and_nested() -> None:
     nested = {
         "lscpu": [{"field": "Vendor ID:", "data": "V", "children": [{"field": "Model name:", "data": "A"}]}]
     }
-    assert conditions.lscpu(json.dumps(flat)) == {"Model name": "A", "NUMA node(s)": "2"}
-    assert conditions.lscpu(json.dumps(nested)) == {"Vendor ID": "V", "Model name": "A"}
-    assert conditions.lscpu("lscpu: not found") == {}
+    assert host_conditions.lscpu(json.dumps(flat)) == {"Model name": "A", "NUMA node(s)": "2"}
+    assert host_conditions.lscpu(json.dumps(nested)) == {"Vendor ID": "V", "Model name": "A"}
+    assert host_conditions.lscpu("lscpu: not found") == {}
 
 
 def test_conditions_of_this_machine_come_back_from_json() -> None:
-    now = conditions.gather()
+    now = host_conditions.gather()
     assert now.machine.cpus and now.machine.host and now.load is not None
     assert msgspec.json.decode(msgspec.json.encode(now), type=Conditions) == now
 
@@ -69,7 +69,7 @@ def test_the_environment_that_steers_is_kept_and_secrets_are_not() -> None:
         "SLURM_JOB_ID": "7",
     }
     other = {"HOME": "/x", "MY_AUTH_TOKEN": "s", "SLURM_CONF": "c", "PATH": "p", "MY_UCX_TLS": "t"}
-    assert conditions.steering({**kept, **other}.items()) == dict(sorted(kept.items()))
+    assert host_conditions.steering({**kept, **other}.items()) == dict(sorted(kept.items()))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from companion.test_logs import GROUPS, LABELED, NOTED, OSU, OSU_LAYOUTS, PASSES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from imb.model.records import Result
-from imb.readers.registry import parse
+from imb.readers.formats import parse
 from imb.readers.table import Log
 
 TEXTS = {path.stem: path.read_bytes() for path in sorted(Path(__file__).parents[1].glob("reference/*.txt"))}

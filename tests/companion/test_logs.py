@@ -25,9 +25,9 @@ from imb.model.records import (
     read_file,
 )
 from imb.readers import columnar
+from imb.readers.formats import parse
 from imb.readers.imb_facts import run_of
 from imb.readers.preamble import LogEvent
-from imb.readers.registry import parse
 from imb.readers.table import Log
 
 HERE = Path(__file__).resolve().parent

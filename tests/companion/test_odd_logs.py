@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from companion.door import Imb
-from imb.readers.registry import parse
+from imb.readers.formats import parse
 from imb.store.store import Archive
 
 LOG = Path(__file__).parents[1] / "reference" / "mpi1-np2.txt"

@@ -12,7 +12,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.test_files_as_names import a_log
-from imb.mpi import conditions
+from imb.mpi import host_conditions
 from imb.store.store import Archive
 
 
@@ -47,7 +47,7 @@ def test_launches_where_proc_cannot_be_read(
     (tmp_path / "file").touch()
     monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path / ("file" if kind == "no folder" else "none")))
     monkeypatch.setattr("os.getloadavg", lambda: exec("raise OSError"))
-    conditions.machine.cache_clear()
+    host_conditions.machine.cache_clear()
     try:
         options = fake_mpi.make(tmp_path / "mpi")
         said = imb("run", "PingPong", *options, "--launches", "2")
@@ -56,7 +56,7 @@ def test_launches_where_proc_cannot_be_read(
         killed = imb("run", "PingPong", *options, "--timeout", "0.3")
         assert killed.code == 1, killed
     finally:
-        conditions.machine.cache_clear()
+        host_conditions.machine.cache_clear()
     known = archive.run(archive.ids()[0]).facts()["conditions"]
     assert known["load"] is None and known["memory_free_bytes"] is None and known["interfaces"] == []
     assert known["machine"]["memory_bytes"] is None

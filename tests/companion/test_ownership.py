@@ -16,10 +16,10 @@ from companion.cluster import until
 from companion.door import Imb
 from imb.model import confidential
 from imb.model.errors import ImbError
-from imb.mpi import conditions
+from imb.mpi import host_conditions
 from imb.mpi.masked import Masked
 from imb.runner.ownership import make_session_folder
-from imb.store import baselines
+from imb.store import baseline_versions
 from imb.store.durable import create
 from imb.store.store import Archive
 
@@ -180,9 +180,9 @@ def test_a_baseline_of_an_earlier_version_is_examined_when_it_is_measured_again(
 ) -> None:
     """That version did not record whose its runs were."""
     assert imb("baseline", "set", "base", "before").code == 0
-    (made,) = baselines.baseline_versions(archive, "base")
+    (made,) = baseline_versions.baseline_versions(archive, "base")
     kept = [msgspec.structs.replace(one, foreign=None, content="") for one in made.launches]
-    baselines.add(archive, msgspec.structs.replace(made, launches=kept, sha256=""))
+    baseline_versions.add(archive, msgspec.structs.replace(made, launches=kept, sha256=""))
     if whose == "foreign":
         given_to(STRANGER, archive.folder / "runs")
     if whose == "removed":
@@ -337,7 +337,7 @@ def test_a_text_in_pieces_loses_its_secrets_and_nothing_else() -> None:
 
 
 def test_conditions_name_secrets_without_their_values() -> None:
-    found = conditions.steering({"UCX_AUTH_TOKEN": SECRET, "FI_KEY": SECRET, "UCX_TLS": "rc"}.items())
+    found = host_conditions.steering({"UCX_AUTH_TOKEN": SECRET, "FI_KEY": SECRET, "UCX_TLS": "rc"}.items())
     assert set(found) == {"UCX_AUTH_TOKEN", "FI_KEY", "UCX_TLS"}
     assert found["UCX_TLS"] == "rc" and SECRET not in found.values()
 

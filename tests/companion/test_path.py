@@ -18,7 +18,7 @@ from imb.model import path
 from imb.model.conditions import Interface, conditions_of
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import End, Evidence, InterfaceBytes, Passes, Record, Records, Result, Run, write
-from imb.mpi.conditions import interfaces
+from imb.mpi.host_conditions import interfaces
 from imb.runner import transports
 from imb.store.store import Archive
 

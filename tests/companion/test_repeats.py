@@ -12,7 +12,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb, Said
 from imb.compare.comparison import compare
-from imb.compare.repeats import to_repeat
+from imb.compare.repeat_choice import to_repeat
 from imb.model.observations import Launch, Side
 from imb.model.repeats import divided
 from imb.store.store import Archive

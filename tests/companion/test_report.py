@@ -21,7 +21,7 @@ from imb.compare.comparison import Effect, Verdict, compare
 from imb.diagnose import diagnose
 from imb.model.observations import Side
 from imb.model.records import Record, write
-from imb.report.comparison import cell
+from imb.report.comparison_text import cell
 from imb.report.marks import bracketed, speedup
 from imb.report.page import comparison_page, report_page
 from imb.store.names import load

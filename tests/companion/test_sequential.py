@@ -17,7 +17,7 @@ from imb.compare.effects import latched, verdict_of
 from imb.compare.sequential import looked_at
 from imb.model.observations import Side
 from imb.model.sequential_design import FACT, FIRST, MOST, SequentialDesign, design_of
-from imb.report.comparison import comparison_markdown, headline
+from imb.report.comparison_text import comparison_markdown, headline
 from imb.report.page import comparison_page
 from imb.stats import shift as stats
 from imb.store.store import Archive

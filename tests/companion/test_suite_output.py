@@ -6,7 +6,7 @@ import lab
 import pytest
 from imb.model.options import pass_limits
 from imb.model.records import End, Failure, Result, Run, read_file
-from imb.readers.registry import parse
+from imb.readers.formats import parse
 
 # What text does not tell, or tells otherwise: the order of a group's ranks as one list, the mean of passive targets,
 # what a benchmark's name says.

@@ -22,7 +22,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from imb.model.records import Run
-from imb.readers.registry import parse
+from imb.readers.formats import parse
 from imb.runner import campaign, planning, session
 from imb.runner.interleave import TURN_LIMIT, Conductor
 from imb.store.store import Archive

@@ -32,7 +32,7 @@ from imb.model.records import (
     write,
 )
 from imb.report.terminal import say
-from imb.report.variance import block
+from imb.report.variance_tables import block
 from imb.store.names import load
 from imb.store.store import Archive, Content
 

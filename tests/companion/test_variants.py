@@ -14,7 +14,7 @@ from companion.door import Imb
 from companion.machines import row, save
 from imb.model.observations import key_of
 from imb.model.records import End, Record, Result, Run, VariantRecord
-from imb.readers.registry import read_log
+from imb.readers.formats import read_log
 from imb.runner.passes import rows_of
 
 VARIANTS = [VariantRecord("default"), VariantRecord("ring", {"coll_tuned_allreduce_algorithm": "ring"})]

@@ -98,7 +98,7 @@ def set_(
       imb baseline set fabric new-fabric --tolerance time=10% --tolerance bandwidth=3% --note "after the new switch"
     """
     from imb.runner import ownership
-    from imb.store import baselines
+    from imb.store import baseline_versions
     from imb.store.names import named_runs, side_from
 
     store = Archive(archive)
@@ -110,8 +110,8 @@ def set_(
         if not ownership.is_own(run.folder if isinstance(run, StoredRun) else run.path.parent, run.facts())
     }
     limits = _tolerances(tolerance) or {"time": 0.05}
-    baseline = baselines.make(name, results, limits, note=note, foreign=foreign)
-    say(_line(baselines.add(store, baseline)))
+    baseline = baseline_versions.make(name, results, limits, note=note, foreign=foreign)
+    say(_line(baseline_versions.add(store, baseline)))
     if lack := _lack(baseline):
         say(f"imb: note: {baseline.name} has {lack}", err=True)
 
@@ -139,12 +139,12 @@ def _lack(baseline: Baseline) -> str | None:
 @app.command("list", cls=HelpCommand)
 def list_(archive: ArchiveOption = None) -> None:
     """List all baselines, one version per line."""
-    from imb.store import baselines
+    from imb.store import baseline_versions
 
     readable, errors = [], []
-    for path in baselines.files(Archive(archive)):
+    for path in baseline_versions.files(Archive(archive)):
         try:
-            readable.append(baselines.load_baseline(path))
+            readable.append(baseline_versions.load_baseline(path))
         except ImbError as error:
             errors.append(str(error))
     rows = [
@@ -171,9 +171,9 @@ def list_(archive: ArchiveOption = None) -> None:
 @app.command("show", cls=HelpCommand)
 def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption = None) -> None:
     """Show the versions of a baseline with machine, runs and commands."""
-    from imb.store import baselines
+    from imb.store import baseline_versions
 
-    versions = baselines.baseline_versions(Archive(archive), name)
+    versions = baseline_versions.baseline_versions(Archive(archive), name)
     if format == "json":
         json_data(versions)
         return
@@ -291,10 +291,10 @@ def check(
     from imb.experiments.baseline import CheckSettings, RecheckExperiment, check_of, print_check
     from imb.experiments.session_loop import carry_out
     from imb.runner import session
-    from imb.store import baselines, names
+    from imb.store import baseline_versions, names
 
     store = Archive(archive)
-    versions = baselines.baseline_versions(store, name)
+    versions = baseline_versions.baseline_versions(store, name)
     options = CheckSettings(
         name=name,
         tolerances=_tolerances(tolerance),
@@ -321,7 +321,7 @@ def check(
 
 def _to_measure_again(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
     """The baseline to measure again on this machine."""
-    from imb.history.baseline import placements_of
+    from imb.history.baseline_check import placements_of
     from imb.runner import recheck
 
     matching = [
@@ -344,14 +344,14 @@ def _to_measure_again(versions: list[Baseline], placement: str | None, force: bo
 def _refuse_others(store: Archive, baseline: Baseline) -> None:
     """Raises ImbError where another user has, or may have, recorded what is executed: launcher, programs, arguments."""
     from imb.runner import ownership
-    from imb.store import baselines
+    from imb.store import baseline_versions
 
-    path = baselines.path_of_baseline(store, baseline)
+    path = baseline_versions.path_of_baseline(store, baseline)
     try:
         written = ownership.examined(path)
     except OSError as error:
         raise ImbError(f"{path} cannot be read ({error.strerror})") from error
-    if baselines.load_baseline(path, written.text) != baseline:
+    if baseline_versions.load_baseline(path, written.text) != baseline:
         raise ImbError(f"{path} was replaced while it was read; try again")
     foreign = [launch.name for launch in baseline.launches if ownership.is_foreign(store, launch)]
     ownership.refuse_others(f"baseline {baseline}", written, runs=foreign)

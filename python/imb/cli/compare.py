@@ -125,7 +125,7 @@ def command(
             )
         )
     elif format == "markdown":
-        from imb.report.comparison import comparison_markdown
+        from imb.report.comparison_text import comparison_markdown
 
         data(comparison_markdown(comparison, all_rows=rows))
     elif format == "html":
@@ -133,7 +133,7 @@ def command(
 
         data(comparison_page(comparison))
     else:
-        from imb.report.comparison import print_comparison
+        from imb.report.comparison_text import print_comparison
 
         print_comparison(comparison, all_rows=rows)
     raise typer.Exit(EXIT[comparison.verdict])

@@ -141,7 +141,7 @@ def command(
 
 def _show(diagnosis: Diagnosis) -> None:
     from imb.report.findings import MODEL, MODEL_HEADINGS, model_rows
-    from imb.report.variance import block
+    from imb.report.variance_tables import block
 
     screen = Screen(width=text_width())
     screen.line(f"{diagnosis.side}: {counted(diagnosis.launches, 'launch')}")

@@ -62,10 +62,10 @@ def command(
 
 def _findings(choice: str | None) -> Iterator[Check]:
     from imb.model.mpis import PACKAGES
-    from imb.mpi import conditions, doctor, gpu_checks, gpus, installations, nvml
+    from imb.mpi import doctor, gpu_checks, host_conditions, host_gpus, installations, nvml
 
-    yield from doctor.machine_checks(conditions.gather())
-    present = nvml.with_figures(gpus.of_host())
+    yield from doctor.machine_checks(host_conditions.gather())
+    present = nvml.with_figures(host_gpus.of_host())
     yield from gpu_checks.checks(present)
     yield from doctor.tools()
     installed = [chosen_mpi(choice)] if choice else installations.find_all()

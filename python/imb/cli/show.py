@@ -11,7 +11,7 @@ import typer
 from imb.cli.common import ArchiveOption, BenchmarkOption, readable
 from imb.cli.extras import has, need
 from imb.cli.option_groups import OUTPUT
-from imb.cli.variance import of_one_run, show_side
+from imb.cli.show_variance import of_one_run, show_side
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.facts import fact
 from imb.model.notes import note_unread

@@ -96,7 +96,7 @@ def command(
 
         data(history_page(judged))
     else:
-        from imb.report.watch import history_text
+        from imb.report.history_text import history_text
 
         say(*history_text(judged).splitlines())
     for line in registry.lines_after_watch(store):

@@ -23,16 +23,16 @@ from imb.compare.bands import NO_LENGTH as NO_LENGTH
 from imb.compare.bands import Band as Band
 from imb.compare.bands import members_of
 from imb.compare.bands import parse_bands as parse_bands
+from imb.compare.comparison_notes import caveats, remarks
 from imb.compare.condition_diff import Difference, differences, values_of
 from imb.compare.effects import EXIT as EXIT
 from imb.compare.effects import CompareSettings as CompareSettings
 from imb.compare.effects import Effect as Effect
 from imb.compare.effects import Verdict as Verdict
 from imb.compare.effects import beyond_effect, effects_of, latched, planning_level, together, undecided
-from imb.compare.figures import Logs, band_means, logs_of, with_quantiles
 from imb.compare.kinds import method_of
-from imb.compare.notes import caveats, remarks
-from imb.compare.order import not_interleaved
+from imb.compare.launch_order import not_interleaved
+from imb.compare.log_speeds import Logs, band_means, logs_of, with_quantiles
 from imb.compare.state_shares import PART, StateShares, state_shares
 from imb.model import sequential_design
 from imb.model.errors import ImbError, refuse_missing_benchmarks

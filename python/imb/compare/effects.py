@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from imb.compare.bands import BANDS, Band
-from imb.compare.figures import Logs, band_means, by_session
+from imb.compare.log_speeds import Logs, band_means, by_session
 from imb.compare.state_shares import StateShares
 from imb.model import sequential_design
 from imb.model.observations import Key
@@ -44,7 +44,7 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     called different that does not differ. `benchmarks`: only these, in any case; empty: all. `force`: compare intra-node
     with inter-node, and passes with single bursts. `assume_one_session`: the user states that all launches are of
     one session (imb.compare.pairing). `assume_stable`: and that the machine did not drift while A and then B was
-    measured (imb.compare.order)."""
+    measured (imb.compare.launch_order)."""
 
     metric: str = "time"
     relevant: float = 0.05

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from imb.compare.figures import levels_of_launches
+from imb.compare.log_speeds import levels_of_launches
 from imb.diagnose import association
 from imb.diagnose.case import Case, Finding
 from imb.diagnose.series import SampleSeries, amount_of

@@ -64,7 +64,7 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
 
     def render(self, result: Comparison, executed: SessionEnd) -> int:
         from imb.compare.comparison import EXIT
-        from imb.report.comparison import print_comparison
+        from imb.report.comparison_text import print_comparison
 
         if self.settings.format == "json":
             json_data(result)

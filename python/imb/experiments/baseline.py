@@ -13,7 +13,7 @@ from imb.runner.experiment import SessionEnd
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.history.baseline import BaselineCheck
+    from imb.history.baseline_check import BaselineCheck
     from imb.model.observations import Side
 
 
@@ -69,18 +69,18 @@ def check_of(
 ) -> CheckedResults:
     """The check of `results`; `old`: the baseline's settings, measured again. Raises ImbError."""
     from imb.experiments.peers import earlier
-    from imb.history import baseline
+    from imb.history import baseline_check
     from imb.model.baselines import machine_of, placement_of
-    from imb.store import baselines
+    from imb.store import baseline_versions
 
-    versions = baselines.baseline_versions(archive, settings.name)
+    versions = baseline_versions.baseline_versions(archive, settings.name)
     version = (
         versions[-1]
         if settings.force
-        else baseline.choose(versions, machine_of(results), placement_of(results))
+        else baseline_check.choose(versions, machine_of(results), placement_of(results))
     )
     launches = [*(old.launches if old else ()), *results.launches]
-    check = baseline.check(
+    check = baseline_check.check(
         version,
         results,
         settings.tolerances,
@@ -114,7 +114,7 @@ def print_check(checked: CheckedResults, settings: CheckSettings, *, complete: b
         ]
         data(junit.document(suites))
     else:
-        from imb.report.comparison import print_comparison
+        from imb.report.comparison_text import print_comparison
 
         several = len(judged.comparisons) > 1
         for number, comparison in enumerate(judged.comparisons):

@@ -1,4 +1,4 @@
-"""When a session has launched enough: a look after every round, and which launches are measured again at the end (imb.compare.repeats)."""
+"""When a session has launched enough: a look after every round, and which launches are measured again at the end (imb.compare.repeat_choice)."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def with_repeats(archive: Archive, plan: Plan, over: Sequence[Done], say: Say) -
     by_number = {ended.number: ended for ended in over}
     if not plan.repeats or any(item.repeats for item in plan.items) or len(by_number) < len(plan.items):
         return None
-    from imb.compare.repeats import to_repeat
+    from imb.compare.repeat_choice import to_repeat
     from imb.store.names import launches_in
 
     measured = {

@@ -56,7 +56,7 @@ class RunsExperiment(Rounds[NoSettings, Variances]):
         return found
 
     def render(self, result: Variances, executed: SessionEnd) -> int:
-        from imb.report.variance import block
+        from imb.report.variance_tables import block
 
         for title, components in result:
             if lines := block(components):

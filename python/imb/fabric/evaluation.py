@@ -102,9 +102,9 @@ def judged_of(
 ) -> tuple[SweepReport, Topology | None]:
     """The verdict on these launches together. Raises ImbError."""
     from imb.fabric.judging.components import FEWEST, hardly_measured
-    from imb.fabric.judging.history import against as over_past
+    from imb.fabric.judging.earlier_sweeps import against as over_past
     from imb.fabric.judging.inference import judge_sweeps
-    from imb.fabric.judging.launches import leveled
+    from imb.fabric.judging.launch_levels import leveled
     from imb.fabric.judging.loading import endpoints_of, load_of, sweeps_of
     from imb.fabric.judging.verdict import Verdict
     from imb.fabric.text import SweepReport

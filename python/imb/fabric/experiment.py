@@ -140,7 +140,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
     def _sweep(self) -> Iterator[Plan]:
         """The plans, each with the next launch. The sweep ends when nothing is undecided, there is no time for the next stage, or a stage has no
         records."""
-        from imb.fabric.judging.rounds import whole_sweep
+        from imb.fabric.judging.round_plans import whole_sweep
         from imb.fabric.judging.sensitivity import MISSED
         from imb.fabric.judging.stages import Stage, search
 
@@ -279,7 +279,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
     # --- Time ---
 
     def _rounds(self, stage: Stage) -> int:
-        from imb.fabric.judging.rounds import whole_sweep
+        from imb.fabric.judging.round_plans import whole_sweep
 
         return whole_sweep(self._plan.variants[0].intent.ranks) if stage.rounds is None else len(stage.rounds)
 
@@ -323,7 +323,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
 def planned(settings: SweepSettings, ranks: int) -> list[str]:
     """The first launches, and those that may follow."""
     from imb.fabric.judging.inference import FEWEST_ENDPOINTS
-    from imb.fabric.judging.rounds import few_rounds, whole_sweep
+    from imb.fabric.judging.round_plans import few_rounds, whole_sweep
     from imb.fabric.judging.stages import CONFIRMING, DOUBLED, FIRST, QUICK_FIRST
 
     quick = settings.quick

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from imb.model.conditions import Interface, usable
 from imb.model.text import numbers_in
-from imb.mpi import conditions
-from imb.mpi.gpus import text_of
+from imb.mpi import host_conditions
 from imb.mpi.host import allowed_cpus
+from imb.mpi.host_gpus import text_of
 
 _CLASSES = ("infiniband", "net")
 
 
 def rails_here() -> list[Interface]:
     """RDMA ports, where there are any, else network interfaces with an address."""
-    interfaces = usable(conditions.interfaces())
+    interfaces = usable(host_conditions.interfaces())
     return [interface for interface in interfaces if interface.rdma] or interfaces
 
 

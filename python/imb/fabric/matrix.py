@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from imb.fabric.judging.order import Order
+from imb.fabric.judging.matrix_order import Order
 from imb.fabric.judging.sweep import Endpoint
 from imb.fabric.judging.topology import Topology
 from imb.fabric.judging.verdict import Suspect

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from imb.fabric.judging.order import matrix, order_of
+from imb.fabric.judging.matrix_order import matrix, order_of
 from imb.fabric.judging.topology import Topology
 from imb.fabric.judging.verdict import Suspect
 from imb.fabric.matrix import drawn_matrices, relative

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from imb.fabric.judging.history import RATIO_OF_ONE
+from imb.fabric.judging.earlier_sweeps import RATIO_OF_ONE
 from imb.fabric.judging.inference import FEWEST_ENDPOINTS
 from imb.fabric.judging.pairs import cause_of, unanswered
 from imb.fabric.judging.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, beyond_passes, lack_hosts

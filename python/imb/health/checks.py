@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from imb.health.figures import FigureState, Session
+from imb.health.figure_state import FigureState, Session
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.folders import state_folder
 from imb.model.intent import Intent

@@ -22,7 +22,7 @@ from imb.report.terminal import Screen, say
 
 if TYPE_CHECKING:
     from imb.health.checks import Checked, HealthFile, HealthLaunch
-    from imb.health.figures import FigureState, Session
+    from imb.health.figure_state import FigureState, Session
     from imb.health.limits import HealthCheck, Verdict
 
 BENCHMARKS = ("PingPong", "Allreduce")

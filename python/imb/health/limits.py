@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from imb.health.figures import FigureState, Session
+from imb.health.figure_state import FigureState, Session
 
 LAUNCHES = 4
 ONE_IN = 4500  # false suspects of a figure: at most one in so many checks

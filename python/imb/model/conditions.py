@@ -1,6 +1,6 @@
 """The conditions of a launch: what surrounds it and may change its times.
 
-The host that launches has some of them in its facts (Conditions, which imb.mpi.conditions gathers), its records and intent
+The host that launches has some of them in its facts (Conditions, which imb.mpi.host_conditions gathers), its records and intent
 have others. CONDITIONS is the table of all that have a name: what shows, compares or judges a condition finds it there by its id.
 """
 

@@ -1,4 +1,4 @@
-"""GPUs of a host with their links, and the memory of messages (-memory). Pure; imb.mpi.gpus reads them from the system."""
+"""GPUs of a host with their links, and the memory of messages (-memory). Pure; imb.mpi.host_gpus reads them from the system."""
 
 from __future__ import annotations
 

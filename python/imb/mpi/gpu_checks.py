@@ -9,7 +9,7 @@ from imb.model.gpus import Gpu, generation
 from imb.model.mpis import GPU_TITLES
 from imb.model.text import numbers_in
 from imb.model.units import counted
-from imb.mpi import gpus
+from imb.mpi import host_gpus
 from imb.mpi.doctor import Check
 from imb.mpi.host import allowed_cpus
 from imb.mpi.installations import Installation
@@ -87,8 +87,8 @@ def _nearness(subject: str, gpu: Gpu) -> Check:
 
 def _distance(node: int, allowed: set[int]) -> str:
     """`, distance 21`: of the nearest node that has allowed CPUs, as the firmware gives it (10 is the own node)."""
-    distances = (gpus.text_of(NODES / f"node{node}" / "distance") or "").split()
-    online = sorted(numbers_in(gpus.text_of(NODES / "online") or ""))
+    distances = (host_gpus.text_of(NODES / f"node{node}" / "distance") or "").split()
+    online = sorted(numbers_in(host_gpus.text_of(NODES / "online") or ""))
     near = [
         int(far)
         for other, far in zip(online, distances, strict=False)
@@ -98,7 +98,7 @@ def _distance(node: int, allowed: set[int]) -> str:
 
 
 def _cpus(node: int) -> set[int]:
-    return numbers_in(gpus.text_of(NODES / f"node{node}" / "cpulist") or "")
+    return numbers_in(host_gpus.text_of(NODES / f"node{node}" / "cpulist") or "")
 
 
 def _nvlinks(subject: str, gpu: Gpu) -> Iterator[Check]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from imb.model.gpus import SWITCH, Gpu
-from imb.mpi.gpus import shown
+from imb.mpi.host_gpus import shown
 
 _WITHOUT_LINKS = (2, 3)  # NVML_ERROR_INVALID_ARGUMENT, _NOT_SUPPORTED
 _ABSENT = (9, 12)  # NVML_ERROR_DRIVER_NOT_LOADED, _LIBRARY_NOT_FOUND

@@ -1,1 +1,1 @@
-"""Other people's text -> records: a reader for each format, registered in imb.readers.registry."""
+"""Other people's text -> records: a reader for each format, registered in imb.readers.formats."""

@@ -25,7 +25,7 @@ from imb.readers.imb_rows import (
     quantiles_of,
     row_of,
 )
-from imb.readers.launches import Launches
+from imb.readers.logged_launches import Launches
 from imb.readers.table import Head, Log, Stretch, lacks_time, no_time
 from imb.readers.unread import (
     UnreadRow,

@@ -7,7 +7,7 @@ import msgspec
 from imb.diagnose import Diagnosis, Model
 from imb.model.units import megabytes, size, us
 from imb.report.markup import escaped, pipes
-from imb.report.variance import block
+from imb.report.variance_tables import block
 
 MODEL = "t(n) = latency + n / bandwidth, 95 % intervals"
 MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "deviation", "worst")

@@ -15,7 +15,7 @@ from imb.compare.comparison import Comparison
 from imb.compare.effects import Effect
 from imb.model.observations import Key, Side
 from imb.model.text import one_line
-from imb.report.comparison import cell, summary
+from imb.report.comparison_text import cell, summary
 
 Outcome = Literal["passed", "failure", "error", "skipped"]
 

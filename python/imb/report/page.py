@@ -20,12 +20,12 @@ from imb.history.sessions import History
 from imb.model.observations import Side
 from imb.model.text import one_line
 from imb.model.units import counted
-from imb.report import colors, page_charts, watch
-from imb.report.comparison import sides_in_words
+from imb.report import colors, history_text, page_charts
+from imb.report.comparison_text import sides_in_words
 from imb.report.findings import MODEL_HEADINGS, model_rows
-from imb.report.history import history_of
 from imb.report.marks import letter
 from imb.report.panels import IN_PASSES, Section, compared_sections, sections_of
+from imb.report.speed_history import history_of
 from imb.report.summary import comparison_summary, conditions_shown, difference_shown, repeatability
 
 _DIFFERING = "Conditions that are not the same in all launches"
@@ -131,10 +131,10 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
 
 def history_page(result: History, *, now: datetime | None = None) -> str:
     """What `imb watch --format html` writes: steps with their first runs, and the sessions in the order of time."""
-    history, findings = watch.charted(result), watch.findings(result)
+    history, findings = history_text.charted(result), history_text.findings(result)
     page = {
         "title": result.name,
-        "subtitle": f"{watch.about(result)}: {result.verdict}",
+        "subtitle": f"{history_text.about(result)}: {result.verdict}",
         "sides": [],
         "verdicts": [],
         "findings": [{"side": result.name, "all": findings, "notes": result.notes, "heading": "Note"}]

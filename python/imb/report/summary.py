@@ -15,7 +15,7 @@ from imb.compare.condition_diff import Difference, of_each_launch, order, values
 from imb.model.conditions import BY_ID, condition
 from imb.model.observations import Key, Side
 from imb.model.units import and_more, as_percent, counted, decimal, size, unit_of
-from imb.report.comparison import error_rate, verdict_in_words, whole_word
+from imb.report.comparison_text import error_rate, verdict_in_words, whole_word
 from imb.report.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, percent, speedup, word_of
 from imb.stats.medians import percentiles
 

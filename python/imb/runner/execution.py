@@ -20,7 +20,7 @@ from imb.model.gpus import uses_gpu
 from imb.model.repeats import FACT as REPEATS
 from imb.model.sequential_design import FACT
 from imb.model.text import now
-from imb.mpi import arguments, conditions, launch, load
+from imb.mpi import arguments, host_conditions, launch, load
 from imb.mpi.launchers import Command
 from imb.readers.launch_errors import reason
 from imb.runner.interleave import Conductor
@@ -152,7 +152,9 @@ def _start(archive: Archive, plan: Plan, item: Item, turns: Sequence[str]) -> _S
         "programs": variant.programs,
         "intent": msgspec.to_builtins(without_secrets(intent)),
         "started": now(),
-        "conditions": msgspec.to_builtins(conditions.gather(variant.mpi, with_gpus=uses_gpu(item.arguments))),
+        "conditions": msgspec.to_builtins(
+            host_conditions.gather(variant.mpi, with_gpus=uses_gpu(item.arguments))
+        ),
     }
     if plan.campaign:
         facts |= {"variant": variant.name, "setup": [hidden_command(command) for command in variant.setup]}

@@ -17,7 +17,7 @@ from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.intent import Intent
 from imb.model.text import now
-from imb.mpi import conditions
+from imb.mpi import host_conditions
 from imb.mpi.arguments import overriding
 from imb.mpi.installations import Installation
 from imb.runner import session
@@ -28,7 +28,7 @@ LEAST_PAIRS = 10  # of old and new launches, unless another number is asked for
 
 def this_machine(nodes: int) -> Hardware:
     """The hardware that `imb` runs on."""
-    machine = conditions.gather().machine
+    machine = host_conditions.gather().machine
     hardware = msgspec.convert(machine, Hardware, from_attributes=True)
     return msgspec.structs.replace(hardware, nodes=nodes, hosts=[machine.host])
 
@@ -121,7 +121,7 @@ def environment_of(baseline: Baseline) -> tuple[dict[str, str], list[str]]:
     recorded = [environment for environment in environments if environment is not None]
     if len(recorded) < len(environments):
         return {}, ["environment (not recorded)"]
-    present = {name for name, _ in conditions.steering(os.environ.items()).items() if _is_setting(name)}
+    present = {name for name, _ in host_conditions.steering(os.environ.items()).items() if _is_setting(name)}
     restored: dict[str, str] = {}
     lost = []
     for name in sorted(present.union(*recorded)):

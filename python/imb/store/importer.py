@@ -187,7 +187,7 @@ def _runs_of(
     texts: Sequence[tuple[FileReport, bytes]], labels: Sequence[str]
 ) -> list[tuple[FileReport, Content, Entry]]:
     """The runs in these texts: one for each launch in them."""
-    from imb.readers.registry import RECORDS
+    from imb.readers.formats import RECORDS
     from imb.store.entries import parse_safely
 
     runs: list[tuple[FileReport, Content, Entry]] = []
@@ -238,8 +238,8 @@ def _of_records(
 def _of_log(
     report: FileReport, text: bytes, log: Log, labels: Sequence[str]
 ) -> Iterator[tuple[FileReport, Content, Entry]]:
+    from imb.readers.formats import tables_in_words
     from imb.readers.imb_facts import last_of
-    from imb.readers.registry import tables_in_words
     from imb.readers.unread import separator_in
     from imb.store.entries import Entry
 

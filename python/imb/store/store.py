@@ -9,7 +9,7 @@
     ARCHIVE/removed/         runs that `imb archive rm` took out, `imb archive restore` moves them back
     ARCHIVE/tmp/             runs being written
     ARCHIVE/sessions/        see imb.runner.session
-    ARCHIVE/baselines/       see imb.store.baselines
+    ARCHIVE/baselines/       see imb.store.baseline_versions
 
 A run's name is the SHA-256 of the hashes of its content, so the same content is the same run, and a run can be
 verified. It is written in tmp/, synced, and renamed to its place: it is there whole or not at all, without locks.
@@ -162,7 +162,7 @@ class StoredRun(msgspec.Struct, frozen=True):
             from imb.model.records import read  # as imb.readers below: a list needs neither
 
             return read(data, f"{self.id[:SHORT]}/records.jsonl", samples=samples)
-        from imb.readers.registry import read_log
+        from imb.readers.formats import read_log
 
         return read_log(self.part("output.txt") or b"", f"{self.id[:SHORT]}/output.txt")
 

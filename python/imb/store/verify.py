@@ -15,7 +15,7 @@ from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.records import decode
 from imb.model.suite import suite_folder
 from imb.model.units import counted
-from imb.store import baselines
+from imb.store import baseline_versions
 from imb.store.labels import LabelChange
 from imb.store.reading import UnreadableFile, names_in, read_json, read_part
 from imb.store.remains import remains
@@ -148,9 +148,9 @@ def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonsch
 
 
 def _verify_baselines(archive: Archive) -> Iterator[Damage]:
-    for path in baselines.files(archive):
+    for path in baseline_versions.files(archive):
         try:
-            baselines.load_baseline(path)
+            baseline_versions.load_baseline(path)
         except ImbError as error:
             yield Damage(damage=[str(error)])
 

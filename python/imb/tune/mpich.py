@@ -29,7 +29,7 @@ from imb.tune.tuner import (
     shared_limits,
     text_of,
 )
-from imb.tune.watch import FOLDER, NoWatch, compiled, executed_in, library_bytes, library_of, symbols
+from imb.tune.watch_library import FOLDER, NoWatch, compiled, executed_in, library_bytes, library_of, symbols
 
 _Tree: TypeAlias = dict[str, Any]  # its values are trees again, which mypy cannot express here
 

@@ -15,7 +15,15 @@ from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.tune.tuner import Executed, Tuner, Watch, cells_lines, measured_in, ranges, shared_limits, text_of
-from imb.tune.watch import FOLDER, LibraryFunction, NoWatch, compiled, executed_in, library_of, symbols
+from imb.tune.watch_library import (
+    FOLDER,
+    LibraryFunction,
+    NoWatch,
+    compiled,
+    executed_in,
+    library_of,
+    symbols,
+)
 
 TUNED, HAN = "coll_tuned", "coll_han"
 

@@ -17,7 +17,7 @@ from imb.runner.session import settings_of
 from imb.store.durable import write_whole
 from imb.store.store import Archive
 from imb.tune.planning import TuneSettings
-from imb.tune.watch import library_of
+from imb.tune.watch_library import library_of
 
 SWITCH = "switch.sh"
 _LINE = re.compile(r"(?m)^# proven (\S+), session (\S*): (.+); library ([0-9a-f]*)$")

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from imb.fabric.judging.history import against
+from imb.fabric.judging.earlier_sweeps import against
 from imb.fabric.judging.inference import judge_sweeps
-from imb.fabric.judging.rounds import Circle, confirming_rounds, few_rounds, whole_sweep
+from imb.fabric.judging.round_plans import Circle, confirming_rounds, few_rounds, whole_sweep
 from imb.fabric.judging.stages import CONFIRMING, FIRST, QUICK_FIRST, Stage, after_quick, search
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import Topology, graph, tree

@@ -25,7 +25,7 @@ from companion.door import Imb, Said
 from imb.compare import pairing
 from imb.health import checks, limits
 from imb.health.command import SESSIONS_APART
-from imb.health.figures import FigureState
+from imb.health.figure_state import FigureState
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.records import Mpi

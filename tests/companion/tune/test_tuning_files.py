@@ -21,7 +21,7 @@ from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.tune.mpich import COMPOSITIONS, GENERIC, PARAMETERS, MpichTuner
 from imb.tune.openmpi import OpenMpiTuner
 from imb.tune.tuner import ActingProof, Executed, Tuner, proof, tuner_of
-from imb.tune.watch import compiled
+from imb.tune.watch_library import compiled
 
 pytestmark = pytest.mark.needs_mpi
 

@@ -24,7 +24,7 @@ from imb.tune.tuner import (
     ranges,
     tuner_of,
 )
-from imb.tune.watch import executed_in, symbols
+from imb.tune.watch_library import executed_in, symbols
 
 RING = Algorithm("ring", 4)
 BRUCK = Algorithm("bruck", 2)

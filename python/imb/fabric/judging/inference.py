@@ -39,11 +39,11 @@ from imb.fabric.judging.judge import (
     significance,
     slow_pairs,
 )
-from imb.fabric.judging.launches import leveled
+from imb.fabric.judging.launch_levels import leveled
 from imb.fabric.judging.pairs import silent_endpoints, silent_together, unanswered, without_answer
-from imb.fabric.judging.parts import Fit, SweepLayout, SweepPart, bounded_mean
 from imb.fabric.judging.sensitivity import MISSED, remedy
 from imb.fabric.judging.sweep import Sweep
+from imb.fabric.judging.sweep_parts import Fit, SweepLayout, SweepPart, bounded_mean
 from imb.fabric.judging.topology import Topology
 from imb.fabric.judging.verdict import (
     NOTHING,

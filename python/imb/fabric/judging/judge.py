@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
 from imb.fabric.judging.components import FEWEST
-from imb.fabric.judging.parts import Fit, SweepLayout, SweepPart, huber
+from imb.fabric.judging.sweep_parts import Fit, SweepLayout, SweepPart, huber
 from imb.stats.arrays import Mask, Values
 from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import LEAST_SPREAD

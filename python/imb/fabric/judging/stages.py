@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from imb.fabric.judging.inference import FEWEST_ENDPOINTS
-from imb.fabric.judging.rounds import Circle, Round, confirming_rounds, few_rounds, whole_sweep
+from imb.fabric.judging.round_plans import Circle, Round, confirming_rounds, few_rounds, whole_sweep
 from imb.fabric.judging.sensitivity import DIFFERENT, times_as_much
 from imb.fabric.judging.verdict import Verdict
 from imb.model.units import as_percent

@@ -18,9 +18,9 @@ from imb.model.confidential import hidden
 from imb.model.errors import UNDECODABLE
 from imb.model.mpis import SETTINGS
 from imb.model.text import now, readable
-from imb.mpi import gpus, nvml
-from imb.mpi.gpus import text_of
+from imb.mpi import host_gpus, nvml
 from imb.mpi.host import answer_of, physical_cores
+from imb.mpi.host_gpus import text_of
 from imb.mpi.installations import Installation, output_of
 
 _JOB = re.compile(r"SLURM_(JOB_ID|JOB_NODELIST|JOB_PARTITION|CPU_BIND)$")
@@ -41,7 +41,7 @@ def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Condi
         mpi_wrapper=mpi.place if mpi else None,
         launcher=mpi.launcher if mpi else None,
         interfaces=interfaces(),
-        gpus=nvml.with_figures(gpus.of_host()).gpus if with_gpus else [],
+        gpus=nvml.with_figures(host_gpus.of_host()).gpus if with_gpus else [],
         environment=steering(os.environ.items()),
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from imb.compare import condition_diff
-from imb.compare.figures import NO_MESSAGE, levels_of_launches
+from imb.compare.log_speeds import NO_MESSAGE, levels_of_launches
 from imb.compare.pairing import of_same_launches
 from imb.compare.usual import sentences_of, unusual
 from imb.model.observations import Key, Launch, Side, interleaved
@@ -24,7 +24,7 @@ from imb.stats.shift import FEWEST
 
 if TYPE_CHECKING:
     from imb.compare.comparison import Comparison
-    from imb.compare.figures import Logs
+    from imb.compare.log_speeds import Logs
 
 LONG_ENOUGH = 0.02  # seconds of an interleaved row
 USELESS = 1.0  # a slowdown; a larger one needs no statistics

@@ -45,7 +45,7 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
 def _show_kind(archive: Archive, side: Side, name: str) -> None:
     from imb.compare.kinds import library_of
     from imb.experiments.peers import variance_of
-    from imb.report.variance import block, legend, tables
+    from imb.report.variance_tables import block, legend, tables
 
     screen = Screen()
     library = next(filter(None, (library_of(launch.run) for launch in side.launches)), None)

@@ -10,8 +10,8 @@ from imb.history.prediction import LEVEL
 from imb.history.sessions import AFTER, BLIND, Change, ChangePoint, History, Newest
 from imb.model.observations import Key
 from imb.model.units import as_percent, counted
-from imb.report.history import without_changes
 from imb.report.marks import NOT_ESTIMABLE, estimable, short, slower_or_faster
+from imb.report.speed_history import without_changes
 
 MOST = 8  # changes of one session on the terminal; the other formats have all
 
@@ -150,7 +150,7 @@ def _newest_card(history: History) -> list[dict[str, str]]:
 
 
 def charted(history: History) -> dict[str, Any]:
-    """As imb.report.history.history_of, with a point per session."""
+    """As imb.report.speed_history.history_of, with a point per session."""
     places: dict[tuple[Key, Band], list[int]] = {(series.curve, series.band): [] for series in history.series}
     for event in history.events:
         for change in event.changes:
