@@ -85,6 +85,7 @@ run: build ## build and run; COMPONENT=MPI1 NP=2 ARGS='PingPong ...' MPI=...
 	$(if $(filter no,$(COMPANION)),,if $(MAKE) --no-print-directory companion; \
 	then $(if $(record),echo "keep them: $(ENV)/bin/imb import $(record)"); \
 	else echo 'make: the suite works without the companion; COMPANION=no leaves it out' >&2; fi;) exit $$rc
+	@$(PYTHON) tools/setup.py activate '$(KEY)' '$(BUILD)'
 
 .PHONY: companion
 companion: $(ENV)/bin/imb ## the command imb, in .env/bin; `make run` installs it too, unless COMPANION=no

@@ -260,6 +260,55 @@ def test_make_asks_for_the_mpi_of_a_run_again_where_the_path_changes(sources: So
     assert sources.read("asked").split() == ["mpi", "run", "run"]
 
 
+# What stands for cmake, which configures a build, and for ninja, which builds IMB-MPI1.
+CONFIGURE = '#!/bin/sh\nmkdir -p "$4" && : >"$4/build.ninja"\n'
+NINJA = '#!/bin/sh\nmkdir -p "$2/bin" && echo "#!/bin/sh" >"$2/bin/IMB-MPI1" && chmod +x "$2/bin/IMB-MPI1"\n'
+
+
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+def test_make_run_ends_with_what_puts_its_programs_on_the_path(sources: Sources, shell: str) -> None:
+    """Those of its MPI, before others of the PATH; but not the Python and the IMB-MPI1 of a downloaded MPI."""
+    env, top = sources.folder / ".env", sources.folder
+    sources.touch(*NEEDED, "tools/busy.py")
+    (top / "tools/progress.py").write_text("import subprocess, sys; sys.exit(subprocess.call(sys.argv[2:]))")
+    real = lab.TOP / "tools" / "setup.py"
+    (top / "tools/setup.py").write_text(
+        f"import sys; sys.path.insert(0, {str(real.parent)!r}); import setup; from pathlib import Path\n"
+        f"setup.TOP, setup.ENV = Path({str(top)!r}), Path({str(env)!r}); setup.main(sys.argv[1:])\n"
+    )
+    wrapper = an_mpi(env / "mpi/mpich/bin", MPICH, HYDRA.format("5.0.2"))
+    requirement = re.findall(r'"(mpich==[^"]*)"', real.read_text())[0]
+    (env / "mpi/mpich/mpich.stamp").write_text(f"{env}/mpi/mpich\n{requirement}\n")
+    others = [wrapper.parent / name for name in ("python3", "IMB-MPI1")]
+    for path, text in (
+        *((env / "bin" / name, text) for name, text in (("cmake", CONFIGURE), ("ninja", NINJA), ("imb", ""))),
+        *((path, "#!/bin/sh\n") for path in (*others, top / "bin/mpiexec")),
+    ):
+        path.write_text(text)
+        path.chmod(0o755)
+    os.utime(env / "bin/imb", (2e9, 2e9))  # newer than pyproject.toml
+    sources.touch("pyproject.toml")
+    said = subprocess.run(
+        ["make", "run", "MPI=pypi-mpich", f"PYTHON={sys.executable}"],
+        cwd=top, env={"PATH": sources.path, "OPENIMB_ENV": ".env"}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    last = said.stdout.splitlines()[-1]
+    assert last == "next: source .env/activate    # puts imb, mpirun and IMB-* on the PATH"
+    script = "for name in imb IMB-MPI1 mpiexec mpicxx python3; do readlink -f $(command -v $name); done; echo $PATH"
+    twice = (
+        ". .env/activate && . .env/activate"
+        if shell == "sh"
+        else "source .env/activate; source .env/activate"
+    )
+    found = subprocess.check_output(
+        [shell, "-ec", f"{twice}; {script}"], cwd=top, env={"PATH": sources.path}, text=True
+    ).split()
+    mine = [env / "bin/imb", top / "build/mpich/bin/IMB-MPI1", wrapper.with_name("mpiexec"), wrapper]
+    assert found[:4] == list(map(str, mine)) and not found[4].startswith(str(env))
+    assert found[5].count(str(env / "bin")) == 1
+
+
 PROGRESS = lab.TOP / "tools" / "progress.py"
 
 

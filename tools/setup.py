@@ -7,6 +7,7 @@
                                    with extras and test tools
     setup.py mpi CHOICE FILE       an MPI, found or downloaded; writes .env/mpi/KEY.json, and FILE for make
     setup.py run CHOICE FILE       the same for `make run`: openmpi, mpich and impi are those of the PATH, where it has them
+    setup.py activate KEY BUILD    writes .env/activate, which puts the programs of a build and the launcher of its MPI on the PATH
     setup.py lab [CHOICE ...]      each CHOICE and every other MPI of this machine that the tests know;
                                    writes their .env/mpi/KEY.json and prints their choices, one a line
 
@@ -338,7 +339,11 @@ def find_wrapper(choice: str) -> tuple[str, Path]:
     """Key ("" if the wrapper's path is to give one) and wrapper of a choice, downloaded if need be."""
     if choice == "auto":
         on_path = shutil.which("mpicxx")
-        return ("", compiler_wrappers.followed(Path(on_path))) if on_path else find_wrapper("mpich")
+        if not on_path:
+            return find_wrapper("mpich")
+        first = compiler_wrappers.followed(Path(on_path))
+        downloaded = (name for name in DOWNLOADED if first.is_relative_to(ENV / "mpi" / name))
+        return next(downloaded, ""), first
     if (name := choice.removeprefix(PYPI)) in DOWNLOADED:
         choice = name
         venv = ENV / "mpi" / choice
@@ -517,6 +522,30 @@ def make_lines(mpi: Mpi, made: str) -> str:
     return "".join(f"{name} := {value}\n" for name, value in escaped.items()) + stale
 
 
+def write_activate(key: str, build: str) -> None:
+    """.env/activate, which a shell sources: `imb`, the programs of a build, and the launcher of its MPI are first on the PATH. The folder
+    of a downloaded MPI also has a Python, and Intel's has programs called IMB-*, so links to all others take its place."""
+    mpi = Mpi(**json.loads((ENV / "mpi" / f"{key}.json").read_text()))
+    launchers = Path(mpi.launcher[0]).parent
+    if launchers.is_relative_to(ENV):
+        programs = [
+            one for one in launchers.iterdir() if not re.match(r"python|pip|[Aa]ctivate|IMB-", one.name)
+        ]
+        launchers = ENV / "launchers" / key
+        shutil.rmtree(launchers, ignore_errors=True)
+        launchers.mkdir(parents=True)
+        for program in programs:
+            (launchers / program.name).symlink_to(program)
+    path = ":".join(map(str, (ENV / "bin", TOP / build / "bin", launchers)))
+    variables = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in mpi.env.items())
+    write(
+        ENV / "activate",
+        f"# Written by `make run`: puts imb, the programs in {build}/bin and the launcher of {mpi.version} on the PATH.\n"
+        f"case $PATH in {shlex.quote(path)}*) ;; *) export PATH={shlex.quote(path)}:$PATH ;; esac\n{variables}",
+    )
+    print(f"next: source {shlex.quote(shown(ENV / 'activate'))}    # puts imb, mpirun and IMB-* on the PATH")
+
+
 def set_up_lab(choices: list[str]) -> list[str]:
     """Every MPI that the tests can use here, those in `choices` downloaded if need be."""
     for record in (ENV / "mpi").glob("*.json"):
@@ -537,11 +566,13 @@ def main(words: list[str]) -> None:
         mpi, other = set_up_for_run(words[1]) if words[0] == "run" else (set_up_mpi(words[1]), "")
         write(Path(words[2]), make_lines(mpi, words[2]))
         say(f"MPI={words[1]}: {mpi.version}, {mpi.wrapper}{other}")
+    elif words[:1] == ["activate"] and len(words) == 3:
+        write_activate(*words[1:])
     elif words[:1] == ["lab"]:
         print("\n".join(set_up_lab(words[1:])))
     else:
         raise SetupError(
-            "usage: setup.py tools run|companion|test|lowest|lint | mpi|run CHOICE FILE | lab [CHOICE ...]"
+            "usage: setup.py tools run|companion|test|lowest|lint | mpi|run CHOICE FILE | activate KEY BUILD | lab [CHOICE ...]"
         )
 
 
