@@ -1,6 +1,6 @@
 """Write the manual pages man/IMB-MPI1.1, from what `IMB-MPI1 -help full` prints (stdin), and man/imb.1, from the commands of `imb`.
 
-`make man` calls this. Exit statuses and examples of the suite are those of docs/methodology.md and README.md."""
+`make man` calls this. Exit statuses and examples of the suite are those of docs/methodology.md and docs/measuring.md."""
 
 from __future__ import annotations
 
@@ -119,9 +119,9 @@ def suite_page(full_help: str) -> str:
     options: list[str] = []
     for block in re.split(r"\n\n(?=\S)", rest.strip("\n")):
         options.append(option(block) if block.startswith("-") else f".SS {escaped(block)}")
-    executables = table("README.md", "| executable | what it measures |")
+    executables = table("docs/measuring.md", "| executable | what it measures |")
     names = [name for names in executables for name in names.split(", ")]
-    _, _, examples = (TOP / "README.md").read_text().partition("```sh\nmpirun")
+    _, _, examples = (TOP / "docs" / "measuring.md").read_text().partition("```sh\nmpirun")
     return page(
         ", ".join(names),
         "measure MPI communication",
