@@ -221,7 +221,7 @@ class Recording:
         return text.splitlines()
 
     def _launches(self, session: str) -> list[str]:
-        """A terminal shows the table of a single launch."""
+        """The table of a single launch, then the lines of launches and what follows them."""
         from imb.experiments.launch_lines import launch_line, warn_of_others
         from imb.experiments.runs import RunsExperiment
         from imb.report.run_tables import print_tables
@@ -236,7 +236,7 @@ class Recording:
         over = list(done(archive, plan).values())
         with _captured() as text:
             if len(plan.items) == 1:
-                print_tables(archive.run(over[0].run).records())
+                print_tables(archive.run(over[0].run).records(), failures=False)
             for ended in over:
                 say(launch_line(archive, plan, ended))
             warn_of_others(archive, (ended.run for ended in over))

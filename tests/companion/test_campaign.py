@@ -464,10 +464,9 @@ def test_a_real_campaign_can_be_compared(mpi: lab.Mpi, imb: Imb, tmp_path: Path)
     )
     said = imb("campaign", file)
     assert said.code == 0, said.err
-    assert (
-        len(said.out.partition("\n\n")[0].splitlines()) == 4
-        and ", real/pinned, 2 ranks, IMB-MPI1, round 2: 4 rows in " in said.out
-    )
+    assert len(re.findall(r"(?m)^[0-9a-f]{10}  launch ", said.out)) == 4
+    assert ", real/pinned, 2 ranks, IMB-MPI1, round 2: 4 rows in " in said.out
+    assert said.out.endswith("next: `imb compare real/free real/pinned`\n")
     said = imb("compare", "real/free", "real/pinned")
     assert said.code in (0, 10, 11, 12) and "PingPong" in said.out
 

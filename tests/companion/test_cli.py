@@ -404,7 +404,7 @@ def test_export_parquet_json_and_markdown(imb: Imb, tmp_path: Path) -> None:
     lines = read(imb("export", "--format", "jsonl").out.encode(), "out")
     assert not lines.problems and len(lines.records) == 38
     markdown = imb("export", "--format", "markdown").out
-    assert markdown.count("### ") == 9 and r"### One\_put\_all, 4 processes" in markdown
+    assert markdown.count("### ") == 9 and r"### One\_put\_all, 4 ranks" in markdown
 
 
 def test_export_has_the_precision_of_rows_and_their_samples(

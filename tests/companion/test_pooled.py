@@ -104,7 +104,9 @@ def test_headings_are_explained_and_empty_columns_are_hidden(imb: Imb, archive: 
     said = imb("show", "passes").out
     spread = "within a launch +between launches"
     assert re.search(rf"(?m)^ *bytes +launches +t µs +± % +{spread}$", said)
-    assert "spread (standard deviation, %): within a launch: error of a launch's median;" in said
+    assert "then spread, as standard deviations in %" in said.splitlines()[1]
+    assert said.splitlines()[3].startswith("PingPong"), said  # data after two lines
+    assert "within a launch: error of a launch's median; between launches: how far" in said
     classic(archive, "log", "Some MPI", 3)
     said = imb("show", "log", "-b", "PingPong").out
     assert re.search(r"(?m)^ *bytes +launches +t µs +MB/s +± % +between launches$", said)
@@ -121,7 +123,7 @@ def test_a_column_of_zeros_is_hidden(imb: Imb, archive: Archive) -> None:
         made = machines.launch(rows, date=f"2026-01-0{day}T00:00:00Z")
         archive.add(Content(records=write(made), labels=["same"]))
     said = imb("show", "same").out
-    assert re.search(r"(?m)^ *bytes +launches +t µs +MB/s$", said) and "spread (" not in said
+    assert re.search(r"(?m)^ *bytes +launches +t µs +MB/s$", said) and "then spread" not in said
 
 
 def test_several_launches_show_the_rate_of_their_median_time(imb: Imb, archive: Archive) -> None:

@@ -70,18 +70,33 @@ def test_launches_in_passes_tell_their_parts_of_variance(mpi: lab.Mpi, imb: Imb)
     words = ["--launches", 3, "--label", "parts", "--", "-passes", 100, "-msglog", "3:6"]
     said = imb("run", "PingPong", *with_(mpi), *words)
     assert said.code == 0, said.err
-    _, _, block = said.out.partition("\n\n")
-    assert block.startswith("Spread of times: standard deviation, median of 5 rows of 3 launches")
-    # A machine may be in its fastest state so seldom that no row has an interval.
-    known = re.search(r"\n  within a launch +[\d.,]+ % \(95 % interval ±[\d.,]+ %\)", block)
-    assert known or "error of a launch's median unknown: too few samples for an interval" in block
+    _, _, table = said.out.partition("\n\n")
+    assert re.match(r"PingPong, 2 ranks\nbytes +launches +t µs +MB/s( +± %)? *\n +0 ", table), said.out
+    assert said.out.endswith("next: `imb show parts`\n")
+    disturbed = "other processes used" in said.err  # the one cause, in place of statistics
+    assert disturbed == ("argest part" not in table and "dominate" not in table)
     shown = imb("show", "parts")
     assert "parts: 3 launches" in shown.out
-    table = re.search(r"(?m)^ *bytes +launches +t µs +MB/s( +± %)?", shown.out)
+    block = shown.out[
+        shown.out.index("Spread of times: standard deviation, median of 5 rows of 3 launches") :
+    ]
+    # A machine may be in its fastest state so seldom that no row has an interval.
+    known = re.search(r"\n  within a launch +[\d.,]+ % \(95 % interval (±[\d.,]+ %|n/a)\)", block)
+    assert known or "error of a launch's median unknown: too few samples for an interval" in block
+    heading = re.search(r"(?m)^ *bytes +launches +t µs +MB/s( +± %)?", shown.out)
     # No interval where fewer than two launches of a row count, and the reason is there.
     reasons = ("outside the dominant state of the machine", "error of a launch's median unknown")
-    assert table and (table[1] or any(reason in shown.out for reason in reasons)), shown.out
-    assert block.splitlines()[0] in shown.out
+    assert heading and (heading[1] or any(reason in shown.out for reason in reasons)), shown.out
+
+
+def test_a_piped_run_prints_its_table(mpi: lab.Mpi, imb: Imb) -> None:
+    """As on a terminal: rows, then the line of the launch, which has why rows are missing."""
+    said = imb("run", "PingPong", *with_(mpi), "--", "-msglog", "3:4", "-mem", "1e-8")
+    rows = re.search(r"PingPong, 2 ranks\n *bytes +repetitions +t_min µs .*\n +0 ", said.out)
+    assert rows and rows.start() < said.out.index("launch 1 of 1, IMB-MPI1: "), said.out
+    assert said.code == 1 and said.out.count("PingPong, 8 bytes: ") == 1 and "16 bytes" not in said.out
+    shown = imb("show", said.out.splitlines()[-1][:10]).out
+    assert re.search(r"(?m)^not measured: PingPong, 2 ranks, 8 bytes and 1 other row: ", shown), shown
 
 
 def test_a_launch_that_hangs_is_reported_and_the_others_follow(
@@ -146,7 +161,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
     assert said.code == code
     assert said.out.count(" (launcher did not exit within 1 s of the last record and was killed") == 2
     assert ("some rows could not be measured" in said.out) == bool(code)
-    begun = [line.split()[0] for line in said.out.splitlines() if ", round " in line]
+    begun = [line.split()[0] for line in said.out.splitlines() if "  launch " in line]
     facts = [archive.run(name).facts() for name in archive.ids() if name.startswith(tuple(begun))]
     assert len(facts) == 2
     assert {one["outcome"] for one in facts} == {"failed" if code else "measured"}
@@ -411,7 +426,7 @@ def test_progress_is_live_on_a_terminal(tmp_path: Path, words: list[str], where:
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
     assert re.search(rf"launch 1/1 {where} \d+ bytes .* \d+ s left", text)
     assert re.search(
-        r"[\r\n][0-9a-f]{10}  launch 1 of 1, IMB-MPI1, round 1: 40 rows in [\d.]+ s\r?$", text, re.MULTILINE
+        r"[\r\n][0-9a-f]{10}  launch 1 of 1, IMB-MPI1: 40 rows in [\d.]+ s\r?$", text, re.MULTILINE
     )
 
 

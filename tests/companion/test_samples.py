@@ -44,8 +44,8 @@ def test_rows_of_different_numbers_of_threads_never_mix(archive: Archive) -> Non
     }
     assert [layout_of(key) for key in side.all_keys()] == ["2 ranks", "2 ranks, 2 threads"]
     assert [table.title for table in tables_of(rows)] == [
-        "PingPong, 2 processes",
-        "PingPong, 2 processes, 2 threads",
+        "PingPong, 2 ranks",
+        "PingPong, 2 ranks, 2 threads",
     ]
 
 

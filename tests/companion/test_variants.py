@@ -140,7 +140,7 @@ def test_exports_and_tables_have_it(imb: Imb, launches: list[Path]) -> None:
     assert [one["variant"] for one in csv.DictReader(table)] == ["default"] * 4 + ["ring"] * 4
     shown = imb("show", launches[0]).out
     for label in ("default", "ring"):
-        assert f"Allreduce, 4 processes, variant {label}" in shown
+        assert f"Allreduce, 4 ranks, variant {label}" in shown
 
 
 def test_a_launch_has_each_row_under_each_variant(tmp_path: Path) -> None:

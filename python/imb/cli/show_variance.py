@@ -45,22 +45,22 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
 def _show_kind(archive: Archive, side: Side, name: str) -> None:
     from imb.compare.kinds import library_of
     from imb.experiments.peers import variance_of
-    from imb.report.variance_tables import block, legend, tables
+    from imb.model.mpis import library_name
+    from imb.report.variance_tables import block, legend, meanings, tables
 
     screen = Screen()
     library = next(filter(None, (library_of(launch.run) for launch in side.launches)), None)
     head = f"{name}: {counted(len(side.launches), 'launch')}"
-    screen.line(f"{head}, {library}" if library and library not in name else head)
-    for launch in side.launches:
-        screen.line(_launch(launch))
+    screen.line(f"{head}, {library_name(library)}" if library and library not in name else head)
     components = variance_of(archive, side)
-    if parts := tables(components):
-        for line in legend({heading for part in parts for heading in part.headings}):
-            screen.line(line)
-    for title, headings, lines in parts:
+    curves = tables(components)
+    if curves:
+        screen.line(legend(curves))
+    for title, headings, lines in curves:
         screen.line()
         screen.table(headings, lines, title=title, right=range(len(headings)))
-    say("", *block(components))
+    say("", *block(components), *meanings(curves))
+    say("", "launches", *(f"  {_launch(launch)}" for launch in side.launches))
 
 
 def _launch(launch: Launch) -> str:

@@ -36,7 +36,8 @@ def launch_line(archive: Archive, plan: Plan, ended: Done) -> str:
     reason = f": {problem}" if problem else ""
     item = plan.items[ended.number - 1]
     number, comma, cell = launch_name(plan, item).partition(", ")
-    launch = f"{number} of {len(plan.items)}{comma}{cell}, IMB-{item.component}, round {item.turn}"
+    launch_round = f", round {item.turn}" if plan.campaign else ""
+    launch = f"{number} of {len(plan.items)}{comma}{cell}, IMB-{item.component}{launch_round}"
     note = f" ({ended.note})" if ended.note else ""
     return f"{ended.run[:SHORT]}  {launch}: {session.measured_amount(archive, ended)} in {ended.seconds or 0:.1f} s{reason}{note}"
 
@@ -115,14 +116,19 @@ def _reason(archive: Archive, plan: Plan, ended: Done) -> str:
     return f" ({reason})" if reason else ""
 
 
-def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
-    """Print one line where other processes disturbed these runs, with the most CPUs that they used."""
+def disturbance(archive: Archive, runs: Iterable[str]) -> str | None:
+    """The warning where other processes disturbed these runs, with the most CPUs that they used."""
     from imb.model.busy import BUSIER_CPUS, others_used
 
     facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)
     largest = max((fact(float, each, "load", "other_cpus") or 0.0 for each in facts), default=0.0)
-    if largest > BUSIER_CPUS:
-        say(f"imb: {others_used(largest)}", err=True)
+    return others_used(largest) if largest > BUSIER_CPUS else None
+
+
+def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
+    """Print one line where other processes disturbed these runs."""
+    if line := disturbance(archive, runs):
+        say(f"imb: {line}", err=True)
 
 
 def all_measured(executed: SessionEnd) -> bool:

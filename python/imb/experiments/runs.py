@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from imb.experiments.launch_lines import all_measured
+from imb.experiments.launch_lines import all_measured, disturbance
 from imb.experiments.rounds import Rounds
 from imb.model.errors import ImbError
-from imb.report.terminal import say
+from imb.model.text import shell_word
+from imb.report.terminal import Screen, say
 from imb.runner import session
 from imb.runner.experiment import NoSettings, SessionEnd, Shows
 from imb.runner.session import Plan
@@ -16,7 +18,7 @@ from imb.store.store import Archive
 if TYPE_CHECKING:
     from imb.compare.variance import Variance
 
-Variances = list[tuple[str, "Variance"]]  # with the title of each
+Variances = list[tuple[str, "Variance"]]  # with the label of each variant of a campaign
 
 
 class RunsExperiment(Rounds[NoSettings, Variances]):
@@ -52,15 +54,37 @@ class RunsExperiment(Rounds[NoSettings, Variances]):
                 continue
             components = variance_of(self.archive, side)
             if components.unusual or len(side.launches) > 1:
-                found.append((f"{plan.campaign}/{variant.name}: " if plan.campaign else "", components))
+                found.append((f"{plan.campaign}/{variant.name}" if plan.campaign else "", components))
         return found
 
     def render(self, result: Variances, executed: SessionEnd) -> int:
-        from imb.report.variance_tables import block
+        """The medians of `imb run`, a table each; what limits their precision, unless other processes do, which was reported."""
+        from imb.report.variance_tables import legend, short_block, tables
 
-        for title, components in result:
-            if lines := block(components):
-                say("", title + lines[0], *lines[1:])
-        if all_measured(executed):
+        plan, over = executed.plan, executed.over
+        is_disturbed = disturbance(self.archive, (ended.run for ended in over)) is not None
+        for label, components in result:
+            curves = [] if plan.campaign or components.all_launches < 2 else tables(components, spread=False)
+            for curve in curves:
+                say("")
+                screen = Screen()
+                screen.table(curve.headings, curve.lines, title=curve.title, right=range(len(curve.headings)))
+            if curves:
+                say(legend(curves))
+            if lines := short_block(components, cause_known=is_disturbed or components.all_launches < 2):
+                title = f"{label}: " if label else ""
+                say(*([] if curves else [""]), title + lines[0], *lines[1:])
+        complete = all_measured(executed)
+        if command := _next_command(plan, [label for label, _ in result]):
+            say(f"next: `{command}`")
+        if complete:
             return 0
         return 2 if executed.usage_errors else 1
+
+
+def _next_command(plan: Plan, measured: Sequence[str]) -> str | None:
+    """The command that shows more of these variants; None where launches have no label."""
+    if plan.campaign:
+        return f"imb compare {' '.join(map(shell_word, measured[:2]))}" if len(measured) > 1 else None
+    label = next((label for item in plan.items for label in item.labels), None)
+    return f"imb show {shell_word(label)}" if measured and label else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,10 +106,15 @@ def _launch_planned(
     skipped = 0
     stopped: str | None = None
 
+    with_table = shows.tables and len(plan.items) == 1
+    tables_shown = 0
+
     def show_table(item: Item, file: Path) -> None:
-        if shows.tables and len(plan.items) == 1 and sys.stdout.isatty():
+        nonlocal tables_shown
+        if with_table:
+            tables_shown += 1
             display.end()
-            print_tables(records.read(file.read_bytes(), file.name))
+            print_tables(records.read(file.read_bytes(), file.name), failures=False)
 
     with (
         Display(
@@ -158,6 +162,8 @@ def _launch_planned(
                 display.end()
             over += now_over
             for ended in now_over:
+                if with_table and not tables_shown:  # the launch is incomplete
+                    print_tables(archive.run(ended.run).records(), failures=False)
                 if shows.measured if ended.outcome == "measured" else shows.failures:
                     say(launch_line(archive, plan, ended), err=not shows.on_stdout)
             refused |= {

@@ -12,10 +12,13 @@ from imb.report.terminal import Screen, say
 MOST = 1000  # rows of a table that are shown
 
 
-def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: bool = False) -> None:
-    """All rows of a run, or those of these benchmarks (lower case); notes, and charts."""
+def print_tables(
+    records: Records, benchmarks: Collection[str] = (), *, chart: bool = False, failures: bool = True
+) -> None:
+    """All rows of a run, or those of these benchmarks (lower case); notes, and charts. `failures`: and a line for each reason why rows
+    are missing."""
     from imb.report.pass_notes import notes_on_passes
-    from imb.report.tables import evidence_of, failures_of, quantiles_of, tables_of
+    from imb.report.tables import evidence_of, failures_by_reason, quantiles_of, tables_of
 
     rows = [
         record
@@ -41,5 +44,5 @@ def print_tables(records: Records, benchmarks: Collection[str] = (), *, chart: b
 
             if picture := curve(table, width=min(screen.width, 100)):
                 say("", *picture)
-    for line in failures_of(rows):
+    for line in failures_by_reason(rows) if failures else ():
         say(f"not measured: {line}")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from imb.model.figures import FIGURES, Figure
 from imb.model.records import QUANTILES, Counter, Failure, Result, added
-from imb.model.units import NOT_KNOWN, abridged, amount, decimal, duration, known_width
+from imb.model.units import NOT_KNOWN, abridged, amount, counted, decimal, duration, known_width, size
 from imb.report.markup import escaped, pipes
 
 
@@ -90,12 +90,12 @@ def quantiles_of(results: Sequence[Result]) -> Table | None:
 
 
 def title_of(record: Result | Failure) -> str:
-    """PingPong, 2 groups of 2 processes, aggregate"""
+    """PingPong, 2 groups of 2 ranks, aggregate"""
     words = [record.benchmark]
     if (record.group_count or 1) > 1:
-        words.append(f"{record.group_count} groups of {record.processes} processes")
+        words.append(f"{record.group_count} groups of {counted(record.processes or 0, 'rank')}")
     elif record.processes is not None:
-        words.append("1 process" if record.processes == 1 else f"{record.processes} processes")
+        words.append(counted(record.processes, "rank"))
     if record.threads > 1:
         words.append(f"{record.threads} threads")
     if record.mode:
@@ -107,13 +107,29 @@ def title_of(record: Result | Failure) -> str:
 
 def failures_of(records: Iterable[Result | Failure]) -> list[str]:
     """A line per failure."""
-    lines = []
+    return [f"{_failed_row(record)}: {_reason(record)}" for record in records if isinstance(record, Failure)]
+
+
+def failures_by_reason(records: Iterable[Result | Failure]) -> list[str]:
+    """A line per reason: its first row, and how many more there are."""
+    rows: dict[str, list[Failure]] = {}
     for record in records:
         if isinstance(record, Failure):
-            length = "" if record.bytes is None else f", {record.bytes} bytes"
-            cause = (record.cause or "failure").replace("_", " ")
-            lines.append(f"{title_of(record)}{length}: {cause}: {record.detail or ''}".rstrip(": "))
+            rows.setdefault(_reason(record), []).append(record)
+    lines = []
+    for reason, (first, *others) in rows.items():
+        more = f" and {counted(len(others), 'other row')}" if others else ""
+        lines.append(f"{_failed_row(first)}{more}: {reason}")
     return lines
+
+
+def _failed_row(record: Failure) -> str:
+    return title_of(record) + ("" if record.bytes is None else f", {size(record.bytes)}")
+
+
+def _reason(record: Failure) -> str:
+    cause = (record.cause or "failure").replace("_", " ")
+    return f"{cause}: {record.detail or ''}".rstrip(": ")
 
 
 def evidence_of(results: Iterable[Result]) -> str | None:

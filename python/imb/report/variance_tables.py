@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -13,9 +13,7 @@ from imb.model.units import NOT_KNOWN, counted, decimal, known_width
 
 _HEADINGS = ("bytes", "launches", "t µs", "MB/s", "± %", *PARTS.values())
 _EMPTY = {"", "0.00"}  # a column of nothing else is left out
-_FIGURES = (
-    "t, MB/s: median over launches; ± %: half of the 95 % interval of the mean over launches (n/a: above 100)"
-)
+_MEDIANS = 5  # the first headings, without the spread
 _MEANINGS: dict[Name, str] = {
     "within": "error of a launch's median",
     "launches": "how far apart launches are",
@@ -52,7 +50,20 @@ def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
         lines.append(f"  {titles[part.name]:{width}}  {typical:>7}{wide}{limits(part)}{worst}")
     sentences = " ".join(filter(None, map(_sentence, (verdict(variance, figures=False), advice(variance)))))
     shown = [*([] if "variance" in printed else [*lines, sentences]), *noted]
-    return [*shown, *([_DOMINANT] if any("dominant state" in line for line in shown) else [])]
+    return [*shown, *_explained(shown)]
+
+
+def short_block(variance: Variance, *, cause_known: bool) -> list[str]:
+    """The largest component and how to reduce it, unless what disturbed the launches is known; and which launches were outside the
+    dominant state."""
+    sentences = map(_sentence, (verdict(variance, figures=False), advice(variance)))
+    text = " ".join(filter(None, sentences)) if variance.parts and not cause_known else ""
+    shown = [*([text] if text else []), *(f"! {line}" for line in sentences_of(variance.unusual))]
+    return [*shown, *_explained(shown)]
+
+
+def _explained(lines: Sequence[str]) -> list[str]:
+    return [_DOMINANT] if any("dominant state" in line for line in lines) else []
 
 
 class CurveTable(NamedTuple):
@@ -63,29 +74,41 @@ class CurveTable(NamedTuple):
     lines: list[list[str]]
 
 
-def tables(variance: Variance) -> list[CurveTable]:
-    """Of each curve: medians over launches, their precision, parts, as `legend` explains. Columns that are empty or zero in all
-    rows are left out."""
+def tables(variance: Variance, *, spread: bool = True) -> list[CurveTable]:
+    """Of each curve: medians over launches, their precision, parts, as `legend` explains. Columns that are empty or zero in all its
+    rows are left out; `spread`: with the parts."""
+    columns = range(len(_HEADINGS) if spread else _MEDIANS)
     several = len({row.key.component for row in variance.rows}) > 1
     curves = [
         (f"IMB-{curve.component} {curve}" if several else str(curve), [_line(row) for row in rows])
         for curve, rows in groupby(variance.rows, key=lambda row: row.key.curve())
     ]
-    kept = [
-        number
-        for number in range(len(_HEADINGS))
-        if any(line[number] not in _EMPTY for _, lines in curves for line in lines)
-    ]
-    headings = [_HEADINGS[number] for number in kept]
-    return [
-        CurveTable(title, headings, [[line[i] for i in kept] for line in lines]) for title, lines in curves
-    ]
+    shown = []
+    for title, lines in curves:
+        kept = [number for number in columns if any(line[number] not in _EMPTY for line in lines)]
+        headings = [_HEADINGS[number] for number in kept]
+        shown.append(CurveTable(title, headings, [[line[i] for i in kept] for line in lines]))
+    return shown
 
 
-def legend(headings: Collection[str]) -> list[str]:
-    """What the columns of `tables` are, a line each for figures and spread."""
+def legend(curves: Iterable[CurveTable]) -> str:
+    """What the columns of `tables` are."""
+    headings = {heading for curve in curves for heading in curve.headings}
+    lines = [line for curve in curves for line in curve.lines]
+    unknown = f" ({NOT_KNOWN}: above 100)" if any(NOT_KNOWN in line for line in lines) else ""
+    parts = [
+        f"t{', MB/s' if 'MB/s' in headings else ''}: median over launches",
+        f"± %: half of the 95 % interval of their mean{unknown}" if "± %" in headings else "",
+        "then spread, as standard deviations in %" if headings.intersection(PARTS.values()) else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def meanings(curves: Iterable[CurveTable]) -> list[str]:
+    """What the components are that `tables` have, on one line."""
+    headings = {heading for curve in curves for heading in curve.headings}
     spread = [f"{PARTS[name]}: {meaning}" for name, meaning in _MEANINGS.items() if PARTS[name] in headings]
-    return [_FIGURES, *([f"spread (standard deviation, %): {'; '.join(spread)}"] if spread else [])]
+    return ["; ".join(spread)] if spread else []
 
 
 def _line(row: RowParts) -> tuple[str, ...]:
