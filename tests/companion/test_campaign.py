@@ -489,9 +489,7 @@ def test_a_campaign_as_a_local_job(imb: Imb, archive: Archive, trial: Trial) -> 
 
 
 @pytest.mark.usefixtures("psij_home")
-def test_a_campaign_and_ab_per_pair_of_hosts(
-    imb: Imb, archive: Archive, tmp_path: Path, trial: Trial
-) -> None:
+def test_a_campaign_per_pair_of_hosts(imb: Imb, archive: Archive, trial: Trial) -> None:
     trial.write(launches=1, more='host_pairs = ["n1", "n2", "n3"]')
     said = imb("campaign", trial.file, "--submit", "local")
     assert said.code == 0 and said.out.count("local job ") == 3, said.err
@@ -501,13 +499,6 @@ def test_a_campaign_and_ab_per_pair_of_hosts(
     }
     hosts = {"-".join(archive.run(name).facts()["intent"]["hosts"]) for name in archive.ids()}
     assert hosts == set(pairs)
-    words = ["--a", "A=1", "--b", "A=2", *fake_mpi.make(tmp_path / "mpi"), "--launches", 1, "--name", "t"]
-    said = imb("ab", *words, "--submit", "local", "--host-pairs", "n1:n4", "PingPong")
-    assert said.code == 0 and said.out.splitlines()[-1] == "imb compare t/n1-n4/a t/n1-n4/b"
-    said = imb("run", "PingPong", *words[4:8], "--submit", "local", "--host-pairs", "n1,n2", "--label", "x")
-    assert said.code == 0, said.err
-    facts = [archive.run(name).facts() for name, tags in archive.tags().items() if "x" in tags.labels]
-    assert [(f["intent"]["hosts"], f["intent"]["ranks"]) for f in facts] == [(["n1", "n2"], 2)]
 
 
 @pytest.mark.parametrize(

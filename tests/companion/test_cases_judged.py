@@ -75,13 +75,7 @@ def test_one_launch_of_a_stored_file_can_be_labeled_listed_and_removed(
     assert imb("archive", "rm", f"{TWO}#2").code == 0 and len(archive.ids()) == 1
 
 
-def stored_whole(archive: Archive, file: str) -> str:
-    """The name of a run with all launches of a file of records, as earlier versions imported it."""
-    facts = {"kind": "import", "format": "openimb-record"}
-    return archive.add(Content(records=Path(file).read_bytes(), facts=facts)).id[:10]
-
-
-def test_one_launch_in_records_of_several_has_its_name(imb: Imb, archive: Archive, here: Path) -> None:
+def test_one_launch_in_records_of_several_has_its_name(imb: Imb, here: Path) -> None:
     rows: list[list[Record]] = [
         [Run(component="MPI1"), Result(benchmark="PingPong", processes=2, bytes=8, time_max_seconds=seconds)]
         for seconds in (1e-6, 3e-6)
@@ -91,27 +85,22 @@ def test_one_launch_in_records_of_several_has_its_name(imb: Imb, archive: Archiv
         write([*rows[0], End(state="interrupted"), *rows[1], End(state="complete")])
     )
     assert "cut.jsonl#1" in imb("diagnose", "cut.jsonl").out
-    run = stored_whole(archive, "both.jsonl")
-    for name in ("both.jsonl#2", f"{run}#2"):
-        said = imb("show", name)
-        assert said.code == 0 and "3.00" in said.out and "1.00" not in said.out, said
-        assert ("read, not stored" in said.out) == (name != f"{run}#2")
-        assert "0.33x" in imb("compare", "both.jsonl#1", name).out
-    whole = imb("archive", "rm", f"{run}#2")
-    assert whole.code == 2 and "one launch" in whole.err and len(archive.ids()) == 1
+    said = imb("show", "both.jsonl#2")
+    assert said.code == 0 and "3.00" in said.out and "1.00" not in said.out, said
+    assert "read, not stored" in said.out
+    assert "0.33x" in imb("compare", "both.jsonl#1", "both.jsonl#2").out
 
 
-def test_lines_that_the_import_did_not_read_do_not_fail_later_commands(
-    imb: Imb, archive: Archive, here: Path
-) -> None:
-    """Of one launch of a stored run as of the whole run."""
+def test_lines_that_the_import_did_not_read_do_not_fail_later_commands(imb: Imb, here: Path) -> None:
     row = Result(benchmark="PingPong", processes=2, bytes=8, time_max_seconds=1e-6)
     one = write([Run(component="MPI1"), row])
     Path("torn.jsonl").write_bytes(one + b'{"record":"result","bytes":\n' + one)
-    run = stored_whole(archive, "torn.jsonl")
-    for name, status in ((run, 0), (f"{run}#1", 0), ("torn.jsonl#1", 1), (f"{run}#2", 0)):
-        said = imb("show", name)
-        assert said.code == status and ("not a record" in said.err) == ("#2" not in name), said
+    assert imb("import", "torn.jsonl", "--label", "torn").code == 1
+    runs = [json.loads(line)["run"] for line in imb("ls", "torn", "--format", "json").out.splitlines()]
+    assert len(runs) == 2
+    told = [imb("show", name) for name in (*runs, "torn.jsonl#1")]
+    assert [said.code for said in told] == [0, 0, 1]
+    assert sorted("not a record" in said.err for said in told) == [False, True, True]
 
 
 def test_commands_that_a_finding_prints_can_be_pasted(imb: Imb, here: Path) -> None:
@@ -258,7 +247,6 @@ def test_processes_that_were_started_alone_are_diagnosed(imb: Imb, archive: Arch
 def test_one_process_instead_of_several_is_a_problem(
     imb: Imb, archive: Archive, asked: dict[str, object], level: str
 ) -> None:
-    from imb.store.store import Content
 
     failure = Failure(benchmark="PingPong", processes=1, cause="invalid_processes")
     records = write([Run(component="MPI1"), failure, End(state="complete", failed=1)])

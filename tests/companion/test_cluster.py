@@ -240,10 +240,10 @@ def test_a_cancelled_job_leaves_its_runs_and_is_resumed(imb: Imb, archive: Archi
     assert list(cut.records().of(Result))
 
 
-def campaign_file(folder: Path, mpi: lab.Mpi, more: str = "") -> Path:
+def campaign_file(folder: Path, mpi: lab.Mpi, more: str = "", common: str = "") -> Path:
     file = folder / "trial.toml"
     file.write_text(
-        f'benchmarks = ["PingPong"]\nlaunches = 2\n{more}\n[common]\nmpi = "{mpi.wrapper}"\nppn = 1\n'
+        f'benchmarks = ["PingPong"]\nlaunches = 2\n{more}\n[common]\nmpi = "{mpi.wrapper}"\nppn = 1\n{common}\n'
         f'programs = "{mpi.build / "bin"}"\n[variants.a]\nenv = {{ A = 1 }}\n[variants.b]\nenv = {{ A = 2 }}\n'
     )
     return file
@@ -263,10 +263,8 @@ def test_a_campaign_over_an_allocation_resumes_in_the_next_one(
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
     pauses = "-msglog 12 -iter 100 -iter_policy off -msg_pause on"  # 1.4 s a launch
-    file = campaign_file(tmp_path, lab.MAIN[0], f'arguments = "{pauses}"')
-    first, second = jobs_of(
-        imb_at([], ["campaign", file, "--submit", "slurm", "--minutes", "3", "--jobs", "2"])
-    )
+    file = campaign_file(tmp_path, lab.MAIN[0], f'arguments = "{pauses}"\njobs = 2')
+    first, second = jobs_of(imb_at([], ["campaign", file, "--submit", "slurm", "--minutes", "3"]))
     assert about(second)["Dependency"].startswith(f"afterany:{first}")
     until(
         lambda: any(
@@ -291,25 +289,19 @@ def test_a_campaign_over_an_allocation_resumes_in_the_next_one(
 
 @pytest.mark.usefixtures("scheduler")
 @pytest.mark.needs_mpi
-def test_ab_is_submitted_once_per_pair_of_hosts(archive: Archive) -> None:
+def test_a_campaign_is_submitted_once_per_pair_of_hosts(archive: Archive, tmp_path: Path) -> None:
     if not lab.MAIN:
         lab.missing("Open MPI or MPICH")
-    words = ["ab", "--a", "A=1", "--b", "A=2", *with_(lab.MAIN[0]), "--both", "ppn=1 launcher=srun", "--launches", "1",
-             "--name", "t", "--submit", "slurm", "--host-pairs", "n1:n2,n2:n1", "--launch-budget", "2", "PingPong",
-             *SHORT[4:]]  # fmt: skip
-    said = imb_at([], words)
-    jobs = jobs_of(said)
+    keys = f'host_pairs = ["n1:n2", "n2:n1"]\nlaunch_budget = 2\narguments = "{" ".join(SHORT[5:])}"'
+    file = campaign_file(tmp_path, lab.MAIN[0], keys, 'launcher = "srun"')
+    jobs = jobs_of(imb_at([], ["campaign", file, "--submit", "slurm"]))
     assert len(jobs) == 2
-    assert said.out.splitlines()[-2:] == [
-        "imb compare t/n1-n2/a t/n1-n2/b",
-        "imb compare t/n2-n1/a t/n2-n1/b",
-    ]
     until(lambda: all(map(ended, jobs)))
     facts = [run.facts() for run in stored(archive)]
-    assert [f["outcome"] for f in facts] == ["measured"] * 4
+    assert [f["outcome"] for f in facts] == ["measured"] * 8
     assert {tuple(f["intent"]["hosts"]) for f in facts} == {("n1", "n2"), ("n2", "n1")}
     labels = {label for tags in archive.tags().values() for label in tags.labels}
-    assert labels == {f"t/{pair}/{side}" for pair in ("n1-n2", "n2-n1") for side in "ab"}
+    assert labels == {f"trial/{pair}/{side}" for pair in ("n1-n2", "n2-n1") for side in "ab"}
 
 
 @pytest.mark.needs_mpi

@@ -211,7 +211,7 @@ make run NP=4 ARGS='-check' && make nonsense
 imb ab --a "--mca btl tcp" --b "" -- PingPong
 imb compare made unmade RUN logs/old.log 3fa9 && imb run PingPong --label made
 ```
-`docs/nowhere.toml` docs/gpu.md `imb.model.nowhere.thing` `imb.model.moved`"""
+`docs/nowhere.toml` docs/gpu.md `imb.model.nowhere.thing` `imb.model.text`"""
     assert findings(lab.TOP / "README.md", page) == [
         "1: imb verify",
         "1: imb run --no-such",
@@ -227,16 +227,7 @@ imb compare made unmade RUN logs/old.log 3fa9 && imb run PingPong --label made
 @whole
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(lab.TOP)))
 def test_what_a_page_names_exists(page: Path) -> None:
-    text = page.read_text()
-    if (
-        page.name == "CHANGELOG.md"
-    ):  # of the entry that has them, with their new names, only the number of lines
-        text = re.sub(
-            r"(?m)^- (?:.+\n(?!- |$))*.*Old spellings work.*$",
-            lambda entry: "\n" * entry[0].count("\n"),
-            text,
-        )
-    assert not findings(page, text)
+    assert not findings(page, page.read_text())
 
 
 def test_labels_of_recipes_are_made() -> None:

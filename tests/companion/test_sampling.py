@@ -272,10 +272,8 @@ def test_classic_and_passes_are_not_compared(mpi: lab.Mpi, imb: Imb, archive: Ar
     assert all(row.passes for row in rows_in(archive, "baseline-check/present"))
 
 
-def test_a_session_that_was_planned_before_goes_on_as_planned(
-    mpi: lab.Mpi, imb: Imb, archive: Archive
-) -> None:
-    """plan.json of an older version: its arguments are all there is."""
+def test_a_session_goes_on_as_planned(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
+    """The arguments in plan.json are all that decides how it measures."""
     words = ["run", "PingPong", *with_(mpi), "--classic", "--launches", 2, "--", "-msglog", 2, "-iter", 5]
     assert imb(*words).code == 0
     plan = stored_sessions.find_session(archive)

@@ -92,7 +92,7 @@ COMMANDS = (
 def test_odd_names_stay_text(
     words: str, imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("imb.store.labels.checked", list)  # archives of earlier versions have such labels
+    monkeypatch.setattr("imb.store.labels.checked", list)  # another program may have written such labels
     a, b = f"a{ODD}", f"b{ODD}"
     odd_side(archive, a)
     odd_side(archive, b, 1.3)

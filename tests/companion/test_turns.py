@@ -490,14 +490,22 @@ def test_a_rank_that_dies_does_not_hold_the_other_up(mpi: lab.Mpi, imb: Imb, arc
     )
 
 
-def test_a_stopped_rank_costs_its_launch_and_no_other(mpi: lab.Mpi, archive: Archive, tmp_path: Path) -> None:
+def test_a_stopped_rank_costs_its_launch_and_no_other(
+    mpi: lab.Mpi, imb: Imb, archive: Archive, tmp_path: Path
+) -> None:
     """As a dead host does. Only the pair of this launch is lost."""
+    file = tmp_path / "t.toml"
+    file.write_text(
+        'benchmarks = ["PingPong"]\nlaunches = 3\nsegments = 20\nturn_timeout = 2\narguments = "-msglog 3:5 -passes 50"\n'
+        f'[common]\nmpi = "{mpi.wrapper}"\nprograms = "{mpi.build / "bin"}"\n'
+        "[variants.a]\nenv = { A = 1 }\n[variants.b]\nenv = { A = 2 }\n"
+    )
     process = subprocess.Popen(
-        [sys.executable, "-m", "imb", "ab", "--a", "A=1", "--b", "A=2", "--mpi", mpi.wrapper, "--programs",
-         str(mpi.build / "bin"), "--launches", "3", "--segments", "20", "--turn-timeout", "2", "--name", "t", "--format", "json",
-         "PingPong", "--", "-msglog", "3:5", "-passes", "50"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "imb", "campaign", file],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     stopped: psutil.Process | None = None
     end = time.monotonic() + PATIENCE
     while stopped is None and time.monotonic() < end and process.poll() is None:
@@ -508,7 +516,7 @@ def test_a_stopped_rank_costs_its_launch_and_no_other(mpi: lab.Mpi, archive: Arc
                     stopped = rank
                     break
         time.sleep(0.02)
-    out, err = process.communicate(timeout=3 * PATIENCE)
+    _, err = process.communicate(timeout=3 * PATIENCE)
     assert stopped is not None, err
     [line] = [
         line for line in err.splitlines() if "did not end the turn" in line and line.startswith("imb: ")
@@ -521,7 +529,8 @@ def test_a_stopped_rank_costs_its_launch_and_no_other(mpi: lab.Mpi, archive: Arc
     assert sorted(f["outcome"] for f in facts) == ["measured"] * 5 + ["stopped"]
     lost = next(f for f in facts if f["outcome"] == "stopped")
     assert "did not end" in lost["problem"]
-    assert process.returncode in (0, 10, 11, 12) and json.loads(out)["bands"]
+    compared = imb("compare", "t/a", "t/b", "--format", "json")
+    assert compared.code in (0, 10, 11, 12) and json.loads(compared.out)["bands"]
     labeled = [label for tags in archive.tags().values() for label in tags.labels]
     assert len(labeled) == 5 and set(labeled) == {"t/a", "t/b"}  # what was lost is on no side
     assert not stopped.is_running()

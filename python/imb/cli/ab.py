@@ -40,13 +40,10 @@ from imb.cli.option_groups import JUDGMENT, METHOD, SESSION, SUBJECT
 from imb.cli.submitting import (
     AccountOption,
     Job,
-    JobsOption,
     MinutesOption,
-    PairsOption,
     QueueOption,
     SubmitOption,
     hand_over,
-    pairs_of,
 )
 from imb.model.errors import ImbError
 from imb.report.terminal import explained, say
@@ -150,10 +147,6 @@ def command(
             rich_help_panel=METHOD,
         ),
     ] = False,
-    turn_timeout: Annotated[
-        float | None,
-        typer.Option("--turn-timeout", min=0.1, hidden=True),
-    ] = None,
     classic: ClassicOption = False,
     precision: PrecisionOption = None,
     launch_budget: LaunchBudgetOption = None,
@@ -192,8 +185,6 @@ def command(
     minutes: MinutesOption = None,
     queue: QueueOption = None,
     account: AccountOption = None,
-    jobs: JobsOption = None,
-    host_pairs: PairsOption = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Measure two variants in random order and compare B with A.
@@ -250,24 +241,21 @@ def command(
         )
     if launch_by_launch and (segments or 1) > 1:
         raise ImbError("--launch-by-launch and --segments exclude each other; give one of them")
-    if turn_timeout is not None and (launch_by_launch or segments == 1):
-        raise ImbError("turn_timeout is of interleaved launches; omit --launch-by-launch")
-    job = Job(submit, minutes, queue, account, jobs)
+    job = Job(submit, minutes, queue, account)
     job.examine()
     with explained("examining the MPI and this machine"):
-        campaign, plans = _planned(
-            names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, host_pairs, job, name=name, processes=np, class_=kind, launches=launches,
+        campaign, plan = _planned(
+            names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, name=name, processes=np, class_=kind, launches=launches,
             until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
-            turn_timeout=turn_timeout,
             classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
         )  # fmt: skip
     if a_cvar or b_cvar:
         if set(a_cvar or []) == set(b_cvar or []):
             warn_of_noise("variants a and b")
     else:
-        warn_of_equal_variants(plans[0])
+        warn_of_equal_variants(plan)
     if not submit:  # for a job, the command that compares is printed instead
-        refuse_missing_cpus_of(plans)
+        refuse_missing_cpus_of([plan])
         options = AbSettings(
             cvars=bool(a_cvar or b_cvar),
             relevant=settings.relevant,
@@ -275,24 +263,22 @@ def command(
             rows=rows,
             format=format,
         )
-        plans = [session.with_settings(plan, "ab", options) for plan in plans]
-    build_variants(campaign, plans)
-    for plan in plans:
-        session.refuse_missing_programs(plan)
-        session.save(store, plan)
+        plan = session.with_settings(plan, "ab", options)
+    build_variants(campaign, [plan])
+    session.refuse_missing_programs(plan)
+    session.save(store, plan)
     if submit:
-        status = hand_over(store, plans, job)
+        status = hand_over(store, [plan], job)
         compare_options = [] if relevant == USUAL_RELEVANT else ["--relevant", relevant]
         compare_options += [] if metric == "time" else ["--metric", metric]
         compare_options += ["--rows"] if rows else []
         compare_options += [] if format == "terminal" else ["--format", format]
-        for plan in plans:
-            sides = [f"{plan.campaign}/{variant}" for variant in "ab"]
-            if a_cvar or b_cvar:
-                sides = [*[f"{plan.campaign}/ab"] * 2, "--variants", "a,b"]
-            say(shlex.join(["imb", "compare", *sides, *compare_options]))
+        sides = [f"{plan.campaign}/{variant}" for variant in "ab"]
+        if a_cvar or b_cvar:
+            sides = [*[f"{plan.campaign}/ab"] * 2, "--variants", "a,b"]
+        say(shlex.join(["imb", "compare", *sides, *compare_options]))
         raise typer.Exit(status)
-    raise typer.Exit(carry_out(AbExperiment(store, plans[0]), plans[0], verbose=verbose))
+    raise typer.Exit(carry_out(AbExperiment(store, plan), plan, verbose=verbose))
 
 
 def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
@@ -320,13 +306,11 @@ def _planned(
     texts: tuple[str, str, str] | str,
     options: tuple[str | None, Path | None, str | None, str | None],
     seed: int | None,
-    host_pairs: str | None,
-    job: Job,
     *,
     name: str | None,
     **keys: Any,
-) -> tuple[Campaign, list[Plan]]:
-    """A campaign, and its plan, or one plan per pair of hosts. `texts`: --a, --b and --both; or --both alone, where each launch has both
+) -> tuple[Campaign, Plan]:
+    """A campaign, and its plan. `texts`: --a, --b and --both; or --both alone, where each launch has both
     variants. `options`: --mpi, --programs, --memory, --gpu; `keys`: those of a campaign's file."""
     import secrets
 
@@ -368,10 +352,4 @@ def _planned(
     note_classic(why_variant_classic(campaign))
     if seed is None:
         seed = secrets.randbelow(2**31)
-    campaigns = (
-        [planning.on_hosts(campaign, pair) for pair in pairs_of(host_pairs.split(","), job)]
-        if host_pairs
-        else [campaign]
-    )
-    plans = [planning.campaign_plan(each, locate_variant, seed=seed) for each in campaigns]
-    return campaign, plans
+    return campaign, planning.campaign_plan(campaign, locate_variant, seed=seed)

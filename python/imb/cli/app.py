@@ -17,7 +17,6 @@ import typer.main
 from imb import __version__, registry
 from imb.cli.help import HelpCommand
 from imb.cli.option_groups import ACTING, marks_of
-from imb.model import moved
 from imb.model.errors import INTERRUPTED, ImbError
 from imb.model.notes import Note, noted
 from imb.report.terminal import say
@@ -127,9 +126,6 @@ _NOTES = 5  # notes that are printed: an archive may have thousands of files of 
 def run(words: list[str]) -> int:
     """Run a command; the exit status. An error is one line on standard error. Lines of files that were not read are printed last; the
     exit status is 1 where rows of a named file are missing."""
-    words, lines = moved.current(words)
-    if lines:
-        say(*(f"imb: note: {line}" for line in lines), err=True)
     unread: dict[str, bool] = {}  # by line, in order: whether rows of a named file are missing
     try:
         with _notes(unread):

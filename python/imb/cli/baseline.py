@@ -353,7 +353,7 @@ def _refuse_others(store: Archive, baseline: Baseline) -> None:
         raise ImbError(f"{path} cannot be read ({error.strerror})") from error
     if baseline_versions.load_baseline(path, written.text) != baseline:
         raise ImbError(f"{path} was replaced while it was read; try again")
-    foreign = [launch.name for launch in baseline.launches if ownership.is_foreign(store, launch)]
+    foreign = [launch.name for launch in baseline.launches if launch.foreign]
     ownership.refuse_others(f"baseline {baseline}", written, runs=foreign)
 
 

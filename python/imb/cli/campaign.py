@@ -21,9 +21,7 @@ from imb.cli.option_groups import METHOD, SESSION
 from imb.cli.submitting import (
     AccountOption,
     Job,
-    JobsOption,
     MinutesOption,
-    PairsOption,
     QueueOption,
     SubmitOption,
     hand_over,
@@ -79,8 +77,6 @@ def command(
     minutes: MinutesOption = None,
     queue: QueueOption = None,
     account: AccountOption = None,
-    jobs: JobsOption = None,
-    host_pairs: PairsOption = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Run a matrix of variants, benchmarks and process counts in random order.
@@ -136,15 +132,13 @@ def command(
     from imb.runner import session, stored_sessions
 
     store = Archive(archive)
-    job = Job(submit, minutes, queue, account, jobs, timeout if resume else None)
+    job = Job(submit, minutes, queue, account, timeout if resume else None)
     job.examine()
-    if resume and host_pairs:
-        raise ImbError("host_pairs cannot be combined with --resume; resume the session of a pair by name")
     if resume:
         plans = [stored_sessions.with_timeout(_resumed(store, file, launches, seed), timeout)]
     else:
         campaign, source = _campaign_of(file, launches, timeout)
-        plans = _planned(campaign, source, seed, host_pairs, job)
+        plans = _planned(campaign, source, seed, job)
     if not resume:
         warn_of_equal_variants(plans[0])
     if not submit:
@@ -204,9 +198,7 @@ def _place_of_examples() -> str:
     return f"examples are in {folder if folder.is_dir() else 'examples/ of the sources; an installed wheel has none'}"
 
 
-def _planned(
-    campaign: Campaign, source: str, seed: int | None, host_pairs: str | None, job: Job
-) -> list[session.Plan]:
+def _planned(campaign: Campaign, source: str, seed: int | None, job: Job) -> list[session.Plan]:
     """One plan, or one for each pair of hosts."""
     import secrets
 
@@ -215,8 +207,8 @@ def _planned(
     if seed is None:
         seed = secrets.randbelow(2**31) if campaign.seed is None else campaign.seed
     job.refuse_several(campaign.jobs)
-    hosts = host_pairs.split(",") if host_pairs else campaign.host_pairs
-    campaigns = [planning.on_hosts(campaign, pair) for pair in pairs_of(hosts, job)] if hosts else [campaign]
+    pairs = pairs_of(campaign.host_pairs, job) if campaign.host_pairs else []
+    campaigns = [planning.on_hosts(campaign, pair) for pair in pairs] or [campaign]
     return [planning.campaign_plan(each, locate_variant, seed=seed, source=source) for each in campaigns]
 
 

@@ -132,13 +132,10 @@ SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, s
 
 
 def readable(archive: Archive, names: Sequence[str]) -> list[StoredRun | FileRun]:
-    """The runs of these names, each once; of one whose records are of several launches, as earlier versions imported them, each launch.
-    Raises ImbError."""
-    from imb.store.files import divided
+    """The runs of these names, each once. Raises ImbError."""
     from imb.store.names import readable_runs
 
-    runs = {(run.id, run.name): run for run in readable_runs(archive, *names)}.values()
-    return [launch for run in runs for launch in divided(run)]
+    return list({(run.id, run.name): run for run in readable_runs(archive, *names)}.values())
 
 
 def runs_named(archive: Archive, names: Sequence[str]) -> list[list[StoredRun | FileRun]]:

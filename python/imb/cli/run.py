@@ -36,13 +36,10 @@ from imb.cli.option_groups import ACTING, METHOD, SESSION, SUBJECT
 from imb.cli.submitting import (
     AccountOption,
     Job,
-    JobsOption,
     MinutesOption,
-    PairsOption,
     QueueOption,
     SubmitOption,
     hand_over,
-    pairs_of,
 )
 from imb.model.errors import ImbError
 from imb.report.terminal import say
@@ -124,8 +121,6 @@ def command(
     minutes: Annotated[MinutesOption, RESUMED] = None,
     queue: Annotated[QueueOption, RESUMED] = None,
     account: Annotated[AccountOption, RESUMED] = None,
-    jobs: Annotated[JobsOption, RESUMED] = None,
-    host_pairs: PairsOption = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print the commands and launch nothing.", rich_help_panel=SESSION),
@@ -168,7 +163,7 @@ def command(
 
     store = Archive(archive)
     words = list(names or [])
-    job = Job(submit, minutes, queue, account, jobs, timeout if resume else None)
+    job = Job(submit, minutes, queue, account, timeout if resume else None)
     job.examine()
     if force_owner and not resume:
         raise ImbError("--force-owner is an option of --resume; omit it, or add --resume")
@@ -179,7 +174,7 @@ def command(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
             )
         plan = stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)
-        plans = [stored_sessions.with_timeout(plan, timeout)]
+        plan = stored_sessions.with_timeout(plan, timeout)
     else:
         benchmarks, arguments = names_and_arguments(words)
         if map_:
@@ -190,50 +185,36 @@ def command(
             arguments = ["-map", f"{rows}x{columns}", *arguments]
         gpus.refuse_twice(memory, gpu, arguments)
         arguments = [*gpus.arguments(memory, gpu), *arguments]
-        if host_pairs and hosts:
-            raise ImbError(
-                "hosts and host_pairs exclude each other; host_pairs launches on two hosts per job"
-            )
         by_component = selection.select(benchmarks, kind)
         if memory or gpu:
             selection.refuse_files(by_component, "--memory and --gpu")
-        host_lists = (
-            [",".join(pair) for pair in pairs_of(host_pairs.split(","), job)] if host_pairs else [hosts]
-        )
-        intents = [intent_of(np, hosts_of_job, ppn, bind, cpus, env, launcher) for hosts_of_job in host_lists]
+        intent = intent_of(np, hosts, ppn, bind, cpus, env, launcher)
         if not submit:
-            for intent in intents:
-                refuse_missing_cpus(intent)
+            refuse_missing_cpus(intent)
         sampling = sampling_of(classic, precision, budget)
         installation, folder = prepare(mpi, programs)
-        plans = [
-            session.run_plan(
-                mpi=installation,
-                programs=folder,
-                intent=intent,
-                selection=by_component,
-                arguments=arguments,
-                launches=launches,
-                timeout=timeout,
-                labels=label or [],
-                sampling=sampling,
-            )
-            for intent in intents
-        ]
+        plan = session.run_plan(
+            mpi=installation,
+            programs=folder,
+            intent=intent,
+            selection=by_component,
+            arguments=arguments,
+            launches=launches,
+            timeout=timeout,
+            labels=label or [],
+            sampling=sampling,
+        )
         note_classic(None if classic else passes.why_classic(arguments))
     if dry_run:
         if programs:
-            for plan in plans:
-                session.refuse_missing_programs(plan)
-        for plan in plans:
-            over = session.done(store, plan) if resume else {}
-            for item in (item for item in plan.items if item.number not in over):
-                say(str(session.command_of(plan, item, Path(), shown=True)))
+            session.refuse_missing_programs(plan)
+        over = session.done(store, plan) if resume else {}
+        for item in (item for item in plan.items if item.number not in over):
+            say(str(session.command_of(plan, item, Path(), shown=True)))
         return
     if not resume:
-        build_for(plans, installation, programs)
-        for plan in plans:
-            session.save(store, plan)
+        build_for([plan], installation, programs)
+        session.save(store, plan)
     if submit:
-        raise typer.Exit(hand_over(store, plans, job))
-    raise typer.Exit(session_loop.resume(store, plans[0], verbose=verbose))
+        raise typer.Exit(hand_over(store, [plan], job))
+    raise typer.Exit(session_loop.resume(store, plan, verbose=verbose))

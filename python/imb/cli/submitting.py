@@ -43,42 +43,28 @@ QueueOption = Annotated[
 AccountOption = Annotated[
     str | None, typer.Option("--account", metavar="NAME", help="Account of a job.", rich_help_panel=SESSION)
 ]
-# Keys of a campaign's file; hidden, as imb.model.moved lists them.
-JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, max=100, hidden=True)]
-PairsOption = Annotated[str | None, typer.Option("--host-pairs", hidden=True)]
 LEAST_MINUTES = 10.0
 
 
 class Job(NamedTuple):
-    """Options of a job. `jobs` and `timeout` (of launches): where they are not the plan's."""
+    """Options of a job. `timeout`: of launches, where it is not the plan's."""
 
     scheduler: Scheduler | None
     minutes: float | None
     queue: str | None
     account: str | None
-    jobs: int | None = None
     timeout: float | None = None
 
     def examine(self) -> None:
         """Raises ImbError for options of jobs without --submit, and for what cannot be submitted."""
-        options = {
-            "--minutes": self.minutes,
-            "--queue": self.queue,
-            "--account": self.account,
-            "--jobs": self.jobs if (self.jobs or 1) > 1 else None,
-        }
+        options = {"--minutes": self.minutes, "--queue": self.queue, "--account": self.account}
         name = next((name for name, value in options.items() if value is not None), None)
         if name and self.scheduler is None:
             raise ImbError(f"{name} is an option of jobs; add --submit slurm or --submit local")
-        if self.scheduler == "local":
-            name = next(
-                (name for name in ("--minutes", "--queue", "--account") if options[name] is not None), None
-            )
-            if name:
-                raise ImbError(f"{name}: a local job has no scheduler; omit it, or give --submit slurm")
+        if name and self.scheduler == "local":
+            raise ImbError(f"{name}: a local job has no scheduler; omit it, or give --submit slurm")
         if self.scheduler:
             need("--submit", "psij")
-        self.refuse_several(self.jobs or 1)
 
     def refuse_several(self, jobs: int) -> None:
         """Raises ImbError for several jobs of a scheduler without time limits."""
@@ -122,9 +108,8 @@ def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
         plan, (item for item in plan.items if item.number not in over), recorded=True
     )
     after: str | None = None
-    jobs = job.jobs or plan.jobs
-    job.refuse_several(jobs)
-    for _ in range(jobs):
+    job.refuse_several(plan.jobs)
+    for _ in range(plan.jobs):
         submitted = submit(
             archive, plan, job.scheduler, minutes=job.minutes or _minutes(archive, plan), queue=job.queue,
             account=job.account, after=after, timeout=job.timeout,

@@ -103,15 +103,9 @@ def _crowded(a: Side, b: Side) -> Iterator[str]:
 
 
 def _in_both(a: Side, b: Side) -> int:
-    """Launches of B that A has too: by content, or by name where the content of one is not known, as in older baselines."""
+    """Launches of B that A has too, by content."""
     contents = {launch.content for launch in a.launches} - {""}
-    of_a = {launch.name: launch.content for launch in a.launches}
-
-    def is_in_a(launch: Launch) -> bool:
-        named = launch.name in of_a and not (launch.content and of_a[launch.name])
-        return launch.content in contents or named
-
-    return sum(map(is_in_a, b.launches))
+    return sum(launch.content in contents for launch in b.launches)
 
 
 def _of_side(name: str, side: Side) -> Iterator[str]:

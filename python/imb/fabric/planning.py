@@ -76,7 +76,7 @@ def _arguments(
 ) -> list[str]:
     name, length = size
     pairs = [] if rounds is None else ["-pairs_file", str(rounds)]
-    assert settings.endpoint is not None  # as in sessions of older versions, which have no more launches
+    assert settings.endpoint is not None  # of a sweep that launches
     common = ["-endpoint", settings.endpoint, *arguments, *settings.arguments]
     return [name, *common, "-msgsize", str(length), *pairs]
 

@@ -46,16 +46,15 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
 class BaselineLaunch(msgspec.Struct, frozen=True):
     """One launch: the name of its run or file, facts, records as JSON lines, and `content` as in Launch. `foreign`: whether a user
-    other than the one who set the baseline may have written the facts, which contain the commands of a check; None: an earlier
-    version did not record that. `options`: those of the run record, kept apart from `records`, so that versions with other options
+    other than the one who set the baseline may have written the facts, which contain the commands of a check. `options`: those of the run record, kept apart from `records`, so that versions with other options
     can read these."""
 
     name: str
     facts: dict[str, Any]
     records: str
-    foreign: bool | None = None
-    content: str = ""
-    options: dict[str, OptionValue] | None = None
+    foreign: bool
+    content: str
+    options: dict[str, OptionValue] | None
 
     def read(self) -> Records:
         """Its records."""

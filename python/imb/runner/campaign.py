@@ -13,11 +13,10 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 import msgspec
 
-from imb.model import gpus, moved, sequential_design
+from imb.model import gpus, sequential_design
 from imb.model.errors import ImbError
 from imb.model.folders import expanded
 from imb.model.intent import Bind
-from imb.model.notes import note
 from imb.model.records import Component
 from imb.mpi.arguments import overriding
 from imb.runner import passes, selection
@@ -103,14 +102,11 @@ def parse_campaign(text: str, path: Path) -> Campaign:
     except tomllib.TOMLDecodeError as error:
         raise ImbError(f"{path} is not TOML: {error}") from error
     try:
-        table, moved_lines = moved.current_keys(data)
-        campaign: Campaign = _converted(table, Campaign)
+        campaign: Campaign = _converted(data, Campaign)
         campaign = msgspec.structs.replace(campaign, name=campaign.name or path.stem)
         examine_campaign(campaign)
     except ImbError as error:
         raise ImbError(f"{path}: {error}") from error
-    for line in moved_lines:
-        note(f"{path}: {line}")
     return _anchored(campaign, path.parent)
 
 

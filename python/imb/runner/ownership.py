@@ -21,8 +21,7 @@ from imb.model.text import user_name
 from imb.model.units import counted
 
 if TYPE_CHECKING:
-    from imb.model.baselines import BaselineLaunch
-    from imb.store.store import Archive
+    pass
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -79,16 +78,6 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
         return False
     except _UNREADABLE as error:
         raise ImbError(f"{file} cannot be read ({error}); see `imb archive verify`") from error
-
-
-def is_foreign(archive: Archive, kept: BaselineLaunch) -> bool:
-    """Whether another user may have written what this launch of a baseline executes. Baselines of earlier versions did not record
-    that: the run is examined, and counts as foreign where it is not in the archive any more. Raises ImbError."""
-    if kept.foreign is not None:
-        return kept.foreign
-    name = kept.name.partition("#")[0]
-    runs = [run for run in archive.ids() if run.startswith(name)]
-    return not runs or not all(is_own(archive.path_of(run), kept.facts) for run in runs)
 
 
 def refuse_others(

@@ -161,7 +161,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counted_seconds(self) -> float:
-        """What the launch counts in a budget: `wall`, or `seconds` where an earlier version recorded no `wall`."""
+        """What the launch counts in a budget: `wall`, or `seconds` of a launch that outlived its `imb`, which has no `wall`."""
         return self.wall or self.seconds or 0.0
 
 

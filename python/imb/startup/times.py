@@ -33,7 +33,7 @@ PARTS = {
 
 
 def times_of(records: Iterable[Record], facts: Mapping[str, Any]) -> Times | None:
-    """None where a launch did not get so far, or the suite is of an older version."""
+    """None where a launch did not get so far, or is not of this suite."""
     run: Run | None = None
     end: End | None = None
     for record in records:

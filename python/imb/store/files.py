@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from imb.model.errors import ImbError
 from imb.model.notes import note_unread
-from imb.model.records import RUN, Problem, Records, read, read_launches
+from imb.model.records import Problem, Records, read
 from imb.model.text import readable
 from imb.store import sources
 from imb.store.entries import Entry
 from imb.store.importer import files_in, read_for_import
-from imb.store.store import FORMAT, Content, Manifest, StoredRun, file_facts, name_of
+from imb.store.store import FORMAT, Content, Manifest, file_facts, name_of
 
 
 class FileRun:
     """A run that a file holds; reads as a StoredRun does. `name` is the path of the file, `path#2` for the second run in it;
-    `problems` are the lines of this run that were not understood. `stored`: it is one launch of a run in the archive."""
+    `problems` are the lines of this run that were not understood."""
 
-    def __init__(
-        self,
-        name: str,
-        path: Path,
-        content: Content,
-        entry: Entry,
-        *,
-        stored: bool = False,
-    ) -> None:
+    stored = False
+
+    def __init__(self, name: str, path: Path, content: Content, entry: Entry) -> None:
         self.name = name
         self.path = path
         self.content = content
-        self.stored = stored
         self.entry = entry
         self.problems = entry.problems
         # In the tables of the index this run is known by its path: the archive may have the same content.
@@ -90,35 +83,3 @@ def runs_in(path: Path) -> Iterator[FileRun]:
     # A folder may have other text beside logs: no line of it is lost.
     note_unread((problem for problem in without_runs if not problem.line), lost=False)
     note_unread(problem for problem in without_runs if problem.line)
-
-
-def launch_in(run: StoredRun | FileRun, number: int) -> StoredRun | FileRun | None:
-    """The launch that `RUN#2` names where the records of a run are of several launches, as earlier versions imported them; None where
-    there is none of this number."""
-    launches = divided(run)
-    return launches[number - 1] if number <= len(launches) else None
-
-
-def divided(run: StoredRun | FileRun) -> Sequence[StoredRun | FileRun]:
-    """The launches of a run whose records are of several; else the run itself."""
-    if isinstance(run, StoredRun) and (
-        "records.jsonl" not in run.manifest.files or run.facts().get("kind") == "launch"
-    ):
-        return [run]
-    text = run.part("records.jsonl") or b""
-    launches = read_launches(text, run.name) if text.count(RUN) > 1 else []
-    if len(launches) < 2:
-        return [run]
-    stops = [*(launch.start for launch in launches[1:]), len(text)]
-    path = run.path if isinstance(run, FileRun) else run.folder / "records.jsonl"
-    facts, stored = run.facts(), isinstance(run, StoredRun)
-    return [
-        FileRun(
-            f"{run.name}#{number}",
-            path,
-            Content(records=text[launch.start : stop], facts=facts),
-            Entry(facts, records=launch.records, problems=launch.problems),
-            stored=stored,
-        )
-        for number, (launch, stop) in enumerate(zip(launches, stops, strict=True), 1)
-    ]

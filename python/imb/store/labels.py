@@ -3,8 +3,6 @@
 ARCHIVE/labels/00001795789012345678-3fa9….json is one change; it never changes itself. The number gives the order of the changes:
 the time in nanoseconds, but larger than every number that its writer found there. So a change follows all that its writer saw,
 whatever the clocks of hosts are.
-
-Labels that an earlier version stored are read, shown and removed whatever they are.
 """
 
 from __future__ import annotations

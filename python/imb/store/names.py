@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from imb.store.files import FileRun
 
 LEAST = 4  # digits of a run's name that can name it
-_NUMBERED = re.compile(r"(.+)#([1-9]\d{0,8})", re.DOTALL | re.ASCII)  # the name of a launch in a file or run
+_NUMBERED = re.compile(r"(.+)#([1-9]\d{0,8})", re.DOTALL | re.ASCII)  # the name of a launch in a file
 _LIKE_SQL = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
 
 
@@ -111,29 +111,23 @@ def _readable(archive: Archive, name: str, present: Sequence[str]) -> Iterable[S
         from imb.store.files import runs_in
 
         return runs_in(path)
-    if launch := _numbered_launch(archive, name, present):
+    if launch := _numbered_launch(name):
         return [launch]
     raise _unknown(archive, name)
 
 
-def _numbered_launch(archive: Archive, name: str, present: Sequence[str]) -> StoredRun | FileRun | None:
-    """The launch `FILE#2` of a file with several, or `RUN#2` of a run whose records are of several; None where there is none."""
-    from imb.store.files import launch_in, runs_in
+def _numbered_launch(name: str) -> FileRun | None:
+    """The launch `FILE#2` of a file; None where the name is of another form, or there is no such file."""
+    from imb.store.files import runs_in
 
-    if not (split := _NUMBERED.fullmatch(name)):
+    split = _NUMBERED.fullmatch(name)
+    path = _path(split[1]) if split else None
+    if not split or not path or path.is_dir():
         return None
-    whole, number = split[1], int(split[2])
-    if ids := _ids_named(archive, whole, present):
-        runs: Sequence[StoredRun | FileRun] = [archive.run(run) for run in ids]
-    elif (path := _path(whole)) and not path.is_dir():
-        runs = list(runs_in(path))
-        if 1 < len(runs) >= number:
-            return runs[number - 1]
-    else:
-        return None
-    if len(runs) == 1 and (launch := launch_in(runs[0], number)):
-        return launch
-    raise ImbError(f"no launch {number} in {whole}; `imb show` lists those that it has")
+    runs, number = list(runs_in(path)), int(split[2])
+    if number > len(runs):
+        raise ImbError(f"no launch {number} in {split[1]}; `imb show` lists those that it has")
+    return runs[number - 1]
 
 
 def stored_names(archive: Archive, *names: str) -> list[str]:
@@ -154,8 +148,6 @@ def _stored(
     if set(runs) <= set(present):
         return runs
     whole = split[1] if (split := _NUMBERED.fullmatch(name)) and not _path(name) else name
-    if _ids_named(archive, whole, present, tags):
-        raise ImbError(f"{name} is one launch of the run {whole}; give the run")
     raise ImbError(
         f"{name} is not in the archive {archive.folder}; store it first: `imb import {shlex.quote(whole)}`"
     )
@@ -177,11 +169,7 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
                 sorted(path.glob("*.jsonl"), key=lambda file: natural(file.name)) if path.is_dir() else [path]
             )
             by_path |= {file: str(file) for file in files}
-        elif launch := _numbered_launch(archive, name, present):
-            if isinstance(launch, StoredRun) or launch.stored:
-                raise ImbError(
-                    f"{name} is one launch of a run, which are judged together; give the whole run"
-                )
+        elif launch := _numbered_launch(name):
             numbered[launch.name] = launch.path
         else:
             raise _unknown(archive, name)
@@ -218,10 +206,10 @@ def ambiguous(name: str, shown: Sequence[str], advice: str = "give the name of o
 
 
 def _names_in(archive: Archive, text: str) -> list[str]:
-    """The names that commas separate. A query, a file, and a label of an earlier version may have commas themselves."""
+    """The names that commas separate. A query and a file may have commas themselves."""
     if text.startswith(QUERY):
         return [text]
-    if "," in text and (_labeled(text, archive.ids(), archive.tags()) or _path(text) or _in_a_file(text)):
+    if "," in text and (_path(text) or _in_a_file(text)):
         return [text]
     names = list(filter(None, (word.strip() for word in text.split(",")))) or [""]
     if any(name.startswith(QUERY) for name in names):
