@@ -292,17 +292,33 @@ def in_reference(sample: dict, states: list[float]) -> bool:
     )
 
 
-def made_up(series: int, recorded_ones: list[list[float]], folder: Path) -> None:
+def made_up(options: argparse.Namespace, recorded_ones: list[list[float]], folder: Path) -> None:
     lines = folder / "recorded.txt"
     lines.write_text("".join(" ".join(map(repr, one)) + "\n" for one in recorded_ones))
+    run_made_up("all", options.series, TOP / "src", lines, folder)
+    if options.before:
+        print(f"\nThe same intervals by {options.before}", flush=True)
+        before = folder / "before"
+        (before / "result").mkdir(parents=True)
+        for name in ("result/interval.h", "result/interval.cpp"):
+            git = ["git", "-C", TOP, "show", f"{options.before}:src/{name}"]
+            (before / name).write_bytes(subprocess.run(git, check=True, capture_output=True).stdout)
+        run_made_up("intervals", options.series, before, lines, folder)
+
+
+def run_made_up(what: str, series: int, intervals: Path, lines: Path, folder: Path) -> None:
+    """With the method of intervals in `intervals`/result."""
     program = folder / "made_up"
+    names = ("result/passes", "result/statistics", "result/states", "result/quantile")
     sources = [
         TOP / "bench/made_up.cpp",
-        *(TOP / f"src/result/{name}.cpp" for name in ("interval", "states", "quantile")),
+        intervals / "result/interval.cpp",
+        *(TOP / f"src/{name}.cpp" for name in names),
     ]
+    include = ["-I", intervals, "-I", TOP / "src"]
     compiler = os.environ.get("CXX", "c++")
-    subprocess.run([compiler, "-std=c++20", "-O2", "-I", TOP / "src", *sources, "-o", program], check=True)
-    subprocess.run([program, str(series), lines], check=True)
+    subprocess.run([compiler, "-std=c++20", "-O2", *include, *sources, "-o", program], check=True)
+    subprocess.run([program, what, str(series), lines], check=True)
 
 
 def main() -> int:
@@ -313,6 +329,9 @@ def main() -> int:
     parser.add_argument("--arguments", default="", help="of IMB-MPI1 (none: the default table)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the records of all launches there")
     parser.add_argument("--series", type=int, default=300, help="made-up ones of each kind; 0: none (300)")
+    parser.add_argument(
+        "--before", metavar="REVISION", help="show the intervals of that revision, too: side by side"
+    )
     parser.add_argument(
         "--turns", action=argparse.BooleanOptionalAction, default=True, help="measure launches in turns (yes)"
     )
@@ -330,7 +349,7 @@ def main() -> int:
             if options.series:
                 print(flush=True)
                 series = [one for mpi in mpis for one in recorded(mpi, options.keep or Path(name))]
-                made_up(options.series, series, Path(name))
+                made_up(options, series, Path(name))
     except (Failed, subprocess.CalledProcessError) as error:
         print(f"bench/passes.py: {error}", file=sys.stderr)
         return 1

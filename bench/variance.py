@@ -22,7 +22,6 @@ from imb.model.observations import Launch, Side, key_of
 from imb.model.records import End, MachineState, Passes, Rank, Result, Run
 from numpy.typing import NDArray
 from pages import table_of, written_into
-from scipy.special import stdtrit
 
 Values = NDArray[np.float64]
 PROBE = 0.16e-6  # seconds per exchange, in the dominant state
@@ -116,9 +115,9 @@ def row(
 
 
 def median_with_interval(samples: Values) -> tuple[float, float, float]:
-    """Of independent samples, by Student's t: median, and the ends of its 95 % interval (src/result/interval.cpp)."""
+    """Of independent samples: median, and the ends of its 95 % interval (src/result/interval.cpp)."""
     count = len(samples)
-    half = min(float(stdtrit(count - 1, 0.975)) * 0.5 / np.sqrt(count), 0.5)
+    half = min(1.959964 * 0.5 / np.sqrt(count), 0.5)
     low, middle, high = np.quantile(samples, [0.5 - half, 0.5, 0.5 + half])
     return float(middle), float(low), float(high)
 

@@ -243,13 +243,11 @@ def _of_one_state(row: Result) -> bool:
 
 
 def _error(row: Result) -> float | None:
-    """Standard error of the logarithm of the row's median. The interval is that of Student's t for so many samples as count
-    (src/result/interval.h)."""
+    """Standard error of the logarithm of the row's median, by its 95 % interval (src/result/interval.h)."""
     passes = row.passes
     if passes is None:
         return None
-    degrees = max((passes.effective_samples or math.inf) - 1, 1.0)
-    factor = float(stdtrit(degrees, 0.975)) if degrees < math.inf else 1.959964
+    factor = 1.959964
     if passes.interval_seconds and 0 < passes.interval_seconds[0] < math.inf:
         low, high = passes.interval_seconds
         return (math.log(high) - math.log(low)) / 2 / factor if low <= high < math.inf else None
