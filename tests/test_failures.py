@@ -91,9 +91,6 @@ class Injector:
         log = folder / "log"
         settings = [f"{name}={value}" for name, value in variables.items()]
         words = ["env", f"LD_PRELOAD={self.preload}", f"FAIL_LOG={log}", *settings, *wrap]
-        # Launches at once: docs/known-mpi-issues.md, shared file pointers of two jobs.
-        if self.component == "IO":
-            arguments = f"-file {folder}/IMB_out_{folder.name} {arguments}"
         injection = (
             f"{self.mpi.key} IMB-{self.component} {arguments}: {self.preload.stem} {' '.join(settings)}"
         )

@@ -299,7 +299,7 @@ std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
 
 RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
-                      const std::string& scratch_base) {
+                      const std::string& scratch_path) {
   // One gather for both: with a thousand ranks, the number of messages that rank 0 receives costs more than
   // their content.
   const std::vector<std::string> places =
@@ -337,9 +337,9 @@ RunFacts gather_facts(const Component& component, Agreement& world, const Enviro
   facts.environment = system::mpi_environment();
   facts.variants = launch.options.variants;
   facts.off_cache = off_cache;
-  facts.file = scratch_base;
-  if (!scratch_base.empty()) {
-    facts.file_system = system::file_system_type(system::folder_of(scratch_base));
+  facts.file = scratch_path;
+  if (!scratch_path.empty()) {
+    facts.file_system = system::file_system_type(system::folder_of(scratch_path));
   }
   for (const Selected& selected : launch.options.selection) {
     const Spec& spec = component.list.benchmarks[static_cast<std::size_t>(selected.index)];

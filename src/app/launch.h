@@ -89,6 +89,6 @@ std::optional<OffCache> known_off_cache(Agreement& world, const Options& options
 
 RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
-                      const std::string& scratch_base);
+                      const std::string& scratch_path);
 
 }  // namespace openimb

@@ -247,7 +247,7 @@ class Measuring final : public Surroundings {
 
   RunFacts gather(const Environment& environment) {
     const Options& options = launch_.options;
-    RunFacts facts = gather_facts(component_, world_, environment, launch_, off_cache_, scratch_.base());
+    RunFacts facts = gather_facts(component_, world_, environment, launch_, off_cache_, scratch_.asked());
     if (needs_fixed_load(component_.list.benchmarks, options)) {
       facts.load_flops =
           calibrated_flops(world_, loads_.calibrated_cpu(), options.settings.target_cpu_seconds);

@@ -1564,9 +1564,11 @@ constexpr Option own_rows[] = {
      .default_text = "./IMB_out",
      .example = "-file /scratch/me",
      .details =
-         "An existing folder: the files are IMB_out in it, or IMB_out.2 while another IMB-IO uses IMB_out. "
-         "Otherwise the name of a new file in an existing folder. Files of groups end in _g and the group, "
-         "files of single processes in _ and the rank. All are deleted, however the run ends.",
+         "An existing folder: the names of the files in it begin with IMB_out. Otherwise a name in an "
+         "existing "
+         "folder: theirs begin with it. A part that is unique to the launch follows. Files of groups end in "
+         "_g "
+         "and the group, files of single processes in _ and the rank. All are deleted, however the run ends.",
      .apply = set_file,
      .used_by = &on_files},
     {.name = "fsync",

@@ -9,6 +9,26 @@ namespace openimb::system {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Where a file would be created that is opened by this path, through links to files that do not exist yet:
+// absolute, with the real names of folders. Links are followed by hand, because canonical() requires that the
+// file exists.
+std::string target_of(const std::string& path) {
+  constexpr int most_links = 40;  // as the kernel counts them
+  std::error_code error;
+  fs::path name = fs::absolute(path, error);
+  for (int i = 0; i <= most_links; ++i) {
+    const fs::path folder = fs::canonical(name.parent_path(), error);
+    name = error ? name.lexically_normal() : folder / name.filename();
+    if (!fs::is_symlink(fs::symlink_status(name, error))) break;
+    name = name.parent_path() / fs::read_symlink(name, error);
+  }
+  return name.string();
+}
+
+}  // namespace
+
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
 
 std::string why_not_writable(const std::string& folder) {
@@ -18,26 +38,10 @@ std::string why_not_writable(const std::string& folder) {
   return why_no_files_in(folder);
 }
 
-// Links are followed by hand, because canonical() requires that the file exists.
-std::vector<std::string> names_along(const std::string& path) {
-  constexpr int most_links = 40;  // as the kernel counts them
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::path name = fs::absolute(path, error);
-  for (int i = 0; i <= most_links; ++i) {
-    const fs::path folder = fs::canonical(name.parent_path(), error);
-    name = error ? name.lexically_normal() : folder / name.filename();
-    names.push_back(name.string());
-    if (!fs::is_symlink(fs::symlink_status(name, error))) break;
-    name = name.parent_path() / fs::read_symlink(name, error);
-  }
-  return names;
-}
-
 bool same_file(const std::string& a, const std::string& b) {
   const std::optional<FileIdentity> first = identity_of(a), second = identity_of(b);
   if (first.has_value() != second.has_value()) return false;
-  return first ? *first == *second : names_along(a).back() == names_along(b).back();
+  return first ? *first == *second : target_of(a) == target_of(b);
 }
 
 }  // namespace openimb::system

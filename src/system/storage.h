@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace openimb::system {
 
@@ -16,9 +15,6 @@ std::int64_t free_bytes(const std::string& folder);
 std::string file_system_type(const std::string& folder);
 /// Why this process cannot create files in `folder`; empty where it can.
 std::string why_not_writable(const std::string& folder);
-/// The path and, where it is a link, what it leads to, link by link: absolute, with the real names of
-/// folders. The last one is where a file would be created that is opened by this path.
-std::vector<std::string> names_along(const std::string& path);
 /// Whether both paths lead to one file, through links of either kind; also where it does not exist yet.
 bool same_file(const std::string& a, const std::string& b);
 
