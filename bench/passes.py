@@ -301,7 +301,7 @@ def made_up(options: argparse.Namespace, recorded_ones: list[list[float]], folde
         before = folder / "before"
         (before / "result").mkdir(parents=True)
         for name in ("result/interval.h", "result/interval.cpp"):
-            git = ["git", "-C", TOP, "show", f"{options.before}:src/{name}"]
+            git = ["git", "-C", str(TOP), "show", f"{options.before}:src/{name}"]
             (before / name).write_bytes(subprocess.run(git, check=True, capture_output=True).stdout)
         run_made_up("intervals", options.series, before, lines, folder)
 
@@ -315,7 +315,7 @@ def run_made_up(what: str, series: int, intervals: Path, lines: Path, folder: Pa
         intervals / "result/interval.cpp",
         *(TOP / f"src/{name}.cpp" for name in names),
     ]
-    include = ["-I", intervals, "-I", TOP / "src"]
+    include = [f"-I{intervals}", f"-I{TOP / 'src'}"]
     compiler = os.environ.get("CXX", "c++")
     subprocess.run([compiler, "-std=c++20", "-O2", *include, *sources, "-o", program], check=True)
     subprocess.run([program, what, str(series), lines], check=True)
